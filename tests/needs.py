@@ -7,13 +7,15 @@ ask whether the machine has the thing after all.
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import pytest
 
@@ -111,6 +113,30 @@ def _mount() -> str:
     return ""
 
 
+STRANGER: Final = 1234
+"""A uid that is neither root's nor ours, and need not be anybody's."""
+
+
+@cache
+def strangers_python() -> str | None:
+    """A Python that another user can run; ours may lie in a folder of root's alone."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        with suppress(OSError, subprocess.SubprocessError):
+            command = [python, "-I", "-S", "-c", ""]
+            subprocess.run(command, check=True, timeout=30, **AS_STRANGER)
+            return python
+    return None
+
+
+AS_STRANGER: Final[Mapping[str, Any]] = {"user": STRANGER, "group": STRANGER, "extra_groups": []}
+
+
+def _stranger() -> str:
+    if os.geteuid() != 0:
+        return "no process of another user can be started; root may"
+    return "" if strangers_python() else "another user can run no python3 (apt-get install python3)"
+
+
 _SSHD: Final = ("sshd", "ssh-keygen", "fuser", "bash")
 HADOOP_SERVER: Final = Need("Hadoop's server jar", _server_jar)
 SSHD: Final = Need("sshd", partial(_commands, "apt-get install openssh-server psmisc", *_SSHD))
@@ -125,6 +151,7 @@ PROMETHEUS: Final = Need(
 )
 GIT: Final = Need("a git checkout", _git)
 MOUNT: Final = Need("a file system of its own", _mount)
+OTHER_USER: Final = Need("processes of another user", _stranger)
 PURE_SASL: Final = Need("pure-sasl", partial(_packages, "pip install pure-sasl", "puresasl"))
 
 NEEDS: Final = {
@@ -139,6 +166,7 @@ NEEDS: Final = {
         PROMETHEUS,
         GIT,
         MOUNT,
+        OTHER_USER,
         PURE_SASL,
     )
 }

@@ -23,9 +23,11 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from ha.daemon.http_seats import HttpSeats
 from ha.daemon.lazy_import import load_late
 from ha.daemon.listening import stop_listening
+from ha.daemon.page_access import PageAccess
 from ha.daemon.pages import METHODS, Page, PageAnswer, json_answer, text_answer
 from ha.daemon.probes import RoleSeen, probe_pages
 from ha.daemon.stalled_readers import Reader
+from ha.security.access_control import AccessControl
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -64,10 +66,10 @@ class Endpoint:
     block.  ``ready`` is the like for /readyz, the same as ``healthy`` if not given.  With ``role``
     there are /active, /standby and /isActive, too.  ``pages`` are further plain pages; ``routes``
     gives further routes when one is asked for, so that their modules can be loaded as late as
-    aiohttp.
+    aiohttp.  ``access`` decides who may see which page; without one everybody may see all.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is shown, and to whom
         self,
         *,
         status: Callable[[], Mapping[str, object]],
@@ -78,7 +80,9 @@ class Endpoint:
         routes: Callable[[], Sequence["web.RouteDef"]] = lambda: _NO_ROUTES,
         silence_seconds: float = SILENCE_SECONDS,
         seats: HttpSeats | None = None,
+        access: AccessControl | None = None,
     ) -> None:
+        self._access = PageAccess(access)
         self._silence_seconds = silence_seconds
         self._status = status
         self._healthy = healthy
@@ -120,7 +124,14 @@ class Endpoint:
             await (await runner).cleanup()
 
     def _connection(self) -> "_Connection":
-        return _Connection(self._pages, self.seats, self._whole_server, self._silence_seconds)
+        return _Connection(
+            self._pages, self.seats, self._whole_server, self._silence_seconds, self._access
+        )
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Of the plain pages."""
+        return tuple(self._pages)
 
     @property
     def prepared(self) -> bool:
@@ -143,7 +154,7 @@ class Endpoint:
         await load_late("aiohttp.web")
         from ha.daemon.routes import serve
 
-        return await serve(self._pages, self._routes())
+        return await serve(self._pages, self._routes(), self._access)
 
     def _health(self) -> PageAnswer:
         reason = self._healthy()
@@ -160,8 +171,10 @@ class _Connection(asyncio.Protocol):
         register: HttpSeats,
         whole_server: Callable[[], Awaitable[asyncio.Protocol]],
         silence_seconds: float,
+        access: PageAccess,
     ) -> None:
         self._silence_seconds = silence_seconds
+        self._access = access
         self._pages = pages
         self._register = register
         self._whole_server = whole_server
@@ -189,16 +202,22 @@ class _Connection(asyncio.Protocol):
             self._transport.pause_reading()
             self._handing_on = asyncio.create_task(self._hand_on(data), name="HTTP hand-over")
             return
-        try:
-            answer = page((plain[3] or b"").decode("ascii"))
-        except Exception:
-            log.exception("http.page_failed", page=plain[2].decode())
-            answer = PageAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"")
+        answer = self._answer(plain[1].decode(), plain[2].decode(), page, plain[3] or b"")
         # Until the last byte has gone: who never reads it must not keep page and descriptor.
         loop = asyncio.get_running_loop()
         self._patience = loop.call_later(self._silence_seconds, self.abort)
         self._transport.write(_framed(answer, plain[1].decode()))
         self._transport.close()
+
+    def _answer(self, method: str, path: str, page: Page, query: bytes) -> PageAnswer:
+        try:
+            refusal = self._access.refusal(self._transport, method, path)
+            if refusal is not None:
+                return refusal
+            return self._access.shown(self._transport, page(query.decode("ascii")))
+        except Exception:
+            log.exception("http.page_failed", page=path)
+            return PageAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"")
 
     def connection_lost(self, error: Exception | None) -> None:
         self._patience.cancel()

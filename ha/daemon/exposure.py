@@ -1,27 +1,38 @@
-"""Who can reach a daemon: this machine only, unless the configuration says that strangers may.
+"""Who can reach a daemon, and what proves who calls: decided before anything listens.
 
-Nothing proves who calls a port of ours, so a daemon that listens on another address than loopback
-does not start before somebody has said that this is known (``nnha.security.mode``).
+On this machine the kernel tells whose socket is at the other end.  Nothing proves who calls from
+another one yet, so a daemon that listens elsewhere than on loopback does not start before somebody
+has said that this is known (``nnha.security.mode``).
 """
 
 import ipaddress
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import structlog
 
 from ha.conf.configuration import Configuration
 from ha.conf.hazards import Daemon
-from ha.conf.keys.security import INSECURE, SECURITY_MODE
+from ha.conf.keys.security import AUDIT_FILE, AUDIT_FORMAT, SECURITY_MODE, Mode
 from ha.daemon.process import ExitWith
+from ha.security.access_control import AccessControl
+from ha.security.audit import AuditLog
+from ha.security.peer_uid import is_told
 
 log = structlog.get_logger()
 
 OPEN_TO_STRANGERS: Final = 78
 """Exit code of a daemon that would be open to strangers (EX_CONFIG): a person must decide, so a
 supervisor should not start it again (systemd: RestartPreventExitStatus)."""
+
+_BELIEVED: Final = "whoever reaches a port is believed; nothing is encrypted"
+_BY_KERNEL: Final = (
+    "callers on this machine are who the kernel says; root and the daemon's own user may do "
+    "everything, others what clients may"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +48,40 @@ class Door:
         return f"{self.key}={host}:{self.port}"
 
 
-def check_exposure(configuration: Configuration, daemon: Daemon, doors: Sequence[Door]) -> None:
-    """Log the mode; refuse to listen where strangers call, unless the mode allows it.
+def check_exposure(
+    configuration: Configuration,
+    daemon: Daemon,
+    doors: Sequence[Door],
+    *,
+    kernel_tells: Callable[[], bool] = is_told,
+) -> AccessControl:
+    """Log the mode and what it proves; refuse to listen where it cannot hold.
 
-    Nothing listens yet, and nothing was written.
+    Nothing listens yet, and nothing was written.  The daemon's access holds all its doors.
 
     Raises:
         ConfigurationError: for a mode that there is not.
         ExitWith: 78, with what to do.
     """
     mode = configuration.get(SECURITY_MODE)
-    reachable = [door for door in doors if not is_loopback(door.host)]
-    shown = [str(door) for door in reachable]
-    if mode == INSECURE:
-        log.warning(
-            "security.mode",
-            mode=mode,
-            daemon=daemon.value,
-            reachable=shown,
-            meaning="whoever reaches a port is believed; nothing is encrypted",
-        )
-        return
-    if reachable:
-        raise ExitWith(OPEN_TO_STRANGERS, _refusal(shown))
-    log.info("security.mode", mode=mode, daemon=daemon.value, reachable=[])
+    reachable = [str(door) for door in doors if not is_loopback(door.host)]
+    if reachable and mode in (Mode.AUTO, Mode.STRICT):
+        raise ExitWith(OPEN_TO_STRANGERS, _reachable(reachable, mode))
+    told = mode is not Mode.INSECURE and kernel_tells()
+    if not told and mode in (Mode.AUTO, Mode.STRICT):
+        raise ExitWith(OPEN_TO_STRANGERS, _untold(mode))
+    tell = log.warning if mode in (Mode.INSECURE, Mode.PERMISSIVE) else log.info
+    tell(
+        "security.mode",
+        mode=mode.value,
+        daemon=daemon.value,
+        reachable=reachable,
+        meaning=_meaning(mode, told=told),
+    )
+    file = configuration.get(AUDIT_FILE)
+    audit = AuditLog(configuration.get(AUDIT_FORMAT), Path(file) if file else None)
+    place = f"{doors[0].host}:{doors[0].port}" if doors else "none"
+    return AccessControl(mode, target=f"{daemon.value}@{place}", audit=audit, kernel_tells=told)
 
 
 def is_loopback(host: str) -> bool:
@@ -82,12 +103,39 @@ def is_loopback(host: str) -> bool:
     return all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_loopback for one in found)
 
 
-def _refusal(doors: Sequence[str]) -> str:
+def _meaning(mode: Mode, *, told: bool) -> str:
+    match mode:
+        case Mode.INSECURE:
+            return _BELIEVED
+        case Mode.PERMISSIVE:
+            here = _BY_KERNEL if told else "the kernel does not tell here who calls"
+            return (
+                f"{here}; from other machines nothing proves who calls yet, so they are let in and "
+                "counted; nothing is encrypted"
+            )
+        case Mode.STRICT:
+            return f"{_BY_KERNEL}; until nnha has certificates this is the same as {Mode.AUTO}"
+        case Mode.AUTO:
+            return _BY_KERNEL
+
+
+def _reachable(doors: Sequence[str], mode: Mode) -> str:
     what = "is" if len(doors) == 1 else "are"
+    demanded = f", which {mode} demands" if mode is Mode.STRICT else ""
     return (
         f"refused to start: {' and '.join(doors)} {what} reachable from other machines, and "
-        "nothing proves who calls. This version has neither certificates nor Kerberos yet. Listen "
-        "on this machine only, with an address or a bind-host such as 127.0.0.1; or let only "
-        "trusted hosts reach the port and say so in the configuration: "
-        f"{SECURITY_MODE.name}={INSECURE}. Nothing was changed."
+        f"nothing proves who calls from there{demanded}. This version has neither certificates nor "
+        "Kerberos yet. Listen on this machine only, with an address or a bind-host such as "
+        "127.0.0.1; or let only trusted hosts reach the port and say so in the configuration: "
+        f"{SECURITY_MODE.name}={Mode.INSECURE}, or {Mode.PERMISSIVE}, which holds callers on this "
+        "machine to their rights and counts the others. Nothing was changed."
+    )
+
+
+def _untold(mode: Mode) -> str:
+    return (
+        f"refused to start: {SECURITY_MODE.name}={mode} takes callers for who the kernel says they "
+        "are, and the kernel does not tell it here: neither by NETLINK_SOCK_DIAG nor in "
+        "/proc/net/tcp. A sandbox may forbid both; allow one of them, or say that callers are "
+        f"believed: {SECURITY_MODE.name}={Mode.PERMISSIVE}. Nothing was changed."
     )

@@ -16,7 +16,7 @@ from prometheus_client.registry import CollectorRegistry
 from ha.conf.configuration import COMMAND_LINE, Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys.cluster import NAMENODE_ID, NAMESERVICE_ID
-from ha.conf.keys.security import SECURITY_MODE
+from ha.conf.keys.security import SECURITY_MODE, Mode
 from ha.daemon.version import version
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ _OWN: Final = (NAMENODE_ID.name, NAMESERVICE_ID.name)
 """Keys that differ from machine to machine on purpose."""
 COMMIT_VARIABLE: Final = "NNHA_COMMIT"
 """Where a package or an image says from which commit it was built."""
+
+
+_PROVEN: Final = frozenset({"rpc", "http"})
+"""Interfaces whose callers prove who they are, in these modes."""
+_PROVING: Final = frozenset({Mode.AUTO, Mode.STRICT})
 
 
 class DaemonFacts:
@@ -68,6 +73,8 @@ class DaemonFacts:
             labels=["what"],
         )
         for what in self._open_to:
+            if what in _PROVEN and security_mode(self._configuration) in _PROVING:
+                continue
             insecure.add_metric([what], 1.0)
         yield insecure
 

@@ -9,6 +9,7 @@ from typing import Any, Final, TextIO, cast
 import structlog
 
 from ha.daemon.stderr import SturdyStream, sturdy_stderr
+from ha.security.audit_text import escaped
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
@@ -52,19 +53,30 @@ def configure_logging(
         if text
         else structlog.processors.JSONRenderer(default=str)
     )
+    safe: list[structlog.typing.Processor] = [_on_one_line] if text else []
     tracebacks: list[structlog.typing.Processor] = (
         [] if text else [structlog.processors.format_exc_info]
     )
     structlog.configure(
-        processors=[*shared, *tracebacks, _in_order, renderer],
+        processors=[*shared, *tracebacks, *safe, _in_order, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", stream)),
         cache_logger_on_first_use=False,
     )
     _route_standard_logging(
-        stream, [*shared, structlog.stdlib.ExtraAdder()], [*tracebacks, _in_order, renderer]
+        stream, [*shared, structlog.stdlib.ExtraAdder()], [*tracebacks, *safe, _in_order, renderer]
     )
     logging.getLogger().setLevel(_LEVELS[libraries])
+
+
+def _on_one_line(
+    _logger: object, _method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """A terminal obeys control characters, and some values are strangers' words."""
+    for name, value in event.items():
+        if isinstance(value, str) and name != "exception":
+            event[name] = escaped(value)
+    return event
 
 
 _FIRST: Final = ("timestamp", "level", "process", "event")

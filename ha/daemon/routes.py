@@ -1,9 +1,11 @@
 """The part of a daemon's HTTP face that needs aiohttp; loaded when somebody asks for it."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 from aiohttp import web
 
+from ha.daemon.page_access import PageAccess
 from ha.daemon.pages import METHODS, Page
 
 MAX_REQUEST_BYTES = 64 * 1024
@@ -14,13 +16,18 @@ SHUTDOWN_SECONDS = 1.0
 """How long requests that are under way may take when the daemon stops."""
 
 
-async def serve(pages: Mapping[str, Page], routes: Sequence[web.RouteDef]) -> web.AppRunner:
+A = TypeVar("A")
+
+
+async def serve(
+    pages: Mapping[str, Page], routes: Sequence[web.RouteDef], access: PageAccess
+) -> web.AppRunner:
     """A server for connections that others accept; its owner cleans it up."""
     application = web.Application(client_max_size=MAX_REQUEST_BYTES)
     for path, page in pages.items():
-        handler = _handler(page)
+        handler = _handler(page, path, access)
         application.add_routes([web.get(path, handler), web.options(path, handler)])
-    application.add_routes(routes)
+    application.add_routes([_checked(route, access) for route in routes])
     runner = web.AppRunner(
         application,
         access_log=None,
@@ -31,9 +38,36 @@ async def serve(pages: Mapping[str, Page], routes: Sequence[web.RouteDef]) -> we
     return runner
 
 
-def _handler(page: Page) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+def _checked(route: web.RouteDef, access: PageAccess) -> web.RouteDef:
+    """The same route for those who may have it; who may not is asked for no body either."""
+
+    def asking(ask: Callable[[web.Request], Awaitable[A]]) -> Callable[[web.Request], Awaitable[A]]:
+        async def handle(request: web.Request) -> A:
+            refusal = access.refusal(request.transport, request.method, route.path)
+            if refusal is not None:
+                raise _REFUSALS[refusal.status](
+                    body=refusal.body, content_type=refusal.content_type.partition(";")[0]
+                )
+            return await ask(request)
+
+        return handle
+
+    options = dict(route.kwargs)
+    if options.get("expect_handler") is not None:
+        options["expect_handler"] = asking(options["expect_handler"])
+    return web.RouteDef(route.method, route.path, asking(route.handler), options)
+
+
+_REFUSALS = {401: web.HTTPUnauthorized, 403: web.HTTPForbidden}
+
+
+def _handler(
+    page: Page, path: str, access: PageAccess
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
-        answer = page(request.query_string)
+        answer = access.refusal(request.transport, request.method, path)
+        if answer is None:
+            answer = access.shown(request.transport, page(request.query_string))
         headers = {
             "Content-Type": answer.content_type,
             "Allow": METHODS,

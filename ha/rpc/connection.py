@@ -5,11 +5,13 @@ from typing import Final, Protocol, assert_never, cast
 
 import structlog
 
+from ha.rpc.call_access import CallAccess
 from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import RpcLimits
 from ha.rpc.metrics import METERS, Meters
 from ha.rpc.reading_thread import ReadingThread, Since
 from ha.rpc.session import Asked, Event, Greeted, Hangup, Phase, Send, ServerSession
+from ha.security.caller import Caller
 
 log = structlog.get_logger()
 
@@ -23,6 +25,10 @@ class Owner(Protocol):
     @property
     def budget(self) -> FrameBudget:
         """For what is half received."""
+
+    @property
+    def access(self) -> CallAccess:
+        """Knows who calls."""
 
     def greeted(self, connection: "ServerConnection") -> bool:
         """Whether a connection may stay that has just said what it is for."""
@@ -67,6 +73,8 @@ class ServerConnection(asyncio.Protocol):
     def __init__(self, limits: RpcLimits, owner: Owner) -> None:
         self.who = Greeted("", None, "")
         self.host = ""
+        self.caller: Caller | None = None
+        self._naming: asyncio.Task[None] | None = None
         self._limits = limits
         self._owner = owner
         self._session = ServerSession(limits)
@@ -122,6 +130,16 @@ class ServerConnection(asyncio.Protocol):
         if hasattr(transport, "max_size"):
             transport.max_size = _READ_BYTES
         self._transport = transport
+        self.caller = self._owner.access.caller(transport)
+        if self.caller is not None and self._owner.access.lacks_name(self.caller):
+            self._naming = self._loop.create_task(self._name(self.caller), name="name a caller")
+
+    async def _name(self, caller: Caller) -> None:
+        try:
+            self.caller = await self._owner.access.named(caller)
+        finally:
+            self._naming = None
+        self.pump()
 
     def data_received(self, data: bytes) -> None:
         """The peer has sent something."""
@@ -279,6 +297,7 @@ class ServerConnection(asyncio.Protocol):
     def _may_take(self) -> bool:
         return (
             self._transport is not None
+            and self._naming is None  # uvloop reads on, whatever is paused before it has begun
             and self._thread is None
             and not self._transport.is_closing()
             and self._since.stalled is None
@@ -292,15 +311,23 @@ class ServerConnection(asyncio.Protocol):
                 self._unanswered += 1
                 self._owner.take(self, event)
             case Greeted():
-                self.who = event
-                if not self._owner.greeted(self):
-                    self.abort("kept_connections")
+                self._greet(event)
             case Send():
                 self._send(event.data)
             case Hangup():
                 self._hang_up(event.last, event.reason)
             case _:
                 assert_never(event)
+
+    def _greet(self, greeted: Greeted) -> None:
+        self.who = greeted
+        found = self._owner.access.greeted(self.caller, greeted)
+        if isinstance(found, Hangup):
+            self._hang_up(found.last, found.reason)
+            return
+        self.caller = found
+        if not self._owner.greeted(self):
+            self.abort("kept_connections")
 
     def _set_reading(self, wanted: bool) -> None:  # noqa: FBT001 - mirrors pause/resume
         if wanted == self._reading or self._transport is None or self._transport.is_closing():

@@ -7,6 +7,7 @@ from contextlib import suppress
 import structlog
 from google.protobuf.message import Message
 
+from ha.rpc.call_access import CallAccess
 from ha.rpc.connection import ServerConnection
 from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import RpcLimits
@@ -24,8 +25,11 @@ log = structlog.get_logger()
 class Dispatcher:
     """The connections and running calls of one server."""
 
-    def __init__(self, catalogue: Catalogue, limits: RpcLimits, budget: FrameBudget) -> None:
+    def __init__(
+        self, catalogue: Catalogue, limits: RpcLimits, budget: FrameBudget, access: CallAccess
+    ) -> None:
         self.budget = budget
+        self.access = access
         self.connections: set[ServerConnection] = set()
         self._seats = Seats(limits, catalogue.privileged)
         self.accepting = True
@@ -79,6 +83,11 @@ class Dispatcher:
                 encode_failure(asked.key, method.java_class, method.message, method.detail)
             )
             return
+        refusal = self.access.refusal(connection.caller, asked, method)
+        if refusal is not None:
+            METERS.of(asked.protocol, asked.method).refused += 1
+            connection.answer(refusal)
+            return
         if method.in_thread is not None and connection.begin_thread(asked):
             return
         self._running += 1
@@ -107,6 +116,8 @@ class Dispatcher:
         """Carry out a call where this is called, which may block; None: it is the loop's."""
         method = self.catalogue.find(asked.protocol, asked.method, asked.version)
         if isinstance(method, NotServed) or method.in_thread is None:
+            return None
+        if not self.access.may(connection.caller, asked):
             return None
         began, counted = time.monotonic(), meters.of(asked.protocol, asked.method)
         counted.running += 1
@@ -214,6 +225,7 @@ class _Running:
 
     def ended(self, outcome: Message | Exception) -> None:
         """Answer it."""
+        self._dispatcher.access.ended(self._connection.caller, self._asked, outcome)
         answer = told(self._asked, self._connection.host, outcome, self._meters)
         if isinstance(answer, Hangup):
             self._connection.answer_and_hang_up(answer.last, answer.reason)

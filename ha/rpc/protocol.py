@@ -16,7 +16,7 @@ class Call:
 
     ``client_id`` and ``call_id`` stay the same when a client tries again, on another server too;
     only ``retry_count`` grows.  ``user`` is who the call is for and ``real_user`` who is behind
-    it (a proxy user); both are the client's claim, for nothing authenticates it.
+    it (a proxy user).  Both are the client's claim; ``ha.security`` has let it have them.
     """
 
     protocol: str
@@ -47,12 +47,15 @@ class Method:
     ``in_thread`` carries the call out where it is called, and may block, for instance until a disk
     is in sync.  Where a method has it, a connection whose next call is of this method is read by
     a thread of its own, until another call comes.
+
+    ``action`` names the call in the table of rights where that depends on its request.
     """
 
     request: type[Message]
     handle: Callable[[Call, Any], Awaitable[Message]]
     begin: Callable[[Call, Any, Ended], bool] | None = None
     in_thread: Callable[[Any], Message] | None = None
+    action: Callable[[Any], str] | None = None
 
 
 PROTOCOL_VERSION = 1

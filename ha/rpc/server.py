@@ -6,12 +6,14 @@ from collections.abc import Sequence
 import structlog
 
 from ha.daemon.listening import stop_listening
+from ha.rpc.call_access import CallAccess
 from ha.rpc.connection import ServerConnection
 from ha.rpc.dispatcher import Dispatcher
 from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import DEFAULT_LIMITS, RpcLimits
 from ha.rpc.metrics import HANGUPS
 from ha.rpc.protocol import Call, Catalogue, Method, RpcProtocol
+from ha.security.access_control import AccessControl
 
 __all__ = ["Call", "Method", "RpcLimits", "RpcProtocol", "RpcServer"]
 
@@ -33,8 +35,13 @@ class RpcServer:
         *,
         limits: RpcLimits = DEFAULT_LIMITS,
         budget: FrameBudget | None = None,
+        access: AccessControl | None = None,
     ) -> None:
-        """``budget``: that of all servers of this process; one of its own where none is given."""
+        """``budget``: that of all servers of this process; one of its own where none is given.
+
+        ``access`` decides who may call what; without one whoever calls is believed.
+        """
+        self._access = CallAccess(access)
         self._budget = budget or FrameBudget()
         self._catalogue = Catalogue.of(protocols)
         self._limits = limits
@@ -49,7 +56,7 @@ class RpcServer:
             OSError: if the address cannot be had.
         """
         loop = asyncio.get_running_loop()
-        dispatcher = Dispatcher(self._catalogue, self._limits, self._budget)
+        dispatcher = Dispatcher(self._catalogue, self._limits, self._budget, self._access)
         self._server = await loop.create_server(
             lambda: ServerConnection(self._limits, dispatcher), host, port, backlog=256
         )

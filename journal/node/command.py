@@ -56,12 +56,12 @@ def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOp
             conf = load_configuration(conf_dir, overrides)
             check_start(conf, Daemon.JOURNALNODE)
             settings = read_settings(conf)
-            check_exposure(conf, Daemon.JOURNALNODE, doors(settings))
+            access = check_exposure(conf, Daemon.JOURNALNODE, doors(settings))
             publish_facts("journalnode", conf)
             warn_of_open_folders(settings.all_folders(), allowed=settings.folder_mode)
             if (settings.lane_host, settings.hadoop_host) != (None, None):
                 sys.setswitchinterval(WRITERS_SWITCH_SECONDS)
-            async with JournalNodeDaemon(settings):
+            async with JournalNodeDaemon(settings, access):
                 await stop.wait()
         except (ConfigurationError, StorageFailed, PortTaken) as failure:
             raise ExitWith(1, str(failure)) from failure

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import structlog
 
 from ha.daemon.endpoint import Endpoint
+from ha.security.access_control import AccessControl
 from journal.errors import StorageFailed
+from journal.node.faces.grpc_access import CheckedCalls
 from journal.node.faces.grpc_face import build_server
 from journal.node.lane import Lanes
 from journal.node.node import JournalNode
@@ -33,10 +35,14 @@ class PortTaken(Exception):
 
 
 class JournalNodeDaemon:
-    """A running node; ``async with`` starts and stops it.  Ports are known once it runs."""
+    """A running node; ``async with`` starts and stops it.  Ports are known once it runs.
 
-    def __init__(self, settings: NodeSettings) -> None:
+    ``access`` decides who may ask it what; without one everybody may.
+    """
+
+    def __init__(self, settings: NodeSettings, access: AccessControl | None = None) -> None:
         self._settings = settings
+        self._access = access
         self._node: JournalNode | None = None
         self._server: Any = None
         self._hadoop: RpcServer | None = None
@@ -123,13 +129,14 @@ class JournalNodeDaemon:
             healthy=node.why_unwell,
             ready=node.why_not_ready,
             routes=lambda: self._routes(node),
+            access=self._access,
         )
         with _binding("dfs.journalnode.http-address", settings.http_host, settings.http_port):
             self.http_port = await endpoint.start(settings.http_host, settings.http_port)
         self._endpoint = endpoint
         self._preparing = asyncio.create_task(_prepare(endpoint, node), name="prepare to serve")
         node.http_port = self.http_port
-        server = build_server(node)
+        server = build_server(node, self._interceptors())
         host = f"[{settings.rpc_host}]" if ":" in settings.rpc_host else settings.rpc_host
         with _binding("dfs.journalnode.rpc-address", settings.rpc_host, settings.rpc_port):
             self.rpc_port = server.add_insecure_port(f"{host}:{settings.rpc_port}")
@@ -139,12 +146,17 @@ class JournalNodeDaemon:
         await self._listen_for_hadoop(node)
         node.begin_upkeep(Own(settings.rpc_host, self.rpc_port, self.hadoop_port))
 
+    def _interceptors(self) -> "Sequence[CheckedCalls]":
+        if self._access is None:
+            return ()
+        return (CheckedCalls(self._access, self._settings.rpc_host, lambda: self.rpc_port),)
+
     async def _take_lanes(self, node: JournalNode) -> None:
         """Before gRPC is served: its first answer may offer one."""
         host, port = self._settings.lane_host, self._settings.lane_port
         if host is None:
             return
-        lanes = Lanes(node)
+        lanes = Lanes(node, self._access)
         with _binding("nnha.journalnode.write-lane-address", host, port):
             self.lane_port = await asyncio.to_thread(lanes.start, host, port)
         self._lanes = node.lanes = lanes
@@ -157,7 +169,7 @@ class JournalNodeDaemon:
         # Loaded here: most nodes have no Java NameNodes, and need no Hadoop RPC.
         from journal.node.faces.hadoop_face import build_hadoop_server
 
-        server = build_hadoop_server(node)
+        server = build_hadoop_server(node, self._access)
         host, port = settings.hadoop_host, settings.hadoop_port
         with _binding("nnha.journalnode.hadoop-rpc-address", host, port):
             self.hadoop_port = await server.start(host, port)

@@ -15,6 +15,8 @@ from typing import Final
 
 import structlog
 
+from ha.security.access_control import AccessControl
+from ha.security.rights import JOURNALNODE
 from journal.errors import JournalError
 from journal.lane import (
     HEADER_BYTES,
@@ -49,8 +51,9 @@ _KEEPALIVE: Final = (
 class Lanes:
     """Takes lanes for one node process, from ``start`` to ``stop``."""
 
-    def __init__(self, node: JournalNode) -> None:
+    def __init__(self, node: JournalNode, access: AccessControl | None = None) -> None:
         self._node = node
+        self._access = access
         self._lock = threading.Lock()
         self._threads: dict[socket.socket, threading.Thread] = {}
         self._open: Counter[str] = Counter()
@@ -129,6 +132,7 @@ class Lanes:
         """A lane from its first byte to its end; nothing that goes wrong in it ends another."""
         try:
             with connection:
+                self._check(connection)
                 self._converse(connection, peer)
         except (NoLane, JournalError) as no:
             log.warning("journal.lane_refused", peer=peer[0], because=str(no))
@@ -158,6 +162,19 @@ class Lanes:
             with self._lock:
                 self._open[journal] -= 1
         log.info("journal.lane_closed", journal=journal, peer=peer[0])
+
+    def _check(self, connection: socket.socket) -> None:
+        """Raise NoLane unless its other end may write.
+
+        The key that it must show came in an answer to NewEpoch, whose caller was held to the same
+        right; but a key may be stolen.
+        """
+        if self._access is None:
+            return
+        caller = self._access.caller(connection.getpeername(), connection.getsockname(), connection)
+        denied = self._access.refusal(caller, "lane", JOURNALNODE, "Write")
+        if denied is not None:
+            raise NoLane(denied.reason)
 
     def _greet(self, connection: socket.socket) -> LaneFace:
         ends = time.monotonic() + HELLO_SECONDS

@@ -34,10 +34,10 @@ def datanode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptio
             conf = load_configuration(conf_dir, overrides)
             check_start(conf, Daemon.DATANODE)
             settings = read_settings(conf)
-            check_exposure(conf, Daemon.DATANODE, settings.doors())
+            access = check_exposure(conf, Daemon.DATANODE, settings.doors())
             publish_facts("datanode", conf, open_to=("data", "rpc", "http"))
         except ConfigurationError as failure:
             raise ExitWith(1, str(failure)) from failure
-        await DataNode(settings).run(stop)
+        await DataNode(settings, access).run(stop)
 
     sys.exit(run_daemon("datanode", main, busy=True))

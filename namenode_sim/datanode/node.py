@@ -14,6 +14,7 @@ from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.process import ExitWith
 from ha.rpc.server import RpcServer
+from ha.security.access_control import AccessControl
 from namenode_sim.datanode.actor import Actor
 from namenode_sim.datanode.claim import Claims, NameNodeId, Said, Verdict, hear
 from namenode_sim.datanode.claim_file import read_claims, write_claims
@@ -42,8 +43,9 @@ _UPKEEP_SECONDS: Final = 3.0
 class DataNode:
     """A DataNode.  It learns from the first NameNode that answers of which namespace it is."""
 
-    def __init__(self, settings: DataNodeSettings) -> None:
+    def __init__(self, settings: DataNodeSettings, access: AccessControl | None = None) -> None:
         self._settings = settings
+        self._access = access
         self._volumes: list[Volume] = []
         self._unusable: list[str] = []
         self._claims = Claims()
@@ -68,7 +70,7 @@ class DataNode:
         async with self._running as running:
             await asyncio.to_thread(self._open_volumes)
             running.push_async_callback(self._close_volumes)
-            endpoint = Endpoint(status=self.status, healthy=self.trouble)
+            endpoint = Endpoint(status=self.status, healthy=self.trouble, access=self._access)
             self._http_port = await _listening(endpoint.start, self._settings.http, "HTTP")
             running.push_async_callback(endpoint.stop)
             tasks = [
@@ -219,7 +221,7 @@ class DataNode:
         data_port = await _listening(xceivers.start, settings.data, "data transfer")
         self._running.push_async_callback(xceivers.stop)
         faces = DataNodeFaces(store, namespace.pool, self._report_soon, self._uptime)
-        rpc = RpcServer(faces.protocols())
+        rpc = RpcServer(faces.protocols(), access=self._access)
         rpc_port = await _listening(rpc.start, settings.rpc, "RPC")
         self._running.push_async_callback(rpc.stop)
         version = self._volumes[0].version

@@ -165,10 +165,9 @@ def _configured(
 async def _serve(conf: Configuration, stop: asyncio.Event) -> None:
     try:
         check_start(conf, Daemon.NAMENODE)
-        check_exposure(
-            conf, Daemon.NAMENODE, doors(conf, NameNodeIdentity.from_configuration(conf))
-        )
-        await run_namenode(conf, stop)
+        place = NameNodeIdentity.from_configuration(conf)
+        access = check_exposure(conf, Daemon.NAMENODE, doors(conf, place))
+        await run_namenode(conf, stop, access)
     except (StorageError, ImageError, EditsError, ConfigurationError) as problem:
         raise ExitWith(UNEXPECTED, str(problem)) from problem
 

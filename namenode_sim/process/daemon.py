@@ -20,6 +20,7 @@ from ha.conf.own_user import own_user
 from ha.daemon.private_files import warn_of_open_folders
 from ha.daemon.process import halt
 from ha.rpc.protocol import RpcProtocol
+from ha.security.access_control import AccessControl
 from ha.service.face import ha_service_protocol
 from journal.model import TxId
 from namenode_sim.datanodes.cluster import Cluster
@@ -70,7 +71,9 @@ PREPARE_AFTER_SECONDS: Final = 2.0
 """From the start of service until aiohttp is loaded, if nothing has needed it before."""
 
 
-async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
+async def run_namenode(
+    conf: Configuration, stop: asyncio.Event, access: AccessControl | None = None
+) -> None:
     """Serve until ``stop`` is set; halt with exit code 1 when the journal refuses us.
 
     It listens before it loads the image, which may take minutes, and says so meanwhile: who looks
@@ -95,6 +98,7 @@ async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
             place,
             [operators, *loading_protocols()],
             LoadingPage(place, loading, begun),
+            access,
         )
         enter_state(INITIALIZING)
         try:

@@ -14,6 +14,7 @@ from ha.daemon.process import ExitWith
 from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import RpcLimits
 from ha.rpc.server import RpcProtocol, RpcServer
+from ha.security.access_control import AccessControl
 from namenode_sim.process.status_page import LoadingPage, StatusPage
 from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.transfer.image_request import PATH as IMAGES
@@ -29,7 +30,7 @@ class Listeners:
 
     def __init__(
         self, conf: Configuration, place: NameNodeIdentity, protocols: Sequence[RpcProtocol],
-        page: LoadingPage,
+        page: LoadingPage, access: AccessControl | None = None,
     ) -> None:  # fmt: skip
         self._http = _http_door(conf, place)
         self._page: LoadingPage | StatusPage = page
@@ -40,10 +41,11 @@ class Listeners:
             role=lambda: self._page.role(),
             pages={"/jmx": self._jmx},
             routes=self._before_the_image,
+            access=access,
         )
         limits, budget = rpc_limits(conf), frame_budget(conf)
         self._servers = [
-            (RpcServer(protocols, limits=limits, budget=budget), door)
+            (RpcServer(protocols, limits=limits, budget=budget, access=access), door)
             for door in _rpc_doors(conf, place)
         ]
         self._open = AsyncExitStack()

@@ -22,6 +22,7 @@ from ha.daemon.logs import LogOptions, configure_logging
 from ha.daemon.private_files import warn_of_open_folders
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
+from ha.security.access_control import AccessControl
 from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.location import path_of
@@ -58,7 +59,7 @@ def run_command(
         check_start(conf, Daemon.CHECKPOINT)
         at = conf.get(keys.CHECKPOINT_HTTP)
         door = Door(keys.CHECKPOINT_HTTP.name, at.host, at.port)
-        check_exposure(conf, Daemon.CHECKPOINT, [door])
+        access = check_exposure(conf, Daemon.CHECKPOINT, [door])
         cluster = Cluster.from_configuration(conf)
         work = path_of(conf.get(keys.CHECKPOINT_WORK))
     except (ConfigurationError, ValueError) as problem:
@@ -72,7 +73,7 @@ def run_command(
     publish_facts(NAME, conf)
     merger = MergeProcess(merge_arguments, work)
     service = CheckpointService(cluster, rules_of(conf, cluster), work, merger)
-    sys.exit(run_daemon(NAME, lambda stop: _serve(service, conf, work, stop)))
+    sys.exit(run_daemon(NAME, lambda stop: _serve(service, conf, work, access, stop)))
 
 
 def rules_of(conf: Configuration, cluster: Cluster) -> Rules:
@@ -91,10 +92,14 @@ def rules_of(conf: Configuration, cluster: Cluster) -> Rules:
 
 
 async def _serve(
-    service: CheckpointService, conf: Configuration, work: Path, stop: asyncio.Event
+    service: CheckpointService,
+    conf: Configuration,
+    work: Path,
+    access: AccessControl,
+    stop: asyncio.Event,
 ) -> None:
     at = conf.get(keys.CHECKPOINT_HTTP)
-    endpoint = Endpoint(status=service.status, healthy=service.trouble)
+    endpoint = Endpoint(status=service.status, healthy=service.trouble, access=access)
     running: asyncio.Task[None] | None = None
     try:
         await asyncio.to_thread(work.mkdir, parents=True, exist_ok=True)

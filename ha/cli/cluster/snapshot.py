@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
+from http import HTTPStatus
 from math import isfinite
 from typing import TypeVar, cast
 
@@ -12,6 +13,7 @@ from ha.conf.topology import HostPort
 from ha.daemon.http_get import http_get
 from ha.daemon.own_delay import OwnDelay
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
+from ha.security.audit_text import escaped
 from ha.service.errors import ServiceRefused, ServiceUnreachable
 
 MAX_ANSWER_BYTES = 1024 * 1024
@@ -115,7 +117,10 @@ async def fetch(address: HostPort) -> Mapping[str, object]:
 async def fetch_object(address: HostPort, target: str) -> Mapping[str, object]:
     """The JSON object at a path with its query.  Raises as ``fetch``."""
     answer = await http_get(address, target, most_bytes=MAX_ANSWER_BYTES)
-    if answer.status != 200:
+    if answer.status == HTTPStatus.FORBIDDEN:
+        why = answer.body[:MAX_TEXT_CHARACTERS].decode("ascii", "replace").strip()
+        raise ValueError(f"HTTP 403: {escaped(why)}")
+    if answer.status != HTTPStatus.OK:
         raise ValueError(f"HTTP {answer.status}")
     try:
         page = json.loads(answer.body)

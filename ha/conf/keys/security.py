@@ -1,5 +1,6 @@
 """Whom daemons believe, and the keys of Hadoop's security that nnha does not support."""
 
+from enum import StrEnum
 from typing import Final
 
 from ha.conf.errors import BadValue
@@ -8,28 +9,67 @@ from ha.conf.keys.units import flag, optional_text, text
 
 _G, _NN = Scope.GLOBAL, Scope.NAMENODE
 
-AUTOMATIC: Final = "auto"
-INSECURE: Final = "insecure-i-know"
-_NOT_YET: Final = ("permissive", "strict")
+
+class Mode(StrEnum):
+    """What a daemon demands of whoever calls it."""
+
+    AUTO = "auto"
+    PERMISSIVE = "permissive"
+    STRICT = "strict"
+    INSECURE = "insecure-i-know"
 
 
-def _mode(value: str) -> str:
-    found = value.strip()
-    if found in (AUTOMATIC, INSECURE):
-        return found
-    why = " (which needs certificates or Kerberos, and nnha has neither yet)"
-    raise BadValue(
-        f"must be {AUTOMATIC} (listen on loopback only) or {INSECURE} (listen anywhere, and "
-        f"believe whoever calls){', not ' + found + why if found in _NOT_YET else ''}"
-    )
+class AuditFormat(StrEnum):
+    """How a line of the audit log looks."""
+
+    HADOOP = "hadoop"
+    JSON = "json"
+    BOTH = "both"
+
+
+_MODES: Final = {
+    Mode.AUTO: "loopback only, and the kernel tells who calls",
+    Mode.STRICT: "the same, and it stays so whatever else will prove callers",
+    Mode.PERMISSIVE: "anywhere; who proves nothing is let in, and counted",
+    Mode.INSECURE: "anywhere, and whoever calls is believed",
+}
+
+
+def _mode(value: str) -> Mode:
+    try:
+        return Mode(value.strip())
+    except ValueError:
+        modes = "; ".join(f"{mode} ({what})" for mode, what in _MODES.items())
+        raise BadValue(f"must be one of: {modes}") from None
+
+
+def _audit_format(value: str) -> AuditFormat:
+    try:
+        return AuditFormat(value.strip())
+    except ValueError:
+        raise BadValue(f"must be one of {', '.join(AuditFormat)}") from None
 
 
 SECURITY_MODE = Key(
     "nnha.security.mode",
     _mode,
-    AUTOMATIC,
+    Mode.AUTO,
     _G,
-    "auto: daemons listen on loopback only; insecure-i-know: anywhere, and believe whoever calls",
+    "what a daemon demands of callers: " + "; ".join(f"{m}: {w}" for m, w in _MODES.items()),
+)
+AUDIT_FORMAT = Key(
+    "nnha.audit.format",
+    _audit_format,
+    AuditFormat.JSON,
+    _G,
+    "how the audit log is written: json, hadoop (as FSNamesystem.audit) or both",
+)
+AUDIT_FILE = Key(
+    "nnha.audit.file",
+    optional_text,
+    "",
+    _G,
+    "a file to which each daemon of this host appends its audit lines; unset: to its log alone",
 )
 
 AUTHENTICATION = Key("hadoop.security.authentication", text, "simple", _G, "simple or kerberos")

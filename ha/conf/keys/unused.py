@@ -84,7 +84,8 @@ _REASONS: Mapping[str, str] = {
         dfs.namenode.delegation.token.renew-interval""",
     "nnha reads passwords from the files that its own keys name with @": """
         hadoop.security.credential.provider.path""",
-    "nnha writes no audit log": "dfs.namenode.audit.loggers",
+    "it names Java classes; nnha.audit.format and nnha.audit.file set nnha's audit log": """
+        dfs.namenode.audit.loggers""",
     _ONE_LOOP: """
         dfs.journalnode.handler.count dfs.namenode.handler.count dfs.namenode.lifeline.handler.count
         dfs.namenode.lifeline.handler.ratio dfs.namenode.service.handler.count""",

@@ -35,6 +35,8 @@ from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import Health
 from ha.notices.board import Board
+from ha.rpc.server import RpcServer
+from ha.security.access_control import AccessControl
 from ha.zkfc.guard.guard import Guard, end_process
 from ha.zkfc.pages.gauges import publish_readings
 from ha.zkfc.process.controller import Controller, ElectionImpossible
@@ -54,6 +56,7 @@ from ha.zkfc.settings.settings import (
     fencing_plans,
     zkfc_settings,
 )
+from ha.zkfc.surroundings.surroundings import Surroundings
 
 log = structlog.get_logger()
 
@@ -140,7 +143,7 @@ def zkfc(  # noqa: PLR0913 - its options
                 case [False, False, True]:
                     await check_zookeeper(_zookeeper_alone(conf))
                 case [False, False, False]:
-                    await _serve(conf, _checked_settings(conf), stop, ticket, keep)
+                    await _serve(conf, *_checked_settings(conf), stop, ticket, keep)
                 case _:
                     raise ExitWith(FAILED, "Give one of --format-zk, --clear-zk and --check-zk")
         except ConfigurationError as failure:
@@ -163,7 +166,7 @@ def _run(main: Main, *, supervised: bool) -> int:
     return run(None, lambda _: None)
 
 
-def _checked_settings(conf: Configuration) -> ZkfcSettings:
+def _checked_settings(conf: Configuration) -> tuple[ZkfcSettings, AccessControl]:
     settings = zkfc_settings(conf)
     for warning in _warnings(conf, settings.zookeeper):
         log.warning("configuration.warning", text=warning)
@@ -173,9 +176,9 @@ def _checked_settings(conf: Configuration) -> ZkfcSettings:
         Door(keys.ZKFC_PORT.name, settings.bind_host, settings.own.zkfc.port),
         Door(keys.ZKFC_HTTP.name, http.host, http.port),
     ]
-    check_exposure(conf, Daemon.ZKFC, doors)
+    access = check_exposure(conf, Daemon.ZKFC, doors)
     _check_automatic(conf, settings.own.nameservice)
-    return settings
+    return settings, access
 
 
 def _zookeeper_alone(conf: Configuration) -> ZooKeeperSettings:
@@ -213,6 +216,7 @@ def _check_automatic(conf: Configuration, nameservice: str) -> None:
 async def _serve(
     conf: Configuration,
     settings: ZkfcSettings,
+    access: AccessControl,
     stop: asyncio.Event,
     ticket: SessionTicket | None,
     keep: KeepTicket,
@@ -239,11 +243,13 @@ async def _serve(
             contact, Board(zookeeper, own.namenode, tell, open_session=sessions.open)
         ),
         version=version(),
+        around=Surroundings(serve=partial(RpcServer, access=access)),
     )
     endpoint = Endpoint(
         status=lambda: status_page(controller, waiting=contact.told()),
         healthy=lambda: contact.told() or controller.trouble(),
         role=lambda: RoleSeen(controller.believed.value),
+        access=access,
     )
     publish_readings(node, controller)
     publish_facts("zkfc", conf, open_to=_open_to(settings))

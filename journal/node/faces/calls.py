@@ -174,6 +174,11 @@ async def _status(node: JournalNode, message: pb.JournalRequest) -> Message:
     )
 
 
+def action_of(name: str, request: Message) -> str:
+    """What a call asks for, as the table of rights names it: force is an action of its own."""
+    return f"{name} force" if getattr(request, "force", False) else name
+
+
 CALLS: Final[Mapping[str, Row]] = {
     "IsFormatted": Row(pb.JournalRequest, _is_formatted),
     "Format": Row(pb.FormatRequest, _format),

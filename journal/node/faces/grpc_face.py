@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -148,10 +148,11 @@ async def _refuse(context: Context, error: JournalError) -> NoReturn:
     raise AssertionError("abort raises")
 
 
-def build_server(node: JournalNode) -> Any:  # noqa: ANN401 - grpc has no types
+def build_server(node: JournalNode, interceptors: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - grpc has no types
     """A grpc.aio server for a node, not yet bound to an address."""
     limit = node.settings.max_frame_bytes
     server = grpc.aio.server(
+        interceptors=interceptors,
         maximum_concurrent_rpcs=node.settings.max_concurrent_calls,
         options=(
             ("grpc.max_receive_message_length", limit),

@@ -8,6 +8,7 @@ and ``core.writing.finalize`` for the end of a segment.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
@@ -17,12 +18,13 @@ from ha.rpc.java_names import UNSUPPORTED_OPERATION
 from ha.rpc.limits import RpcLimits
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.rpc.server import RpcServer
+from ha.security.access_control import AccessControl
 from journal.core import replies, requests
 from journal.core.state import JournalState
 from journal.errors import BadRequest, Fenced, JournalError, NotFormatted
 from journal.model import NamespaceInfo, Segment, TxId
 from journal.node.faces import hadoop_codec as codec
-from journal.node.faces.calls import CALLS, Row
+from journal.node.faces.calls import CALLS, Row, action_of
 from journal.node.faces.grpc_face import JournalService
 from journal.node.node import JournalNode
 from journal.node.owner import JournalOwner
@@ -237,7 +239,7 @@ _INTER_CALLS: Final[Mapping[str, Row]] = {
 }
 
 
-def build_hadoop_server(node: JournalNode) -> RpcServer:
+def build_hadoop_server(node: JournalNode, access: AccessControl | None = None) -> RpcServer:
     """A Hadoop RPC server for a node, not yet listening.
 
     Our own calls are served there too.  Their batches come as single calls.  They reach the journal
@@ -248,7 +250,7 @@ def build_hadoop_server(node: JournalNode) -> RpcServer:
     own = _methods(node, CALLS, own_fault)
     own["Write"] = Method(pb.WriteRequest, lambda _call, message: service.write_one(message))
     ours = RpcProtocol(pb.DESCRIPTOR.services_by_name["JournalNode"].full_name, own)
-    return RpcServer((*hadoop_protocols(node), ours), limits=_limits(node.settings))
+    return RpcServer((*hadoop_protocols(node), ours), limits=_limits(node.settings), access=access)
 
 
 def hadoop_protocols(node: JournalNode) -> tuple[RpcProtocol, ...]:
@@ -273,7 +275,7 @@ def _limits(settings: NodeSettings) -> RpcLimits:
 def _methods(
     node: JournalNode, rows: Mapping[str, Row], fault: Callable[[JournalError], RemoteFault]
 ) -> dict[str, Method]:
-    def method(row: Row) -> Method:
+    def method(name: str, row: Row) -> Method:
         async def answer(_call: Call, message: Any) -> Message:  # noqa: ANN401 - row.request
             try:
                 return await row.handle(node, message)
@@ -282,7 +284,9 @@ def _methods(
 
         on_the_spot = row.in_thread
         if on_the_spot is None:
-            return Method(row.request, answer)
+            forced = "force" in row.request.DESCRIPTOR.fields_by_name
+            action = partial(action_of, name) if forced else None
+            return Method(row.request, answer, action=action)
 
         def answer_here(message: Any) -> Message:  # noqa: ANN401 - row.request
             try:
@@ -292,7 +296,7 @@ def _methods(
 
         return Method(row.request, answer, in_thread=answer_here)
 
-    return {name: method(row) for name, row in rows.items()}
+    return {name: method(name, row) for name, row in rows.items()}
 
 
 def certain_until(state: JournalState, since: TxId) -> TxId:

@@ -9,9 +9,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from ha.conf.configuration import load_configuration
+from ha.conf.hazards import Daemon
 from ha.console import exit_codes
-from ha.daemon.exposure import OPEN_TO_STRANGERS, is_loopback
+from ha.daemon.exposure import OPEN_TO_STRANGERS, Door, check_exposure, is_loopback
 from ha.daemon.facts import publish_facts
+from ha.daemon.process import ExitWith
 from tests.namenode_sim.startup.startup_world import KEYS, snapshot, write_site
 
 LOOPBACK = {
@@ -96,12 +98,39 @@ async def test_whoever_says_that_it_is_known_gets_on(tmp_path: Path) -> None:
     assert "dfs.namenode.rpc-address=0.0.0.0:18020" in said
 
 
-@pytest.mark.parametrize("mode", ["strict", "permissive", "yes"])
-async def test_a_mode_that_is_not_there_lists_those_that_are(tmp_path: Path, mode: str) -> None:
-    code, text = await started(tmp_path, ["journalnode"], **{"nnha.security.mode": mode})
+async def test_strict_cannot_hold_beyond_this_machine_yet(tmp_path: Path) -> None:
+    keys = {"dfs.journalnode.rpc-address": ANYWHERE, "nnha.security.mode": "strict"}
+    code, text = await started(tmp_path, ["journalnode"], **keys)
+    assert code == OPEN_TO_STRANGERS
+    assert "nothing proves who calls from there, which strict demands" in text.splitlines()[-1]
+    assert {path.name for path in tmp_path.iterdir()} == {"conf"}, "nothing was made"
+
+
+async def test_permissive_says_what_it_cannot_prove(tmp_path: Path) -> None:
+    keys = {"dfs.namenode.rpc-address.ns1.nn1": ANYWHERE, "nnha.security.mode": "permissive"}
+    code, text = await started(tmp_path, ["namenode"], **keys)
+    assert code == 1, "there is no name directory"
+    said = next(line for line in text.splitlines() if '"security.mode"' in line)
+    assert '"level": "warning"' in said
+    assert "from other machines nothing proves who calls yet, so they are let in" in said
+
+
+@pytest.mark.parametrize("mode", ["auto", "strict"])
+def test_where_the_kernel_does_not_tell_who_calls(tmp_path: Path, mode: str) -> None:
+    write_site(tmp_path / "conf", {"nnha.security.mode": mode})
+    conf, door = load_configuration(tmp_path / "conf"), Door("key", "127.0.0.1", 1)
+    with pytest.raises(ExitWith) as refused:
+        check_exposure(conf, Daemon.ZKFC, [door], kernel_tells=lambda: False)
+    assert refused.value.code == OPEN_TO_STRANGERS
+    assert "the kernel does not tell it here" in str(refused.value)
+    assert "nnha.security.mode=permissive" in str(refused.value)
+
+
+async def test_a_mode_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None:
+    code, text = await started(tmp_path, ["journalnode"], **{"nnha.security.mode": "yes"})
     assert code == 1
     reason = text.splitlines()[-1]
-    for word in (mode, "nnha.security.mode", "auto", "insecure-i-know"):
+    for word in ("yes", "nnha.security.mode", "auto", "strict", "permissive", "insecure-i-know"):
         assert word in reason
 
 

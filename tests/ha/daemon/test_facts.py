@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from ha.conf.configuration import Configuration, load_configuration
@@ -38,7 +39,29 @@ def test_the_facts_are_there_in_prometheus_form(tmp_path: Path) -> None:
     assert f'nnha_build_info{{commit="unknown",process="zkfc",version="{version()}"}}' in text
     assert version() != "unknown", "a checkout has a version, too"
     assert f'nnha_config_hash_info{{hash="{configuration_hash(conf)}",process="zkfc"}} 1.0' in text
-    assert 'nnha_insecure_mode{what="rpc"} 1.0' in text
     started = registry.get_sample_value("nnha_start_time_seconds", {"process": "zkfc"})
     assert started is not None
     assert started > 1_700_000_000
+
+
+OPEN = {
+    "auto": {"data", "zookeeper-acl"},
+    "strict": {"data", "zookeeper-acl"},
+    "permissive": {"rpc", "http", "data", "zookeeper-acl"},
+    "insecure-i-know": {"rpc", "http", "data", "zookeeper-acl"},
+}
+
+
+@pytest.mark.parametrize("mode", OPEN)
+def test_what_is_open_without_a_proof_in_which_mode(tmp_path: Path, mode: str) -> None:
+    registry = CollectorRegistry()
+    conf = written(tmp_path / "x", nameservices="ns1").with_overrides(
+        [f"nnha.security.mode={mode}"]
+    )
+    publish_facts("x", conf, open_to=("rpc", "http", "data", "zookeeper-acl"), registry=registry)
+    found = {
+        what
+        for what in ("rpc", "http", "data", "zookeeper-acl")
+        if registry.get_sample_value("nnha_insecure_mode", {"what": what}) == 1.0
+    }
+    assert found == OPEN[mode]

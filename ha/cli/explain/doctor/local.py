@@ -29,7 +29,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.ignored import ignored
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
-from ha.conf.keys.security import INSECURE, SECURITY_MODE
+from ha.conf.keys.security import SECURITY_MODE, Mode
 from ha.conf.topology import NameNodeAddress, namenodes, shared_edits
 from ha.zkfc.settings.settings import fencing_plan
 
@@ -65,11 +65,19 @@ def check_clients(configuration: Configuration) -> Iterator[Finding]:
 
 def check_security(configuration: Configuration) -> Iterator[Finding]:
     """Who is believed by daemons with these files."""
-    if configuration.get(SECURITY_MODE) == INSECURE:
-        found = f"{SECURITY_MODE.name}={INSECURE}: whoever reaches a port of a daemon is believed"
-        yield warn("security", found, "let only trusted hosts reach these ports")
-    else:
-        yield ok("security", "daemons listen on loopback only")
+    mode = configuration.get(SECURITY_MODE)
+    found = f"{SECURITY_MODE.name}={mode}"
+    match mode:
+        case Mode.INSECURE:
+            said = f"{found}: whoever reaches a port of a daemon is believed"
+            yield warn("security", said, "let only trusted hosts reach these ports")
+        case Mode.PERMISSIVE:
+            said = (
+                f"{found}: who proves nothing is let in, and other machines can prove nothing yet"
+            )
+            yield warn("security", said, "let only trusted hosts reach these ports")
+        case Mode.AUTO | Mode.STRICT:
+            yield ok("security", "daemons listen on loopback only, and the kernel tells who calls")
 
 
 async def check_names(configuration: Configuration, nameservice: str) -> list[Finding]:

@@ -1,0 +1,50 @@
+"""Who may see which page: asked before a page is made, on plain connections and on aiohttp's."""
+
+import asyncio
+from http import HTTPStatus
+from typing import Final
+
+from ha.daemon.pages import PageAnswer, text_answer
+from ha.security.access_control import AccessControl
+from ha.security.caller import Caller
+from ha.security.rights import HTTP
+
+_REASONS: Final = "GET reasons"
+_ALIKE: Final = {"HEAD": "GET", "OPTIONS": "GET"}
+"""They tell no more than GET does."""
+
+
+class PageAccess:
+    """Asks the control of access for pages; without one everything is shown to everybody."""
+
+    def __init__(self, access: AccessControl | None) -> None:
+        self._access = access
+
+    def refusal(
+        self, transport: asyncio.BaseTransport | None, method: str, path: str
+    ) -> PageAnswer | None:
+        """What to answer instead of the page: 401 to who proves nothing, 403 with the reason."""
+        if self._access is None:
+            return None
+        name = f"{_ALIKE.get(method, method)} {path}"
+        denied = self._access.refusal(_caller(self._access, transport), "http", HTTP, name)
+        if denied is None:
+            return None
+        if denied.unproven:
+            return PageAnswer(HTTPStatus.UNAUTHORIZED, "text/plain", b"")
+        return text_answer(f"{denied.reason}\n", HTTPStatus.FORBIDDEN)
+
+    def shown(self, transport: asyncio.BaseTransport | None, answer: PageAnswer) -> PageAnswer:
+        """A page as its caller may see it: why a daemon is unwell is no stranger's business."""
+        if self._access is None or answer.status < HTTPStatus.BAD_REQUEST:
+            return answer
+        if self._access.may(_caller(self._access, transport), HTTP, _REASONS):
+            return answer
+        return PageAnswer(answer.status, answer.content_type, b"")
+
+
+def _caller(access: AccessControl, transport: asyncio.BaseTransport | None) -> Caller:
+    def told(what: str) -> object:
+        return None if transport is None else transport.get_extra_info(what)
+
+    return access.caller(told("peername"), told("sockname"), told("socket"))

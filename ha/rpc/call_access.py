@@ -1,0 +1,106 @@
+"""Control of access in the words of Hadoop RPC: who a connection is, and what it may call."""
+
+import asyncio
+from typing import Final
+
+from google.protobuf.message import Message
+
+from ha.rpc.errors import MalformedFrame, RemoteFault
+from ha.rpc.java_names import ACCESS_CONTROL, CLIENT_PROTOCOL
+from ha.rpc.packets import (
+    CONTEXT_CALL_ID,
+    NO_RETRY,
+    CallKey,
+    Detail,
+    encode_failure,
+    parse_request,
+)
+from ha.rpc.protocol import Method
+from ha.rpc.session import Asked, Greeted, Hangup
+from ha.security.access_control import AccessControl
+from ha.security.caller import Caller
+from ha.security.decision import Denied
+
+_MAX_FACE: Final = 100
+"""A stranger's word, which is kept for a while."""
+_CONTEXT: Final = CallKey(b"", CONTEXT_CALL_ID, NO_RETRY)
+
+
+class CallAccess:
+    """Asks the control of access for an RPC server; without one whoever calls is believed."""
+
+    def __init__(self, access: AccessControl | None) -> None:
+        self._access = access
+
+    def caller(self, transport: asyncio.BaseTransport) -> Caller | None:
+        """Who is at the other end; None where nobody asks."""
+        if self._access is None:
+            return None
+        told = transport.get_extra_info
+        return self._access.caller(told("peername"), told("sockname"), told("socket"))
+
+    def lacks_name(self, caller: Caller | None) -> bool:
+        """Whether its user must be named before it is listened to."""
+        return caller is not None and self._access is not None and self._access.lacks_name(caller)
+
+    async def named(self, caller: Caller) -> Caller:
+        """The caller with its name, which may take a directory service some time."""
+        return caller if self._access is None else await self._access.named(caller)
+
+    def greeted(self, caller: Caller | None, greeted: Greeted) -> Caller | Hangup | None:
+        """The caller under the name that it gives itself, or its refusal."""
+        if self._access is None or caller is None:
+            return None
+        face = _last(greeted.protocol)[:_MAX_FACE]
+        found = self._access.claimed(caller, greeted.user, greeted.real_user, face)
+        if not isinstance(found, Denied):
+            return found
+        last = encode_failure(
+            _CONTEXT, ACCESS_CONTROL, found.reason, Detail.FATAL_UNAUTHORIZED, fatal=True
+        )
+        return Hangup(last, found.reason)
+
+    def refusal(self, caller: Caller | None, asked: Asked, method: Method) -> bytes | None:
+        """The answer to a call that its caller may not make; None where it may."""
+        if self._access is None or caller is None:
+            return None
+        denied = self._access.refusal(
+            caller, "rpc", _last(asked.protocol), _action(asked, method), asked.context
+        )
+        if denied is None:
+            return None
+        return encode_failure(asked.key, ACCESS_CONTROL, denied.reason, Detail.ERROR_APPLICATION)
+
+    def may(self, caller: Caller | None, asked: Asked) -> bool:
+        """Whether it may make a call that is in no audit; from any thread."""
+        if self._access is None or caller is None:
+            return True
+        return self._access.may(caller, _last(asked.protocol), asked.method)
+
+    def ended(self, caller: Caller | None, asked: Asked, outcome: Message | Exception) -> None:
+        """Write down a refusal by the handler's own rules; files' permissions are no such rule."""
+        if (
+            self._access is not None
+            and caller is not None
+            and isinstance(outcome, RemoteFault)
+            and outcome.java_class == ACCESS_CONTROL
+            and asked.protocol != CLIENT_PROTOCOL
+        ):
+            face = _last(asked.protocol)
+            self._access.refused_by_handler(
+                caller, face, asked.method, outcome.reason, asked.context
+            )
+
+
+def _last(protocol: str) -> str:
+    """A Java interface as the table of rights names it; only one that is served is asked for."""
+    return protocol.rpartition(".")[2]
+
+
+def _action(asked: Asked, method: Method) -> str:
+    if method.action is None:
+        return asked.method
+    try:
+        return method.action(parse_request(method.request, asked.request))
+    except MalformedFrame:
+        return asked.method  # its handler is never called

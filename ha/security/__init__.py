@@ -1,0 +1,1 @@
+"""Who calls, what each role may do, and what is written of it."""

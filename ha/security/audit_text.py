@@ -1,0 +1,106 @@
+"""One line of the audit log, as Hadoop writes it or as JSON.
+
+Whatever a caller says is escaped in both, so that no name can begin a line or move a cursor.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ha.security.caller import Caller, Role
+
+_SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+MAX_CHARACTERS: Final = 1000
+"""Of one value; the rest is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What was asked, by whom, and what became of it.
+
+    ``proto`` is how it came (rpc, grpc, http, lane), ``target`` the daemon that was asked.
+    ``alike`` counts refusals of the same kind that were not written since the last one.
+    """
+
+    allowed: bool
+    caller: Caller
+    proto: str
+    face: str
+    action: str
+    target: str
+    reason: str = ""
+    context: str = ""
+    alike: int = 0
+
+
+def escaped(text: str) -> str:
+    """One line without control characters, whatever was in it."""
+    if text.isprintable() and "\\" not in text:
+        return text
+    return "".join(map(_shown, text))
+
+
+def _said(text: str) -> str:
+    return escaped(text[:MAX_CHARACTERS])
+
+
+def _shown(character: str) -> str:
+    if character in _SHORT:
+        return _SHORT[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
+
+
+def hadoop_line(entry: Entry, stamp: str) -> str:
+    """As FSNamesystem.audit writes it; ``stamp`` is like ``2026-11-22 11:03:07,211``."""
+    caller = entry.caller
+    user = caller.name or (f"uid {caller.uid}" if caller.uid is not None else "null")
+    pairs = {
+        "allowed": "true" if entry.allowed else "false",
+        "ugi": f"{user} (auth:{caller.method.name})",
+        "ip": f"/{caller.host}",
+        "cmd": entry.action,
+        "src": entry.target,
+        "dst": "null",
+        "perm": "null",
+        "proto": entry.proto,
+    }
+    pairs |= {"callerContext": entry.context} if entry.context else {}
+    pairs |= {"reason": entry.reason} if entry.reason else {}
+    pairs |= {"alike": str(entry.alike)} if entry.alike else {}
+    told = "\t".join(f"{name}={_said(value)}" for name, value in pairs.items())
+    return f"{stamp} INFO FSNamesystem.audit: {told}"
+
+
+def fields(entry: Entry) -> Mapping[str, object]:
+    """The fields of a JSON line."""
+    caller = entry.caller
+    return {
+        "allowed": entry.allowed,
+        "user": _said(caller.name) or None,
+        "uid": caller.uid,
+        "method": caller.method.value,
+        "roles": [role.value for role in Role if role in caller.roles],
+        "address": caller.address,
+        "proto": entry.proto,
+        "face": _said(entry.face),
+        "action": _said(entry.action),
+        "target": entry.target,
+        "reason": _said(entry.reason) or None,
+        "context": _said(entry.context) or None,
+        "alike": entry.alike,
+    }
+
+
+def json_line(entry: Entry, stamp: str) -> str:
+    """One object; ASCII alone, so that no reader's line ends elsewhere."""
+    return json.dumps({"timestamp": stamp, "event": "audit", **fields(entry)})

@@ -1,0 +1,168 @@
+"""Who may do what: the one table of rights.  What it does not name, nobody may do.
+
+Faces are Java's interfaces by their last name, ``JournalNode`` (our own calls, over gRPC, Hadoop
+RPC and write lanes alike) and ``HTTP``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from ha.security.caller import ALL_ROLES, Role
+
+HTTP: Final = "HTTP"
+JOURNALNODE: Final = "JournalNode"
+
+NN, JN, ZKFC, ADMIN, OPERATOR = (
+    Role.NAMENODE, Role.JOURNALNODE, Role.ZKFC, Role.ADMIN, Role.OPERATOR,
+)  # fmt: skip
+CHECKPOINTER, CLIENT, DATANODE = Role.CHECKPOINTER, Role.CLIENT, Role.DATANODE
+
+
+class Open(Enum):
+    """Whether a caller needs no role at all."""
+
+    NO = auto()
+    TO_ALL = auto()
+    ON_THIS_MACHINE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Who may take an action.  ``audited``: it is written down also when it is allowed."""
+
+    roles: frozenset[Role]
+    audited: bool = False
+    open: Open = Open.NO
+
+
+def _may(*roles: Role) -> Right:
+    return Right(frozenset(roles))
+
+
+def _audited(*roles: Role) -> Right:
+    return Right(frozenset(roles), audited=True)
+
+
+def _each(names: str, right: Right) -> dict[str, Right]:
+    return dict.fromkeys(names.split(), right)
+
+
+_LOOKS: Final = _may(NN, JN, ZKFC, ADMIN, OPERATOR, CHECKPOINTER)
+_READS: Final = _may(NN, JN, ADMIN, CHECKPOINTER)
+_WRITES: Final = _may(NN)
+_UPGRADES: Final = _audited(NN, ADMIN)
+_OPEN: Final = Right(frozenset(), open=Open.TO_ALL)
+
+_CLIENT_CALLS: Final = """
+abandonBlock addBlock allowSnapshot append checkAccess complete concat create createSnapshot
+createSymlink delete deleteSnapshot disallowSnapshot fsync getAclStatus getAdditionalDatanode
+getBlockLocations getContentSummary getCurrentEditLogTxid getDatanodeReport
+getDatanodeStorageReport getDelegationToken getEZForPath getEnclosingRoot getErasureCodingPolicies
+getErasureCodingPolicy getFileInfo getFileLinkInfo getFsECBlockGroupStats
+getFsReplicatedBlockStats getFsStats getHAServiceState getLinkTarget getListing getLocatedFileInfo
+getPreferredBlockSize getQuotaUsage getServerDefaults getSnapshotListing
+getSnapshottableDirListing getStoragePolicies getStoragePolicy getXAttrs isFileClosed
+listCorruptFileBlocks listEncryptionZones listOpenFiles listXAttrs mkdirs modifyAclEntries msync
+recoverLease removeAcl removeAclEntries removeDefaultAcl removeXAttr rename rename2 renameSnapshot
+renewLease reportBadBlocks setAcl setOwner setPermission setQuota setReplication setSafeMode
+setStoragePolicy setTimes setXAttr truncate unsetStoragePolicy updateBlockForPipeline
+updatePipeline upgradeStatus
+"""
+
+RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
+    "ClientProtocol": {
+        # Within a user's permissions, which the handlers check.
+        **_each(_CLIENT_CALLS, Right(ALL_ROLES)),
+        **_each("rollEdits saveNamespace", Right(ALL_ROLES, audited=True)),
+    },
+    "HAServiceProtocol": {
+        "getServiceStatus": _may(ZKFC, NN, ADMIN, OPERATOR, CHECKPOINTER),
+        "monitorHealth": _may(ZKFC, NN, ADMIN, OPERATOR),
+        "transitionToActive": _audited(ZKFC, ADMIN),
+        "transitionToStandby": _audited(ZKFC, ADMIN),
+        "transitionToObserver": _audited(ADMIN),
+    },
+    "ZKFCProtocol": {
+        "cedeActive": _audited(ZKFC, ADMIN),
+        "gracefulFailover": _audited(ZKFC, ADMIN),
+    },
+    "JournalWitness": {"writerSilence": _may(ZKFC, ADMIN, OPERATOR)},
+    "NamenodeProtocol": _each(
+        "versionRequest getTransactionId getMostRecentCheckpointTxId isUpgradeFinalized "
+        "isRollingUpgrade",
+        _may(NN, CHECKPOINTER, ADMIN),
+    ),
+    "DatanodeProtocol": _each(
+        "versionRequest registerDatanode sendHeartbeat blockReport blockReceivedAndDeleted "
+        "errorReport reportBadBlocks commitBlockSynchronization",
+        _may(DATANODE),
+    ),
+    "DatanodeLifelineProtocol": {"sendLifeline": _may(DATANODE)},
+    "InterDatanodeProtocol": _each(
+        "initReplicaRecovery updateReplicaUnderRecovery", _may(DATANODE)
+    ),
+    "ClientDatanodeProtocol": {
+        "getReplicaVisibleLength": _may(CLIENT, ADMIN),
+        "getDatanodeInfo": _may(ADMIN, OPERATOR, NN),
+        "triggerBlockReport": _audited(ADMIN),
+    },
+    "QJournalProtocol": {
+        **_each("isFormatted getJournalState getJournalCTime canRollBack", _LOOKS),
+        **_each("getEditLogManifest getJournaledEdits", _READS),
+        **_each(
+            "journal heartbeat startLogSegment finalizeLogSegment prepareRecovery acceptRecovery",
+            _WRITES,
+        ),
+        **_each("newEpoch purgeLogs", _audited(NN)),
+        "format": _audited(NN, ADMIN),
+        "format force": _audited(ADMIN),
+        **_each("doPreUpgrade doUpgrade doFinalize", _UPGRADES),
+        **_each("doRollback discardSegments", _audited(ADMIN)),
+    },
+    "InterQJournalProtocol": _each("getEditLogManifestFromJournal getStorageInfo", _READS),
+    JOURNALNODE: {
+        **_each(
+            "IsFormatted GetJournalState GetStatus PeekRecovery CanRollBack GetJournalCTime",
+            _LOOKS,
+        ),
+        **_each("GetEditLogManifest GetJournaledEdits GetPeerManifest", _READS),
+        **_each(
+            "StartLogSegment Write FinalizeLogSegment PrepareRecovery AcceptRecovery "
+            "ResumeSegment CatchUp",
+            _WRITES,
+        ),
+        **_each("NewEpoch PurgeLogs", _audited(NN)),
+        "Format": _audited(NN, ADMIN),
+        "Format force": _audited(ADMIN),
+        # A writer admits a learner by itself, and an administrator by hand.
+        "Admit": _audited(NN, ADMIN),
+        **_each("PreUpgrade Upgrade FinalizeUpgrade", _UPGRADES),
+        **_each("RollBack DiscardSegments", _audited(ADMIN)),
+    },
+    HTTP: {
+        **{
+            f"GET {page}": _OPEN
+            for page in ("/livez", "/readyz", "/active", "/standby", "/isActive", "/health")
+        },
+        # What the bodies of open pages say beyond well or unwell.
+        "GET reasons": _may(OPERATOR, ADMIN, ZKFC, NN),
+        "GET /metrics": Right(frozenset({OPERATOR, ADMIN}), open=Open.ON_THIS_MACHINE),
+        "GET /status": _may(OPERATOR, ADMIN, ZKFC, NN),
+        "GET /jmx": _may(OPERATOR, ADMIN, ZKFC, NN),
+        "GET /stacks": _may(ADMIN, ZKFC),
+        "GET /imagetransfer": _may(NN, CHECKPOINTER, ADMIN),
+        "PUT /imagetransfer": _audited(NN, CHECKPOINTER),
+        "GET /getJournal": _may(NN, JN, CHECKPOINTER, ADMIN),
+    },
+}
+
+ZNODES: Final[Mapping[str, Mapping[Role, str]]] = {
+    name: {ZKFC: "rwcda", ADMIN: "rwcda", OPERATOR: "r"}
+    for name in (
+        "ActiveStandbyElectorLock", "ActiveBreadCrumb", "NnhaActiveTerm", "NnhaPause", "NnhaDrain",
+        "NnhaMembers", "NnhaNamesakes", "NnhaHistory", "NnhaProbe", "NnhaLockCount",
+    )
+}  # fmt: skip
+"""What each role may do with a znode.  ZooKeeper holds them to it, by the ACL that nnha sets."""

@@ -1,0 +1,50 @@
+"""A caller is named in a thread, and what it sends meanwhile waits."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from ha.conf.keys.security import Mode
+from ha.rpc.call_access import CallAccess
+from ha.rpc.connection import ServerConnection
+from ha.rpc.dispatcher import Dispatcher
+from ha.rpc.frame_budget import FrameBudget
+from ha.rpc.java_names import HA_SERVICE_PROTOCOL
+from ha.rpc.limits import DEFAULT_LIMITS
+from ha.rpc.packets import PREAMBLE, encode_context
+from ha.rpc.protocol import Catalogue
+from ha.security.access_control import AccessControl
+from tests.ha.daemon.test_readers import until
+from tests.ha.rpc.wire import until_closed
+from tests.ha.security.test_unproven import HOST, Lines
+
+NO_USERS_UID = 60_123
+
+
+async def test_nothing_is_heard_of_a_caller_before_it_has_a_name() -> None:
+    """Bad schedule: uvloop reads on though reading was paused as the connection was made.
+
+    The claim to be root was then compared with no name at all.
+    """
+    loop, directory_answers = asyncio.get_running_loop(), threading.Event()
+    lookups = ThreadPoolExecutor(1)
+    loop.set_default_executor(lookups)
+    lookups.submit(directory_answers.wait)
+    access = AccessControl(Mode.AUTO, target="t", audit=Lines(), uid_of=lambda *_: NO_USERS_UID)
+    owner = Dispatcher(Catalogue(), DEFAULT_LIMITS, FrameBudget(), CallAccess(access))
+    made: list[tuple[ServerConnection, float]] = []
+
+    def connection() -> ServerConnection:
+        new = ServerConnection(DEFAULT_LIMITS, owner)
+        made.append((new, new.heard_at))
+        return new
+
+    server = await loop.create_server(connection, HOST, 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.write(PREAMBLE + encode_context(bytes(16), HA_SERVICE_PROTOCOL, "root", None))
+    await until(lambda: any(one.heard_at > born for one, born in made), "something was received")
+    directory_answers.set()
+    said = await until_closed(reader)
+    server.close()
+    writer.close()
+    assert f"Call under your own name, {NO_USERS_UID} (".encode() in said

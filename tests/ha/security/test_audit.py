@@ -1,0 +1,155 @@
+"""The audit log: one line an entry whatever was said, bounded, and never waited for."""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from prometheus_client import REGISTRY
+
+from ha.conf.keys.security import AuditFormat, Mode
+from ha.daemon.logs import configure_logging
+from ha.security.access_control import AccessControl
+from ha.security.audit import AuditLog
+from ha.security.audit_rate import MOST_IN_A_QUIET_TIME, MOST_KINDS, QUIET_SECONDS, RefusalRate
+from ha.security.audit_text import Entry, escaped, hadoop_line, json_line
+from ha.security.caller import ALL_ROLES, Caller, Method, Role
+from ha.security.peer_uid import End
+
+EVIL = "bob\n2026-11-22 allowed=true\tugi=root\x1b[2J\u202egnp\u2028\\"
+SHOWN = "bob\\n2026-11-22 allowed=true\\tugi=root\\x1b[2J\\u202egnp\\u2028\\\\"
+MALLORY = Caller(EVIL, Method.PEER_UID, frozenset({Role.CLIENT}), "127.0.0.1:41234", 1234)
+REFUSED = Entry(
+    False, MALLORY, "rpc", "ZKFCProtocol", "cedeActive", "zkfc@127.0.0.1:8019", EVIL, EVIL, 3
+)  # fmt: skip
+
+
+def test_hadoops_line() -> None:
+    line = hadoop_line(REFUSED, "2026-11-22 11:03:07,211")
+    assert line == (
+        f"2026-11-22 11:03:07,211 INFO FSNamesystem.audit: allowed=false\tugi={SHOWN} "
+        "(auth:PEER_UID)\tip=/127.0.0.1\tcmd=cedeActive\tsrc=zkfc@127.0.0.1:8019\tdst=null\t"
+        f"perm=null\tproto=rpc\tcallerContext={SHOWN}\treason={SHOWN}\talike=3"
+    )
+
+
+def test_the_line_as_json() -> None:
+    line = json_line(REFUSED, "2026-11-22T11:03:07.211Z")
+    assert line.isascii()
+    assert line.isprintable()
+    assert json.loads(line) == {
+        "timestamp": "2026-11-22T11:03:07.211Z", "event": "audit", "allowed": False,
+        "user": SHOWN, "uid": 1234, "method": "peer-uid", "roles": ["client"],
+        "address": "127.0.0.1:41234", "proto": "rpc", "face": "ZKFCProtocol",
+        "action": "cedeActive", "target": "zkfc@127.0.0.1:8019", "reason": SHOWN,
+        "context": SHOWN, "alike": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_one_line_in_a_log_too(form: str, capfd: pytest.CaptureFixture[str]) -> None:
+    configure_logging("x", form=form)
+    AuditLog(AuditFormat.BOTH, None).write(REFUSED)
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert all(line.isprintable() for line in lines)
+
+
+def test_any_character_is_printable_afterwards() -> None:
+    for code in (*range(0x300), 0x200B, 0x202E, 0x2066, 0xD800, 0xE000, 0x1F600, 0xE0001):
+        assert escaped(chr(code)).isprintable()
+
+
+def test_the_first_refusal_then_one_a_minute_with_the_number_of_others() -> None:
+    rate = RefusalRate()
+    said = [rate.admit("a", now) for now in (0.0, 1.0, 2.0, QUIET_SECONDS, QUIET_SECONDS + 1)]
+    assert said == [0, None, None, 2, None]
+    assert rate.admit("b", 2.0) == 0, "another kind has a line of its own"
+
+
+def test_a_flood_of_kinds_is_bounded_and_counted() -> None:
+    rate = RefusalRate()
+    written = sum(rate.admit(number, 1.0) is not None for number in range(1000))
+    assert written == MOST_IN_A_QUIET_TIME
+    assert rate.take_unsaid() == 1000 - written
+    assert rate.take_unsaid() == 0
+
+
+def test_what_is_forgotten_is_counted() -> None:
+    rate = RefusalRate()
+    rate.admit("a", 0.0)
+    rate.admit("a", 1.0)
+    for number in range(MOST_KINDS):
+        rate.admit(number, QUIET_SECONDS * (1 + number))
+    assert rate.take_unsaid() == 1
+
+
+class Lines:
+    """An audit in memory."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def write(self, entry: Entry) -> None:
+        self.entries.append(entry)
+
+
+def test_admin_actions_always_and_refusals_at_a_bounded_rate() -> None:
+    lines, now = Lines(), [0.0]
+    access = AccessControl(
+        Mode.AUTO, target="t", audit=lines, own_uid=0, uid_of=lambda *_: 1234, clock=lambda: now[0]
+    )
+    alice = access.caller_of(End("127.0.0.1", 5), End("127.0.0.1", 6)).named("alice")
+    root = Caller("root", Method.PEER_UID, ALL_ROLES, "127.0.0.1:7", 0)
+    for _ in range(3):
+        assert access.refusal(alice, "rpc", "HAServiceProtocol", "transitionToStandby")
+        assert not access.refusal(root, "rpc", "HAServiceProtocol", "transitionToStandby")
+        assert not access.refusal(root, "rpc", "HAServiceProtocol", "monitorHealth")
+    now[0] = QUIET_SECONDS
+    assert access.refusal(alice, "rpc", "HAServiceProtocol", "transitionToStandby")
+    told = [(entry.allowed, entry.caller.name, entry.alike) for entry in lines.entries]
+    assert told == [
+        (False, "alice", 0), (True, "root", 0), (True, "root", 0), (True, "root", 0),
+        (False, "alice", 2),
+    ]  # fmt: skip
+
+
+def test_the_file_is_appended_to_and_may_be_rotated(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    audit = AuditLog(AuditFormat.BOTH, path)
+    audit.write(REFUSED)
+    audit.flush()
+    path.rename(tmp_path / "audit.log.1")
+    audit.write(REFUSED)
+    audit.flush()
+    for name in ("audit.log", "audit.log.1"):
+        first, second = (tmp_path / name).read_text().splitlines()
+        assert json.loads(first)["event"] == "audit"
+        assert " INFO FSNamesystem.audit: allowed=false\tugi=bob\\n" in second
+    assert path.stat().st_mode & 0o007 == 0
+
+
+def lost() -> float:
+    return REGISTRY.get_sample_value("nnha_audit_lines_lost_total") or 0.0
+
+
+def test_a_file_that_cannot_be_written_is_counted(tmp_path: Path) -> None:
+    before = lost()
+    audit = AuditLog(AuditFormat.JSON, tmp_path / "no-such-folder/audit.log")
+    audit.write(REFUSED)
+    audit.flush()
+    assert lost() == before + 1
+
+
+def test_a_disk_that_hangs_stops_nobody(tmp_path: Path) -> None:
+    """A pipe that nobody reads stands for the disk: its open never returns."""
+    pipe = tmp_path / "audit.log"
+    os.mkfifo(pipe)
+    audit = AuditLog(AuditFormat.JSON, pipe)
+    for _ in range(100):
+        audit.write(REFUSED)
+    assert any(thread.name == "audit file" for thread in threading.enumerate())
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    audit.flush()
+    os.close(reader)

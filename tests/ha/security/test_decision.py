@@ -1,0 +1,97 @@
+"""Who may do what in which mode, and under which name."""
+
+import pytest
+
+from ha.conf.keys.security import Mode
+from ha.security.caller import ALL_ROLES, Caller, Role, local_caller, unproven
+from ha.security.decision import Action, Allowed, Denied, Policy, claim, decide
+
+OWN_UID = 500
+PROMOTE = Action("HAServiceProtocol", "transitionToActive")
+LIST = Action("ClientProtocol", "getListing")
+ROOT = local_caller(0, OWN_UID, "127.0.0.1:1")
+OWN = local_caller(OWN_UID, OWN_UID, "127.0.0.1:1")
+ALICE = local_caller(1234, OWN_UID, "127.0.0.1:1").named("alice")
+NOBODY = unproven("10.9.9.9:41234")
+HIDDEN = unproven("127.0.0.1:7", provable=True)
+
+CASES: dict[str, tuple[Mode, Caller, Action, Allowed | str]] = {
+    "root may": (Mode.AUTO, ROOT, PROMOTE, Allowed(audited=True)),
+    "the daemon's own user may": (Mode.STRICT, OWN, PROMOTE, Allowed(audited=True)),
+    "another user lists files": (Mode.AUTO, ALICE, LIST, Allowed()),
+    "another user promotes nobody": (
+        Mode.AUTO, ALICE, PROMOTE,
+        "transitionToActive is for zkfc, admin; the caller is alice (uid 1234), whose role is "
+        "client. On this machine root and uid 500, whose daemon this is, may do it",
+    ),
+    "permissive holds the proven to their rights": (
+        Mode.PERMISSIVE, ALICE, PROMOTE, "transitionToActive is for zkfc, admin; ",
+    ),
+    "who proves nothing may nothing": (
+        Mode.AUTO, NOBODY, LIST, "; nothing proves who calls from 10.9.9.9:41234. ",
+    ),
+    "strict is no milder": (Mode.STRICT, NOBODY, PROMOTE, "nothing proves who calls"),
+    "permissive lets the unproven in": (
+        Mode.PERMISSIVE, NOBODY, PROMOTE, Allowed(audited=True, unproven=True),
+    ),
+    "permissive lets nobody in who hides a proof": (
+        Mode.PERMISSIVE, HIDDEN, PROMOTE, "nothing proves who calls from 127.0.0.1:7. ",
+    ),
+    "insecure believes everybody": (Mode.INSECURE, NOBODY, PROMOTE, Allowed(audited=True)),
+    "insecure knows no missing rows": (Mode.INSECURE, NOBODY, Action("X", "y"), Allowed()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_who_may_do_what(case: str) -> None:
+    mode, caller, action, expected = CASES[case]
+    found = decide(Policy(mode, OWN_UID), caller, action)
+    if isinstance(expected, str):
+        assert isinstance(found, Denied)
+        assert expected in found.reason
+        assert found.unproven is (caller in (NOBODY, HIDDEN))
+    else:
+        assert found == expected
+
+
+CLAIMS: dict[str, tuple[Mode, Caller, str, str | None, int | None, str]] = {
+    "root may be anybody": (Mode.AUTO, ROOT, "hdfs", None, None, "hdfs"),
+    "so may the daemon's own user": (Mode.STRICT, OWN, "bob", "alice", None, "bob"),
+    "a user under the own name": (Mode.AUTO, ALICE, "alice", None, None, "alice"),
+    "its own proxy": (Mode.AUTO, ALICE, "alice", "alice", None, "alice"),
+    "a user under root's name": (
+        Mode.AUTO, ALICE, "root", None, 0, "!user root is uid 0; the caller is uid 1234. ",
+    ),
+    "a user under a name that the machine does not know": (
+        Mode.PERMISSIVE, ALICE, "hdfs", None, None,
+        "!user hdfs is not alice; the caller is uid 1234. Call under your own name, alice",
+    ),
+    "a user who says that root stands behind it": (
+        Mode.AUTO, ALICE, "alice", "root", 0, "!user root is uid 0; the caller is uid 1234. ",
+    ),
+    "who proves nothing": (Mode.AUTO, NOBODY, "alice", None, 7, "!nothing proves who calls"),
+    "who proves nothing, in permissive": (Mode.PERMISSIVE, NOBODY, "x", None, None, "x"),
+    "who hides a proof, in permissive": (
+        Mode.PERMISSIVE, HIDDEN, "x", None, None, "!nothing proves who calls",
+    ),
+    "anybody, in insecure": (Mode.INSECURE, NOBODY, "root", None, None, "root"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CLAIMS)
+def test_under_which_name(case: str) -> None:
+    mode, caller, user, real_user, uid, expected = CLAIMS[case]
+    found = claim(Policy(mode, OWN_UID), caller, user, real_user, uid)
+    if expected.startswith("!"):
+        assert isinstance(found, Denied)
+        assert expected[1:] in found.reason
+    else:
+        assert isinstance(found, Caller)
+        assert found.name == expected
+        assert (found.roles, found.method) == (caller.roles, caller.method)
+
+
+def test_a_local_caller_has_all_roles_or_one() -> None:
+    assert ROOT.roles == OWN.roles == ALL_ROLES
+    assert ALICE.roles == {Role.CLIENT}
+    assert NOBODY.roles == frozenset()
