@@ -10,10 +10,10 @@ it (docs/reference/formats.md#op-frame).  After the last frame only 0xFF padding
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 from zlib import crc32
 
+from ha.record import record
 from journal.model import LAYOUT_VERSION, TxId
 
 HEADER_BYTES: Final = 8
@@ -34,7 +34,7 @@ _USUAL: Final[dict[int, Callable[[Any, int], tuple[bytes, int, int, int, int]]]]
 and txid out of the data in one step."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scan:
     """What a run of frames holds.
 

@@ -5,14 +5,15 @@ See docs/reference/rpc.md#frames.
 
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
+from ha.record import record
 from ha.rpc.errors import MalformedFrame
-from ha.rpc.frames import frame_of, take_delimited
+from ha.rpc.frames import frame_of, take_delimited, varint
 from ha.rpc.proto.rpc_header_pb2 import (
     IpcConnectionContextProto,
     RequestHeaderProto,
@@ -69,7 +70,7 @@ class Detail(IntEnum):
     FATAL_UNAUTHORIZED = 15
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallKey:
     """What an answer repeats of its request.  Equal over all retries but for the count."""
 
@@ -185,14 +186,21 @@ def _request_header(key: CallKey, context: str = "") -> bytes:
 
 def encode_success(key: CallKey, response: bytes) -> bytes:
     """A server's answer with the method's response."""
+    header = b"\x08" + varint(key.call_id % _U32) + _success(key.client_id, key.retry_count)
+    return frame_of(header, response)
+
+
+@lru_cache(maxsize=1000)
+def _success(client_id: bytes, retry_count: int) -> bytes:
+    """An answer's header behind the call's number, which alone differs among a client's calls."""
     header = RpcResponseHeaderProto(
-        callId=key.call_id % _U32,
+        callId=0,
         status=RpcResponseHeaderProto.SUCCESS,
         serverIpcVersionNum=VERSION,
-        clientId=key.client_id,
-        retryCount=key.retry_count,
+        clientId=client_id,
+        retryCount=retry_count,
     )
-    return frame_of(header.SerializeToString(), response)
+    return header.SerializeToString().removeprefix(b"\x08\x00")
 
 
 def encode_failure(

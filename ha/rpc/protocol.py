@@ -6,11 +6,12 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from ha.record import record
 from ha.rpc.java_names import CLIENT_PROTOCOL, NO_SUCH_METHOD, NO_SUCH_PROTOCOL, VERSION_MISMATCH
 from ha.rpc.packets import Detail
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """One call, as its handler sees it.
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 
+from ha.record import record
+from ha.rpc.call_header import objection, usual_call
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import FrameSplitter, take_delimited
 from ha.rpc.java_names import ACCESS_CONTROL, IPC_EXCEPTION, RPC_SERVER, VERSION_MISMATCH
@@ -20,7 +22,6 @@ from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import (
     AUTH_NONE,
     AUTH_SASL,
-    CLIENT_ID_BYTES,
     CONTEXT_CALL_ID,
     INVALID_CALL_ID,
     MAGIC,
@@ -39,7 +40,6 @@ from ha.rpc.packets import (
 from ha.rpc.proto.rpc_header_pb2 import (
     IpcConnectionContextProto,
     RequestHeaderProto,
-    RpcKindProto,
     RpcRequestHeaderProto,
     RpcSaslProto,
 )
@@ -69,7 +69,7 @@ class Greeted:
     protocol: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Asked:
     """The peer calls a method; ``request`` is the method's message, not yet parsed."""
 
@@ -195,11 +195,15 @@ class ServerSession:
         key = NO_KEY
         try:
             data, end = take_delimited(frame, 0)
+            usual = usual_call(data) if self._phase is Phase.CALLS else None
+            if usual is not None:
+                key, why = usual
+                return _read_call(key, why, frame, end)
             header = parse(RpcRequestHeaderProto, data)
             key = CallKey(header.clientId, header.callId, header.retryCount)
-            objection = _objection(header)
-            if objection is not None:
-                return _fatal(key, objection, Detail.FATAL_INVALID_RPC_HEADER)
+            because = objection(header)
+            if because is not None:
+                return _fatal(key, because, Detail.FATAL_INVALID_RPC_HEADER)
             if key.call_id < 0:
                 return self._read_out_of_band(key, frame, end)
             if self._phase is not Phase.CALLS:
@@ -254,21 +258,6 @@ class ServerSession:
         self._phase = Phase.CALLS
         real_user = text(user.realUser) if user.HasField("realUser") else None
         return Greeted(text(user.effectiveUser), real_user, text(context.protocol))
-
-
-def _objection(header: RpcRequestHeaderProto) -> str | None:
-    if not header.HasField("rpcOp"):
-        return "IPC Server: No rpc op in rpcRequestHeader"
-    if header.rpcOp != RpcRequestHeaderProto.RPC_FINAL_PACKET:
-        return f"IPC Server does not implement rpc header operation {header.rpcOp}"
-    if not header.HasField("rpcKind"):
-        return "IPC Server: No rpc kind in rpcRequestHeader"
-    if header.callId >= 0 and header.rpcKind != RpcKindProto.RPC_PROTOCOL_BUFFER:
-        return f"Unknown rpc kind in rpc header {header.rpcKind}"
-    if len(header.clientId) not in (0, CLIENT_ID_BYTES):
-        # Java notices only in its retry cache; the id is journaled, so it must not be just any.
-        return f"a client id of {len(header.clientId)} bytes"
-    return None
 
 
 def _read_call(key: CallKey, context: str, frame: bytes, offset: int) -> Asked:

@@ -17,7 +17,7 @@ from ha.conf.keys.security import Mode
 from ha.security.audit import Audit
 from ha.security.audit_rate import RefusalRate
 from ha.security.audit_text import Entry, escaped
-from ha.security.caller import Caller, local_caller, unproven
+from ha.security.caller import Caller, Method, Role, local_caller, unproven
 from ha.security.decision import Action, Denied, Policy, claim, decide
 from ha.security.peer_uid import End, end_of, is_here, still_open, uid_of
 from ha.security.user_names import UserNames, local_uid
@@ -31,6 +31,8 @@ UNAUTHENTICATED = Counter(
 )
 TOLD_EVERY_SECONDS: Final = 3600.0
 MOST_TOLD: Final = 1024
+MOST_USUAL: Final = 4096
+"""Decisions that are kept: of nothing else, and nothing is written of them."""
 
 
 class AccessControl:
@@ -61,6 +63,7 @@ class AccessControl:
         self._rate = RefusalRate()
         self._lock = threading.Lock()  # write lanes have threads of their own
         self._told: dict[str, float] = {}
+        self._usual: set[tuple[frozenset[Role], Method, str, str]] = set()
 
     # Who calls.
 
@@ -115,6 +118,9 @@ class AccessControl:
         self, caller: Caller, proto: str, face: str, name: str, context: str = ""
     ) -> Denied | None:
         """None where the caller may do that; it is written down as the table says."""
+        asked = (caller.roles, caller.method, face, name)
+        if asked in self._usual:
+            return None
         action = Action(face, name)
         decided = decide(self.policy, caller, action)
         if isinstance(decided, Denied):
@@ -122,6 +128,8 @@ class AccessControl:
             return decided
         if decided.unproven:
             self._let_in(caller, action)
+        elif not decided.audited and len(self._usual) < MOST_USUAL:
+            self._usual.add(asked)
         if decided.audited:
             self._audit.write(
                 Entry(True, caller, proto, face, name, self._target, context=context)  # noqa: FBT003 - an entry's first field
@@ -130,6 +138,8 @@ class AccessControl:
 
     def may(self, caller: Caller, face: str, name: str) -> bool:
         """The decision alone, with nothing written; from any thread."""
+        if (caller.roles, caller.method, face, name) in self._usual:
+            return True
         return not isinstance(decide(self.policy, caller, Action(face, name)), Denied)
 
     def refused_by_handler(

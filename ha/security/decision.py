@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ha.conf.keys.security import Mode
+from ha.record import record
 from ha.security.caller import Caller, Role
 from ha.security.rights import RIGHTS, Open, Right
 
@@ -18,7 +19,7 @@ class Policy:
     rights: Mapping[str, Mapping[str, Right]] = field(default_factory=lambda: RIGHTS)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Action:
     """What is asked for: a method of a protocol, or a request for a page."""
 
@@ -26,7 +27,7 @@ class Action:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Allowed:
     """The caller may do that.  ``unproven``: by the mode alone, as nothing proves who calls."""
 
@@ -34,7 +35,7 @@ class Allowed:
     unproven: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Denied:
     """The caller may not do that.  ``unproven``: a proof is what it lacks."""
 

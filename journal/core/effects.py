@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ha.record import record
 from journal.core.replies import Reply
 from journal.core.state import Decision, JournalState
 from journal.errors import JournalError
@@ -46,7 +47,7 @@ class PersistReadLease:
     micros: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RememberCommitted:
     """Note a lower bound of what is on a quorum.  The one effect that need not be durable."""
 
@@ -76,7 +77,7 @@ class RecordSegment:
     segment: Segment
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AppendEdits:
     """Append checked frames to the open file."""
 
@@ -222,7 +223,7 @@ Effect = AppendEdits | RememberCommitted | RareEffect
 """A batch has the first two only, which can share a sync; nothing else can."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One decision: carry out ``effects``, then remember ``state``, then answer ``reply``.
 

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from ha.record import record
 from journal.core.state import Decision
 from journal.model import NO_TXID, Epoch, Segment, TxId
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Done:
     """The request was carried out."""
 

@@ -5,10 +5,11 @@ The rules of each request: docs/reference/journal-node.md.
 
 from dataclasses import dataclass, field
 
+from ha.record import record
 from journal.model import NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stamp:
     """Who asks: every call of a writer carries it.
 
@@ -72,7 +73,7 @@ class StartLogSegment:
     layout_version: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Journal:
     """Write a batch of framed ops to the open segment."""
 
@@ -83,7 +84,7 @@ class Journal:
     records: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Heartbeat:
     """Carry the committed txid, and find out whether we are fenced."""
 

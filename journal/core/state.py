@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ha.record import record
 from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 
 NO_SERIAL: Final = -1
@@ -12,7 +13,7 @@ SERIAL_UNKNOWN: Final = -2
 """Requests of the promised epoch may have been seen, or sent elsewhere, before this one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenSegment:
     """The segment that the writer is writing; it does not survive a restart.
 
@@ -62,7 +63,7 @@ class Damage:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JournalState:
     """Everything that the rules of docs/reference/journal-node.md look at.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ha.record import record
 from journal.errors import CacheMiss
 from journal.frame import scan
 from journal.model import Epoch, Segment, TxId
@@ -15,7 +16,7 @@ from journal.model import Epoch, Segment, TxId
 NOTHING_CACHED: Final = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Batch:
     """Consecutive framed edits of one writer, as they were received."""
 

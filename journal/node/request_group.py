@@ -1,8 +1,8 @@
 """What a group of requests to a journal comes to; no I/O."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from ha.record import record
 from journal.core.effects import Effect
 from journal.core.machine import step
 from journal.core.replies import Reply
@@ -28,7 +28,7 @@ from journal.errors import InvariantBroken, JournalError, Rejected
 from journal.model import TxId
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decided:
     """What a group of requests comes to: the state and answers once the effects are durable."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from ha.record import record
 from journal.errors import BadRequest, InvariantBroken, JournalError, Unavailable, ensure
 from journal.frame import scan
 from journal.links import metrics
@@ -58,7 +59,7 @@ class Batch:
     ended: tuple[Ended, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Message:
     """Consecutive edits of one segment for one node.  ``seq`` is the batch that comes next."""
 
@@ -69,7 +70,7 @@ class Message:
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mark:
     """The open segment up to the end of some batch."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from google.protobuf.message import Message
 
+from ha.record import record
 from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.ops import Op
@@ -50,7 +51,7 @@ class Settings:
 DEFAULT_SETTINGS = Settings()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Caller:
     """Who calls: the name that the client claims, the groups that the NameNode knows it in.
 
@@ -66,7 +67,7 @@ class Caller:
     rpc: RpcIds
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scene:
     """Everything a call is planned from.  ``now_ms`` is wall time, ``now`` monotonic seconds."""
 
@@ -81,7 +82,7 @@ class Scene:
     """Whether the call may change something: then paths into snapshots are refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EditPlan:
     """Edits to log and apply in order, and the answer to build from what they made."""
 

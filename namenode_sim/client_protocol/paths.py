@@ -1,7 +1,6 @@
 """From a path in a request to the inodes along it, with Hadoop's checks of its form."""
 
-from dataclasses import dataclass
-
+from ha.record import record
 from ha.rpc.java_names import PARENT_NOT_DIRECTORY
 from namenode_sim.client_protocol.errors import (
     HADOOP_ILLEGAL_ARGUMENT,
@@ -27,7 +26,7 @@ _RESERVED = b".reserved"
 _INODES = b".inodes"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Route:
     """A path and the inode at each step of it: ``nodes[0]`` is the root, missing ones are None.
 

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from ha.record import record
 from namenode_sim.edits.values import (
     NO_RPC_IDS,
     CacheDirective,
@@ -10,25 +11,24 @@ from namenode_sim.edits.values import (
     DelegationTokenIdentifier,
     EcPolicy,
     RpcIds,
-    value,
 )
 
 
-@value
+@record
 class StartLogSegment:
     """The first op of every segment."""
 
     opcode: ClassVar[int] = 24
 
 
-@value
+@record
 class EndLogSegment:
     """The last op of a segment that was closed in order."""
 
     opcode: ClassVar[int] = 23
 
 
-@value
+@record
 class GetDelegationToken:
     """A token is issued; times are Unix milliseconds."""
 
@@ -37,7 +37,7 @@ class GetDelegationToken:
     expiry_time: int
 
 
-@value
+@record
 class RenewDelegationToken:
     """A token lives longer."""
 
@@ -46,7 +46,7 @@ class RenewDelegationToken:
     expiry_time: int
 
 
-@value
+@record
 class CancelDelegationToken:
     """A token is void."""
 
@@ -54,7 +54,7 @@ class CancelDelegationToken:
     token: DelegationTokenIdentifier
 
 
-@value
+@record
 class UpdateMasterKey:
     """A key for signing tokens is added."""
 
@@ -62,7 +62,7 @@ class UpdateMasterKey:
     key: DelegationKey
 
 
-@value
+@record
 class AddCacheDirective:
     """A path is to be cached."""
 
@@ -71,7 +71,7 @@ class AddCacheDirective:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class RemoveCacheDirective:
     """A path is no longer to be cached."""
 
@@ -80,7 +80,7 @@ class RemoveCacheDirective:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class ModifyCacheDirective:
     """The given fields of a cache directive change."""
 
@@ -89,7 +89,7 @@ class ModifyCacheDirective:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class AddCachePool:
     """A cache pool is created."""
 
@@ -98,7 +98,7 @@ class AddCachePool:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class ModifyCachePool:
     """The given fields of a cache pool change."""
 
@@ -107,7 +107,7 @@ class ModifyCachePool:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class RemoveCachePool:
     """A cache pool goes away with its directives."""
 
@@ -116,7 +116,7 @@ class RemoveCachePool:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class AddErasureCodingPolicy:
     """An erasure coding policy is defined."""
 
@@ -125,7 +125,7 @@ class AddErasureCodingPolicy:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class EnableErasureCodingPolicy:
     """An erasure coding policy may be used."""
 
@@ -134,7 +134,7 @@ class EnableErasureCodingPolicy:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class DisableErasureCodingPolicy:
     """An erasure coding policy may no longer be used for new files."""
 
@@ -143,7 +143,7 @@ class DisableErasureCodingPolicy:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class RemoveErasureCodingPolicy:
     """A user's erasure coding policy goes away."""
 
@@ -152,7 +152,7 @@ class RemoveErasureCodingPolicy:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class RollingUpgradeStart:
     """A rolling upgrade begins; Unix milliseconds."""
 
@@ -160,7 +160,7 @@ class RollingUpgradeStart:
     start_time: int
 
 
-@value
+@record
 class RollingUpgradeFinalize:
     """A rolling upgrade ends; Unix milliseconds."""
 

@@ -2,10 +2,11 @@
 
 from typing import ClassVar
 
-from namenode_sim.edits.values import NO_RPC_IDS, AclEntry, Block, Permission, RpcIds, XAttr, value
+from ha.record import record
+from namenode_sim.edits.values import NO_RPC_IDS, AclEntry, Block, Permission, RpcIds, XAttr
 
 
-@value
+@record
 class Add:
     """A file is created, or (before layout -62) reopened for append."""
 
@@ -28,7 +29,7 @@ class Add:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class Close:
     """A file is complete.  The inode id is always 0 when Hadoop writes it."""
 
@@ -43,7 +44,7 @@ class Close:
     permission: Permission
 
 
-@value
+@record
 class Append:
     """A closed file is opened again."""
 
@@ -55,7 +56,7 @@ class Append:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class AddBlock:
     """An open file gets a block, and the one before it (if any) its length."""
 
@@ -66,7 +67,7 @@ class AddBlock:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class UpdateBlocks:
     """The blocks of an open file changed."""
 
@@ -76,7 +77,7 @@ class UpdateBlocks:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class Truncate:
     """A file is cut to ``new_length`` bytes; the block is given when one is cut inside."""
 
@@ -89,7 +90,7 @@ class Truncate:
     block: Block | None = None
 
 
-@value
+@record
 class ConcatDelete:
     """The blocks of the sources go to the target's end, the sources go away."""
 
@@ -100,7 +101,7 @@ class ConcatDelete:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class SetReplication:
     """A file's replication changes."""
 
@@ -109,7 +110,7 @@ class SetReplication:
     replication: int
 
 
-@value
+@record
 class ReassignLease:
     """An open file gets another holder."""
 
@@ -119,7 +120,7 @@ class ReassignLease:
     new_holder: str
 
 
-@value
+@record
 class SetGenstampV1:
     """The old generation stamp counter (before Hadoop 2)."""
 
@@ -127,7 +128,7 @@ class SetGenstampV1:
     generation_stamp: int
 
 
-@value
+@record
 class SetGenstampV2:
     """The generation stamp counter."""
 
@@ -135,7 +136,7 @@ class SetGenstampV2:
     generation_stamp: int
 
 
-@value
+@record
 class AllocateBlockId:
     """A block id is given out; a negative one is a striped block group."""
 

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from ha.record import record
 from namenode_sim.edits.values import (
     NO_RPC_IDS,
     AclEntry,
@@ -10,11 +11,10 @@ from namenode_sim.edits.values import (
     RpcIds,
     StorageType,
     XAttr,
-    value,
 )
 
 
-@value
+@record
 class RenameOld:
     """A rename with the first semantics: a failure is no error."""
 
@@ -25,7 +25,7 @@ class RenameOld:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class Delete:
     """A path goes away with all below it."""
 
@@ -35,7 +35,7 @@ class Delete:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class Mkdir:
     """A directory is created.  Hadoop writes the time twice; replay uses the first."""
 
@@ -49,7 +49,7 @@ class Mkdir:
     xattrs: tuple[XAttr, ...] = ()
 
 
-@value
+@record
 class SetPermissions:
     """A path's mode changes."""
 
@@ -58,7 +58,7 @@ class SetPermissions:
     mode: int
 
 
-@value
+@record
 class SetOwner:
     """A path's owner changes; an empty string leaves that part as it is."""
 
@@ -68,7 +68,7 @@ class SetOwner:
     group: str
 
 
-@value
+@record
 class SetNsQuota:
     """A name quota; read from old logs only."""
 
@@ -77,7 +77,7 @@ class SetNsQuota:
     ns_quota: int
 
 
-@value
+@record
 class ClearNsQuota:
     """No name quota any more; read from old logs only."""
 
@@ -85,7 +85,7 @@ class ClearNsQuota:
     path: str
 
 
-@value
+@record
 class Times:
     """Modification and access time; -1 leaves the one it stands for."""
 
@@ -95,7 +95,7 @@ class Times:
     atime: int
 
 
-@value
+@record
 class SetQuota:
     """Name and space quota; -1 removes one, 2^63-1 leaves it."""
 
@@ -105,7 +105,7 @@ class SetQuota:
     ds_quota: int
 
 
-@value
+@record
 class Rename:
     """A rename that must succeed, with options."""
 
@@ -117,7 +117,7 @@ class Rename:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class Symlink:
     """A symbolic link is created."""
 
@@ -131,7 +131,7 @@ class Symlink:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class CreateSnapshot:
     """A snapshot is taken; mtime is None in logs before layout -66."""
 
@@ -142,7 +142,7 @@ class CreateSnapshot:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class DeleteSnapshot:
     """A snapshot is dropped; mtime is None in logs before layout -66."""
 
@@ -153,7 +153,7 @@ class DeleteSnapshot:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class RenameSnapshot:
     """A snapshot is renamed; mtime is None in logs before layout -66."""
 
@@ -165,7 +165,7 @@ class RenameSnapshot:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class AllowSnapshot:
     """A directory may have snapshots."""
 
@@ -173,7 +173,7 @@ class AllowSnapshot:
     snapshot_root: str
 
 
-@value
+@record
 class DisallowSnapshot:
     """A directory may no longer have snapshots."""
 
@@ -181,7 +181,7 @@ class DisallowSnapshot:
     snapshot_root: str
 
 
-@value
+@record
 class SetAcl:
     """A path's ACL is replaced; no entries remove it."""
 
@@ -190,7 +190,7 @@ class SetAcl:
     entries: tuple[AclEntry, ...]
 
 
-@value
+@record
 class SetXAttr:
     """Extended attributes are set."""
 
@@ -200,7 +200,7 @@ class SetXAttr:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class RemoveXAttr:
     """Extended attributes are removed; their values do not matter."""
 
@@ -210,7 +210,7 @@ class RemoveXAttr:
     rpc: RpcIds = NO_RPC_IDS
 
 
-@value
+@record
 class SetStoragePolicy:
     """A path's storage policy; 0 removes it from a directory."""
 
@@ -219,7 +219,7 @@ class SetStoragePolicy:
     policy_id: int
 
 
-@value
+@record
 class SetQuotaByStorageType:
     """A space quota for one storage type; -1 removes it."""
 

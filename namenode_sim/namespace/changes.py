@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from namenode_sim.edits.values import value
+from ha.record import record
 from namenode_sim.namespace.file_numbers import PACKED_BLOCK
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.inode_map import InodeMap
 
 
-@value
+@record
 class BlockAdded:
     """A block came into being.  ``expected`` is how many replicas it is to have."""
 
@@ -28,7 +28,7 @@ class BlockAdded:
     complete: bool
 
 
-@value
+@record
 class BlockSettled:
     """A block has another length or stamp than before, or was completed or reopened."""
 
@@ -38,7 +38,7 @@ class BlockSettled:
     complete: bool
 
 
-@value
+@record
 class BlockCut:
     """A block is to be cut to a length, and then has a stamp that no edit has shown in a block.
 
@@ -51,14 +51,14 @@ class BlockCut:
     source_id: int
 
 
-@value
+@record
 class BlocksGone:
     """No file and no snapshot holds these blocks any more."""
 
     block_ids: tuple[int, ...]
 
 
-@value
+@record
 class BlocksMoved:
     """Blocks belong to another file, which may want another number of replicas."""
 
@@ -67,7 +67,7 @@ class BlocksMoved:
     expected: int
 
 
-@value
+@record
 class ReplicationSet:
     """Blocks are to have another number of replicas."""
 
@@ -75,14 +75,14 @@ class ReplicationSet:
     expected: int
 
 
-@value
+@record
 class StampGiven:
     """A generation stamp was given out; no block need have it yet."""
 
     stamp: int
 
 
-@value
+@record
 class BlockIdGiven:
     """A block id was given out; no file need have it yet."""
 

@@ -1,0 +1,95 @@
+"""The short way to read and write headers against protobuf's."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ha.rpc.call_header import objection, usual_call
+from ha.rpc.errors import MalformedFrame
+from ha.rpc.frames import take_delimited
+from ha.rpc.packets import VERSION, CallKey, encode_success, parse, text
+from ha.rpc.proto.rpc_header_pb2 import (
+    RPCCallerContextProto,
+    RpcKindProto,
+    RpcRequestHeaderProto,
+    RpcResponseHeaderProto,
+)
+
+CLIENTS = st.sampled_from([b"", b"c" * 16, b"d" * 16, b"short"])
+NUMBERS = st.integers(-(2**31), 2**31 - 1) | st.sampled_from([0, 1, 63, 64, 2**31 - 1, -3, -33])
+HEADERS = st.builds(
+    RpcRequestHeaderProto,
+    rpcKind=st.sampled_from([None, *RpcKindProto.values()]),
+    rpcOp=st.sampled_from([None, *RpcRequestHeaderProto.OperationProto.values()]),
+    callId=NUMBERS,
+    clientId=CLIENTS,
+    retryCount=st.none() | st.integers(-1, 3),
+    callerContext=st.none() | st.builds(RPCCallerContextProto, context=st.text(max_size=300)),
+)
+TAILS = st.binary(max_size=3) | st.sampled_from(
+    # What comes later holds: another number, another kind, another operation.
+    [b"\x18\x04", b"\x08\x01", b"\x10\x01", b"\x22\x01x", b"\x28\x06"]
+)
+USUAL = RpcRequestHeaderProto(
+    rpcKind=RpcKindProto.RPC_PROTOCOL_BUFFER,
+    rpcOp=RpcRequestHeaderProto.RPC_FINAL_PACKET,
+    callId=7,
+    clientId=b"c" * 16,
+    retryCount=0,
+).SerializeToString()
+
+
+def parsed(data: bytes) -> tuple[CallKey, str] | None:
+    """What the header says; None where it is none of a call that would be taken."""
+    try:
+        header = parse(RpcRequestHeaderProto, data)
+    except MalformedFrame:
+        return None
+    if objection(header) is not None or header.callId < 0:
+        return None
+    key = CallKey(header.clientId, header.callId, header.retryCount)
+    return key, text(header.callerContext.context)
+
+
+@given(
+    data=st.builds(
+        lambda header, tail, flip: _flipped(header.SerializeToString() + tail, flip),
+        HEADERS, TAILS, st.none() | st.tuples(st.integers(0, 40), st.integers(1, 255)),
+    )
+)  # fmt: skip
+@example(data=USUAL)
+@example(data=USUAL[:5] + b"\x8e\x80\x00" + USUAL[6:])
+@example(data=USUAL[:5] + b"\x80\x80\x80\x80\x10" + USUAL[6:])
+@example(data=USUAL[:5] + b"\xff")
+def test_the_short_way_reads_what_protobuf_reads_or_leaves_it_to_it(data: bytes) -> None:
+    found = usual_call(data)
+    assert found is None or found == parsed(data)
+
+
+@given(number=st.integers(0, 2**31 - 1), retry=st.integers(-1, 3))
+def test_the_short_way_reads_every_usual_call(number: int, retry: int) -> None:
+    header = RpcRequestHeaderProto.FromString(USUAL)
+    header.callId, header.retryCount = number, retry
+    assert usual_call(header.SerializeToString()) == (CallKey(b"c" * 16, number, retry), "")
+
+
+@given(NUMBERS, CLIENTS, st.integers(-1, 3), st.binary(max_size=200))
+def test_an_answer_begins_as_protobuf_would_write_it(
+    number: int, client: bytes, retry: int, body: bytes
+) -> None:
+    header = RpcResponseHeaderProto(
+        callId=number % (1 << 32),
+        status=RpcResponseHeaderProto.SUCCESS,
+        serverIpcVersionNum=VERSION,
+        clientId=client,
+        retryCount=retry,
+    )
+    data, end = take_delimited(encode_success(CallKey(client, number, retry), body), 4)
+    assert data == header.SerializeToString()
+    assert take_delimited(encode_success(CallKey(client, number, retry), body), end)[0] == body
+
+
+def _flipped(data: bytes, flip: tuple[int, int] | None) -> bytes:
+    if flip is None or flip[0] >= len(data):
+        return data
+    at, mask = flip
+    return data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :]

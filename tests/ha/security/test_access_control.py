@@ -1,0 +1,39 @@
+"""A decision that is kept is the decision that would be taken again."""
+
+import pytest
+
+from ha.conf.keys.security import Mode
+from ha.security.access_control import AccessControl
+from ha.security.caller import Caller, local_caller, unproven
+from ha.security.decision import Action, Denied, decide
+from ha.security.rights import RIGHTS
+from tests.ha.security.test_unproven import Lines
+
+OWN_UID = 500
+CALLERS = {
+    "root": local_caller(0, OWN_UID, "127.0.0.1:1"),
+    "another user": local_caller(1234, OWN_UID, "127.0.0.1:2").named("alice"),
+    "nobody": unproven("10.9.9.9:3"),
+    "who hides": unproven("127.0.0.1:4", provable=True),
+}
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_asked_three_times_by_all_callers_in_turns(mode: Mode) -> None:
+    lines = Lines()
+    access = AccessControl(mode, target="t", audit=lines, own_uid=OWN_UID)
+    for _ in range(3):
+        for face, names in (*RIGHTS.items(), ("Nobody", {"asks": None})):
+            for name in names:
+                for caller in CALLERS.values():
+                    agree(access, caller, face, name, lines)
+
+
+def agree(access: AccessControl, caller: Caller, face: str, name: str, lines: Lines) -> None:
+    decided = decide(access.policy, caller, Action(face, name))
+    allowed = not isinstance(decided, Denied)
+    before = len(lines.entries)
+    refused = access.refusal(caller, "rpc", face, name)
+    assert (refused is None, access.may(caller, face, name)) == (allowed, allowed)
+    if not isinstance(decided, Denied):
+        assert len(lines.entries) - before == decided.audited
