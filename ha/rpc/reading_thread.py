@@ -20,7 +20,8 @@ log = structlog.get_logger()
 
 THREAD_BYTES: Final = 1024 * 1024
 """What a thread may have half received, more than a batch of Java's; larger ones are the loop's."""
-_READ_BYTES: Final = 256 * 1024
+_READ_BYTES: Final = 64 * 1024
+"""At once: for more the C library maps fresh pages each time."""
 
 
 @dataclass(slots=True)

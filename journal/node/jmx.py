@@ -48,6 +48,7 @@ class JmxPage:
 
     def beans(self) -> list[Bean]:
         """The node, then each of its journals."""
+        metrics.fold()
         counted = {name: _by_journal(counter) for name, counter in _COUNTERS.items()}
         return [self._info(), *(_journal(owner, counted) for owner in self._node.owners())]
 

@@ -38,7 +38,8 @@ log = structlog.get_logger()
 MAX_LANES: Final = 64
 HELLO_SECONDS: Final = 5.0
 _REST_SECONDS: Final = 0.1
-_READ_BYTES: Final = 256 * 1024
+_READ_BYTES: Final = 64 * 1024
+"""At once: for more the C library maps fresh pages each time."""
 _KEEPALIVE: Final = (
     (socket.SO_KEEPALIVE, socket.SOL_SOCKET, 1),
     (socket.TCP_KEEPIDLE, socket.IPPROTO_TCP, 30),

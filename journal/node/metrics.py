@@ -3,17 +3,36 @@
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram
+from prometheus_client.core import Metric
 
 from journal.core.effects import AppendEdits
 from journal.core.state import JournalState
 from journal.model import JournalId
 from journal.node.percentiles import RecentSyncs
 
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
 _LABELS = ("journal",)
+
+
+class _Folding:
+    """Collected before the counters, which then have what was set aside."""
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        fold()
+        return ()
+
+
+REGISTRY.register(cast("Collector", _Folding()))
 
 SYNC_SECONDS = Histogram(
     "nnha_jn_fsync_duration_seconds",
@@ -83,7 +102,11 @@ CACHE_BYTES = Gauge("nnha_jn_edits_cache_bytes", "Edits kept in memory", _LABELS
 
 
 class Counts:
-    """The counters of one journal's writes, looked up once; a batch is too short for more."""
+    """The counters of one journal's writes.
+
+    What a sync wrote is set aside, and counted a thousand at a time, or when somebody asks: five
+    counters of the library cost as much as the judgement of a batch.
+    """
 
     def __init__(self, journal_id: JournalId) -> None:
         self._seconds = SYNC_SECONDS.labels(journal_id)
@@ -92,21 +115,49 @@ class Counts:
         self._transactions = TRANSACTIONS.labels(journal_id)
         self._bytes = BYTES.labels(journal_id)
         self._recent, self._lock = RecentSyncs(), threading.Lock()
+        self._aside: deque[tuple[float, float, int, int, int]] = deque()
+        _COUNTED.add(self)
 
     def synced(self, seconds: float, appends: Sequence[AppendEdits]) -> None:
         """A group of batches has become durable; a lane's thread may say so."""
-        self._seconds.observe(seconds)
+        edits = size = 0
+        for append in appends:
+            edits += append.count
+            size += len(append.records)
+        self._aside.append((time.monotonic(), seconds, len(appends), edits, size))
+        if len(self._aside) >= _FOLDED_AT:
+            self.fold()
+
+    def fold(self) -> None:
+        """Count what was set aside; from any thread."""
         with self._lock:
-            self._recent.add(time.monotonic(), seconds)
-        self._groups.inc()
-        self._batches.inc(len(appends))
-        self._transactions.inc(sum(append.count for append in appends))
-        self._bytes.inc(sum(len(append.records) for append in appends))
+            groups = batches = edits = size = 0
+            while self._aside:
+                at, seconds, *more = self._aside.popleft()
+                self._recent.add(at, seconds)
+                self._seconds.observe(seconds)
+                groups += 1
+                batches, edits, size = batches + more[0], edits + more[1], size + more[2]
+            self._groups.inc(groups)
+            self._batches.inc(batches)
+            self._transactions.inc(edits)
+            self._bytes.inc(size)
 
     def recent_syncs(self) -> Mapping[str, int]:
         """How long the last syncs took, for /jmx."""
+        self.fold()
         with self._lock:
             return self._recent.attributes(time.monotonic())
+
+
+_FOLDED_AT: Final = 1000
+_COUNTED: Final["weakref.WeakSet[Counts]"] = weakref.WeakSet()
+
+
+def fold() -> None:
+    """Bring the counters of all journals up to date, before they are read."""
+    for counts in list(_COUNTED):
+        counts.fold()
 
 
 class Watched(Protocol):
@@ -138,6 +189,23 @@ def watch(journal_id: JournalId, journal: Watched) -> None:
     for counter in (CORRUPT, SYNC_FAILURES, SYNC_SEGMENTS, SCRUBBED):
         counter.labels(journal_id)
     FORKED.labels(journal_id)
+
+
+class Sized(Protocol):
+    """A cache that knows its size."""
+
+    size_bytes: int
+
+
+def watch_cache(journal_id: JournalId, cache: Sized) -> None:
+    """Read the size of a journal's cache whenever somebody asks for it."""
+    alive = weakref.ref(cache)
+
+    def value() -> float:
+        watched = alive()
+        return 0 if watched is None else watched.size_bytes
+
+    CACHE_BYTES.labels(journal_id).set_function(value)
 
 
 def _lag(state: JournalState) -> int:

@@ -238,6 +238,7 @@ class JournalOwner:
             await self._loop.run_in_executor(self._thread, self._disk.close)
         finally:
             self._turn.give_back()
+            self._counts.fold()
         self._thread.shutdown()
 
     def _require_running(self) -> None:

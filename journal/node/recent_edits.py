@@ -30,6 +30,8 @@ class RecentEdits:
         self._journal_id = journal_id
         self._cache = cache
         self._lock = threading.Lock()
+        if cache is not None:
+            metrics.watch_cache(journal_id, cache)
 
     def follow(
         self,
@@ -52,7 +54,6 @@ class RecentEdits:
             if not _same_writing(before, after):
                 # Last, as the same group may have written for an older writer before that.
                 self._cache.keep_only(_still_true(before, after))
-        metrics.CACHE_BYTES.labels(self._journal_id).set(self._cache.size_bytes)
 
     def answer(self, state: JournalState, since: TxId, max_txns: int) -> Retrieved:
         """What GetJournaledEdits answers.

@@ -101,22 +101,28 @@ class Disk:
 
     def run(self, effects: Sequence[Effect]) -> None:
         """Carry out effects in order.  Appends that stand together share one sync."""
+        self._require_sound()
+        try:
+            self._run(effects)
+        except OSError as failure:
+            raise self._broken("write to the journal", failure) from failure
+
+    def _run(self, effects: Sequence[Effect]) -> None:
         committed: TxId | None = None
-        with self._working("write to the journal"):
-            for effect in effects:
-                if isinstance(effect, AppendEdits):
+        for effect in effects:
+            if isinstance(effect, AppendEdits):
+                self._abandoned = None
+                self._append(effect.segment_first, effect.records)
+            elif isinstance(effect, RememberCommitted):
+                committed = effect.txid
+            else:
+                self._sync()
+                if not isinstance(effect, LEAVE_SEGMENTS_ALONE):
                     self._abandoned = None
-                    self._append(effect.segment_first, effect.records)
-                elif isinstance(effect, RememberCommitted):
-                    committed = effect.txid
-                else:
-                    self._sync()
-                    if not isinstance(effect, LEAVE_SEGMENTS_ALONE):
-                        self._abandoned = None
-                    self._carry_out(effect)
-            self._sync()
-            if committed is not None:
-                self._remember(committed)
+                self._carry_out(effect)
+        self._sync()
+        if committed is not None:
+            self._remember(committed)
 
     def digest(self, segment: Segment) -> Segment:
         """The segment with its content digest, computed from the file if need be.
@@ -205,14 +211,20 @@ class Disk:
 
     @contextmanager
     def _working(self, what: str) -> Iterator[None]:
-        if self._failed is not None:
-            raise StorageFailed(self._failed)
+        self._require_sound()
         try:
             yield
         except OSError as failure:
-            self._failed = f"could not {what} in {self._root}: {failure}"
-            self.close()
-            raise StorageFailed(self._failed) from failure
+            raise self._broken(what, failure) from failure
+
+    def _require_sound(self) -> None:
+        if self._failed is not None:
+            raise StorageFailed(self._failed)
+
+    def _broken(self, what: str, failure: OSError) -> StorageFailed:
+        self._failed = f"could not {what} in {self._root}: {failure}"
+        self.close()
+        return StorageFailed(self._failed)
 
     def _remember(self, committed: TxId) -> None:
         # Its descriptor is kept: to open and close the file costs ten times as much as to write.

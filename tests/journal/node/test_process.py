@@ -70,12 +70,14 @@ async def process(conf: Path, port: int) -> AsyncIterator[tuple[int, NodeClient]
         async with asyncio.timeout(START_SECONDS):
             while b"journalnode.started" not in (line := await started.stderr.readline()):
                 assert line, f"the node ended with {await started.wait()}"
+        log = asyncio.create_task(started.stderr.read())  # a full pipe would stop the node
         yield started.pid, client
     finally:
         await client.close()
         if started.returncode is None:
             started.kill()
-        await started.communicate()
+        await started.wait()
+    await log
 
 
 async def test_what_was_answered_outlives_a_kill(tmp_path: Path) -> None:
