@@ -4,6 +4,7 @@ from ha.rpc.errors import MalformedFrame
 
 _COMPACT_BYTES = 64 * 1024
 _VARINT_BYTES = 5
+_SHORT = tuple(bytes((number,)) for number in range(0x80))
 
 
 class FrameSplitter:
@@ -76,17 +77,23 @@ def take_delimited(frame: bytes, offset: int) -> tuple[bytes, int]:
 
     See docs/reference/rpc.md#frames.
     """
+    if offset < len(frame) and frame[offset] < 0x80:
+        length, start = frame[offset], offset + 1
+    else:
+        length, start = _long_length(frame, offset)
+    end = start + length
+    if end > len(frame):
+        raise MalformedFrame(f"a message of {length} bytes at {offset} in a frame of {len(frame)}")
+    return frame[start:end], end
+
+
+def _long_length(frame: bytes, offset: int) -> tuple[int, int]:
     length = shift = 0
     for position in range(offset, min(offset + _VARINT_BYTES, len(frame))):
         byte = frame[position]
         length |= (byte & 0x7F) << shift
         if byte < 0x80:
-            end = position + 1 + length
-            if end > len(frame):
-                raise MalformedFrame(
-                    f"a message of {length} bytes at {offset} in a frame of {len(frame)}"
-                )
-            return frame[position + 1 : end], end
+            return length, position + 1
         shift += 7
     raise MalformedFrame(f"no message length at {offset} in a frame of {len(frame)} bytes")
 
@@ -94,7 +101,7 @@ def take_delimited(frame: bytes, offset: int) -> tuple[bytes, int]:
 def varint(number: int) -> bytes:
     """A length as protobuf writes it."""
     if number < 0x80:
-        return number.to_bytes(1, "big")
+        return _SHORT[number]
     out = bytearray()
     while number >= 0x80:
         out.append(number & 0x7F | 0x80)
@@ -105,9 +112,5 @@ def varint(number: int) -> bytes:
 
 def frame_of(*messages: bytes) -> bytes:
     """A whole frame, length first, of serialized messages."""
-    pieces = [b""]
-    for message in messages:
-        pieces.append(varint(len(message)))
-        pieces.append(message)
-    body = b"".join(pieces)
+    body = b"".join([piece for message in messages for piece in (varint(len(message)), message)])
     return len(body).to_bytes(4, "big") + body

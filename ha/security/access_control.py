@@ -18,7 +18,7 @@ from ha.security.audit import Audit
 from ha.security.audit_rate import RefusalRate
 from ha.security.audit_text import Entry, escaped
 from ha.security.caller import Caller, Method, Role, local_caller, unproven
-from ha.security.decision import Action, Denied, Policy, claim, decide
+from ha.security.decision import Action, Allowed, Denied, Policy, claim, decide
 from ha.security.peer_uid import End, end_of, is_here, still_open, uid_of
 from ha.security.user_names import UserNames, local_uid
 
@@ -33,6 +33,9 @@ TOLD_EVERY_SECONDS: Final = 3600.0
 MOST_TOLD: Final = 1024
 MOST_USUAL: Final = 4096
 """Decisions that are kept: of nothing else, and nothing is written of them."""
+
+_Asked = tuple[frozenset[Role], Method, str, str]
+"""All of a caller and an action that an ordinary decision depends on, for a policy stays."""
 
 
 class AccessControl:
@@ -63,7 +66,7 @@ class AccessControl:
         self._rate = RefusalRate()
         self._lock = threading.Lock()  # write lanes have threads of their own
         self._told: dict[str, float] = {}
-        self._usual: set[tuple[frozenset[Role], Method, str, str]] = set()
+        self._usual: set[_Asked] = set()
 
     # Who calls.
 
@@ -126,10 +129,9 @@ class AccessControl:
         if isinstance(decided, Denied):
             self._refused(caller, proto, action, decided.reason, context=context)
             return decided
+        self._keep(asked, decided)
         if decided.unproven:
             self._let_in(caller, action)
-        elif not decided.audited and len(self._usual) < MOST_USUAL:
-            self._usual.add(asked)
         if decided.audited:
             self._audit.write(
                 Entry(True, caller, proto, face, name, self._target, context=context)  # noqa: FBT003 - an entry's first field
@@ -138,9 +140,14 @@ class AccessControl:
 
     def may(self, caller: Caller, face: str, name: str) -> bool:
         """The decision alone, with nothing written; from any thread."""
-        if (caller.roles, caller.method, face, name) in self._usual:
+        asked = (caller.roles, caller.method, face, name)
+        if asked in self._usual:
             return True
-        return not isinstance(decide(self.policy, caller, Action(face, name)), Denied)
+        decided = decide(self.policy, caller, Action(face, name))
+        if isinstance(decided, Denied):
+            return False
+        self._keep(asked, decided)
+        return True
 
     def refused_by_handler(
         self, caller: Caller, face: str, name: str, reason: str, context: str
@@ -149,6 +156,10 @@ class AccessControl:
         self._refused(caller, "rpc", Action(face, name), reason, context=context)
 
     # Our own.
+
+    def _keep(self, asked: _Asked, decided: Allowed) -> None:
+        if not (decided.audited or decided.unproven) and len(self._usual) < MOST_USUAL:
+            self._usual.add(asked)
 
     def _refused(
         self,
