@@ -117,10 +117,15 @@ class Load:
 
     async def _replace(self, dead: QuorumWriter) -> None:
         async with self._replacing:
-            if self.writer is dead:
-                self._may_write.clear()
-                await dead.close()
-                await self.begin()
+            if self.writer is not dead:
+                return
+            self._may_write.clear()
+            await dead.close()
+            while self.writer is dead:
+                try:
+                    await self.begin()
+                except JournalError as end:  # the nodes are being struck meanwhile
+                    self._told.ends.append(str(end))
 
 
 async def soak(folder: Path, count: int, seed: int) -> Told:
@@ -135,8 +140,11 @@ async def soak(folder: Path, count: int, seed: int) -> Told:
         await load.begin()
         callers = [asyncio.create_task(load.write_until(over)) for _ in range(CALLERS)]
         try:
-            for _ in range(count):
-                await _strike(nodes, load, rng, told)
+            for number in range(count):
+                try:
+                    await _strike(nodes, load, rng, told)
+                except TimeoutError:
+                    raise click.ClickException(_standstill(number, load, told)) from None
         finally:
             over.set()
             await asyncio.wait(callers)
@@ -168,6 +176,14 @@ async def _strike(nodes: Nodes, load: Load, rng: random.Random, told: Told) -> N
     else:
         _cut(nodes, which, rng)
         told.cuts += 1
+
+
+def _standstill(number: int, load: Load, told: Told) -> str:
+    found = None if load.writer is None else load.writer.node_statuses()
+    return (
+        f"--seed {told.seed}: nothing goes on before strike {number}, at edit {load.next_txid}: "
+        f"{found}; ends of writers: {told.ends[-3:]}"
+    )
 
 
 def _in_sync(load: Load, mark: int) -> bool:
