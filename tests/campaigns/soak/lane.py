@@ -66,9 +66,13 @@ class Load:
         """A writer takes over, and goes on behind the last edit that there is."""
         writer = self._nodes.writer(QUICK)
         self._told.writers += 1
-        won = await writer.become_writer()
-        self.next_txid = won.last_txid + 1
-        await writer.start_segment(TxId(self.next_txid))
+        try:
+            won = await writer.become_writer()
+            self.next_txid = won.last_txid + 1
+            await writer.start_segment(TxId(self.next_txid))
+        except JournalError:
+            await writer.close()
+            raise
         self.writer = writer
         self._may_write.set()
 
