@@ -111,6 +111,11 @@ class ServerConnection(asyncio.Protocol):
         return self._unanswered == 0 if thread is None else thread.waits
 
     @property
+    def born_at(self) -> float:
+        """When it was accepted."""
+        return self._since.born
+
+    @property
     def heard_at(self) -> float:
         """When the peer said something last, or was answered."""
         return self._since.heard
@@ -327,7 +332,7 @@ class ServerConnection(asyncio.Protocol):
             return
         self.caller = found
         if not self._owner.greeted(self):
-            self.abort("kept_connections")
+            self.abort("no_seat")
 
     def _set_reading(self, wanted: bool) -> None:  # noqa: FBT001 - mirrors pause/resume
         if wanted == self._reading or self._transport is None or self._transport.is_closing():

@@ -8,6 +8,7 @@ import structlog
 from google.protobuf.message import Message
 
 from ha.rpc.call_access import CallAccess
+from ha.rpc.call_share import CallShare
 from ha.rpc.connection import ServerConnection
 from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import RpcLimits
@@ -34,12 +35,10 @@ class Dispatcher:
         self._seats = Seats(limits, catalogue.privileged)
         self.accepting = True
         self.catalogue = catalogue
-        self._limits = limits
-        self._running = 0
+        self._calls = CallShare(limits)
         self._idle = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_threads: set[ServerConnection] = set()
-        self._waiting: dict[ServerConnection, None] = {}
         self._pump_is_due = False
         self._loop = asyncio.get_running_loop()
 
@@ -63,16 +62,17 @@ class Dispatcher:
     def forget(self, connection: ServerConnection) -> None:
         """Drop a closed connection: its calls continue, and their answers are dropped."""
         self.connections.discard(connection)
-        self._waiting.pop(connection, None)
+        self._calls.leave(connection)
         self._seats.leave(connection)
         self.budget.forget(connection)
 
     def has_room(self, connection: ServerConnection) -> bool:
         """Whether one more call may be taken; if not, the connection is pumped when it may."""
-        if self._running < self._limits.max_calls:
-            return True
-        self._waiting[connection] = None
-        return False
+        return self._calls.has_room(connection)
+
+    def cut_down(self) -> None:
+        """Hang up on those of whom nothing is known, where there are too many."""
+        self._seats.cut_down(self._loop.time())
 
     def take(self, connection: ServerConnection, asked: Asked) -> None:
         """Start a call, or answer it at once if its method is not served."""
@@ -90,7 +90,7 @@ class Dispatcher:
             return
         if method.in_thread is not None and connection.begin_thread(asked):
             return
-        self._running += 1
+        self._calls.began(connection.user)
         running = _Running(self, connection, asked, self._loop.time())
         try:
             call, request = running.call(), parse_request(method.request, asked.request)
@@ -154,13 +154,13 @@ class Dispatcher:
 
     # For calls.
 
-    def ended(self, meters: MethodMeters, started_at: float) -> None:
+    def ended(self, user: str, meters: MethodMeters, started_at: float) -> None:
         """A call is answered, or will never be."""
         meters.took(self._loop.time() - started_at)
-        self._running -= 1
-        if self._running == 0:
+        self._calls.ended(user)
+        if self._calls.running == 0:
             self._idle.set()
-        if self._waiting and not self._pump_is_due:
+        if self._calls.waiting and not self._pump_is_due:
             # Not from here: a call that ends at once would take the next connection's, and so on.
             self._pump_is_due = True
             self._loop.call_soon(self._pump_waiting)
@@ -168,7 +168,7 @@ class Dispatcher:
     # Our own.
 
     async def _until_idle(self) -> None:
-        while self._running or self._in_threads:
+        while self._calls.running or self._in_threads:
             self._idle.clear()
             await self._idle.wait()
 
@@ -182,16 +182,14 @@ class Dispatcher:
         # The one that has waited longest goes first, and takes what it may.  Where that is nothing,
         # for it has half a frame, it is the next one's turn now: it may be nobody's ever again.
         self._pump_is_due = False
-        while self._waiting and self._running < self._limits.max_calls:
-            connection = next(iter(self._waiting))
-            del self._waiting[connection]
+        while (connection := self._calls.next_one()) is not None:
             connection.pump()
 
 
 class _Running:
     """A call that was taken and has not ended."""
 
-    __slots__ = ("_asked", "_connection", "_dispatcher", "_meters", "_started_at")
+    __slots__ = ("_asked", "_connection", "_dispatcher", "_meters", "_started_at", "_user")
 
     def __init__(
         self,
@@ -206,6 +204,7 @@ class _Running:
         self._meters = METERS.of(asked.protocol, asked.method)
         self._meters.running += 1
         self._started_at = started_at
+        self._user = connection.user
 
     def call(self) -> Call:
         """What its handler is told."""
@@ -235,7 +234,7 @@ class _Running:
 
     def over(self) -> None:
         """Count the call as ended, answered or not."""
-        self._dispatcher.ended(self._meters, self._started_at)
+        self._dispatcher.ended(self._user, self._meters, self._started_at)
 
 
 async def _handle(method: Method, call: Call, request: Message, running: _Running) -> None:

@@ -20,11 +20,23 @@ class RpcLimits:
     max_connections: int = 1024
     kept_share: int = 16
     """One in so many is kept: for protocols other than ClientProtocol, and for who has not said
-    what it is for."""
+    what it is for.  Of ``max_calls`` as well: for those protocols."""
+
+    max_unproven: int = 128
+    max_unproven_of_address: int = 16
+    """Connections that have not said who calls, where nothing else has proved it either.  They are
+    counted at each sweep: who has just come may have said it already."""
+
+    max_of_user: int = 256
+    max_of_address: int = 128
+    """Connections of clients that have said who calls."""
 
     max_calls_per_connection: int = 256
     max_calls: int = 4096
     """Over all connections, answered or not: a handler outlives the connection it came from."""
+
+    share_of_user: int = 4
+    """One user may have this part of ``max_calls`` while somebody with less than that waits."""
 
     outgoing_pause_bytes: int = 1024 * 1024
     """With this much unsent, no further call is taken from that connection."""
@@ -54,11 +66,25 @@ class RpcLimits:
             raise ValueError("outgoing_pause_bytes must not exceed max_outgoing_bytes")
         if min(self.max_connections, self.max_calls_per_connection) < 1:
             raise ValueError("a server that takes no connection or no call serves nobody")
+        shares = (self.max_unproven, self.max_unproven_of_address, self.max_of_user,
+                  self.max_of_address, self.share_of_user, self.kept_share)  # fmt: skip
+        if min(shares) < 1:
+            raise ValueError("a share of nothing keeps everybody out")
 
     @property
     def kept_connections(self) -> int:
         """How many connections no client gets."""
         return self.max_connections // self.kept_share
+
+    @property
+    def calls_of_clients(self) -> int:
+        """How many calls ClientProtocol may have: a crowd of them must not hold up a failover."""
+        return self.max_calls - self.max_calls // self.kept_share
+
+    @property
+    def calls_of_user(self) -> int:
+        """How many calls one user may have while others wait."""
+        return max(1, self.max_calls // self.share_of_user)
 
     @property
     def sweep_seconds(self) -> float:

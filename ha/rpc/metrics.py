@@ -29,6 +29,12 @@ STARVED = Counter(
 )
 HANGUPS = Counter("nnha_rpc_hangups_total", "Connections that this side closed.", ["cause"])
 
+LIMITS_MET = Counter(
+    "nnha_rpc_limits_met_total",
+    "Times that a limit kept a caller back or had a connection closed.",
+    ["limit"],
+)
+
 
 class MethodMeters:
     """One method's meters: plain numbers, since the library's cost as much as a small call."""

@@ -2,16 +2,24 @@
 
 The last seats are for connections that have not said yet what they are for, and for the protocols
 of failover and of administrators.  Where a newcomer finds no seat, the longest idle connection of
-whoever has the most gives way: first of those that have said nothing, then of clients.  See
-docs/reference/rpc.md#limits.
+whoever has the most gives way: first of those that have said nothing, then of clients.  The same
+within the share of one user and of one address.  See docs/reference/rpc.md#limits.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable
-from typing import Protocol
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from ipaddress import ip_address
+from typing import Final, Protocol, assert_never
 
 from ha.rpc.limits import RpcLimits
-from ha.rpc.metrics import CONNECTIONS, HANGUPS
+from ha.rpc.metrics import CONNECTIONS, HANGUPS, LIMITS_MET
+from ha.security.caller import Caller, Role
+
+HEARD_SECONDS: Final = 0.05
+"""Whoever said something at once has been heard by then."""
+_MERE_CLIENT: Final = frozenset({Role.CLIENT})
 
 
 class Seated(Protocol):
@@ -20,6 +28,10 @@ class Seated(Protocol):
     @property
     def host(self) -> str:
         """The peer's address."""
+
+    @property
+    def caller(self) -> Caller | None:
+        """Who it is, as far as anybody has asked."""
 
     @property
     def user(self) -> str:
@@ -34,11 +46,46 @@ class Seated(Protocol):
         """Nothing is owed to the peer.  A half frame is no work."""
 
     @property
+    def born_at(self) -> float:
+        """When it was accepted."""
+
+    @property
     def heard_at(self) -> float:
         """When the peer said something last, or was answered."""
 
     def give_way(self) -> None:
         """Close now; it leaves its seat before this returns."""
+
+
+class Share(Enum):
+    """How much those from one place may have together."""
+
+    OF_ADDRESS = auto()
+    OF_USER = auto()
+    UNTOLD = auto()
+    """As much as there is: it may be anybody on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a connection comes from, for the share that it has with others from there.
+
+    On this machine the address tells nobody apart: where the kernel was asked, the uid does.
+    """
+
+    name: str
+    share: Share
+
+
+def place_of(host: str, caller: Caller | None) -> Place:
+    """The place of a connection from this address."""
+    if caller is not None and caller.uid is not None:
+        return Place(f"uid {caller.uid}", Share.OF_USER)
+    try:
+        loopback = ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        loopback = False  # no address of a network
+    return Place(host, Share.UNTOLD if loopback else Share.OF_ADDRESS)
 
 
 class Seats:
@@ -50,14 +97,18 @@ class Seats:
         self._privileged = frozenset(privileged)
 
     def is_privileged(self, connection: Seated) -> bool:
-        """Whether a seat is kept for it."""
-        return connection.protocol in self._privileged
+        """Whether a seat is kept for it: not for who is known to be a mere client of HDFS."""
+        caller = connection.caller
+        mere_client = caller is not None and caller.proven and caller.roles <= _MERE_CLIENT
+        return connection.protocol in self._privileged and not mere_client
 
     def admit(self, newcomer: Seated) -> bool:
         """A connection was accepted; whether it may stay until it says what it is for."""
-        if len(self.taken) >= self._limits.max_connections and not self._make_room():
-            HANGUPS.labels("max_connections").inc()
-            return False
+        if len(self.taken) >= self._limits.max_connections:
+            LIMITS_MET.labels("max_connections").inc()
+            if not self._make_room():
+                HANGUPS.labels("max_connections").inc()
+                return False
         self.taken.add(newcomer)
         CONNECTIONS.inc()
         return True
@@ -66,14 +117,36 @@ class Seats:
         """Decide whether a connection may stay that has said what it is for."""
         if self.is_privileged(connection):
             return True
-        clients = [one for one in self.taken if one.protocol and not self.is_privileged(one)]
-        if len(clients) <= self._limits.max_connections - self._limits.kept_connections:
-            return True
-        clients.remove(connection)
-        if _evict(clients):
-            return True
-        HANGUPS.labels("kept_connections").inc()
-        return False
+        clients = self._clients()
+        for limit, most, crowd in self._crowds_of(connection, clients):
+            if len(crowd) > most:
+                LIMITS_MET.labels(limit).inc()
+                if not _evict(one for one in crowd if one is not connection):
+                    HANGUPS.labels(limit).inc()
+                    return False
+        return True
+
+    def cut_down(self, now: float) -> None:
+        """Hang up on those beyond their share who have had time to say who they are, and have not.
+
+        The longest there go first: who has come to call says so at once.
+        """
+        mute = sorted(
+            (one for one in self.taken if _unknown(one) and now - one.born_at >= HEARD_SECONDS),
+            key=lambda one: one.born_at,
+        )
+        counts = Counter(place_of(one.host, one.caller) for one in mute)
+        left = []
+        for one in mute:
+            place = place_of(one.host, one.caller)
+            if counts[place] > self._limits.max_unproven_of_address:
+                counts[place] -= 1
+                _hang_up(one, "unproven_of_address")
+            else:
+                left.append(one)
+        excess = len(left) - self._limits.max_unproven
+        for one in left[: max(0, excess)]:
+            _hang_up(one, "unproven")
 
     def leave(self, connection: Seated) -> None:
         """The connection is gone."""
@@ -81,24 +154,64 @@ class Seats:
             self.taken.remove(connection)
             CONNECTIONS.dec()
 
+    def _clients(self) -> list[Seated]:
+        return [one for one in self.taken if one.user and not self.is_privileged(one)]
+
+    def _crowds_of(
+        self, connection: Seated, clients: Sequence[Seated]
+    ) -> Iterable[tuple[str, int, list[Seated]]]:
+        """Each limit that a client counts for, the most that there may be, and those who count.
+
+        One that gave way to it for one limit has left before the next is looked at.
+        """
+        limits = self._limits
+        place = place_of(connection.host, connection.caller)
+        here = [one for one in clients if place_of(one.host, one.caller) == place]
+        match place.share:
+            case Share.OF_ADDRESS:
+                yield "of_address", limits.max_of_address, here
+            case Share.OF_USER:
+                yield "of_user", limits.max_of_user, here
+            case Share.UNTOLD:
+                pass
+            case _:
+                assert_never(place.share)
+        clients = [one for one in clients if one in self.taken]
+        yield "of_user", limits.max_of_user, [one for one in clients if one.user == connection.user]
+        clients = [one for one in clients if one in self.taken]
+        yield "kept_connections", limits.max_connections - limits.kept_connections, clients
+
     def _make_room(self) -> bool:
-        mute = [one for one in self.taken if not one.protocol]
-        clients = [one for one in self.taken if one.protocol and not self.is_privileged(one)]
+        mute = [one for one in self.taken if not one.user]
         kept = [one for one in self.taken if self.is_privileged(one)]
         if len(kept) > self._limits.kept_connections and _evict(kept):
             return True  # more than that many say what nobody can check
-        return _evict(mute) or _evict(clients)
+        return _evict(mute) or _evict(self._clients())
+
+
+def _unknown(connection: Seated) -> bool:
+    """Whether nothing is known of who calls."""
+    caller = connection.caller
+    return not connection.user and (caller is None or not caller.proven)
+
+
+def _hang_up(connection: Seated, limit: str) -> None:
+    LIMITS_MET.labels(limit).inc()
+    HANGUPS.labels(limit).inc()
+    connection.give_way()
 
 
 def _evict(candidates: Iterable[Seated]) -> bool:
-    """Let the longest idle one go, of the address and then the user that has the most."""
-    candidates = list(candidates)
-    hosts = Counter(one.host for one in candidates)
-    users = Counter((one.host, one.user) for one in candidates)
-    idle = [one for one in candidates if one.idle]
+    """Let the longest idle one go, of the place and then the user that has the most."""
+    placed = [(one, place_of(one.host, one.caller)) for one in candidates]
+    places = Counter(place for _, place in placed)
+    users = Counter((place, one.user) for one, place in placed)
+    idle = [(one, place) for one, place in placed if one.idle]
     if not idle:
         return False
-    chosen = min(idle, key=lambda one: (-hosts[one.host], -users[one.host, one.user], one.heard_at))
+    chosen, _ = min(
+        idle, key=lambda both: (-places[both[1]], -users[both[1], both[0].user], both[0].heard_at)
+    )
     HANGUPS.labels("gave_way").inc()
     chosen.give_way()
     return True

@@ -99,7 +99,12 @@ def rpc_limits(conf: Configuration) -> RpcLimits:
     """What one peer of a NameNode may ask of it."""
     most = conf.get(keys.IPC_MAXIMUM_DATA_LENGTH)
     before = min(RpcLimits().max_handshake_frame_bytes, most)
-    return RpcLimits(max_frame_bytes=most, max_handshake_frame_bytes=before)
+    return RpcLimits(
+        max_frame_bytes=most,
+        max_handshake_frame_bytes=before,
+        max_of_user=conf.get(keys.RPC_MAX_OF_USER),
+        max_of_address=conf.get(keys.RPC_MAX_OF_ADDRESS),
+    )
 
 
 def frame_budget(conf: Configuration) -> FrameBudget:

@@ -152,6 +152,22 @@ RPC_MAX_BUFFERED = Key(
     "failover; at least four thirds of ipc.maximum.data.length",
 )
 
+RPC_MAX_OF_USER = Key(
+    "nnha.rpc.max-connections-of-user",
+    whole(at_least=1),
+    "256",
+    _G,
+    "connections of clients that one user may have to a NameNode; beyond it its longest idle one "
+    "is closed, and where none is idle the newest",
+)
+RPC_MAX_OF_ADDRESS = Key(
+    "nnha.rpc.max-connections-of-address",
+    whole(at_least=1),
+    "128",
+    _G,
+    "the same for one address, but not for loopback",
+)
+
 # --- ours ------------------------------------------------------------------------------------
 ZKFC_HTTP = Key(
     "nnha.zkfc.http-address",

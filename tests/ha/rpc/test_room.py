@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 
-from ha.rpc.connection import ServerConnection
+from ha.rpc.call_share import Calling
 from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import Status
 from ha.rpc.server import RpcServer
@@ -52,9 +52,9 @@ def _greeted(server: RpcServer) -> int:
     return sum(bool(one.who.user) for one in server._dispatcher.connections)
 
 
-def _waiting(server: RpcServer) -> dict[ServerConnection, None]:
+def _waiting(server: RpcServer) -> dict[Calling, str]:
     assert server._dispatcher is not None
-    return server._dispatcher._waiting
+    return server._dispatcher._calls.waiting
 
 
 async def test_they_count_as_calls_and_make_room_when_they_end() -> None:

@@ -1,0 +1,93 @@
+"""Whose call is taken next, when there are more than a server carries out at once.
+
+Nobody is refused: who has had enough waits until somebody else has had as much.  See
+docs/reference/rpc.md#limits.
+"""
+
+from typing import Protocol
+
+from ha.rpc.limits import RpcLimits
+from ha.rpc.metrics import LIMITS_MET
+
+
+class Calling(Protocol):
+    """A connection, as far as the share of its calls depends on it."""
+
+    @property
+    def user(self) -> str:
+        """Who it says it is."""
+
+    @property
+    def privileged(self) -> bool:
+        """Whether its calls are of the protocols of failover."""
+
+    def pump(self) -> None:
+        """Take what there is room for."""
+
+
+class CallShare:
+    """Counts calls under way by user, and connections that wait for one to end, the first first."""
+
+    def __init__(self, limits: RpcLimits) -> None:
+        self._limits = limits
+        self.running = 0
+        self._of_user: dict[str, int] = {}
+        self.waiting: dict[Calling, str] = {}
+        """With their users."""
+
+    def has_room(self, connection: Calling) -> bool:
+        """Whether one more call of it may be taken; if not, it waits from now on."""
+        limit = self._limit_met(connection)
+        if limit is None:
+            return True
+        if connection not in self.waiting:
+            LIMITS_MET.labels(limit).inc()
+            self.waiting[connection] = connection.user
+        return False
+
+    def began(self, user: str) -> None:
+        """A call was taken."""
+        self.running += 1
+        self._of_user[user] = self._of_user.get(user, 0) + 1
+
+    def ended(self, user: str) -> None:
+        """A call is answered, or will never be."""
+        self.running -= 1
+        left = self._of_user[user] - 1
+        if left:
+            self._of_user[user] = left
+        else:
+            del self._of_user[user]
+
+    def leave(self, connection: Calling) -> None:
+        """Forget a connection that waits no longer."""
+        self.waiting.pop(connection, None)
+
+    def next_one(self) -> Calling | None:
+        """The one that has waited longest of those whose call may be taken now; it leaves."""
+        found = next((one for one in self.waiting if self._limit_met(one) is None), None)
+        if found is not None:
+            self.leave(found)
+        return found
+
+    def _limit_met(self, connection: Calling) -> str | None:
+        """The limit that keeps a call of this connection back, by name."""
+        limits, user = self._limits, connection.user
+        at_share = self._of_user.get(user, 0) >= limits.calls_of_user
+        if self.running < limits.calls_of_clients and not at_share:
+            return None
+        if not user:
+            return None  # it comes to say who it is, perhaps a controller, and not to call
+        if self.running >= limits.max_calls:
+            return "max_calls"
+        if connection.privileged:
+            return None
+        if self.running >= limits.calls_of_clients:
+            return "kept_calls"
+        return "share_of_user" if self._others_wait(user) else None
+
+    def _others_wait(self, user: str) -> bool:
+        """Whether somebody waits who has less than a share: two who have more wait for nobody."""
+        most = self._limits.calls_of_user
+        others = set(self.waiting.values()) - {user}
+        return any(self._of_user.get(other, 0) < most for other in others)
