@@ -26,6 +26,6 @@ def decode_ticket(data: bytes) -> SessionTicket | None:
     try:
         found = json.loads(data)
         number, password = int(found["session"]), bytes.fromhex(found["password"])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
     return SessionTicket(number, password) if number else None

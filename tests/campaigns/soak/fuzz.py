@@ -1,8 +1,9 @@
-"""``./run soak fuzz``: feed damaged and hostile bytes to every decoder for some minutes.
+"""``./run soak fuzz``: feed damaged and hostile bytes to every decoder.
 
-With atheris installed each decoder is fuzzed by it, guided by coverage; without it sound inputs
-are damaged at random.  A finding is an input on which a decoder raises anything but its own
-errors, takes more than a few seconds, or takes much more memory than the input is long.
+With ``--count`` each decoder is fed so many inputs that a seed draws; else all together some
+minutes long.  With atheris installed each decoder is fuzzed by it, guided by coverage; without it
+sound inputs are damaged at random.  A finding is an input on which a decoder raises anything but
+its own errors, takes more than a few seconds, or takes much more memory than the input is long.
 """
 
 import importlib.util
@@ -18,7 +19,9 @@ from pathlib import Path
 import click
 
 from tests.campaigns.soak.fuzz_random import Finding, fuzz_at_random
-from tests.campaigns.soak.fuzz_targets import MAX_INPUT_BYTES, TARGETS, Target
+from tests.campaigns.soak.fuzz_target import Target
+from tests.campaigns.soak.fuzz_targets import TARGETS
+from tests.hostile.strokes import MAX_INPUT_BYTES
 
 ADVICE = (
     "atheris is not installed, so inputs are damaged at random; with it (.venv/bin/pip install "
@@ -42,6 +45,8 @@ class Outcome:
 @click.command()
 @click.option("--minutes", default=1.0, show_default=True, type=click.FloatRange(min=0.01),
               help="For all targets together.")  # fmt: skip
+@click.option("--count", type=click.IntRange(min=1),
+              help="So many inputs for each, drawn by the seed, instead of minutes.")  # fmt: skip
 @click.option("--target", "names", multiple=True, help="Only this one; may be given again.",
               type=click.Choice([target.name for target in TARGETS]))  # fmt: skip
 @click.option("--seed", default=0, show_default=True, help="Of the random damage.")
@@ -53,6 +58,7 @@ class Outcome:
 def fuzz(
     *,
     minutes: float,
+    count: int | None,
     names: Sequence[str],
     seed: int,
     engine: str | None,
@@ -63,16 +69,18 @@ def fuzz(
     chosen = [target for target in TARGETS if not names or target.name in names]
     folder = directory or Path("var", "fuzz")
     folder.mkdir(parents=True, exist_ok=True)
-    guided = engine == "atheris" or (engine is None and _has_atheris())
+    guided = engine == "atheris" or (engine is None and count is None and _has_atheris())
     if guided and not _has_atheris():
         raise click.UsageError("atheris is not installed: pip install atheris")
-    if not guided:
+    if not guided and count is None:
         click.echo(ADVICE, err=True)
     share = minutes * 60 / len(chosen)
     outcomes = []
     for target in chosen:
-        play = _with_atheris if guided else _at_random
-        outcome = play(target, share, seed, folder)
+        if guided:
+            outcome = _with_atheris(target, share, seed, folder)
+        else:
+            outcome = _at_random(target, share, seed, folder, count)
         outcomes.append(outcome)
         click.echo(f"{target.name:15} {outcome.cases:9} cases in {outcome.seconds:6.1f} s, "
                    f"{len(outcome.findings)} findings", err=True)  # fmt: skip
@@ -89,9 +97,11 @@ def _has_atheris() -> bool:
     return importlib.util.find_spec("atheris") is not None
 
 
-def _at_random(target: Target, seconds: float, seed: int, folder: Path) -> Outcome:
+def _at_random(
+    target: Target, seconds: float, seed: int, folder: Path, count: int | None
+) -> Outcome:
     began = time.monotonic()
-    cases, findings = fuzz_at_random(target, seconds=seconds, seed=seed, folder=folder)
+    cases, findings = fuzz_at_random(target, seconds=seconds, seed=seed, folder=folder, count=count)
     return Outcome(target.name, "random", cases, time.monotonic() - began, tuple(findings))
 
 

@@ -5,7 +5,7 @@ import signal
 import time
 import traceback
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -13,7 +13,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from tests.campaigns.soak.fuzz_targets import MAX_INPUT_BYTES, Target
+from tests.campaigns.soak.fuzz_target import Target
+from tests.hostile.shapes import hostile
 
 MAX_EXTRA_BYTES: Final = 64 << 20
 """What a decoder may take beyond its input."""
@@ -21,8 +22,6 @@ _CASE_SECONDS: Final = 10.0
 _MEMORY_EVERY: Final = 32
 """Counting each allocation makes a case some times slower, so not every case is watched."""
 _MAX_FINDINGS: Final = 5
-_ODD_NUMBERS: Final = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF,
-                       2**63 - 1, 2**63, 2**64 - 1)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,40 +35,6 @@ class Finding:
 
 class TookTooLongError(BaseException):
     """No decoder catches it by accident."""
-
-
-def damaged(seeds: Sequence[bytes], source: random.Random) -> bytes:
-    """One of the seeds, or what a few strokes make of it."""
-    data = bytearray(source.choice(seeds)) if seeds else bytearray()
-    for _ in range(source.choice((1, 1, 1, 2, 3, 8))):
-        _stroke(data, seeds, source)
-    return bytes(data[:MAX_INPUT_BYTES])
-
-
-def _stroke(data: bytearray, seeds: Sequence[bytes], source: random.Random) -> None:
-    at = source.randint(0, len(data))
-    end = min(len(data), at + source.choice((1, 1, 2, 4, 8, 40, 400)))
-    match source.randrange(8):
-        case 0 if at < len(data):
-            data[at] ^= 1 << source.randrange(8)
-        case 1 if at < len(data):
-            data[at] = source.randrange(256)
-        case 2:
-            size = source.choice((1, 2, 4, 8))
-            number = source.choice(_ODD_NUMBERS) % (1 << 8 * size)
-            data[at : at + size] = number.to_bytes(size, "big")
-        case 3:
-            del data[at:end]
-        case 4:
-            data[at:at] = data[at:end] * source.choice((1, 1, 2, 50))
-        case 5:
-            data[at:at] = source.randbytes(source.choice((1, 4, 30)))
-        case 6:
-            del data[at:]
-        case _:
-            other = source.choice(seeds) if seeds else b""
-            start = source.randint(0, len(other))
-            data[at:end] = other[start : start + source.choice((4, 40, 400))]
 
 
 @contextmanager
@@ -115,14 +80,16 @@ def _place(kind: str, what: str) -> str:
 
 
 def fuzz_at_random(
-    target: Target, *, seconds: float, seed: int, folder: Path
+    target: Target, *, seconds: float, seed: int, folder: Path, count: int | None = None
 ) -> tuple[int, list[Finding]]:
-    """Feed damaged seeds for some time; the number of cases, and the findings."""
-    source, seeds = random.Random(seed), target.seeds()
+    """Feed hostile inputs, so many or for some time; the number of cases, and the findings."""
+    source, seeds = random.Random(f"{target.name} {seed}"), target.seeds()
     findings: dict[str, Finding] = {}
     cases, end = 0, time.monotonic() + seconds
-    while time.monotonic() < end and len(findings) < _MAX_FINDINGS:
-        data = damaged(seeds, source)
+    while len(findings) < _MAX_FINDINGS:
+        if cases == count or (count is None and time.monotonic() >= end):
+            break
+        data = hostile(seeds, source, target.shape, target.prefix)
         found = misbehaviour(target, data, watch_memory=cases % _MEMORY_EVERY == 0)
         cases += 1
         if found is not None and (place := _place(*found)) not in findings:

@@ -4,12 +4,11 @@ A target returns, or raises one of its own errors; anything else is a finding.
 """
 
 import tempfile
-from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
 from pathlib import Path
+from random import Random
 from typing import Final
 from zlib import crc32
 
@@ -42,26 +41,11 @@ from namenode_sim.oev.sinks import BinarySink, XmlSink
 from namenode_sim.oev.sources import BinarySource
 from namenode_sim.oev.xml_reader import XmlSource
 from tests import TESTDATA
+from tests.campaigns.soak.fuzz_target import Target
+from tests.campaigns.soak.fuzz_wire_targets import WIRE_TARGETS
+from tests.hostile.shapes import Shape
+from tests.hostile.strokes import MAX_INPUT_BYTES, pieces
 from tests.namenode_sim.edits.segments import SMALL, frames, segment_bytes
-
-MAX_INPUT_BYTES: Final = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A decoder to be fed.
-
-    Attributes:
-        name: as on the command line.
-        run: feeds some bytes; raises only ``errors``.
-        errors: what it may raise.
-        seeds: sound inputs to begin with.
-    """
-
-    name: str
-    run: Callable[[bytes], None]
-    errors: tuple[type[Exception], ...]
-    seeds: Callable[[], Sequence[bytes]]
 
 
 def _segment(data: bytes) -> None:
@@ -120,9 +104,8 @@ def _image(data: bytes) -> None:
 def _rpc(data: bytes) -> None:
     """A whole conversation in pieces, and one answer."""
     session = ServerSession(RpcLimits())
-    step = 1 + (data[0] if data else 0)
-    for start in range(0, len(data), step):
-        session.receive(data[start : start + step])
+    for piece in pieces(data, Random(len(data))):
+        session.receive(piece)
         while session.next_event() is not None:
             pass
     with suppress(MalformedFrame):
@@ -204,6 +187,7 @@ TARGETS: Final = (
     Target("edits-xml", _xml, (EditsError,), lambda: _texts(XmlSink)),
     Target("edits-jsonl", _json_lines, (EditsError,), lambda: _texts(JsonLinesSink)),
     Target("image", _image, (ImageError,), _images),
-    Target("rpc", _rpc, (), _conversations),
+    Target("rpc", _rpc, (), _conversations, Shape.CONVERSATION),
     Target("conf", _conf, (ConfigurationError,), _sites),
+    *WIRE_TARGETS,
 )

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.campaigns.soak.fuzz_random import damaged, fuzz_at_random, misbehaviour
-from tests.campaigns.soak.fuzz_targets import TARGETS, Target
+from tests.campaigns.soak.fuzz_random import fuzz_at_random, misbehaviour
+from tests.campaigns.soak.fuzz_target import Target
+from tests.campaigns.soak.fuzz_targets import TARGETS
+from tests.hostile.shapes import hostile
 from tests.needs import FILES_OF_HADOOP
 
 
@@ -28,7 +30,8 @@ def test_the_seeds_are_sound(target: Target) -> None:
 def test_damaged_input_is_refused_with_the_decoders_own_errors(
     target: Target, source: Random
 ) -> None:
-    assert misbehaviour(target, damaged(target.seeds(), source), watch_memory=False) is None
+    data = hostile(target.seeds(), source, target.shape, target.prefix)
+    assert misbehaviour(target, data, watch_memory=False) is None
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

@@ -1,0 +1,1 @@
+"""What an enemy sends: sound inputs, changed by a seed in the ways in which parsers go wrong."""
