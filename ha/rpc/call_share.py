@@ -29,7 +29,8 @@ class CallShare:
     """Counts calls under way by user, and connections that wait for one to end, the first first."""
 
     def __init__(self, limits: RpcLimits) -> None:
-        self._limits = limits
+        self._most, self._of_clients = limits.max_calls, limits.calls_of_clients
+        self._share = limits.calls_of_user
         self.running = 0
         self._of_user: dict[str, int] = {}
         self.waiting: dict[Calling, str] = {}
@@ -72,22 +73,21 @@ class CallShare:
 
     def _limit_met(self, connection: Calling) -> str | None:
         """The limit that keeps a call of this connection back, by name."""
-        limits, user = self._limits, connection.user
-        at_share = self._of_user.get(user, 0) >= limits.calls_of_user
-        if self.running < limits.calls_of_clients and not at_share:
+        user = connection.user
+        at_share = self._of_user.get(user, 0) >= self._share
+        if self.running < self._of_clients and not at_share:
             return None
         if not user:
             return None  # it comes to say who it is, perhaps a controller, and not to call
-        if self.running >= limits.max_calls:
+        if self.running >= self._most:
             return "max_calls"
         if connection.privileged:
             return None
-        if self.running >= limits.calls_of_clients:
+        if self.running >= self._of_clients:
             return "kept_calls"
         return "share_of_user" if self._others_wait(user) else None
 
     def _others_wait(self, user: str) -> bool:
         """Whether somebody waits who has less than a share: two who have more wait for nobody."""
-        most = self._limits.calls_of_user
         others = set(self.waiting.values()) - {user}
-        return any(self._of_user.get(other, 0) < most for other in others)
+        return any(self._of_user.get(other, 0) < self._share for other in others)
