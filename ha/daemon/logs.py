@@ -8,6 +8,7 @@ from typing import Any, Final, TextIO, cast
 
 import structlog
 
+from ha.daemon.library_complaints import tells_of_us
 from ha.daemon.stderr import SturdyStream, sturdy_stderr
 from ha.security.audit_text import escaped
 
@@ -111,5 +112,6 @@ def _route_standard_logging(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *after],
         )
     )
+    handler.addFilter(tells_of_us)
     root = logging.getLogger()
     root.handlers[:] = [handler]

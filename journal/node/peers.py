@@ -56,7 +56,7 @@ def addresses(host: str) -> set[str]:
     """What a name resolves to; nothing if it does not, which may change."""
     try:
         return {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
-    except OSError:
+    except (OSError, UnicodeError):  # a label of more than 63 letters is none
         return set()
 
 

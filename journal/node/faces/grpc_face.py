@@ -6,14 +6,13 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, S
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-import grpc
-import grpc.aio
 from google.protobuf.message import Message
 
 from journal.core import replies, requests
 from journal.errors import BadRequest, JournalError
 from journal.node.faces import grpc_codec
 from journal.node.faces.calls import CALLS
+from journal.node.faces.grpc_guard import guarded_server
 from journal.node.node import JournalNode
 from journal.proto import journal_pb2 as pb
 from journal.proto import journal_pb2_grpc
@@ -24,6 +23,10 @@ Context = Any
 
 MAX_STREAMS: Final = 32
 """Calls of one connection; a writer has a stream and one call beside it."""
+HANDSHAKE_MILLIS: Final = 10_000
+"""From a connection's beginning until HTTP/2 is agreed on; gRPC itself waits for two minutes."""
+MAX_METADATA_BYTES: Final = 8 * 1024
+"""Of one call; gRPC itself refuses some from 8 KiB on, and all from 16."""
 MAX_PIPELINED: Final = 64
 """Batches of one stream that may be under way; more wait in the transport."""
 
@@ -151,10 +154,10 @@ async def _refuse(context: Context, error: JournalError) -> NoReturn:
 def build_server(node: JournalNode, interceptors: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - grpc has no types
     """A grpc.aio server for a node, not yet bound to an address."""
     limit = node.settings.max_frame_bytes
-    server = grpc.aio.server(
-        interceptors=interceptors,
-        maximum_concurrent_rpcs=node.settings.max_concurrent_calls,
-        options=(
+    server = guarded_server(
+        interceptors,
+        node.settings.max_concurrent_calls,
+        (
             ("grpc.max_receive_message_length", limit),
             ("grpc.max_send_message_length", limit),
             # Two nodes on one port would share the writers between them.
@@ -163,6 +166,9 @@ def build_server(node: JournalNode, interceptors: Sequence[Any] = ()) -> Any:  #
             # The name that gRPC knows; C's own name for it has RECV, and is passed over in silence.
             ("grpc.http2.min_ping_interval_without_data_ms", node.settings.min_ping_millis),
             ("grpc.max_concurrent_streams", MAX_STREAMS),
+            ("grpc.server_handshake_timeout_ms", HANDSHAKE_MILLIS),
+            ("grpc.max_metadata_size", MAX_METADATA_BYTES),
+            ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
         ),
     )
     journal_pb2_grpc.add_JournalNodeServicer_to_server(  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""``./run soak fuzz``: feed damaged and hostile bytes to every decoder.
+"""``./run soak fuzz``: feed hostile bytes to every decoder, and to real servers over sockets.
 
 With ``--count`` each decoder is fed so many inputs that a seed draws; else all together some
 minutes long.  With atheris installed each decoder is fuzzed by it, guided by coverage; without it
@@ -6,6 +6,7 @@ sound inputs are damaged at random.  A finding is an input on which a decoder ra
 its own errors, takes more than a few seconds, or takes much more memory than the input is long.
 """
 
+import asyncio
 import importlib.util
 import json
 import re
@@ -15,13 +16,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 import click
 
+from tests.campaigns.soak.fuzz_door import Door, Play
+from tests.campaigns.soak.fuzz_journal_doors import JOURNAL_DOORS
+from tests.campaigns.soak.fuzz_namenode_doors import NAMENODE_DOORS
 from tests.campaigns.soak.fuzz_random import Finding, fuzz_at_random
 from tests.campaigns.soak.fuzz_target import Target
 from tests.campaigns.soak.fuzz_targets import TARGETS
 from tests.hostile.strokes import MAX_INPUT_BYTES
+
+DOORS: Final = (*NAMENODE_DOORS, *JOURNAL_DOORS)
+NAMES: Final = tuple(one.name for one in (*TARGETS, *DOORS))
 
 ADVICE = (
     "atheris is not installed, so inputs are damaged at random; with it (.venv/bin/pip install "
@@ -48,7 +56,7 @@ class Outcome:
 @click.option("--count", type=click.IntRange(min=1),
               help="So many inputs for each, drawn by the seed, instead of minutes.")  # fmt: skip
 @click.option("--target", "names", multiple=True, help="Only this one; may be given again.",
-              type=click.Choice([target.name for target in TARGETS]))  # fmt: skip
+              type=click.Choice(NAMES))  # fmt: skip
 @click.option("--seed", default=0, show_default=True, help="Of the random damage.")
 @click.option("--engine", type=click.Choice(["atheris", "random"]),
               help="Which; atheris where it is installed if not given.")  # fmt: skip
@@ -66,7 +74,7 @@ def fuzz(
     directory: Path | None,
 ) -> None:
     """Feed damaged bytes to the decoders; exit code 0 only if none of them misbehaved."""
-    chosen = [target for target in TARGETS if not names or target.name in names]
+    chosen = [one for one in (*TARGETS, *DOORS) if not names or one.name in names]
     folder = directory or Path("var", "fuzz")
     folder.mkdir(parents=True, exist_ok=True)
     guided = engine == "atheris" or (engine is None and count is None and _has_atheris())
@@ -77,7 +85,9 @@ def fuzz(
     share = minutes * 60 / len(chosen)
     outcomes = []
     for target in chosen:
-        if guided:
+        if isinstance(target, Door):
+            outcome = _at_door(target, share, seed, folder, count)
+        elif guided:
             outcome = _with_atheris(target, share, seed, folder)
         else:
             outcome = _at_random(target, share, seed, folder, count)
@@ -95,6 +105,12 @@ def fuzz(
 
 def _has_atheris() -> bool:
     return importlib.util.find_spec("atheris") is not None
+
+
+def _at_door(door: Door, seconds: float, seed: int, folder: Path, count: int | None) -> Outcome:
+    began, play = time.monotonic(), Play(door, seed, folder)
+    findings = asyncio.run(play.run(count, seconds))
+    return Outcome(door.name, "sockets", play.cases, time.monotonic() - began, tuple(findings))
 
 
 def _at_random(

@@ -98,6 +98,7 @@ async def test_segments_come_from_peers_only(tmp_path: Path) -> None:
         f"http://localhost:{port}/getJournal?{query}",
         f"http://[::1]:{port}/getJournal?{query}",
         "http:///getJournal",
+        f"http://{'x' * 64}:{port}/getJournal",
         f"ftp://{HOST}:{port}/getJournal",
     ]
     async with (
