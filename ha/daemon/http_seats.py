@@ -7,6 +7,7 @@ as long as one is taken by somebody who has not asked yet.
 
 from collections import Counter
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Final, Protocol, TypeVar
 
 import structlog
@@ -20,7 +21,9 @@ MAX_CONNECTIONS: Final = 256
 MAX_HANDED_ON: Final = 192
 """Of those, for requests that aiohttp serves, and that may take long: images and segments."""
 SHARE_OF_ADDRESS: Final = 32
-"""Who has more of those gives way to others."""
+"""Connections of one address that have not asked yet; and as many that aiohttp serves.  Loopback
+has no such share, for it may be anybody on this machine: who has more gives way where all are
+taken."""
 TOLD_EVERY_SECONDS: Final = 10.0
 
 
@@ -75,6 +78,12 @@ class HttpSeats:
             HANGUPS.labels("gave_way").inc()
             del self._asking[oldest]
             oldest.abort()
+        elif self._has_its_share(self._asking, newcomer.host):
+            # The oldest: half requests may be kept open for long, and a probe asks at once.
+            HANGUPS.labels("of_address").inc()
+            oldest = next(one for one, host in self._asking.items() if host == newcomer.host)
+            del self._asking[oldest]
+            oldest.abort()
         self._asking[newcomer] = newcomer.host
         return True
 
@@ -86,6 +95,10 @@ class HttpSeats:
         """Let aiohttp have a connection; False where too many are with it already."""
         self.leave(connection)
         self._forget_closed()
+        if self._has_its_share(self._handed_on, connection.host):
+            HANGUPS.labels("of_address").inc()
+            self._tell(now, "one address")
+            return False
         if len(self._handed_on) >= self._most_handed_on:
             counts = Counter(self._handed_on.values())
             oldest = _of_the_largest(self._handed_on)
@@ -98,8 +111,13 @@ class HttpSeats:
         self._handed_on[transport] = connection.host
         return True
 
+    def _has_its_share(self, seats: Mapping[T, str], host: str) -> bool:
+        if len(seats) < SHARE_OF_ADDRESS or _is_loopback(host):
+            return False
+        return sum(one == host for one in seats.values()) >= SHARE_OF_ADDRESS
+
     def _forget_closed(self) -> None:
-        if len(self._asking) + len(self._handed_on) >= self._most_handed_on:
+        if len(self._asking) + len(self._handed_on) >= min(self._most_handed_on, SHARE_OF_ADDRESS):
             for one in [one for one in self._handed_on if one.is_closing()]:
                 del self._handed_on[one]
 
@@ -107,6 +125,13 @@ class HttpSeats:
         if now >= self._told_until:
             self._told_until = now + TOLD_EVERY_SECONDS
             log.warning("http.full", connections=self._most, taken_by=what)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
 
 
 def _of_the_largest(hosts: Mapping[T, str]) -> T | None:

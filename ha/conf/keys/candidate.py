@@ -54,6 +54,15 @@ MAX_CEDE = Key(
     "election; who asks for more gets this",
 )
 
+MAX_REQUESTS = Key(
+    "nnha.zkfc.max-requests-per-minute",
+    whole(at_least=0),
+    "10",
+    _NN,
+    "how often one user may ask this controller for a hand-over, and as often to stand back; 0: "
+    "as often as it likes",
+)
+
 # --- rank ------------------------------------------------------------------------------------
 NO_FAILOVER = Key(
     "nnha.candidate.nofailover", flag, "false", _NN, "never make this NameNode active by itself"

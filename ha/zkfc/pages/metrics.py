@@ -44,6 +44,9 @@ ZK_RECONNECTS = Counter("nnha_zk_reconnects", "Sessions connected again", ["node
 ZK_UNKNOWN = Counter(
     "nnha_zk_unknown_outcomes", "Requests whose outcome was never learnt", ["node"]
 )
+LIMITS_MET = Counter(
+    "nnha_zkfc_limits_met", "Requests of administrators that a limit refused", ["limit"]
+)
 
 
 def begin_at_zero(node: str, methods: Iterable[str]) -> None:

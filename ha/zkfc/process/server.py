@@ -1,14 +1,18 @@
 """ZKFCProtocol: who may ask this controller to cede or to take over, and what it does then."""
 
+import asyncio
+import math
 from collections.abc import Awaitable, Callable
 
 import structlog
 
 from ha.conf.keys import cluster as keys
-from ha.conf.keys.candidate import MAX_CEDE
+from ha.conf.keys.candidate import MAX_CEDE, MAX_REQUESTS
 from ha.daemon.process import ExitWith
 from ha.rpc.protocol import Call
-from ha.service.errors import AccessDenied
+from ha.service.errors import AccessDenied, ServiceFailed
+from ha.zkfc.handover.request_rate import RequestRate
+from ha.zkfc.pages.metrics import LIMITS_MET
 from ha.zkfc.record.takeover_record import Asked
 from ha.zkfc.settings.access_list import GroupsOf, groups_here
 from ha.zkfc.settings.settings import ZkfcSettings
@@ -36,10 +40,13 @@ class ZkfcFace:
         self._cede = cede
         self._hand_over = hand_over
         self._groups_of = groups_of
+        self._rate = RequestRate(settings.max_requests_a_minute)
 
     async def cede_active(self, millis: int, call: Call) -> None:
         """Stand back for so long, but no longer than the limit; or come back now."""
         await self._admit(call)
+        if millis > 0:  # who lets go must always be heard: else nobody would be a candidate
+            self._require_rarity(call, "cedeActive")
         log.info("zkfc.cede.asked", millis=millis, user=call.user, host=call.host)
         seconds = min(millis / 1000, self._settings.max_cede_seconds)
         if seconds < millis / 1000:
@@ -57,6 +64,7 @@ class ZkfcFace:
     async def graceful_failover(self, call: Call) -> None:
         """Make our NameNode the active one."""
         await self._admit(call)
+        self._require_rarity(call, "gracefulFailover")
         reason = call.context[:MAX_REASON_CHARACTERS]
         log.info("zkfc.handover.asked", user=call.user, host=call.host, reason=reason)
         await self._hand_over(Asked(call.user, call.host, reason))
@@ -71,6 +79,19 @@ class ZkfcFace:
         if not await settings.administrators.admits(call.user, self._groups_of):
             who = f"{settings.user} and the users and groups of dfs.cluster.administrators"
             raise self._denied(call, f"it is for {who}")
+
+    def _require_rarity(self, call: Call, kind: str) -> None:
+        """Raise ServiceFailed where a caller has asked for this too often."""
+        wait = self._rate.admit(call.user, kind, asyncio.get_running_loop().time())
+        if wait <= 0:
+            return
+        LIMITS_MET.labels("requests_of_identity").inc()
+        most = self._settings.max_requests_a_minute
+        log.warning("zkfc.asked_too_often", user=call.user, host=call.host, method=kind)
+        raise ServiceFailed(
+            f"{call.user} has asked for {kind} {most} times within a minute "
+            f"({MAX_REQUESTS.name}): nothing was changed; try again in {math.ceil(wait)} s"
+        )
 
     def _denied(self, call: Call, why: str) -> AccessDenied:
         log.warning(

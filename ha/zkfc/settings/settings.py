@@ -73,6 +73,8 @@ class ZkfcSettings:
     """How long an active may serve without ZooKeeper; 0: for ever."""
     max_cede_seconds: float = 600.0
     """For how long others may have us stay out of the election, by one request."""
+    max_requests_a_minute: int = 0
+    """How often one user may ask for a hand-over, and as often to stand back; 0: no limit."""
     end_superseded: bool = True
     """End our NameNode's process where it hangs after another has become active."""
     back_off: BackOff = field(default_factory=BackOff)
@@ -180,6 +182,7 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
         polite_answer_seconds=conf.get(keys.POLITE_ANSWER_TIMEOUT),
         step_down_after_seconds=conf.get(keys_zookeeper.STEP_DOWN_AFTER, **scope),
         max_cede_seconds=conf.get(keys_candidate.MAX_CEDE, **scope),
+        max_requests_a_minute=conf.get(keys_candidate.MAX_REQUESTS, **scope),
         end_superseded=conf.get(keys_candidate.END_SUPERSEDED, **scope),
         rank=Rank(
             nofailover=conf.get(keys_candidate.NO_FAILOVER, **scope),

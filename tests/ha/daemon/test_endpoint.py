@@ -13,7 +13,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from ha.daemon.endpoint import Endpoint
-from ha.daemon.http_seats import HttpSeats
+from ha.daemon.http_seats import SHARE_OF_ADDRESS, HttpSeats
 from ha.daemon.pages import PageAnswer
 
 
@@ -210,7 +210,7 @@ async def test_thousands_of_connections_leave_the_daemon_its_descriptors_and_its
 
 async def test_who_has_more_than_its_share_of_long_requests_gives_way() -> None:
     seats = HttpSeats(100, 50)
-    asking = [Asking("10.0.0.1") for _ in range(50)]
+    asking = [Asking("127.0.0.1") for _ in range(50)]
     for one in asking:
         assert seats.admit(one, 0.0)
         assert seats.hand_on(one, one.transport, 0.0)
@@ -218,6 +218,32 @@ async def test_who_has_more_than_its_share_of_long_requests_gives_way() -> None:
     assert seats.admit(other, 0.0)
     assert seats.hand_on(other, other.transport, 0.0)
     assert [one.transport.is_closing() for one in asking] == [True] + [False] * 49
+
+
+def test_an_address_has_a_share_of_half_requests_and_of_long_ones() -> None:
+    seats = HttpSeats()
+    asking = [Asking("10.0.0.1") for _ in range(SHARE_OF_ADDRESS + 2)]
+    other = Asking("10.0.0.2")
+    for one in (other, *asking):
+        assert seats.admit(one, 0.0)
+    assert [one.transport.closed for one in asking] == [True] * 2 + [False] * SHARE_OF_ADDRESS
+    assert not other.transport.closed
+    for one in asking[2:]:
+        assert seats.hand_on(one, one.transport, 0.0)
+    late = Asking("10.0.0.1")
+    assert seats.admit(late, 0.0), "a short question is answered all the same"
+    assert not seats.hand_on(late, late.transport, 0.0)
+    asking[2].abort()
+    again = Asking("10.0.0.1")
+    assert seats.admit(again, 0.0)
+    assert seats.hand_on(again, again.transport, 0.0)
+
+
+def test_this_machine_has_no_share_of_its_own() -> None:
+    seats = HttpSeats()
+    asking = [Asking(host) for host in ("127.0.0.1", "::1") for _ in range(3 * SHARE_OF_ADDRESS)]
+    assert all(seats.admit(one, 0.0) for one in asking)
+    assert not any(one.transport.closed for one in asking)
 
 
 class Asking:
