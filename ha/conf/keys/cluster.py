@@ -83,7 +83,11 @@ ZOOKEEPER_PARENT = Key(
     "ha.zookeeper.parent-znode", text, "/hadoop-ha", _NN, "the nameservice is appended"
 )
 ZOOKEEPER_ACL = Key(
-    "ha.zookeeper.acl", text, "world:anyone:rwcda", _NN, "scheme:id:perms list, or @file"
+    "ha.zookeeper.acl",
+    text,
+    "world:anyone:rwcda",
+    _NN,
+    "scheme:id:perms list, or @file; not set, and we prove who we are: auth::rwcda",
 )
 ZOOKEEPER_AUTH = Key("ha.zookeeper.auth", text, "", _NN, "scheme:secret list, or @file")
 

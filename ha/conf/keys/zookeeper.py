@@ -66,7 +66,8 @@ OPEN_ACL = Key(
     text,
     "warn",
     _NN,
-    "warn, refuse or allow an ACL by which anybody may write or delete the election's znodes",
+    "warn, refuse or allow an ACL by which anybody may write or delete the election's znodes; not "
+    "set: by nnha.security.mode",
 )
 STEP_DOWN_AFTER = Key(
     "nnha.zkfc.zookeeper-loss.step-down-after",

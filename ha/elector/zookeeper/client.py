@@ -34,6 +34,7 @@ from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.tls import reason_of
 from ha.elector.zookeeper.transaction import Part, build, failure_in
+from ha.elector.zookeeper.who_am_i import WhoAmI
 
 log = structlog.get_logger()
 
@@ -229,6 +230,16 @@ class Session:
         """Give the znode the configured ACL."""
         start = partial(self._client.set_acls_async, path, self._acl, acl_version)
         return self._request(start, lambda _: None)
+
+    def who_am_i(self) -> asyncio.Future[Outcome[tuple[str, ...]]]:
+        """The identities that this session has proven; servers before 3.7 refuse to tell."""
+
+        def whoami_async() -> _AsyncResult:
+            result: _AsyncResult = self._client.handler.async_result()
+            self._client._call(WhoAmI(), result)
+            return result
+
+        return self._request(whoami_async, tuple)
 
     def _request(
         self, start: Callable[[], _AsyncResult], value: Callable[[Any], T]

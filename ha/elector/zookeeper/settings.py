@@ -1,5 +1,7 @@
 """What the elector must know to reach ZooKeeper, read once and checked once."""
 
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +10,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import zookeeper as keys_zookeeper
 from ha.conf.keys.key import Key
+from ha.conf.keys.security import SECURITY_MODE, Mode
 from ha.elector.model import BREADCRUMB_ZNODE, COUNT_ZNODE, LOCK_ZNODE, TERM_ZNODE
 from ha.elector.zookeeper.credentials import (
     CREATOR_ALL,
@@ -96,23 +99,41 @@ def zookeeper_settings(
     quorum = conf.get(keys.ZOOKEEPER_QUORUM, nameservice=nameservice, namenode=namenode)
     timeout = conf.get(keys.ZOOKEEPER_SESSION_TIMEOUT, nameservice=nameservice, namenode=namenode)
     parent = conf.get(keys.ZOOKEEPER_PARENT, nameservice=nameservice, namenode=namenode)
-    acl = conf.get(keys.ZOOKEEPER_ACL, nameservice=nameservice, namenode=namenode)
     auth = conf.get(keys.ZOOKEEPER_AUTH, nameservice=nameservice, namenode=namenode)
     policy = conf.get(keys_zookeeper.OPEN_ACL, nameservice=nameservice, namenode=namenode)
+    mode = conf.get(SECURITY_MODE)
     try:
-        entries = parse_acl(_indirect(acl)) or (CREATOR_ALL,)
+        shown = parse_auth(_indirect(auth, mode))
+        tls, sasl = _tls(conf, mode), _sasl(conf, nameservice, namenode, mode)
+        proven = bool(shown or sasl or (tls and tls.certificate))
+        entries = _acl(conf, nameservice, namenode, mode, proven=proven)
         return ZooKeeperSettings(
             hosts=",".join(str(server) for server in quorum),
             session_timeout_seconds=timeout,
             scope=f"{parent.rstrip('/')}/{nameservice}",
             acl=entries,
-            auth=parse_auth(_indirect(auth)),
-            tls=_tls(conf),
-            sasl=_sasl(conf, nameservice, namenode),
+            auth=shown,
+            tls=tls,
+            sasl=sasl,
             warning=_open_acl(entries, policy),
         )
     except BadCredentialSetting as failure:
         raise ConfigurationError(str(failure)) from failure
+
+
+def _acl(
+    conf: Configuration, nameservice: str, namenode: str | None, mode: Mode, *, proven: bool
+) -> tuple[AclEntry, ...]:
+    """The ACL of our znodes; for whoever proves who it is and names none, its own alone.
+
+    Hadoop's default is open to everybody, credentials or not.  The modes that change nothing of
+    what a running cluster does keep it.
+    """
+    whose = {"nameservice": nameservice, "namenode": namenode}
+    named = conf.is_set(keys.ZOOKEEPER_ACL, **whose)
+    if proven and not named and mode in (Mode.AUTO, Mode.STRICT):
+        return (CREATOR_ALL,)
+    return parse_acl(_indirect(conf.get(keys.ZOOKEEPER_ACL, **whose), mode)) or (CREATOR_ALL,)
 
 
 def _open_acl(acl: tuple[AclEntry, ...], policy: str) -> str:
@@ -136,7 +157,7 @@ def _open_acl(acl: tuple[AclEntry, ...], policy: str) -> str:
     return text
 
 
-def _tls(conf: Configuration) -> Tls | None:
+def _tls(conf: Configuration, mode: Mode) -> Tls | None:
     if not (conf.get(keys_zookeeper.TLS) or conf.get(keys_zookeeper.TLS_OF_ZKFC)):
         return None
 
@@ -148,14 +169,14 @@ def _tls(conf: Configuration) -> Tls | None:
         trusted=path(keys_zookeeper.TRUSTSTORE),
         certificate=path(keys_zookeeper.KEYSTORE),
         private_key=path(keys_zookeeper.PRIVATE_KEY),
-        password=_indirect(conf.get(keys_zookeeper.KEYSTORE_PASSWORD)),
+        password=_indirect(conf.get(keys_zookeeper.KEYSTORE_PASSWORD), mode),
         check_host_name=conf.get(keys_zookeeper.CHECK_HOST_NAME),
     )
     context_of(tls)  # what cannot be used must be told at the start, not by a lost connection
     return tls
 
 
-def _sasl(conf: Configuration, nameservice: str, namenode: str | None) -> Sasl | None:
+def _sasl(conf: Configuration, nameservice: str, namenode: str | None, mode: Mode) -> Sasl | None:
     mechanism = conf.get(keys_zookeeper.SASL_MECHANISM)
     if mechanism is None:
         return None
@@ -165,19 +186,31 @@ def _sasl(conf: Configuration, nameservice: str, namenode: str | None) -> Sasl |
         service=conf.get(keys_zookeeper.SASL_SERVICE),
         principal=conf.get(keys_zookeeper.SASL_PRINCIPAL, **whose),
         user=conf.get(keys_zookeeper.SASL_USER, **whose),
-        password=_indirect(conf.get(keys_zookeeper.SASL_PASSWORD, **whose)),
+        password=_indirect(conf.get(keys_zookeeper.SASL_PASSWORD, **whose), mode),
     )
     sasl.options()
     return sasl
 
 
-def _indirect(value: str) -> str:
-    """``@/path`` stands for the file's content, so that secrets need not be in the XML."""
+def _indirect(value: str, mode: Mode) -> str:
+    """``@/path`` stands for the file's content, so that secrets need not be in the XML.
+
+    In ``strict`` only a file that is its owner's alone.
+    """
     if not value.startswith("@"):
         return value
     path = Path(value[1:])
     try:
-        return path.read_text(encoding="utf-8").strip()
+        with path.open(encoding="utf-8") as file:
+            # Of the file that is open: the name may be another's by the time of a second look.
+            bits = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            if mode is Mode.STRICT and bits & (stat.S_IRWXG | stat.S_IRWXO):
+                raise ConfigurationError(
+                    f"{path}: its mode is {bits:04o}, and {SECURITY_MODE.name}={mode} takes "
+                    f"ZooKeeper credentials only from files of their owner alone: "
+                    f"chmod 600 {path}"
+                )
+            return file.read().strip()
     except OSError as failure:
         raise ConfigurationError(
             f"{path}: cannot read the ZooKeeper credentials named with @: {failure.strerror}"

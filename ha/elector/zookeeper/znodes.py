@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.zookeeper.client import Session, SessionFactory
-from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry
+from ha.elector.zookeeper.closing import Came, Probe, acls_below, give_acl, probe
+from ha.elector.zookeeper.credentials import AclEntry
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refusal, Refused, SessionState
+from ha.elector.zookeeper.outcome import NodeFacts, Outcome, Refusal, Refused, SessionState
+from ha.elector.zookeeper.rights import ZnodeAcl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 CLOSE_DEADLINE_SECONDS = 1.0
-ACL_ATTEMPTS = 3
-PROBE_ZNODE = "NnhaProbe"
 
 
 @asynccontextmanager
@@ -84,7 +84,9 @@ async def ensure_parent(session: Session, settings: ZooKeeperSettings) -> None:
         match outcome:
             case Refused(why=Refusal.NODE_EXISTS):
                 if depth == len(parts):
-                    await _ensure_acl(session, path)
+                    given = await give_acl(session, path, session.configured_acl)
+                    if given.came is Came.REFUSED:
+                        raise ZooKeeperRefused(f"ZooKeeper refused to set the ACL of {path}")
             case Refused(why=Refusal.NO_RIGHTS) if depth < len(parts):
                 # Creating needs rights on the parent even where the znode exists already.
                 if value_of(await session.look(path), f"look at {path}") is None:
@@ -105,14 +107,22 @@ class ScopeFacts:
     formatted: bool
     names: tuple[str, ...] = ()
     """The znodes in the scope."""
-    acl: frozenset[AclEntry] = frozenset()
-    acl_as_configured: bool = False
+    acls: tuple[ZnodeAcl, ...] = ()
+    """Of the scope and of all znodes below it."""
+    probe: Probe = Probe()
     lock: bytes | None = None
     """The lock's bytes; None if no controller holds it."""
     breadcrumb: bytes | None = None
-    may_write: bool = False
-    """A znode could be created and deleted here: ZooKeeper takes wrong passwords at the door, and
-    refuses only what needs rights (docs/reference/kazoo.md#authentication)."""
+
+    @property
+    def acl(self) -> frozenset[AclEntry]:
+        """The scope's own."""
+        return self.acls[0].acl or frozenset() if self.acls else frozenset()
+
+    @property
+    def may_write(self) -> bool:
+        """A znode could be created and deleted here."""
+        return not self.probe.refused and self.probe.deleted
 
 
 async def inspect_scope(session: Session, settings: ZooKeeperSettings) -> ScopeFacts:
@@ -120,19 +130,14 @@ async def inspect_scope(session: Session, settings: ZooKeeperSettings) -> ScopeF
     if not await parent_exists(session, settings):
         return ScopeFacts(formatted=False)
     names = value_of(await session.children(settings.scope), f"list {settings.scope}")
-    acl, _ = value_of(await session.acl(settings.scope), f"read the ACL of {settings.scope}")
-    probe = f"{settings.scope}/{PROBE_ZNODE}-{session.session_id}"
-    made = await session.create(probe, ephemeral=True)
-    removed = await session.delete(probe)
+    tried = await probe(session, settings)
     return ScopeFacts(
         formatted=True,
         names=tuple(sorted(names)),
-        acl=acl,
-        # The creator's own entry is reported as the identities that created the znode.
-        acl_as_configured=acl == session.configured_acl or session.configured_acl == {CREATOR_ALL},
+        acls=await acls_below(session, settings.scope),
+        probe=tried,
         lock=await content_of(session, settings.lock),
         breadcrumb=await content_of(session, settings.breadcrumb),
-        may_write=isinstance(made, Done) and isinstance(removed, Done),
     )
 
 
@@ -175,18 +180,6 @@ def active_from(
         return None
     content, _ = value_of(outcome, f"read {settings.lock}")
     return decode(content)
-
-
-async def _ensure_acl(session: Session, path: str) -> None:
-    for _ in range(ACL_ATTEMPTS):
-        present, version = value_of(await session.acl(path), f"read the ACL of {path}")
-        if present == session.configured_acl:
-            return
-        outcome = await session.set_acl(path, acl_version=version)
-        if not (isinstance(outcome, Refused) and outcome.why is Refusal.BAD_VERSION):
-            value_of(outcome, f"set the ACL of {path}")
-            return
-    raise ZooKeeperRefused(f"the ACL of {path} keeps changing under us; is another format running?")
 
 
 async def _delete_tree(session: Session, path: str) -> None:

@@ -48,6 +48,7 @@ from ha.zkfc.process.format_zk import (
     clear_zookeeper,
     format_zookeeper,
 )
+from ha.zkfc.process.open_znodes import refuse_open_znodes
 from ha.zkfc.process.server import listen
 from ha.zkfc.process.supervisor import supervise
 from ha.zkfc.settings.settings import (
@@ -82,14 +83,20 @@ class _Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
-            return super().parse_args(ctx, args)
+            left = super().parse_args(ctx, args)
         except click.UsageError as failure:
             raise _BadUsageError(failure.message, failure.ctx) from failure
+        if ctx.params.get("keep") and not ctx.params.get("format_zk"):
+            raise _BadUsageError("--keep goes with --format-zk", ctx)
+        return left
 
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "-help", "--help"]})
 @configuration
 @click.option("--format-zk", "-formatZK", is_flag=True, help="Create the znodes, then exit.")
+@click.option(
+    "--keep", is_flag=True, help="With --format-zk: only set the ACLs of znodes that are there."
+)
 @click.option("--clear-zk", is_flag=True, help="Delete the znodes, then exit.")
 @click.option("--check-zk", is_flag=True, help="Show what is in ZooKeeper, then exit.")
 @click.option(
@@ -107,6 +114,7 @@ def zkfc(  # noqa: PLR0913 - its options
     conf_dir: Path | None,
     overrides: Sequence[str],
     format_zk: bool,  # noqa: FBT001 - click gives flags so
+    keep: bool,  # noqa: FBT001
     clear_zk: bool,  # noqa: FBT001
     check_zk: bool,  # noqa: FBT001
     force: bool,  # noqa: FBT001
@@ -131,19 +139,19 @@ def zkfc(  # noqa: PLR0913 - its options
         # A person waits for one answer: each attempt to connect until then is no news.
         configure_logging("zkfc", level="error", libraries="critical")
 
-    async def main(stop: asyncio.Event, ticket: SessionTicket | None, keep: KeepTicket) -> None:
+    async def main(stop: asyncio.Event, ticket: SessionTicket | None, note: KeepTicket) -> None:
         try:
             conf = load_configuration(conf_dir, overrides)
             consent = Consent(force=force, ask=not non_interactive)
             match [format_zk, clear_zk, check_zk]:
                 case [True, False, False]:
-                    await format_zookeeper(_zookeeper_alone(conf), consent)
+                    await format_zookeeper(_zookeeper_alone(conf, making=True), consent, keep=keep)
                 case [False, True, False]:
                     await clear_zookeeper(_zookeeper_alone(conf), consent)
                 case [False, False, True]:
                     await check_zookeeper(_zookeeper_alone(conf))
                 case [False, False, False]:
-                    await _serve(conf, *_checked_settings(conf), stop, ticket, keep)
+                    await _serve(conf, *_checked_settings(conf), stop, ticket, note)
                 case _:
                     raise ExitWith(FAILED, "Give one of --format-zk, --clear-zk and --check-zk")
         except ConfigurationError as failure:
@@ -177,12 +185,17 @@ def _checked_settings(conf: Configuration) -> tuple[ZkfcSettings, AccessControl]
         Door(keys.ZKFC_HTTP.name, http.host, http.port),
     ]
     access = check_exposure(conf, Daemon.ZKFC, doors)
-    _check_automatic(conf, settings.own.nameservice)
+    own = settings.own
+    refuse_open_znodes(conf, settings.zookeeper, nameservice=own.nameservice, namenode=own.namenode)
+    _check_automatic(conf, own.nameservice)
     return settings, access
 
 
-def _zookeeper_alone(conf: Configuration) -> ZooKeeperSettings:
-    """The nameservice's znodes: they are the same whichever NameNode runs here, or none."""
+def _zookeeper_alone(conf: Configuration, *, making: bool = False) -> ZooKeeperSettings:
+    """The nameservice's znodes: they are the same whichever NameNode runs here, or none.
+
+    ``making``: some will be created, so they must not be open to anybody.
+    """
     nameservice = nameservice_of(conf)
     try:
         own = local_namenode(conf).namenode
@@ -193,6 +206,8 @@ def _zookeeper_alone(conf: Configuration) -> ZooKeeperSettings:
     settings = zookeeper_settings(conf, nameservice=nameservice, namenode=own)
     for warning in _warnings(conf, settings):
         click.echo(f"warning: {warning}", err=True)
+    if making:
+        refuse_open_znodes(conf, settings, nameservice=nameservice, namenode=own)
     _check_automatic(conf, nameservice)
     return settings
 

@@ -1,6 +1,7 @@
-"""Formats, clears and checks a nameservice's znodes for an operator.
+"""Formats, closes, clears and checks a nameservice's znodes for an operator.
 
-Only the nameservice's own znode is ever deleted or given an ACL: those above it are shared.
+Only the nameservice's own znode, and what is in it, is ever deleted or given an ACL: those
+above it are shared.
 """
 
 import asyncio
@@ -13,8 +14,12 @@ import structlog
 from ha.daemon.process import ExitWith
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.credentials import shown
-from ha.elector.zookeeper.errors import BadBreadcrumb
+from ha.elector.zookeeper.closing import Closed, close_all
+from ha.elector.zookeeper.credentials import open_to_all
+from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.review import Fault, review, unshared
+from ha.elector.zookeeper.rights import shown_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import (
     ScopeFacts,
@@ -25,6 +30,8 @@ from ha.elector.zookeeper.znodes import (
     lock_exists,
     parent_exists,
 )
+from ha.notices.store import drains_path, members_path, pause_path
+from ha.security.audit_text import escaped
 
 log = structlog.get_logger()
 
@@ -34,6 +41,8 @@ DENIED = 2
 NO_PARENT_ZNODE = 3
 
 MINIMUM_CONNECT_SECONDS = 5.0
+MOST_SHOWN = 12
+"""Znodes whose rights are doubtful; there may be hundreds, of one cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +58,20 @@ def connect_seconds(zookeeper: ZooKeeperSettings) -> float:
     return max(MINIMUM_CONNECT_SECONDS, zookeeper.session_timeout_seconds)
 
 
-async def format_zookeeper(zookeeper: ZooKeeperSettings, consent: Consent) -> None:
-    """Create the scope, empty; what is there goes, with consent."""
+async def format_zookeeper(
+    zookeeper: ZooKeeperSettings, consent: Consent, *, keep: bool = False
+) -> None:
+    """Create the scope, empty; what is there gets the configured ACL, and goes, with consent.
+
+    With ``keep`` it stays: that is how a running cluster is closed.
+    """
     async with connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
         if await parent_exists(session, zookeeper):
+            _tell_closed(
+                await close_all(session, zookeeper, force=consent.force), zookeeper, keep=keep
+            )
+            if keep:
+                return
             await _ensure_consent(session, zookeeper, consent, verb="format")
             await clear_parent(session, zookeeper)
         await ensure_parent(session, zookeeper)
@@ -72,39 +91,101 @@ async def clear_zookeeper(zookeeper: ZooKeeperSettings, consent: Consent) -> Non
     click.echo(f"Deleted {zookeeper.scope} from ZooKeeper.")
 
 
+def _tell_closed(done: Closed, zookeeper: ZooKeeperSettings, *, keep: bool) -> None:
+    """Say which znodes have got the configured ACL, and what of them was a stranger's to write."""
+    click.echo(
+        f"{len(done.changed)} of {done.looked_at} znodes of {zookeeper.scope} had another ACL; "
+        f"they have {shown_acl(done.acl)} now."
+    )
+    log.info("zkfc.acl_set", znode=zookeeper.scope, changed=[one.path for one in done.changed])
+    obeyed = [
+        one.path
+        for one in done.changed
+        if open_to_all(tuple(one.acl or ()))
+        and one.path.startswith((pause_path(zookeeper), f"{drains_path(zookeeper)}/"))
+    ]
+    if obeyed and not open_to_all(zookeeper.acl):
+        click.echo(
+            f"warning: anybody could have written {', '.join(obeyed)}, which ZKFCs obey from now "
+            f"on; see what they say: nnha status",
+            err=True,
+        )
+    if done.refused:
+        text = (
+            f"ZooKeeper refuses to let us set the ACL of {', '.join(done.refused)}, made under "
+            f"another identity; run this with that one, or delete them"
+        )
+        if keep:
+            raise ExitWith(FAILED, text)
+        click.echo(f"warning: {text}", err=True)
+
+
 async def check_zookeeper(zookeeper: ZooKeeperSettings) -> None:
     """Print what a zkfc would find, and end with the code that it would end with."""
     async with connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
-        facts = await inspect_scope(session, zookeeper)
+        told = await session.who_am_i()
+        known_as = ", ".join(told.value) or "nobody" if isinstance(told, Done) else "(not told)"
+        try:
+            facts = await inspect_scope(session, zookeeper)
+        except ZooKeeperRefused as failure:
+            raise ExitWith(FAILED, f"{failure}. {_not_for_us(known_as)}") from failure
         granted = session.timeout_seconds
     lines = [
         f"ZooKeeper:        {zookeeper.hosts}{' (TLS)' if zookeeper.tls else ''}",
         f"session timeout:  {granted:g} s granted, {zookeeper.session_timeout_seconds:g} s asked",
+        f"we are:           {known_as}",
         f"znode:            {zookeeper.scope}{'' if facts.formatted else ' (not there)'}",
     ]
     if facts.formatted:
-        lines += _contents(facts)
+        lines += _contents(facts, zookeeper)
     for line in lines:
-        click.echo(line)
+        click.echo(escaped(line))
     if not facts.formatted:
         raise ExitWith(NO_PARENT_ZNODE, f"{zookeeper.scope} does not exist; create it: --format-zk")
     if not facts.may_write:
         raise ExitWith(
             FAILED,
-            f"ZooKeeper refuses to let us create znodes in {zookeeper.scope}; compare its ACL "
-            f"above with ha.zookeeper.auth or our certificate",
+            f"ZooKeeper refuses to let us create znodes in {zookeeper.scope} "
+            f"({facts.probe.refused or 'to delete them'}). {_not_for_us(known_as)}",
+        )
+    if _unwritable(facts, zookeeper):
+        raise ExitWith(
+            FAILED, f"A takeover by us would fail at the breadcrumb. {_not_for_us(known_as)}"
         )
 
 
-def _contents(facts: ScopeFacts) -> list[str]:
-    acl = ", ".join(sorted(map(shown, facts.acl)))
-    differs = "" if facts.acl_as_configured else " (not as configured; --format-zk sets it)"
+def _not_for_us(known_as: str) -> str:
+    return (
+        f"ZooKeeper knows us as {known_as}: compare that with the ACL, and with ha.zookeeper.auth "
+        f"or our certificate. ZKFCs of different identities can share the znodes only where "
+        f"ha.zookeeper.acl names all of them; auth:: gives them to whoever made them"
+    )
+
+
+def _unwritable(facts: ScopeFacts, zookeeper: ZooKeeperSettings) -> bool:
+    return any(
+        one.path == zookeeper.breadcrumb and one.fault in (Fault.UNSEEN, Fault.NOT_OURS)
+        for one in review(facts.acls, zookeeper.acl, facts.probe.acl)
+    )
+
+
+def _contents(facts: ScopeFacts, zookeeper: ZooKeeperSettings) -> list[str]:
+    doubtful = review(facts.acls, zookeeper.acl, facts.probe.acl)
+    own = [one for one in doubtful if one.path == zookeeper.scope]
+    differs = " (not as configured; --format-zk sets it)" if own else ""
+    alone = unshared(facts.acls, zookeeper.acl, facts.probe.acl, members_path(zookeeper))
     return [
-        f"ACL:              {acl}{differs}",
+        f"ACL:              {shown_acl(facts.acl)}{differs}",
         f"we may write:     {'yes' if facts.may_write else 'NO'}",
         f"lock held by:     {_whose(facts.lock)}",
         f"last active:      {_whose(facts.breadcrumb)}",
         f"znodes in it:     {', '.join(facts.names) or 'none'}",
+        *(f"doubtful rights:  {one.path}: {one.text}" for one in doubtful[:MOST_SHOWN]),
+        *(
+            [f"                  and {len(doubtful) - MOST_SHOWN} more"]
+            * (len(doubtful) > MOST_SHOWN)
+        ),
+        *([f"identities:       {alone}"] if alone else []),
     ]
 
 

@@ -26,6 +26,7 @@ from ha.elector.zookeeper.tls import Tls
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from tests.ha.elector.certificates import Authority
 from tests.ha.elector.people import people
+from tests.ha.zkfc.site import Site
 
 SERVERS = {"named": ("127.0.0.1", "localhost"), "elsewhere": ("zookeeper.example",)}
 SESSION_SECONDS = 9.0
@@ -115,6 +116,38 @@ async def test_an_election_by_certificates_alone(secured: Secured) -> None:
         assert outcome.why is Refusal.NO_RIGHTS
         a.elector.quit(keep_breadcrumb=True)
         await b.is_(Role.ACTIVE)
+
+
+@pytest.mark.zookeeper
+async def test_26_identities_that_cannot_share_a_breadcrumb_are_told_before_a_failover(
+    secured: Secured, tmp_path: Path
+) -> None:
+    """Each host has a certificate of its own, and the ACL is the creator's, by default."""
+    site = Site(tmp_path, f"{HOST}:{secured.ports['named']}")
+    scope = f"/secured{next(_scopes)}"
+
+    async def as_(name: str, *arguments: str) -> tuple[int | None, str]:
+        site.values |= {
+            "ha.zookeeper.parent-znode": scope,
+            "hadoop.zk.ssl.enabled": "true",
+            "hadoop.zk.ssl.truststore.location": str(secured.authority.trusted),
+            "hadoop.zk.ssl.keystore.location": str(secured.authority.issue(name)),
+        }
+        return await site.run(*arguments)
+
+    assert (await as_("nn1", "--format-zk"))[0] == 0
+    code, said = await as_("nn1", "--check-zk")
+    assert (code, "we are:           x509:CN=nn1\n" in said) == (0, True)
+    assert "could not write the breadcrumb" in said
+    assert "ha.zookeeper.acl, on every host alike: x509:CN=nn1:rwcda" in said
+    code, said = await as_("nn2", "--check-zk")
+    assert (code, "ZooKeeper knows us as x509:CN=nn2" in said) == (1, True)
+    assert "only where ha.zookeeper.acl names all of them" in said
+    site.values["ha.zookeeper.acl"] = "x509:CN=nn1:rwcda,x509:CN=nn2:rwcda"
+    assert (await as_("nn1", "--format-zk", "--keep"))[0] == 0
+    for name in ("nn1", "nn2"):
+        code, said = await as_(name, "--check-zk")
+        assert (code, "identities:" in said, "doubtful" in said) == (0, False, False)
 
 
 async def test_two_answers_in_one_tls_record_are_both_read_at_once(tmp_path: Path) -> None:

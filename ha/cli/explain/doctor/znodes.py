@@ -1,24 +1,27 @@
 """Checks of ``nnha doctor`` on the nameservice's znodes: rights, and the granted session."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ha.cli.cluster.finding import Finding, fail, ok, unknown, warn
 from ha.cli.cluster.zookeeper_session import visit
 from ha.console.cluster_options import ClusterCommand
 from ha.console.result import Code, Ended
-from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.credentials import AclEntry, open_to_all, shown
-from ha.elector.zookeeper.outcome import Refusal, Refused
+from ha.elector.zookeeper.closing import acls_below, probe
+from ha.elector.zookeeper.credentials import AclEntry, open_to_all
+from ha.elector.zookeeper.review import Fault, review, unshared
+from ha.elector.zookeeper.rights import ZnodeAcl, shown_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import content_of
-from ha.notices.store import drains_path, history_path, members_path, pause_path
+from ha.notices.store import members_path
 
+_CLOSE = "see who has written there (nnha status), then: nnha zkfc --format-zk --keep"
+MOST_SHOWN = 12
 TOLERANCE_SECONDS = 0.001
 
 
 async def check_znodes(place: ClusterCommand, *, seconds: float) -> list[Finding]:
-    """Look at every znode that steers the election."""
+    """Look at every znode of the nameservice."""
     try:
         return await visit(place, "doctor", _look, seconds=seconds)
     except Ended as end:
@@ -29,28 +32,19 @@ async def check_znodes(place: ClusterCommand, *, seconds: float) -> list[Finding
 
 
 async def _look(session: Session, settings: ZooKeeperSettings) -> list[Finding]:
-    paths = (
-        settings.scope,
-        settings.lock,
-        settings.breadcrumb,
-        settings.term,
-        pause_path(settings),
-        drains_path(settings),
-        members_path(settings),
-        history_path(settings),
-    )
-    found: dict[str, frozenset[AclEntry]] = {}
-    for path in paths:
-        outcome = await session.acl(path)
-        if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
-            continue
-        acl, _ = value_of(outcome, f"read the ACL of {path}")
-        found[path] = acl
+    found = await acls_below(session, settings.scope)
     lock, crumb = (
         await content_of(session, settings.lock),
         await content_of(session, settings.breadcrumb),
     )
-    return [*_rights(settings, found), *_traced(lock, crumb), _granted(session, settings)]
+    # Of an open ACL everybody is told the same; only a creator's must be tried out.
+    ours = None if open_to_all(settings.acl) else (await probe(session, settings)).acl
+    return [
+        *_rights(settings, found, ours),
+        *_shared(settings, found, ours),
+        *_traced(lock, crumb),
+        _granted(session, settings),
+    ]
 
 
 def _traced(lock: bytes | None, crumb: bytes | None) -> Iterator[Finding]:
@@ -70,21 +64,38 @@ def _traced(lock: bytes | None, crumb: bytes | None) -> Iterator[Finding]:
 
 
 def _rights(
-    settings: ZooKeeperSettings, found: dict[str, frozenset[AclEntry]]
+    settings: ZooKeeperSettings, found: Sequence[ZnodeAcl], ours: frozenset[AclEntry] | None
 ) -> Iterator[Finding]:
     """Check the ACLs: a client that may write the lock can make a second active."""
-    open_ones = [path for path, acl in found.items() if open_to_all(tuple(acl))]
-    if open_ones:
-        yield warn(
-            "znode rights",
-            f"every client may change {len(open_ones)} of {len(found)} znodes below "
-            f"{settings.scope}",
-            "set ha.zookeeper.acl and ha.zookeeper.auth, then: nnha zkfc --format-zk, with all "
-            "ZKFCs stopped",
-        )
-    else:
-        told = ", ".join(sorted({shown(one) for acl in found.values() for one in acl}))
+    if open_to_all(settings.acl):
+        open_ones = [one for one in found if one.acl and open_to_all(tuple(one.acl))]
+        if open_ones:
+            yield warn(
+                "znode rights",
+                f"every client may change {len(open_ones)} of {len(found)} znodes below "
+                f"{settings.scope}, as ha.zookeeper.acl says",
+                "give all ZKFCs ha.zookeeper.auth=@FILE or a client certificate, restart them, "
+                "then: nnha zkfc --format-zk --keep",
+            )
+            return
+    doubtful = review(found, settings.acl, ours)
+    for one in doubtful[:MOST_SHOWN]:
+        bad = one.fault is not Fault.OTHERWISE
+        yield (fail if bad else warn)("znode rights", f"{one.path}: {one.text}", _CLOSE)
+    if len(doubtful) > MOST_SHOWN:
+        more = f"and {len(doubtful) - MOST_SHOWN} more have other rights than configured"
+        yield fail("znode rights", more, _CLOSE)
+    if not doubtful:
+        told = shown_acl({entry for one in found for entry in one.acl or ()})
         yield ok("znode rights", f"{len(found)} znodes, open to {told} alone")
+
+
+def _shared(
+    settings: ZooKeeperSettings, found: Sequence[ZnodeAcl], ours: frozenset[AclEntry] | None
+) -> Iterator[Finding]:
+    """Check that all ZKFCs can write the one breadcrumb."""
+    if text := unshared(found, settings.acl, ours, members_path(settings)):
+        yield warn("ZooKeeper identities", text, "nnha zkfc --check-zk, on the host of each ZKFC")
 
 
 def _granted(session: Session, settings: ZooKeeperSettings) -> Finding:

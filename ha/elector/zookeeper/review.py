@@ -1,0 +1,122 @@
+"""Judges the ACLs of a nameservice's znodes: what strangers could do, what other ZKFCs could not.
+
+Pure.  See docs/zookeeper.md#access-rights.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry
+from ha.elector.zookeeper.rights import ZnodeAcl, beyond, identities, shown_acl, strangers_could
+
+_WRITE: Final = 2
+_OF_EACH_PROCESS: Final = ("x509", "sasl")
+"""Schemes by which each host may well have an identity of its own."""
+
+
+class Fault(StrEnum):
+    """How a znode's ACL differs from the configured one, the worst first."""
+
+    OPEN = "open"
+    UNSEEN = "unseen"
+    NOT_OURS = "not ours"
+    OTHERS = "others"
+    OTHERWISE = "otherwise"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubtful:
+    """A znode whose ACL is not the configured one, and what that means, in words."""
+
+    path: str
+    fault: Fault
+    text: str
+
+
+def review(
+    acls: Iterable[ZnodeAcl], configured: Sequence[AclEntry], ours: frozenset[AclEntry] | None
+) -> tuple[Doubtful, ...]:
+    """The znodes with another ACL than the configured one.
+
+    ``ours`` is the configured ACL as ZooKeeper has it for us, see ``rights.beyond``.
+    """
+    if ours is None and not _for_creator(configured):
+        ours = frozenset(configured)
+    found = (_judged(one, configured, ours) for one in acls)
+    return tuple(one for one in found if one is not None)
+
+
+def _judged(
+    one: ZnodeAcl, configured: Sequence[AclEntry], ours: frozenset[AclEntry] | None
+) -> Doubtful | None:
+    if one.acl is None:
+        text = "made under another identity, which does not let us see its ACL"
+        return Doubtful(one.path, Fault.UNSEEN, text)
+    if one.acl == ours:
+        return None
+    if harm := strangers_could(one.acl):
+        return Doubtful(one.path, Fault.OPEN, f"anybody could {harm}")
+    if ours is not None and _writers(ours) and not _writers(ours) & _writers(one.acl):
+        return Doubtful(one.path, Fault.NOT_OURS, f"we may not write it: {shown_acl(one.acl)}")
+    if more := beyond(one.acl, configured, ours):
+        text = f"beyond the configured ACL it is open to {shown_acl(more)}"
+        return Doubtful(one.path, Fault.OTHERS, text)
+    if ours is None:
+        return None
+    return Doubtful(one.path, Fault.OTHERWISE, f"its ACL is {shown_acl(one.acl)}")
+
+
+def unshared(
+    acls: Iterable[ZnodeAcl],
+    configured: Sequence[AclEntry],
+    ours: frozenset[AclEntry] | None,
+    members: str,
+) -> str:
+    """Why ZKFCs with other identities than ours could not take over; empty: nothing speaks for it.
+
+    ``members`` is the path below which each ZKFC shows itself by a znode of its own.
+    """
+    if ours is None or not _for_creator(configured):
+        return ""
+    own = {who for who in identities(ours) if who[0] not in ("world", "ip")}
+    others: dict[str, str] = {}
+    for one in acls:
+        if not one.path.startswith(f"{members}/"):
+            continue
+        name = one.path.rpartition("/")[2]
+        if one.acl is None:
+            others[name] = "an identity that does not let us see its znode"
+        elif not own & set(identities(one.acl)):
+            others[name] = shown_acl(one.acl)
+    if others:
+        told = "; ".join(f"that of {name} as {who}" for name, who in sorted(others.items()))
+        return (
+            f"the ZKFCs cannot share the breadcrumb: by the creator's ACL (auth::) what we make is "
+            f"{shown_acl(ours)} alone, and other ZKFCs are known otherwise: {told}. "
+            f"The first failover would fail. {_remedy(own)}"
+        )
+    if any(scheme in _OF_EACH_PROCESS for scheme, _ in own):
+        return (
+            f"by the creator's ACL (auth::) our znodes are for {shown_acl(ours)} alone: a ZKFC "
+            f"that ZooKeeper knows under another identity could not write the breadcrumb, and its "
+            f"takeover would fail. Where each host has an identity of its own: {_remedy(own)}"
+        )
+    return ""
+
+
+def _for_creator(configured: Iterable[AclEntry]) -> bool:
+    return any(one.scheme == CREATOR_ALL.scheme for one in configured)
+
+
+def _remedy(own: set[tuple[str, str]]) -> str:
+    ours = ",".join(f"{scheme}:{identity}:rwcda" for scheme, identity in sorted(own))
+    return (
+        f"Name all of them in ha.zookeeper.acl, on every host alike: {ours},... and then run "
+        f"nnha zkfc --format-zk --keep"
+    )
+
+
+def _writers(acl: Iterable[AclEntry]) -> set[tuple[str, str]]:
+    return {(one.scheme, one.identity) for one in acl if one.permissions & _WRITE}

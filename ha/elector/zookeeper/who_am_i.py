@@ -1,0 +1,39 @@
+"""ZooKeeper's question "who am I?", which kazoo does not have (ZOOKEEPER-3969, since 3.7)."""
+
+import struct
+from dataclasses import dataclass
+from typing import ClassVar
+
+_LENGTH = struct.Struct(">i")
+
+
+@dataclass(frozen=True, slots=True)
+class WhoAmI:
+    """A request of the shape that kazoo sends."""
+
+    type: ClassVar[int] = 107
+
+    @classmethod
+    def serialize(cls) -> bytes:
+        """The body, which is empty."""
+        return b""
+
+    @classmethod
+    def deserialize(cls, data: bytes, offset: int) -> tuple[str, ...]:
+        """The identities as ``scheme:name``; a digest's without its hash, addresses left out."""
+        (count,) = _LENGTH.unpack_from(data, offset)
+        offset += _LENGTH.size
+        found = []
+        for _ in range(max(count, 0)):
+            scheme, offset = _text(data, offset)
+            name, offset = _text(data, offset)
+            if scheme != "ip":
+                found.append(f"{scheme}:{name}")
+        return tuple(sorted(found))
+
+
+def _text(data: bytes, offset: int) -> tuple[str, int]:
+    (length,) = _LENGTH.unpack_from(data, offset)
+    offset += _LENGTH.size
+    end = offset + max(length, 0)
+    return bytes(data[offset:end]).decode("utf-8", "replace"), end

@@ -1,0 +1,111 @@
+"""What ACLs let whom do, and which of them are doubtful: tables."""
+
+import re
+
+import pytest
+
+from ha.elector.zookeeper.credentials import AclEntry, parse_acl
+from ha.elector.zookeeper.review import Fault, review, unshared
+from ha.elector.zookeeper.rights import ZnodeAcl, beyond, strangers_could
+from ha.elector.zookeeper.who_am_i import WhoAmI
+
+CREATOR = "auth::rwcda"
+NN1, NN2 = "x509:CN=nn1:rwcda", "x509:CN=nn2:rwcda"
+
+
+def acl(text: str) -> frozenset[AclEntry]:
+    return frozenset(parse_acl(text))
+
+
+@pytest.mark.parametrize(
+    ("found", "configured", "ours", "more"),
+    [
+        ("world:anyone:rwcda", CREATOR, NN1, "world:anyone:wcda"),
+        ("world:anyone:rwcda", CREATOR, None, "world:anyone:wcda"),
+        ("world:anyone:r,x509:CN=nn1:rwcda", CREATOR, NN1, ""),
+        (NN2, CREATOR, NN1, "x509:CN=nn2:wcda"),
+        (NN2, CREATOR, None, ""),  # whom we are is not known: it may be us
+        ("digest:mallory:x:rwcda,world:anyone:r", CREATOR, NN1, "digest:mallory:x:wcda"),
+        ("ip:10.0.0.7:w", CREATOR, None, "ip:10.0.0.7:w"),
+        ("sasl:nn:rwcda", "sasl:nn:rwcda,sasl:ops:r", "sasl:nn:rwcda,sasl:ops:r", ""),
+        ("sasl:nn:rwcda,sasl:ops:rw", "sasl:nn:rwcda,sasl:ops:r", None, "sasl:ops:w"),
+        ("sasl:nn:r", "sasl:nn:rwcda", None, ""),
+        ("world:anyone:rwcda", "world:anyone:rwcda", None, ""),
+        ("sasl:x:rwcda", "world:anyone:rwcda", None, ""),
+    ],
+)
+def test_what_goes_beyond_the_configured_acl(
+    found: str, configured: str, ours: str | None, more: str
+) -> None:
+    known = None if ours is None else acl(ours)
+    assert beyond(acl(found), parse_acl(configured), known) == acl(more)
+
+
+@pytest.mark.parametrize(
+    ("found", "could"),
+    [
+        ("world:anyone:rwcda", "do everything with it"),
+        ("world:anyone:wcda", "do everything with it"),
+        ("world:anyone:r,sasl:nn:rwcda", ""),
+        ("world:anyone:cd", "create znodes in it, delete what is in it"),
+        ("world:anyone:w,world:anyone:a", "write it, give it another ACL"),
+    ],
+)
+def test_what_strangers_could_do(found: str, could: str) -> None:
+    assert strangers_could(acl(found)) == could
+
+
+@pytest.mark.parametrize(
+    ("found", "configured", "ours", "fault"),
+    [
+        (NN1, CREATOR, NN1, None),
+        (None, CREATOR, NN1, Fault.UNSEEN),
+        ("world:anyone:rw", CREATOR, NN1, Fault.OPEN),
+        ("x509:CN=nn1:rwcda,x509:CN=nn2:rwcda", CREATOR, NN1, Fault.OTHERS),
+        ("x509:CN=nn2:r", CREATOR, NN1, Fault.NOT_OURS),
+        ("x509:CN=nn1:rw", CREATOR, NN1, Fault.OTHERWISE),
+        ("sasl:nn:rwcda", "sasl:nn:rwcda,sasl:ops:r", None, Fault.OTHERWISE),
+        ("world:anyone:rwcda", "world:anyone:rwcda", None, None),
+        ("world:anyone:r", "world:anyone:rwcda", None, Fault.NOT_OURS),
+        (NN2, CREATOR, None, None),
+    ],
+)
+def test_which_acls_are_doubtful(
+    found: str | None, configured: str, ours: str | None, fault: Fault | None
+) -> None:
+    one = ZnodeAcl("/x", None if found is None else acl(found))
+    told = review([one], parse_acl(configured), None if ours is None else acl(ours))
+    assert [doubt.fault for doubt in told] == ([] if fault is None else [fault])
+
+
+@pytest.mark.parametrize(
+    ("member", "configured", "ours", "told"),
+    [
+        (NN2, CREATOR, NN1, "cannot share the breadcrumb.*nn2 as x509:CN=nn2:rwcda"),
+        (None, CREATOR, NN1, "cannot share the breadcrumb.*does not let us see"),
+        (NN1, CREATOR, NN1, "our znodes are for x509:CN=nn1:rwcda alone"),
+        ("digest:nn:x:rwcda", CREATOR, "digest:nn:x:rwcda", ""),
+        (NN2, f"{NN1},{NN2}", f"{NN1},{NN2}", ""),
+        (NN2, CREATOR, None, ""),
+    ],
+)  # fmt: skip
+def test_whether_zkfcs_can_share_what_one_of_them_makes(
+    member: str | None, configured: str, ours: str | None, told: str
+) -> None:
+    shown = [
+        ZnodeAcl("/ns/NnhaMembers", acl(NN1)),
+        ZnodeAcl("/ns/NnhaMembers/nn2", None if member is None else acl(member)),
+    ]
+    known = None if ours is None else acl(ours)
+    text = unshared(shown, parse_acl(configured), known, "/ns/NnhaMembers")
+    if not told:
+        assert text == ""
+    else:
+        assert re.search(told, text), text
+
+
+def test_who_we_are_is_read_from_zookeepers_bytes() -> None:
+    data = b"??" + (3).to_bytes(4, "big")
+    for text in (b"x509", b"CN=nn1", b"ip", b"127.0.0.1", b"digest", b"hdfs"):
+        data += len(text).to_bytes(4, "big") + text
+    assert WhoAmI.deserialize(data, 2) == ("digest:hdfs", "x509:CN=nn1")
