@@ -59,6 +59,8 @@ class Term(StrEnum):
     """It became active, so the one before it had been fenced."""
     ENDED = "ended"
     """It was active, and its own controller saw its process end."""
+    DOUBTED = "doubted"
+    """Others than our controllers could have written the breadcrumb, so it may name anybody."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ha.elector.actions import (
     WriteBreadcrumb,
 )
 from ha.elector.events import BreadcrumbRead, BreadcrumbWritten, OldActiveFenced, Promoted
-from ha.elector.model import Breadcrumb, Role, Stage
+from ha.elector.model import Breadcrumb, Role, Stage, Term
 from ha.elector.state import ElectorState, Step
 
 
@@ -41,7 +41,7 @@ def _read(state: ElectorState, breadcrumb: Breadcrumb | None) -> Step:
     if breadcrumb is None:
         return _write(replace(state, breadcrumb_version=None))
     state = replace(state, breadcrumb_version=breadcrumb.version)
-    if breadcrumb.content == state.data:
+    if breadcrumb.content == state.data and breadcrumb.term is not Term.DOUBTED:
         # We were the last active ourselves.  Writing our name again costs one round trip and
         # proves that the session still lives.
         return _write(state)

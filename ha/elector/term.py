@@ -36,6 +36,7 @@ def term_of(breadcrumb: int, data: bytes | None) -> Term:
         return Term.UNKNOWN
     try:
         value = json.loads(data)
-        return Term(value["term"]) if value["breadcrumb"] == breadcrumb else Term.UNKNOWN
+        term = Term(value["term"]) if value["breadcrumb"] == breadcrumb else Term.UNKNOWN
     except (ValueError, KeyError, TypeError, RecursionError):
         return Term.UNKNOWN
+    return term if term in (Term.SETTLED, Term.ENDED) else Term.UNKNOWN

@@ -4,6 +4,7 @@ A record that cannot be written, or read, costs the successor a wait for the rea
 """
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 
 import structlog
@@ -11,7 +12,9 @@ import structlog
 from ha.elector.model import SessionNumber, Term
 from ha.elector.term import TermRecord, encode_term, term_of
 from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refusal, Refused
+from ha.elector.zookeeper.scrutiny import doubts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 log = structlog.get_logger()
@@ -43,14 +46,34 @@ class TermKeeper:
         request.add_done_callback(partial(_noted, Term.ENDED))
 
     async def read(self, session: Session) -> tuple[Outcome[tuple[bytes, NodeFacts]], Term]:
-        """The breadcrumb, and what is recorded of its owner."""
-        breadcrumb, record = await asyncio.gather(
-            session.read(self._settings.breadcrumb), session.read(self._settings.term)
+        """The breadcrumb, and what is recorded of its owner.
+
+        Only while the session holds the lock: that one shows which identities are ours.
+        """
+        breadcrumb, record, doubted = await asyncio.gather(
+            session.read(self._settings.breadcrumb),
+            session.read(self._settings.term),
+            self._doubted(session),
         )
         if not isinstance(breadcrumb, Done):
             return breadcrumb, Term.UNKNOWN
+        scope, crumb, term = self._settings.scope, self._settings.breadcrumb, self._settings.term
+        if scope in doubted or crumb in doubted:
+            log.warning("elector.breadcrumb.doubted", because=list(doubted.values()))
+            return breadcrumb, Term.DOUBTED
+        if term in doubted:
+            log.warning("elector.term.doubted", because=doubted[term])
+            return breadcrumb, Term.UNKNOWN
         data = record.value[0] if isinstance(record, Done) else None
         return breadcrumb, term_of(breadcrumb.value[1].written_by, data)
+
+    async def _doubted(self, session: Session) -> Mapping[str, str]:
+        settings = self._settings
+        paths = (settings.scope, settings.breadcrumb, settings.term)
+        try:
+            return await doubts(session, settings, *paths, own=settings.lock)
+        except (ZooKeeperUnavailable, ZooKeeperRefused) as failure:
+            return {settings.scope: str(failure)}  # what is not known is no reason to trust
 
     async def _settle(self, number: SessionNumber, session: Session, content: bytes) -> None:
         found = await session.read(self._settings.breadcrumb)

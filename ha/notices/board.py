@@ -6,7 +6,7 @@ anew; they are few.  While ZooKeeper is away, what was read last stands.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, TypeVar
@@ -18,6 +18,7 @@ from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import NodeFacts, Outcome, Refusal, Refused, SessionState
+from ha.elector.zookeeper.scrutiny import doubts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.model import (
     BadNotice,
@@ -37,6 +38,7 @@ from ha.notices.store import (
     members_path,
     namesakes_path,
     pause_path,
+    steering_paths,
 )
 
 log = structlog.get_logger()
@@ -162,6 +164,7 @@ class Board:
                 members={one.namenode: one.out_because or one.state for one in notices.members},
                 lock_holder=notices.lock_holder,
                 namesake=notices.namesake or None,
+                untrusted=notices.untrusted,
             )
             self.notices = notices
             self._tell(notices)
@@ -285,12 +288,17 @@ class Board:
     async def _read(self, session: Session) -> tuple[Notices, float]:
         settings = self._settings
         own_drain = f"{drains_path(settings)}/{self._namenode}"
-        pause, drain, members, holder = await asyncio.gather(
+        pause, drain, members, holder, doubted = await asyncio.gather(
             self._one(session, pause_path(settings), decode_pause),
             self._one(session, own_drain, decode_drain),
             self._members(session),
             self._holder(session),
+            self._doubted(session, own_drain),
         )
+        # A stranger's must not stop failover; the lock and others' members are respected.
+        pause = None if doubted.keys() & {settings.scope, pause_path(settings)} else pause
+        if doubted.keys() & {settings.scope, drains_path(settings), own_drain}:
+            drain = None
         now = self._clock()
         ends = [one.value.until for one in (pause, drain) if one is not None]
         waits = [(end - now).total_seconds() for end in ends if end is not None and end > now]
@@ -312,8 +320,15 @@ class Board:
             members=members,
             lock_holder=holder,
             namesake=self._namesake,
+            untrusted=tuple(f"{path}: {why}" for path, why in sorted(doubted.items())),
         )
         return notices, min([self._poll_seconds, *waits])
+
+    async def _doubted(self, session: Session, own_drain: str) -> Mapping[str, str]:
+        """Why strangers could have written what steers the election, by path."""
+        member = f"{members_path(self._settings)}/{self._namenode}" if self._shown else ""
+        paths = (*steering_paths(self._settings), own_drain)
+        return await doubts(session, self._settings, *paths, own=member)
 
     async def _one(
         self, session: Session, path: str, decode: Callable[[bytes], T]

@@ -21,3 +21,5 @@ class Notices:
     """The NameNode whose controller holds the lock, FREE, or None where that is not known."""
     namesake: str = ""
     """Another living controller of our own NameNode, in words; empty: there is none."""
+    untrusted: tuple[str, ...] = ()
+    """Znodes that others than our controllers could have written, each with why, in words."""

@@ -14,6 +14,7 @@ from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.errors import ZooKeeperRefused
 from ha.elector.zookeeper.outcome import Outcome, Refusal, Refused
+from ha.elector.zookeeper.scrutiny import doubts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.model import (
     BadNotice,
@@ -75,6 +76,20 @@ def history_path(settings: ZooKeeperSettings) -> str:
     return f"{settings.scope}/{HISTORY_ZNODE}"
 
 
+def steering_paths(settings: ZooKeeperSettings) -> tuple[str, ...]:
+    """The znodes by which who writes them would steer the election, the scope first."""
+    return (
+        settings.scope,
+        settings.lock,
+        settings.breadcrumb,
+        settings.term,
+        settings.count,
+        pause_path(settings),
+        drains_path(settings),
+        members_path(settings),
+    )
+
+
 # -- pause ----------------------------------------------------------------------------------------
 
 
@@ -85,6 +100,7 @@ async def read_pause(session: Session, settings: ZooKeeperSettings) -> Noted[Pau
 
 async def write_pause(session: Session, settings: ZooKeeperSettings, pause: Pause) -> None:
     """Begin a pause, in place of one that there may be."""
+    await _ensure_obeyed(session, settings, "pause")
     await _put(session, pause_path(settings), encode_pause(pause))
 
 
@@ -114,6 +130,7 @@ async def write_drain(
     session: Session, settings: ZooKeeperSettings, namenode: str, drain: Drain
 ) -> None:
     """Drain this NameNode, in place of a drain that there may be."""
+    await _ensure_obeyed(session, settings, "drain", drains_path(settings))
     await _ensure(session, drains_path(settings))
     await _put(session, f"{drains_path(settings)}/{namenode}", encode_pause(drain))
 
@@ -237,8 +254,22 @@ async def _put(session: Session, path: str, data: bytes) -> None:
             return
         if not _is(written := await session.write(path, data, version=-1), Refusal.NO_NODE):
             value_of(written, f"write {path}")
+            # It may be of before znodes were closed, and would not be obeyed.  Where we have no
+            # right to that, it is not in doubt, or doctor says so.
+            await session.set_acl(path, acl_version=-1)
             return
     raise ZooKeeperRefused(f"{path} keeps appearing and vanishing; who else writes there?")
+
+
+async def _ensure_obeyed(
+    session: Session, settings: ZooKeeperSettings, what: str, *above: str
+) -> None:
+    """Refuse what no controller would obey, as anybody could write in its place."""
+    for path, why in (await doubts(session, settings, settings.scope, *above)).items():
+        raise ZooKeeperRefused(
+            f"the ZKFCs would not obey a {what}: {path}: {why}; give the znodes the configured ACL "
+            f"first: nnha zkfc --format-zk --keep"
+        )
 
 
 async def _ensure(session: Session, path: str) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ha.cli.cluster.absence import NO_ANSWER, is_silence
@@ -14,11 +14,15 @@ from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.outcome import Refusal, Refused
+from ha.elector.zookeeper.scrutiny import doubts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, parent_exists
 from ha.notices.model import BadNotice, Drain, Member, Pause
 from ha.notices.store import (
+    PAUSE_ZNODE,
     Noted,
+    drains_path,
+    pause_path,
     read_drains,
     read_history,
     read_members,
@@ -76,6 +80,7 @@ async def _znodes(look: Look, settings: ZooKeeperSettings) -> tuple[LockView, No
             asyncio.gather(read_members(session, settings), read_namesakes(session, settings)),
             read_history(session, settings, NEWEST),
         )
+        doubted = await _not_obeyed(session, settings, drains)
         granted = session.timeout_seconds
     if not exists:
         because = f"{settings.scope} is not formatted; nnha zkfc --format-zk"
@@ -83,12 +88,29 @@ async def _znodes(look: Look, settings: ZooKeeperSettings) -> tuple[LockView, No
     bad = [one for one in (pause, *drains.values(), *members.values()) if _is_bad(one)]
     return dataclasses.replace(lock, session_timeout_seconds=granted), NoticesView(
         history=history,
-        pause=pause if isinstance(pause, Pause) else None,
-        drains=_drains(drains),
+        pause=pause if isinstance(pause, Pause) and PAUSE_ZNODE not in doubted else None,
+        drains={name: one for name, one in _drains(drains).items() if name not in doubted},
         members={name: one for name, one in members.items() if isinstance(one, Member)},
         namesakes=namesakes,
-        unreadable=tuple(str(one)[:MAX_TEXT_CHARACTERS] for one in bad),
+        unreadable=tuple(str(one)[:MAX_TEXT_CHARACTERS] for one in (*bad, *doubted.values())),
     )
+
+
+async def _not_obeyed(
+    session: Session, settings: ZooKeeperSettings, drains: Collection[str]
+) -> Mapping[str, str]:
+    """Why ZKFCs do not obey the pause or a drain, by ``NnhaPause`` and the NameNode's id."""
+    above, pause = drains_path(settings), pause_path(settings)
+    paths = {PAUSE_ZNODE: (pause,), **{name: (above, f"{above}/{name}") for name in drains}}
+    found = await doubts(
+        session, settings, settings.scope, *(path for those in paths.values() for path in those)
+    )
+    told = {}
+    for name, those in paths.items():
+        why = next((found[path] for path in (settings.scope, *those) if path in found), "")
+        if why and value_of(await session.look(those[-1]), f"look at {those[-1]}") is not None:
+            told[name] = f"{those[-1]} is not obeyed: {why}; nnha zkfc --format-zk --keep"
+    return told
 
 
 def _is_bad(found: object) -> bool:

@@ -12,6 +12,7 @@ from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry
 from ha.elector.zookeeper.rights import ZnodeAcl, beyond, identities, shown_acl, strangers_could
 
 _WRITE: Final = 2
+_UNSEEN: Final = "made under another identity, which does not let us see its ACL"
 _OF_EACH_PROCESS: Final = ("x509", "sasl")
 """Schemes by which each host may well have an identity of its own."""
 
@@ -52,20 +53,33 @@ def _judged(
     one: ZnodeAcl, configured: Sequence[AclEntry], ours: frozenset[AclEntry] | None
 ) -> Doubtful | None:
     if one.acl is None:
-        text = "made under another identity, which does not let us see its ACL"
-        return Doubtful(one.path, Fault.UNSEEN, text)
+        return Doubtful(one.path, Fault.UNSEEN, _UNSEEN)
     if one.acl == ours:
         return None
     if harm := strangers_could(one.acl):
         return Doubtful(one.path, Fault.OPEN, f"anybody could {harm}")
     if ours is not None and _writers(ours) and not _writers(ours) & _writers(one.acl):
         return Doubtful(one.path, Fault.NOT_OURS, f"we may not write it: {shown_acl(one.acl)}")
-    if more := beyond(one.acl, configured, ours):
-        text = f"beyond the configured ACL it is open to {shown_acl(more)}"
+    if text := doubt_of(one, configured, ours):
         return Doubtful(one.path, Fault.OTHERS, text)
     if ours is None:
         return None
     return Doubtful(one.path, Fault.OTHERWISE, f"its ACL is {shown_acl(one.acl)}")
+
+
+def doubt_of(
+    one: ZnodeAcl, configured: Sequence[AclEntry], ours: frozenset[AclEntry] | None
+) -> str:
+    """Why others than the configured ACL names could have written a znode; empty: they could not.
+
+    A znode that we may not write ourselves, and nobody else either, is not in doubt.
+    """
+    if one.acl is None:
+        return _UNSEEN
+    if harm := strangers_could(one.acl):
+        return f"anybody could {harm}"
+    more = beyond(one.acl, configured, ours)
+    return f"beyond the configured ACL it is open to {shown_acl(more)}" if more else ""
 
 
 def unshared(

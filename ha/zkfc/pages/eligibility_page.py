@@ -25,6 +25,7 @@ def standing_page(candidacy: Candidacy, *, now: float, wall: datetime) -> Mappin
         "notices_known": notices is not None,
         "pause": None if notices is None else _notice(notices.pause, wall),
         "drain": None if notices is None else _notice(notices.drain, wall),
+        "untrusted_znodes": [] if notices is None else list(notices.untrusted),
         "lock_holder": None if notices is None else notices.lock_holder,
         "ready": standing.ready,
         "not_ready_reason": standing.not_ready_reason,

@@ -102,6 +102,11 @@ class Readings:
         yield self._one(
             "nnha_drain_expires_timestamp_seconds", "When the drain ends; 0: never, or none", ends
         )
+        yield self._one(
+            "nnha_zkfc_untrusted_znodes",
+            "Znodes that others could have written, by their ACLs; /status names them",
+            len(notices.untrusted),
+        )
 
     def _contact(self) -> Iterator[Metric]:
         controller, now = self._controller, asyncio.get_running_loop().time()

@@ -32,7 +32,7 @@ def predecessor_gone(term: Term, proofs: Sequence[Proof]) -> bool:
     have died while it waited for *its* predecessor's lease, which may run still: nn1 is stopped,
     nn2 is killed as it takes over, nn3 must not believe that nn2's end says anything of nn1.
     """
-    if not proofs or term is Term.UNKNOWN:
+    if not proofs or term in (Term.UNKNOWN, Term.DOUBTED):
         return False
     return all(
         proof in (Proof.STANDS_BY, Proof.KILLED)

@@ -69,18 +69,55 @@ class Takeover:
 
         The node is matched by its ids; its address is advisory.  Where the breadcrumb's address is
         not the configured one, both are fenced: the name may have moved while the old process lives
-        on.  Raises TakeoverImpossible.
+        on.  Where others could have written the breadcrumb, every other NameNode is asked to be
+        standby as well.  Raises TakeoverImpossible.
         """
+        doubted = term is Term.DOUBTED
+        victims = self._named(content, doubted=doubted)
+        told = [await self._fence_one(target) for target in victims]
+        gone = predecessor_gone(term, [proof for _, proof in told])
+        asked = await self._ask_the_others(victims) if doubted else []
+        return Fenced("; ".join([*(how for how, _ in told), *asked]), gone)
+
+    def _named(self, content: bytes, *, doubted: bool) -> list[Target]:
+        """Whom the breadcrumb names.
+
+        In doubt it may be a stranger's, who would have the right one spared: our own name is no
+        reason to fence nobody, and what cannot be read stands for all others.
+        """
+        own = self._settings.own
         try:
             info = decode(content)
         except BadBreadcrumb as failure:
+            if doubted:
+                return [target_at(other) for other in self._settings.others]
             raise TakeoverImpossible(
                 f"cannot tell whom to fence: {failure}; make sure that no NameNode is active, "
                 f"then run zkfc --format-zk"
             ) from failure
-        told = [await self._fence_one(target) for target in self._victims(info)]
-        gone = predecessor_gone(term, [proof for _, proof in told])
-        return Fenced("; ".join(how for how, _ in told), gone)
+        named = Target(info.nameservice, info.namenode, info.hostname, info.port)
+        if doubted and named == target_at(own):
+            return []
+        return self._victims(info)
+
+    async def _ask_the_others(self, fenced: list[Target]) -> list[str]:
+        """Ask every other NameNode to be standby, and go on whatever they say.
+
+        None of them may be active while we hold the lock, so the question harms nobody; and a dead
+        host must not keep us from taking over because somebody has scribbled.
+        """
+        others = [target_at(one) for one in self._settings.others]
+        left = [one for one in others if one not in fenced]
+        patience = self._settings.polite_answer_seconds
+        asked = [
+            self._ask_to_stand_by(HostPort(one.host, one.port), answers_within_seconds=patience)
+            for one in left
+        ]
+        told = []
+        for target, refusal in zip(left, await asyncio.gather(*asked), strict=True):
+            said = "went standby" if refusal is None else f"was asked in vain: {refusal.text}"
+            told.append(f"{target}, as the breadcrumb is in doubt, {said}")
+        return told
 
     def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
         """The election has moved: learn the number of the newest lock, ours or another's.

@@ -14,7 +14,7 @@ from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.outcome import Done, Refusal, Refused
 from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import Member, Pause, encode_member
-from ha.notices.store import members_path, pause_path, read_drain, read_pause
+from ha.notices.store import members_path, pause_path, read_drain, read_pause, write_pause
 from tests.ha.cli import schema
 from tests.ha.cli.nnha_run import Told, nnha
 from tests.ha.cli.test_cluster_view import STANDBY, WELL
@@ -208,3 +208,23 @@ def test_who_does_not_exist_is_not_drained_and_nothing_is_where_nothing_is_autom
     found = refusal(by_hand, "nn1", ends=False, anyway=False)
     assert found is not None
     assert found.code is Code.NOT_AUTOMATIC
+
+
+async def test_a_pause_that_anybody_could_have_written_is_told_as_not_obeyed(scope: Scope) -> None:
+    settings = scope.settings  # open, as it was before
+    async with connected(settings, deadline_seconds=30.0) as session:
+        lasting = Pause(owner="ann", reason="older", since=NOON, until=None)
+        await write_pause(session, settings, lasting)
+    obeyed = await nnha("status", *scope.words, *AUTO, "-o", "json")
+    assert obeyed.document["pause"]["reason"] == "older"
+    (scope.conf_dir / "auth").write_text("digest:me:word")
+    keys = ("ha.zookeeper.acl=auth::rwcda", f"ha.zookeeper.auth=@{scope.conf_dir / 'auth'}")
+    closed = [word for key in keys for word in ("-D", key)]
+    told = await nnha("status", *scope.words, *AUTO, *closed, "-o", "json")
+    assert told.document["pause"] is None
+    shown = await nnha("status", *scope.words, *AUTO, *closed)
+    assert "NnhaPause is not obeyed: anybody could do everything" in " ".join(shown.out.split())
+    for command in (("pause",), ("drain", "nn1")):
+        refused = await run(scope, *command, *FOR, *closed)
+        assert refused.code != 0
+        assert "the ZKFCs would not obey a" in refused.document["message"]

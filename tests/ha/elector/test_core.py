@@ -48,7 +48,7 @@ from ha.elector.events import (
     SessionSuspended,
     TakeoverFailed,
 )
-from ha.elector.model import AttemptNumber, Breadcrumb, Link, Role, SessionNumber, Stage
+from ha.elector.model import AttemptNumber, Breadcrumb, Link, Role, SessionNumber, Stage, Term
 from ha.elector.state import ElectorState
 
 S, OLD, NEXT = SessionNumber(3), SessionNumber(2), SessionNumber(4)
@@ -164,6 +164,9 @@ CASES: dict[str, tuple[ElectorState, Event, Role, tuple[Action, ...]]] = {
     "our own breadcrumb: no fencing": (
         READING, BreadcrumbRead(S, A, Breadcrumb(ME, 7)), R.TAKING_OVER,
         (WriteBreadcrumb(S, A, ME, 7),)),
+    "our own breadcrumb, in doubt: whoever wrote it may spare another": (
+        READING, BreadcrumbRead(S, A, Breadcrumb(ME, 7, Term.DOUBTED)), R.TAKING_OVER,
+        (FenceOldActive(A, ME, Term.DOUBTED),)),
     "another's breadcrumb: fence": (
         READING, BreadcrumbRead(S, A, Breadcrumb(b"x", 7)), R.TAKING_OVER,
         (FenceOldActive(A, b"x"),)),

@@ -14,6 +14,7 @@ from ha.elector.state import ElectorState
 from ha.elector.term import TermRecord, encode_term
 from ha.elector.term_keeper import TermKeeper
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome
 from ha.elector.zookeeper.settings import ZooKeeperSettings
@@ -26,7 +27,9 @@ from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from ha.zkfc.takeover.takeover import Takeover
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 
-ZOOKEEPER = ZooKeeperSettings(hosts="x", session_timeout_seconds=1, scope="/x")
+ZOOKEEPER = ZooKeeperSettings(
+    hosts="x", session_timeout_seconds=1, scope="/x", acl=parse_acl("world:anyone:rwcda")
+)
 ATTEMPT = AttemptNumber(1)
 
 

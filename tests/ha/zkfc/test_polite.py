@@ -1,19 +1,25 @@
 """The polite request before fencing: who does not answer at all is not given its whole time."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+
+import pytest
 
 from fencing.model import JournalEpochMethod
 from ha.conf.configuration import load_configuration
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.elector.model import Term
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.service.model import ServiceState
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings, zkfc_settings
 from ha.zkfc.takeover.takeover import Takeover
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
+from tests.ha.zkfc.zkfc_world import free_port
 from tests.stand_in import say_nothing, stand_in
 
 POLITE_SECONDS = 60.0
@@ -82,3 +88,42 @@ def test_a_short_limit_is_probed_often_enough_to_be_kept(tmp_path: Path) -> None
     assert interval("45000") == 1.0
     # Silence begins right after an answer: the limit and one interval pass until it is noticed.
     assert interval("2000") == 0.25
+
+
+@asynccontextmanager
+async def active_namenode(name: str) -> AsyncIterator[ToyNameNode]:
+    namenode = ToyNameNode(name, SharedResource())
+    await namenode.start()
+    namenode.state = ServiceState.ACTIVE
+    try:
+        yield namenode
+    finally:
+        await namenode.cut_off()
+
+
+async def test_in_doubt_our_own_name_spares_nobody() -> None:
+    """A stranger has written it, and another is active."""
+    async with active_namenode("nn1") as namenode:
+        ours = encode(ActiveNodeInfo("ns1", "nn2", HOST, 1, 0))
+        fenced = await takeover(namenode.address.port).fence(ours, Term.DOUBTED)
+        assert namenode.state is ServiceState.STANDBY
+    assert fenced.how.startswith("ns1.nn1 at ")
+    assert fenced.how.endswith("went standby")
+    assert not fenced.gone
+
+
+async def test_in_doubt_bytes_that_name_nobody_stand_for_all_others() -> None:
+    async with active_namenode("nn1") as namenode:
+        taking = takeover(namenode.address.port)
+        with pytest.raises(TakeoverImpossible, match="cannot tell whom to fence"):
+            await taking.fence(b"\xff", Term.UNKNOWN)
+        fenced = await taking.fence(b"\xff", Term.DOUBTED)
+        assert namenode.state is ServiceState.STANDBY
+    assert not fenced.gone
+
+
+async def test_in_doubt_a_dead_other_keeps_nobody_from_taking_over() -> None:
+    ours = encode(ActiveNodeInfo("ns1", "nn2", HOST, 1, 0))
+    fenced = await takeover(free_port()).fence(ours, Term.DOUBTED)
+    assert "was asked in vain" in fenced.how
+    assert not fenced.gone

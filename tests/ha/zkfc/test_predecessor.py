@@ -34,6 +34,7 @@ RULES: dict[str, tuple[Term, list[Proof], bool]] = {
     "it was killed before it was active": (T.UNKNOWN, [P.KILLED], False),
     "one of its two addresses is silent": (T.ENDED, [P.STANDS_BY, P.NOTHING], False),
     "both of its addresses": (T.ENDED, [P.KILLED, P.NOBODY_LISTENS], True),
+    "who wrote of it is not known": (T.DOUBTED, [P.STANDS_BY], False),
     "nothing was asked": (T.ENDED, [], False),
 }
 
@@ -66,7 +67,8 @@ def test_a_record_speaks_of_one_write_of_the_breadcrumb_only() -> None:
     assert term_of(8, data) is Term.UNKNOWN
     # What raises here would leave the lock with an attempt that never goes on.
     dead = b'{"breadcrumb": 7, "term": "dead"}'
-    for bad in (None, b"", b"{}", b"[1]", b"\xff", dead, b"[" * 100_000):
+    doubted = b'{"breadcrumb": 7, "term": "doubted"}'  # nobody records that
+    for bad in (None, doubted, b"", b"{}", b"[1]", b"\xff", dead, b"[" * 100_000):
         assert term_of(7, bad) is Term.UNKNOWN
 
 

@@ -79,6 +79,21 @@ MUTANTS: Final = (
     _bug("losing sight of ZooKeeper demotes", elector.neutral_demotes()),
     _bug("only watches tell", elector.never_looks_by_itself()),
     _bug(
+        "our name in a doubtful breadcrumb spares everybody",
+        elector.doubted_name_spares(),
+        seeds=0,
+        killer=_ELECTION + "event_table[our own breadcrumb, in doubt: whoever wrote it may spare "
+        "another]",
+        why="the drawn worlds have an open ACL, where nothing can be in doubt",
+    ),
+    _bug(
+        "who could have written a breadcrumb is not asked",
+        elector.nobody_doubts(),
+        seeds=0,
+        killer="tests/ha/elector/test_doubted.py::test_our_own_name_by_a_strangers_hand_spares_nobody",
+        why="the drawn worlds have an open ACL, where nothing can be in doubt",
+    ),
+    _bug(
         "a takeover is not abandoned",
         elector.takeover_not_abandoned(),
         killer=_ONE_AFTER_THE_OTHER,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from ha.elector import core, runner, takeover
+from ha.elector import core, runner, takeover, term_keeper
 from ha.elector.actions import (
     AbandonTakeover,
     DeleteBreadcrumb,
@@ -21,7 +21,7 @@ from ha.elector.events import (
     SessionOpened,
 )
 from ha.elector.keeper import KazooKeeper
-from ha.elector.model import Link, Role, Stage
+from ha.elector.model import Link, Role, Stage, Term
 from ha.elector.runner import Elector
 from ha.elector.state import ElectorState, Step
 from tests.simulation.engine.mutants import Planting, replacing
@@ -225,6 +225,27 @@ def never_looks_by_itself() -> Planting:
         return really(state, event)
 
     return replacing(runner, "step", step)
+
+
+def doubted_name_spares() -> Planting:
+    """Our own name in the breadcrumb spares everybody, whoever has written it."""
+    really = takeover._read
+
+    def read(state: ElectorState, breadcrumb: Any) -> Step:  # noqa: ANN401
+        if breadcrumb is not None:
+            breadcrumb = replace(breadcrumb, term=Term.UNKNOWN)
+        return really(state, breadcrumb)
+
+    return replacing(takeover, "_read", read)
+
+
+def nobody_doubts() -> Planting:
+    """Whoever can write a znode is believed."""
+
+    async def doubts(*_arguments: object, **_named: object) -> dict[str, str]:
+        return {}
+
+    return replacing(term_keeper, "doubts", doubts)
 
 
 def gone_lock_keeps_serving() -> Planting:
