@@ -74,6 +74,9 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "config": Entry("ha.cli.explain.config:config", "Show, explain and check the configuration."),
     "fence": Entry("ha.cli.operate.fence:fence", "Show and test the fencing methods."),
+    "security": Entry(
+        "ha.cli.security:security", "Make, renew and revoke certificates.", logs=False
+    ),
     "oev": Entry(
         "namenode_sim.oev.command:oev",
         "Hadoop's offline edits viewer, and JSON lines.",

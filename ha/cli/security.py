@@ -1,0 +1,345 @@
+"""``nnha security``: an authority of one's own, and the certificates that it signs."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, NoReturn
+
+import click
+
+from ha.console.exit_codes import FAILED, REFUSED, UNHEALTHY
+from ha.security.certificate_files import (
+    CA,
+    CA_KEY,
+    CERT,
+    KEY,
+    NEXT,
+    REQUEST,
+    REVOKED,
+    Present,
+    new_folder,
+    read_authority,
+    replace,
+    revocation,
+    revoked_lines,
+)
+from ha.security.certificates import (
+    LEAF_DAYS,
+    BadCertificate,
+    Leaf,
+    Pair,
+    Wish,
+    check_match,
+    fingerprints,
+    issue,
+    new_authority,
+    new_key,
+    newest,
+    now,
+    parse,
+    request,
+    sign,
+)
+from ha.security.names import BadName, CertifiedName, role_of
+
+SOON: Final = 0.25
+"""A certificate with less than this part of its life is to be renewed."""
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_DIR = click.option("--dir", "folder", type=_FOLDER, required=True, help="The authority's folder.")
+_OUT = click.option("--out", type=_FOLDER, required=True, help="The new folder of the certificate.")
+_HOSTS = click.option(
+    "--host", "hosts", multiple=True, help="A host name or address that it answers at; repeat it."
+)
+_DAYS = click.option("--days", type=float, default=LEAF_DAYS, show_default=True, help="How long.")
+_LONG = click.option("--long-lived", is_flag=True, help="Allow more than 90 days.")
+
+
+@click.group()
+def security() -> None:
+    """Make, renew and revoke the certificates by which daemons prove who they are."""
+
+
+@security.command()
+@_DIR
+@click.option("--cluster-id", default="nnha", show_default=True, help="In all its certificates.")
+def init(folder: Path, cluster_id: str) -> None:
+    """Make an authority: its key and its certificate, for ten years."""
+    with _told():
+        CertifiedName(cluster_id, role_of("admin"), "check")
+        made = new_authority(cluster_id, now())
+        new_folder(
+            folder,
+            {CA_KEY: made.key, CA: made.certificate, "cluster-id": f"{cluster_id}\n".encode()},
+        )
+    click.echo(
+        f"{folder}: authority of cluster {cluster_id}, {fingerprints(made.certificate)[0]}\n"
+        f"Keep {folder / CA_KEY} off the nodes: whoever has it can be any of them."
+    )
+
+
+@security.command("issue")
+@click.argument("role")
+@click.argument("name")
+@_HOSTS
+@_DAYS
+@_LONG
+@_DIR
+@_OUT
+def issue_command(
+    *,
+    role: str, name: str, hosts: tuple[str, ...], days: float, long_lived: bool, folder: Path,
+    out: Path,
+) -> None:  # fmt: skip
+    """Make a key and its certificate for NAME, which is a ROLE."""
+    with _told():
+        wish = _wish(folder, role, name, hosts, days, long_lived=long_lived)
+        made = issue(read_signing(folder), wish, now())
+        new_folder(out, leaf_files(folder, made))
+    _tell(parse(made.certificate), out)
+
+
+@security.command("request")
+@_OUT
+def request_command(out: Path) -> None:
+    """Make a key here, and a request that the authority signs: so the key never travels."""
+    with _told():
+        key = new_key()
+        new_folder(out, {KEY: key, REQUEST: request(key)})
+    click.echo(
+        f"{out / REQUEST} is for nnha security sign; put the certificate at {out / CERT} and the "
+        f"authority's {CA} beside it"
+    )
+
+
+@security.command("sign")
+@click.argument("asked", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--role", required=True, help="What it may be.")
+@click.option("--name", required=True, help="Who it is.")
+@_HOSTS
+@_DAYS
+@_LONG
+@_DIR
+@_OUT
+def sign_command(
+    *,
+    asked: Path, role: str, name: str, hosts: tuple[str, ...], days: float, long_lived: bool,
+    folder: Path, out: Path,
+) -> None:  # fmt: skip
+    """Sign a request.  Role, name and hosts are those given here, whatever the request says."""
+    with _told():
+        wish = _wish(folder, role, name, hosts, days, long_lived=long_lived)
+        made = sign(read_signing(folder), asked.read_bytes(), wish, now())
+        new_folder(out, {CERT: made, CA: (folder / CA).read_bytes()})
+    _tell(parse(made), out)
+
+
+@security.command()
+@click.argument("folder", type=_FOLDER)
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+def show(folder: Path, output: str) -> None:
+    """Tell what the certificate of a FOLDER says, and whom the folder trusts.
+
+    Exits 8 when less than a quarter of its life is left.
+    """
+    with _told():
+        leaf = parse((folder / CERT).read_bytes())
+        trusted = fingerprints((folder / CA).read_bytes())
+    told = {
+        "name": leaf.uri or None,
+        "hosts": list(leaf.hosts),
+        "serial": f"{leaf.serial:x}",
+        "not_before": leaf.not_before.isoformat(),
+        "not_after": leaf.not_after.isoformat(),
+        "fingerprint": leaf.fingerprint,
+        "trusts": list(trusted),
+    }
+    if output == "json":
+        click.echo(json.dumps(told))
+    else:
+        for key, value in told.items():
+            shown = ", ".join(value) if isinstance(value, list) else value
+            click.echo(f"{key.replace('_', ' '):12} {shown or leaf.nameless}")
+    if leaf.left(now()) < SOON:
+        raise SystemExit(UNHEALTHY)
+
+
+@security.command()
+@click.argument("folder", type=_FOLDER)
+def check(folder: Path) -> None:
+    """Say whether a daemon could use a FOLDER now; exits 8 if not, or not for long."""
+    problems = problems_of(folder)
+    for problem in problems:
+        click.echo(f"{folder}: {problem}")
+    if problems:
+        raise SystemExit(UNHEALTHY)
+    click.echo(f"{folder}: in order")
+
+
+@security.command()
+@_DIR
+@click.option("--out", type=_FOLDER, default=None, help="The folder of the certificate to renew.")
+@click.option("--ca", "authority", is_flag=True, help="Change the authority instead, in 3 steps.")
+@click.option("--step", type=click.IntRange(1, 3), default=None, help="Which, with --ca.")
+@_DAYS
+@_LONG
+def rotate(
+    *,
+    folder: Path, out: Path | None, authority: bool, step: int | None, days: float,
+    long_lived: bool,
+) -> None:  # fmt: skip
+    """Renew a certificate with a new key; or change the authority.
+
+    Daemons take the new files within nnha.security.tls.check-interval, without a restart.
+    """
+    if authority == (out is not None) or authority != (step is not None):
+        raise click.UsageError("give either --out FOLDER, or --ca with --step 1, 2 or 3")
+    with _told():
+        if out is not None:
+            leaf = parse((out / CERT).read_bytes())
+            if leaf.name is None:
+                raise BadCertificate(leaf.nameless)
+            wish = Wish(leaf.name, leaf.hosts, days, long_lived)
+            made = issue(read_signing(folder), wish, now())
+            replace(out, leaf_files(folder, made))
+            _tell(parse(made.certificate), out)
+        else:
+            click.echo(_authority_step(folder, step or 0))
+
+
+@security.command()
+@click.argument("what")
+@click.option("--dir", "folder", type=_FOLDER, required=True, help="A folder with revoked.txt.")
+def revoke(what: str, folder: Path) -> None:
+    """Add WHAT, a serial in hex or nnha://CLUSTER/ROLE/NAME, to the list of a folder."""
+    with _told():
+        word = revocation(what)
+        path = folder / REVOKED
+        before = path.read_text() if path.exists() else ""
+        if word not in revoked_lines(before):
+            gap = "" if not before or before.endswith("\n") else "\n"
+            replace(folder, {REVOKED: f"{before}{gap}{word}\n".encode()})
+    click.echo(
+        f"{path} names {word}. Copy it into the folder of every daemon: each closes that one's "
+        "connections within its nnha.security.tls.check-interval"
+    )
+
+
+def problems_of(folder: Path) -> list[str]:
+    """Why a daemon could not use a folder now, or not for long."""
+    try:
+        bundle = (folder / CA).read_bytes()
+        pair = Pair((folder / CERT).read_bytes(), (folder / KEY).read_bytes())
+        check_match(pair, bundle)
+        leaf = parse(pair.certificate)
+        if (folder / REVOKED).exists():
+            revoked_lines((folder / REVOKED).read_text())
+    except (OSError, BadCertificate, BadName) as failure:
+        return [str(failure)]
+    found = [] if leaf.name is not None else [leaf.nameless]
+    present = now()
+    if present < leaf.not_before:
+        found.append(
+            f"not yet valid: it begins at {leaf.not_before:%Y-%m-%d %H:%M:%S} UTC, and this "
+            f"machine's clock says {present:%Y-%m-%d %H:%M:%S} UTC"
+        )
+    elif leaf.left(present) < SOON:
+        word = "ended" if leaf.not_after <= present else "ends"
+        found.append(
+            f"it {word} at {leaf.not_after:%Y-%m-%d %H:%M:%S} UTC: nnha security rotate renews it"
+        )
+    if (folder / KEY).stat().st_mode & 0o077:
+        found.append(f"other users of this machine may read {KEY}: chmod 600 {folder / KEY}")
+    return found
+
+
+def read_signing(folder: Path) -> Pair:
+    """The authority that signs: of a bundle the certificate whose key lies in the folder.
+
+    Raises:
+        OSError, BadCertificate: there is none.
+    """
+    pair = read_authority(folder)
+    for certificate in _each(pair.certificate):
+        try:
+            check_match(Pair(certificate, pair.key), pair.certificate)
+        except BadCertificate:
+            continue
+        return Pair(certificate, pair.key)
+    raise BadCertificate(f"{folder / CA_KEY} is the key of no certificate in {folder / CA}")
+
+
+def leaf_files(folder: Path, made: Pair) -> dict[str, bytes]:
+    """What goes into the folder of a certificate that was made by the authority in ``folder``."""
+    files = {KEY: made.key, CERT: made.certificate, CA: (folder / CA).read_bytes()}
+    if (folder / REVOKED).exists():
+        files[REVOKED] = (folder / REVOKED).read_bytes()
+    return files
+
+
+def _authority_step(folder: Path, step: int) -> str:
+    old = (folder / CA).read_bytes()
+    following = folder / NEXT
+    if step == 1:
+        made = new_authority(_cluster(folder), now())
+        new_folder(following, {CA_KEY: made.key, CA: made.certificate})
+        replace(folder, {CA: made.certificate + old})
+        return (
+            f"step 1 of 3: {folder / CA} has the old and the new authority. Copy it over {CA} of "
+            "every folder, and let nnha security show list both everywhere before step 2"
+        )
+    if step == 2:
+        replace(folder, {CA_KEY: (following / CA_KEY).read_bytes()})
+        return "step 2 of 3: the new authority signs. Renew every certificate (rotate --out) now"
+    if (following / CA).read_bytes() != newest(old):
+        raise BadCertificate("step 1 was not taken")
+    read_signing(folder)
+    if (following / CA_KEY).read_bytes() != (folder / CA_KEY).read_bytes():
+        raise BadCertificate("step 2 was not taken: the old authority still signs")
+    replace(folder, {CA: newest(old)})
+    (following / CA_KEY).unlink()
+    (following / CA).unlink()
+    following.rmdir()
+    return (
+        f"step 3 of 3: {folder / CA} has the new authority alone. Copy it over {CA} of every "
+        "folder: certificates of the old one are refused from then on"
+    )
+
+
+def _each(bundle: bytes) -> Iterator[bytes]:
+    end = b"-----END CERTIFICATE-----"
+    for part in bundle.split(end)[:-1]:
+        yield part.lstrip() + end + b"\n"
+
+
+def _cluster(folder: Path) -> str:
+    return (folder / "cluster-id").read_text().strip()
+
+
+def _wish(
+    folder: Path, role: str, name: str, hosts: tuple[str, ...], days: float, *, long_lived: bool
+) -> Wish:
+    return Wish(CertifiedName(_cluster(folder), role_of(role), name), hosts, days, long_lived)
+
+
+def _tell(leaf: Leaf, out: Path) -> None:
+    ends = leaf.not_after.replace(microsecond=0) + timedelta(0)
+    click.echo(f"{out}: {leaf.uri}, serial {leaf.serial:x}, until {ends:%Y-%m-%d %H:%M:%S} UTC")
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What goes wrong becomes one line and an exit code."""
+    try:
+        yield
+    except (Present, BadName, BadCertificate) as refused:
+        _end(str(refused), REFUSED)
+    except OSError as failure:
+        _end(str(failure), FAILED)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    click.echo(f"nnha security: {message}", err=True)
+    raise SystemExit(code)

@@ -1,0 +1,163 @@
+"""``nnha security``: what its files are, and what it never does."""
+
+import os
+import stat
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ha.cli.security import problems_of, security
+from ha.security.caller import Role
+from ha.security.certificate_files import Present, new_folder
+from ha.security.certificates import Wish, issue, new_authority, now, parse
+from ha.security.names import BadName, CertifiedName, named_by
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(security, [str(word) for word in words])
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Path:
+    assert run("init", "--dir", tmp_path / "ca", "--cluster-id", "c1").exit_code == 0
+    return tmp_path / "ca"
+
+
+def issued(authority: Path, *more: str) -> tuple[Path, Result]:
+    out = authority.parent / "leaf"
+    hosts = ("--host", "localhost", "--host", "127.0.0.1")
+    return out, run("issue", "namenode", "nn1", *hosts, "--dir", authority, "--out", out, *more)
+
+
+def test_keys_are_for_their_user_alone_whatever_the_umask(authority: Path) -> None:
+    before = os.umask(0)
+    try:
+        out, made = issued(authority)
+    finally:
+        os.umask(before)
+    assert made.exit_code == 0, made.output
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (out, *out.iterdir())}
+    assert modes == {"leaf": 0o700, "ca.pem": 0o600, "cert.pem": 0o600, "key.pem": 0o600}
+
+
+def test_a_certificate_names_role_cluster_and_hosts(authority: Path) -> None:
+    out, _ = issued(authority)
+    leaf = parse((out / "cert.pem").read_bytes())
+    assert leaf.uri == "nnha://c1/namenode/nn1"
+    assert leaf.hosts == ("localhost", "127.0.0.1")
+    assert timedelta(days=6) < leaf.not_after - now() <= timedelta(days=7)
+    assert run("check", out).exit_code == 0
+
+
+def test_nothing_is_overwritten(authority: Path) -> None:
+    out, _ = issued(authority)
+    before = (authority / "ca.key").read_bytes(), (out / "key.pem").read_bytes()
+    _, again = issued(authority)
+    assert again.exit_code == 3
+    assert "nothing in it is ever replaced" in again.output
+    assert run("init", "--dir", authority).exit_code == 3
+    assert ((authority / "ca.key").read_bytes(), (out / "key.pem").read_bytes()) == before
+
+
+def test_nothing_half_done_stays(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        new_folder(tmp_path / "x", {"a": b"1", "b": None})  # type: ignore[dict-item]
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "y").mkdir()
+    (tmp_path / "y/mine").write_text("")
+    with pytest.raises(Present):
+        new_folder(tmp_path / "y", {"a": b"1"})
+    assert [path.name for path in tmp_path.rglob("*")] == ["y", "mine"]
+
+
+REFUSED = {
+    "an unknown role": (("issue", "king", "x"), "'king' is no role"),
+    "a pattern of hosts": (("issue", "zkfc", "x", "--host", "*.example"), "never for a pattern"),
+    "a long life": (("issue", "zkfc", "x", "--days", "91"), "unless --long-lived"),
+    "a name with a slash": (("issue", "zkfc", "x/y"), "is no name"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_not_certified(authority: Path, case: str) -> None:
+    words, expected = REFUSED[case]
+    made = run(*words, "--dir", authority, "--out", authority.parent / "leaf")
+    assert made.exit_code == 3
+    assert expected in made.output
+    assert not (authority.parent / "leaf").exists()
+
+
+def test_a_signature_takes_nothing_from_the_request(authority: Path, tmp_path: Path) -> None:
+    assert run("request", "--out", tmp_path / "node").exit_code == 0
+    words = ("sign", tmp_path / "node/request.pem", "--role", "zkfc", "--name", "nn2")
+    made = run(*words, "--dir", authority, "--out", tmp_path / "signed")
+    assert made.exit_code == 0, made.output
+    (tmp_path / "signed/key.pem").write_bytes((tmp_path / "node/key.pem").read_bytes())
+    (tmp_path / "signed/key.pem").chmod(0o600)
+    assert problems_of(tmp_path / "signed") == []
+    assert parse((tmp_path / "signed/cert.pem").read_bytes()).uri == "nnha://c1/zkfc/nn2"
+
+
+def test_the_authority_changes_in_three_steps(authority: Path) -> None:
+    out, _ = issued(authority)
+    old = (out / "cert.pem").read_bytes(), (out / "key.pem").read_bytes()
+    assert run("rotate", "--dir", authority, "--ca", "--step", "2").exit_code != 0
+    assert run("rotate", "--dir", authority, "--ca", "--step", "1").exit_code == 0
+    early = run("rotate", "--dir", authority, "--ca", "--step", "3")
+    assert "step 2 was not taken" in early.output
+    assert run("rotate", "--dir", authority, "--ca", "--step", "2").exit_code == 0
+    assert run("rotate", "--dir", authority, "--out", out).exit_code == 0
+    assert problems_of(out) == []
+    assert run("rotate", "--dir", authority, "--ca", "--step", "3").exit_code == 0
+    assert run("rotate", "--dir", authority, "--out", out).exit_code == 0
+    assert problems_of(out) == []
+    (out / "cert.pem").write_bytes(old[0])
+    (out / "key.pem").write_bytes(old[1])
+    assert "signed by none of the authorities" in problems_of(out)[0]
+
+
+def test_an_unmatched_pair_is_told(authority: Path) -> None:
+    out, _ = issued(authority)
+    before = (out / "key.pem").read_bytes()
+    assert run("rotate", "--dir", authority, "--out", out).exit_code == 0
+    (out / "key.pem").write_bytes(before)
+    assert problems_of(out) == ["key and certificate are not of one pair"]
+
+
+def test_a_clock_that_is_behind_is_told_with_both_times(tmp_path: Path) -> None:
+    late = now() + timedelta(minutes=10)
+    made = new_authority("c1", late)
+    pair = issue(made, Wish(CertifiedName("c1", Role.ZKFC, "nn1"), (), 7), late)
+    files = {"ca.pem": made.certificate, "cert.pem": pair.certificate, "key.pem": pair.key}
+    new_folder(tmp_path / "leaf", files)
+    (problem,) = problems_of(tmp_path / "leaf")
+    assert "not yet valid: it begins at" in problem
+    assert "this machine's clock says" in problem
+
+
+def test_a_certificate_that_ends_soon_is_told(tmp_path: Path) -> None:
+    early = now() - timedelta(days=6)
+    made = new_authority("c1", early)
+    pair = issue(made, Wish(CertifiedName("c1", Role.ZKFC, "nn1"), (), 7), early)
+    files = {"ca.pem": made.certificate, "cert.pem": pair.certificate, "key.pem": pair.key}
+    new_folder(tmp_path / "leaf", files)
+    for command in ("check", "show"):
+        assert run(command, tmp_path / "leaf").exit_code == 8
+    assert "nnha security rotate renews it" in run("check", tmp_path / "leaf").output
+
+
+def test_revocations_are_written_once(authority: Path) -> None:
+    for word in ("0A:bC", "abc", "nnha://c1/zkfc/nn1"):
+        assert run("revoke", word, "--dir", authority).exit_code == 0
+    assert (authority / "revoked.txt").read_text() == "abc\nnnha://c1/zkfc/nn1\n"
+    assert run("revoke", "nn1", "--dir", authority).exit_code == 3
+
+
+def test_only_one_name_of_ours_counts() -> None:
+    two = ["nnha://c1/zkfc/nn1", "nnha://c1/admin/nn1"]
+    for uris in ([], two, ["nnha://c1/zkfc"], ["nnha://c1/king/x"], ["https://c1/zkfc/x"]):
+        with pytest.raises(BadName):
+            named_by(uris)
+    assert named_by([two[0], "spiffe://x/y"]).role is Role.ZKFC
