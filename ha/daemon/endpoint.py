@@ -22,7 +22,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from ha.daemon.http_seats import HttpSeats
 from ha.daemon.lazy_import import load_late
-from ha.daemon.listening import stop_listening
+from ha.daemon.listening import Listener, listen
 from ha.daemon.page_access import PageAccess
 from ha.daemon.pages import METHODS, Page, PageAnswer, json_answer, text_answer
 from ha.daemon.probes import RoleSeen, probe_pages
@@ -95,15 +95,14 @@ class Endpoint:
             **probe_pages(ready or healthy, role),
             **pages,
         }
-        self._listener: asyncio.Server | None = None
+        self._listener: Listener | None = None
         self._runner: asyncio.Task[web.AppRunner] | None = None
         self.seats = seats or HttpSeats()
 
     async def start(self, host: str, port: int) -> int:
         """Listen on one address (port 0 = any) and return the bound port; raises ``OSError``."""
-        loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(self._connection, host, port)
-        return int(self._listener.sockets[0].getsockname()[1])
+        self._listener, bound = await listen(self._connection, host, port, tls=self._access.tls)
+        return bound
 
     async def replace_routes(self, routes: "Callable[[], Sequence[web.RouteDef]]") -> None:
         """Have these instead of those before, whose connections are closed."""
@@ -116,7 +115,7 @@ class Endpoint:
         """Close the listener and its connections; harmless when it was never started."""
         listener, self._listener = self._listener, None
         if listener is not None:
-            await stop_listening(listener)
+            await listener.stop()
         for connection in self.seats.asking:
             connection.abort()
         runner, self._runner = self._runner, None

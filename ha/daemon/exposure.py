@@ -1,8 +1,8 @@
 """Who can reach a daemon, and what proves who calls: decided before anything listens.
 
-On this machine the kernel tells whose socket is at the other end.  Nothing proves who calls from
-another one yet, so a daemon that listens elsewhere than on loopback does not start before somebody
-has said that this is known (``nnha.security.mode``).
+On this machine the kernel tells whose socket is at the other end, and certificates do everywhere.
+A daemon without them that listens elsewhere than on loopback does not start before somebody has
+said that this is known (``nnha.security.mode``).
 """
 
 import ipaddress
@@ -10,17 +10,32 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
-from ha.conf.keys.security import AUDIT_FILE, AUDIT_FORMAT, SECURITY_MODE, Mode
+from ha.conf.keys.cluster import NAMESERVICES
+from ha.conf.keys.security import (
+    AUDIT_FILE,
+    AUDIT_FORMAT,
+    SECURITY_MODE,
+    SIMPLE_CLIENTS,
+    TLS_DIR,
+    Mode,
+)
+from ha.conf.topology import namenode_ids
 from ha.daemon.process import ExitWith
 from ha.security.access_control import AccessControl
 from ha.security.audit import AuditLog
+from ha.security.caller import Role
+from ha.security.own_tls import act_as, configured
 from ha.security.peer_uid import is_told
+
+if TYPE_CHECKING:
+    from ha.security.tls_files import TlsFiles
 
 log = structlog.get_logger()
 
@@ -33,6 +48,19 @@ _BY_KERNEL: Final = (
     "callers on this machine are who the kernel says; root and the daemon's own user may do "
     "everything, others what clients may"
 )
+
+
+_BY_CERTIFICATE: Final = (
+    "callers with a certificate are who it says, over TLS; callers without one on this machine are "
+    "who the kernel says"
+)
+_ROLES: Final = {
+    Daemon.NAMENODE: Role.NAMENODE,
+    Daemon.DATANODE: Role.DATANODE,
+    Daemon.JOURNALNODE: Role.JOURNALNODE,
+    Daemon.ZKFC: Role.ZKFC,
+    Daemon.CHECKPOINT: Role.CHECKPOINTER,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +93,11 @@ def check_exposure(
     """
     mode = configuration.get(SECURITY_MODE)
     reachable = [str(door) for door in doors if not is_loopback(door.host)]
-    if reachable and mode in (Mode.AUTO, Mode.STRICT):
-        raise ExitWith(OPEN_TO_STRANGERS, _reachable(reachable, mode))
+    tls = _certificates(configuration, _ROLES[daemon])
+    if reachable and tls is None and mode in (Mode.AUTO, Mode.STRICT):
+        raise ExitWith(OPEN_TO_STRANGERS, _reachable(reachable, mode, daemon))
     told = mode is not Mode.INSECURE and kernel_tells()
-    if not told and mode in (Mode.AUTO, Mode.STRICT):
+    if not told and tls is None and mode in (Mode.AUTO, Mode.STRICT):
         raise ExitWith(OPEN_TO_STRANGERS, _untold(mode))
     tell = log.warning if mode in (Mode.INSECURE, Mode.PERMISSIVE) else log.info
     tell(
@@ -76,12 +105,46 @@ def check_exposure(
         mode=mode.value,
         daemon=daemon.value,
         reachable=reachable,
-        meaning=_meaning(mode, told=told),
+        meaning=_meaning(mode, told=told, certificates=tls is not None),
+        certificate=None if tls is None else tls.material.name.uri,
     )
+    act_as(tls, mode)
     file = configuration.get(AUDIT_FILE)
     audit = AuditLog(configuration.get(AUDIT_FORMAT), Path(file) if file else None)
     place = f"{doors[0].host}:{doors[0].port}" if doors else "none"
-    return AccessControl(mode, target=f"{daemon.value}@{place}", audit=audit, kernel_tells=told)
+    return AccessControl(
+        mode,
+        target=f"{daemon.value}@{place}",
+        audit=audit,
+        kernel_tells=told,
+        tls=tls,
+        simple_clients=configuration.get(SIMPLE_CLIENTS),
+        namenodes=_namenodes(configuration),
+    )
+
+
+def _certificates(configuration: Configuration, role: Role) -> "TlsFiles | None":
+    if configuration.get(TLS_DIR) is None:
+        return None
+    from ha.security.tls_files import NoCertificates
+
+    try:
+        return configured(configuration, role)
+    except NoCertificates as missing:
+        raise ExitWith(
+            OPEN_TO_STRANGERS, f"refused to start: {missing}. Nothing was changed."
+        ) from missing
+
+
+def _namenodes(configuration: Configuration) -> frozenset[str] | None:
+    """Which NameNodes there are; None where the configuration does not name them."""
+    found: set[str] = set()
+    for nameservice in configuration.get(NAMESERVICES):
+        try:
+            found.update(namenode_ids(configuration, nameservice))
+        except ConfigurationError:
+            return None
+    return frozenset(found) or None
 
 
 def is_loopback(host: str) -> bool:
@@ -103,8 +166,17 @@ def is_loopback(host: str) -> bool:
     return all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_loopback for one in found)
 
 
-def _meaning(mode: Mode, *, told: bool) -> str:
+def _meaning(mode: Mode, *, told: bool, certificates: bool) -> str:
     match mode:
+        case Mode.PERMISSIVE if certificates:
+            return f"{_BY_CERTIFICATE}; who proves nothing is let in and counted"
+        case Mode.AUTO if certificates:
+            return _BY_CERTIFICATE
+        case Mode.STRICT if certificates:
+            return (
+                "callers are who their certificate says, over TLS; the kernel's word for a local "
+                "user makes a client of it and nothing more"
+            )
         case Mode.INSECURE:
             return _BELIEVED
         case Mode.PERMISSIVE:
@@ -114,19 +186,21 @@ def _meaning(mode: Mode, *, told: bool) -> str:
                 "counted; nothing is encrypted"
             )
         case Mode.STRICT:
-            return f"{_BY_KERNEL}; until nnha has certificates this is the same as {Mode.AUTO}"
+            return f"{_BY_KERNEL}; without certificates this is the same as {Mode.AUTO}"
         case Mode.AUTO:
             return _BY_KERNEL
 
 
-def _reachable(doors: Sequence[str], mode: Mode) -> str:
+def _reachable(doors: Sequence[str], mode: Mode, daemon: Daemon) -> str:
     what = "is" if len(doors) == 1 else "are"
     demanded = f", which {mode} demands" if mode is Mode.STRICT else ""
     return (
         f"refused to start: {' and '.join(doors)} {what} reachable from other machines, and "
-        f"nothing proves who calls from there{demanded}. This version has neither certificates nor "
-        "Kerberos yet. Listen on this machine only, with an address or a bind-host such as "
-        "127.0.0.1; or let only trusted hosts reach the port and say so in the configuration: "
+        f"nothing proves who calls from there{demanded}. Make certificates (nnha security init "
+        f"--dir CA && nnha security issue {_ROLES[daemon]} NAME --host HOST --dir CA --out DIR/"
+        f"{_ROLES[daemon]}) and set {TLS_DIR.name}=DIR; or listen on this machine only, with an "
+        "address or a bind-host such as 127.0.0.1; or let only trusted hosts reach the port and "
+        "say so in the configuration: "
         f"{SECURITY_MODE.name}={Mode.INSECURE}, or {Mode.PERMISSIVE}, which holds callers on this "
         "machine to their rights and counts the others. Nothing was changed."
     )

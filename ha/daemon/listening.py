@@ -1,6 +1,72 @@
-"""Ends a listening server so that each connection that it has accepted belongs to its protocol."""
+"""Listens for a protocol, and ends so that each connection belongs to its protocol."""
 
 import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from ha.security.tls_files import TlsFiles
+
+BACKLOG: Final = 100
+"""As asyncio's."""
+
+
+class Listener(Protocol):
+    """A port that is open."""
+
+    @property
+    def sockets(self) -> Sequence[socket.socket]:
+        """What it listens on."""
+
+    async def stop(self) -> None:
+        """Accept no more; afterwards every protocol knows its connection, and can drop it."""
+
+    async def wait_closed(self) -> None:
+        """Wait for the loop's own clean-up, once all connections are closed."""
+
+
+async def listen(
+    factory: Callable[[], asyncio.BaseProtocol],
+    host: str,
+    port: int,
+    *,
+    tls: "TlsFiles | None",
+    backlog: int = BACKLOG,
+) -> tuple[Listener, int]:
+    """Serve a protocol on an address; which port it is (a free one if 0 was asked for).
+
+    With certificates the port takes TLS and plain bytes.
+
+    Raises:
+        OSError: the address cannot be had.
+    """
+    if tls is not None:
+        # Loaded here: certificates take 13 MB, and most daemons have none.
+        from ha.daemon.peeking import PeekingListener
+
+        peeking = PeekingListener(factory, tls)
+        return peeking, await peeking.start(host, port, backlog)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(factory, host, port, backlog=backlog)
+    return _Plain(server), int(server.sockets[0].getsockname()[1])
+
+
+class _Plain:
+    """The loop's own server."""
+
+    def __init__(self, server: asyncio.Server) -> None:
+        self._server = server
+
+    @property
+    def sockets(self) -> Sequence[socket.socket]:
+        return self._server.sockets
+
+    async def stop(self) -> None:
+        await stop_listening(self._server)
+
+    async def wait_closed(self) -> None:
+        await self._server.wait_closed()
 
 
 async def stop_listening(server: asyncio.Server) -> None:

@@ -2,12 +2,15 @@
 
 import asyncio
 from http import HTTPStatus
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ha.daemon.pages import PageAnswer, text_answer
 from ha.security.access_control import AccessControl
 from ha.security.caller import Caller
 from ha.security.rights import HTTP
+
+if TYPE_CHECKING:
+    from ha.security.tls_files import TlsFiles
 
 _REASONS: Final = "GET reasons"
 _ALIKE: Final = {"HEAD": "GET", "OPTIONS": "GET"}
@@ -19,6 +22,11 @@ class PageAccess:
 
     def __init__(self, access: AccessControl | None) -> None:
         self._access = access
+
+    @property
+    def tls(self) -> "TlsFiles | None":
+        """The certificates of the listener."""
+        return None if self._access is None else self._access.tls
 
     def refusal(
         self, transport: asyncio.BaseTransport | None, method: str, path: str
@@ -47,4 +55,4 @@ def _caller(access: AccessControl, transport: asyncio.BaseTransport | None) -> C
     def told(what: str) -> object:
         return None if transport is None else transport.get_extra_info(what)
 
-    return access.caller(told("peername"), told("sockname"), told("socket"))
+    return access.caller(told("peername"), told("sockname"), told("socket"), told("ssl_object"))

@@ -1,7 +1,7 @@
 """Control of access in the words of Hadoop RPC: who a connection is, and what it may call."""
 
 import asyncio
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from google.protobuf.message import Message
 
@@ -21,6 +21,9 @@ from ha.security.access_control import AccessControl
 from ha.security.caller import Caller
 from ha.security.decision import Denied
 
+if TYPE_CHECKING:
+    from ha.security.tls_files import TlsFiles
+
 _MAX_FACE: Final = 100
 """A stranger's word, which is kept for a while."""
 _CONTEXT: Final = CallKey(b"", CONTEXT_CALL_ID, NO_RETRY)
@@ -32,12 +35,19 @@ class CallAccess:
     def __init__(self, access: AccessControl | None) -> None:
         self._access = access
 
+    @property
+    def tls(self) -> "TlsFiles | None":
+        """The certificates of this daemon's listeners."""
+        return None if self._access is None else self._access.tls
+
     def caller(self, transport: asyncio.BaseTransport) -> Caller | None:
         """Who is at the other end; None where nobody asks."""
         if self._access is None:
             return None
         told = transport.get_extra_info
-        return self._access.caller(told("peername"), told("sockname"), told("socket"))
+        return self._access.caller(
+            told("peername"), told("sockname"), told("socket"), told("ssl_object")
+        )
 
     def lacks_name(self, caller: Caller | None) -> bool:
         """Whether its user must be named before it is listened to."""

@@ -1,9 +1,10 @@
 """A Hadoop RPC client: one connection, many calls at once, a deadline on each."""
 
 import asyncio
+import ssl
 import uuid
 from collections.abc import Awaitable
-from typing import Protocol, TypeVar, cast
+from typing import Final, Protocol, TypeVar, cast
 
 from google.protobuf.message import Message
 
@@ -16,6 +17,17 @@ from ha.rpc.errors import (
     RemoteFault,
 )
 from ha.rpc.frames import FrameSplitter
+from ha.rpc.java_names import (
+    CLIENT_DATANODE_PROTOCOL,
+    CLIENT_PROTOCOL,
+    DATANODE_LIFELINE_PROTOCOL,
+    DATANODE_PROTOCOL,
+    HA_SERVICE_PROTOCOL,
+    INTER_DATANODE_PROTOCOL,
+    JOURNAL_WITNESS,
+    NAMENODE_PROTOCOL,
+    ZKFC_PROTOCOL,
+)
 from ha.rpc.packets import (
     PREAMBLE,
     CallAnswer,
@@ -26,6 +38,8 @@ from ha.rpc.packets import (
     encode_context,
     parse,
 )
+from ha.security.caller import Role
+from ha.security.own_tls import context_for, falls_back
 
 M = TypeVar("M", bound=Message)
 
@@ -100,11 +114,9 @@ class RpcConnection:
         Raises:
             ConnectFailed: if there is no connection within the deadline.
         """
-        loop = asyncio.get_running_loop()
-        wire = _Wire(client_id)
         try:
             async with asyncio.timeout(deadline_seconds):
-                await loop.create_connection(lambda: wire, host, port)
+                wire = await _connected(client_id, host, port, _SERVERS.get(protocol))
         except TimeoutError as failure:
             raise ConnectFailed(
                 f"no connection to {host}:{port} within {deadline_seconds} s"
@@ -190,6 +202,45 @@ class RpcConnection:
     async def close(self) -> None:
         """Hang up; pending calls end in ConnectionLost."""
         self._wire.drop(ConnectionLost("closed by this side"))
+
+
+_SERVERS: Final = {
+    CLIENT_PROTOCOL: Role.NAMENODE,
+    HA_SERVICE_PROTOCOL: Role.NAMENODE,
+    NAMENODE_PROTOCOL: Role.NAMENODE,
+    DATANODE_PROTOCOL: Role.NAMENODE,
+    DATANODE_LIFELINE_PROTOCOL: Role.NAMENODE,
+    ZKFC_PROTOCOL: Role.ZKFC,
+    INTER_DATANODE_PROTOCOL: Role.DATANODE,
+    CLIENT_DATANODE_PROTOCOL: Role.DATANODE,
+    JOURNAL_WITNESS: Role.NAMENODE,
+    "nnha.journal.JournalNode": Role.JOURNALNODE,
+}
+"""Whose certificate a server must have; a protocol that is not here may be any daemon's."""
+
+
+async def _connected(client_id: bytes, host: str, port: int, role: Role | None) -> "_Wire":
+    """A connection, over TLS where this process has certificates."""
+    loop, secured = asyncio.get_running_loop(), context_for(role)
+    try:
+        if secured is not None:
+            return await _wire(loop, client_id, host, port, secured)
+    except OSError as failure:
+        if not falls_back(failure):
+            raise
+    return await _wire(loop, client_id, host, port, None)
+
+
+async def _wire(
+    loop: asyncio.AbstractEventLoop,
+    client_id: bytes,
+    host: str,
+    port: int,
+    secured: ssl.SSLContext | None,
+) -> "_Wire":
+    wire = _Wire(client_id)
+    await loop.create_connection(lambda: wire, host, port, ssl=secured)
+    return wire
 
 
 class _Wire(asyncio.Protocol):

@@ -187,6 +187,8 @@ class ServerConnection(asyncio.Protocol):
         if transport is None or self._unanswered != 1 or self._outgoing:
             return False
         shared = transport.get_extra_info("socket")
+        if transport.get_extra_info("ssl_object") is not None:
+            return False  # a thread would read what only the transport can decipher
         if shared is None or transport.get_write_buffer_size():
             return False
         if not self._owner.may_begin_thread(self):

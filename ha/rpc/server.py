@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from ha.daemon.listening import stop_listening
+from ha.daemon.listening import Listener, listen
 from ha.rpc.call_access import CallAccess
 from ha.rpc.connection import ServerConnection
 from ha.rpc.dispatcher import Dispatcher
@@ -46,7 +46,7 @@ class RpcServer:
         self._catalogue = Catalogue.of(protocols)
         self._limits = limits
         self._dispatcher: Dispatcher | None = None
-        self._server: asyncio.Server | None = None
+        self._server: Listener | None = None
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -57,12 +57,15 @@ class RpcServer:
         """
         loop = asyncio.get_running_loop()
         dispatcher = Dispatcher(self._catalogue, self._limits, self._budget, self._access)
-        self._server = await loop.create_server(
-            lambda: ServerConnection(self._limits, dispatcher), host, port, backlog=256
+        self._server, bound = await listen(
+            lambda: ServerConnection(self._limits, dispatcher),
+            host,
+            port,
+            tls=self._access.tls,
+            backlog=256,
         )
         self._dispatcher = dispatcher
         self._sweeper = loop.call_later(self._limits.sweep_seconds, self._sweep)
-        bound: int = self._server.sockets[0].getsockname()[1]
         log.info("rpc.server.listening", host=host, port=bound)
         return bound
 
@@ -79,7 +82,7 @@ class RpcServer:
         if self._sweeper is not None:
             self._sweeper.cancel()
         self._dispatcher.accepting = False
-        await stop_listening(self._server)
+        await self._server.stop()
         await self._dispatcher.drain(self._limits.stop_seconds)
         await asyncio.sleep(0)  # answers leave one turn after their handlers end
         self.abort_connections()

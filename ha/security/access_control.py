@@ -5,10 +5,12 @@ call.  What it decides is ``ha.security.decision``.
 """
 
 import os
+import ssl
 import threading
 import time
 from collections.abc import Callable
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from prometheus_client import Counter
@@ -22,6 +24,9 @@ from ha.security.decision import Action, Allowed, Denied, Policy, claim, decide
 from ha.security.peer_uid import End, end_of, is_here, still_open, uid_of
 from ha.security.user_names import UserNames, local_uid
 
+if TYPE_CHECKING:
+    from ha.security.tls_files import TlsFiles
+
 log = structlog.get_logger()
 
 UNAUTHENTICATED = Counter(
@@ -32,16 +37,13 @@ UNAUTHENTICATED = Counter(
 TOLD_EVERY_SECONDS: Final = 3600.0
 MOST_TOLD: Final = 1024
 MOST_USUAL: Final = 4096
-"""Decisions that are kept: of nothing else, and nothing is written of them."""
-
-_Asked = tuple[frozenset[Role], Method, str, str]
-"""All of a caller and an action that an ordinary decision depends on, for a policy stays."""
+"""Decisions that are kept."""
 
 
 class AccessControl:
     """The one who is asked at every door of a daemon."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what each daemon knows of itself
         self,
         mode: Mode,
         *,
@@ -49,15 +51,26 @@ class AccessControl:
         audit: Audit,
         own_uid: int | None = None,
         kernel_tells: bool = True,
+        tls: "TlsFiles | None" = None,
+        simple_clients: bool = False,
+        namenodes: frozenset[str] | None = None,
         uid_of: Callable[[End, End], int | None] = uid_of,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``target`` names the daemon in audit lines.
 
-        ``kernel_tells`` is False where a sandbox keeps the kernel from telling who calls.
+        ``kernel_tells`` is False where a sandbox keeps the kernel from telling who calls.  ``tls``:
+        this daemon's certificates, with which its listeners take TLS.  The rest as in ``Policy``.
         """
         self._kernel_tells = kernel_tells
-        self.policy = Policy(mode, os.geteuid() if own_uid is None else own_uid)
+        self.tls = tls
+        self.policy = Policy(
+            mode,
+            os.geteuid() if own_uid is None else own_uid,
+            certificates=tls is not None,
+            simple_clients=simple_clients,
+            namenodes=namenodes,
+        )
         self._target = target
         self._audit = audit
         self._uid_of = uid_of
@@ -66,22 +79,31 @@ class AccessControl:
         self._rate = RefusalRate()
         self._lock = threading.Lock()  # write lanes have threads of their own
         self._told: dict[str, float] = {}
-        self._usual: set[_Asked] = set()
+        self._usual: set[tuple[frozenset[Role], str, str]] = set()
 
     # Who calls.
 
-    def caller(self, peer: object, own: object, connection: object) -> Caller:
+    def caller(
+        self, peer: object, own: object, connection: object, secured: object = None
+    ) -> Caller:
         """Whoever is at the other end of a socket, by the names of its ends.
 
-        Its name is still to be found where it ``lacks_name``.
+        ``secured``: the ssl object of a connection over TLS.  The name of whoever the kernel told
+        is still to be found where it ``lacks_name``.
         """
         there, here = end_of(peer), end_of(own)
         if there is None or here is None:
             return unproven("an unknown address")
+        if isinstance(secured, ssl.SSLObject | ssl.SSLSocket):
+            return self.certified(secured.getpeercert(binary_form=True), str(there))
         found = self.caller_of(there, here)
         if not found.proven or still_open(connection):
             return found
         return unproven(str(there), provable=True)
+
+    def certified(self, shown: bytes | None, address: str) -> Caller:
+        """Whoever has shown this certificate, in DER or PEM."""
+        return unproven(address) if self.tls is None else self.tls.caller(shown, address)
 
     def caller_of(self, peer: End, own: End) -> Caller:
         """Whoever is at the other end of a connection of which only the ends are known."""
@@ -91,6 +113,8 @@ class AccessControl:
         if uid is None:
             return unproven(str(peer), provable=self._kernel_tells)
         found = local_caller(uid, self.policy.own_uid, str(peer))
+        if self.policy.demands_certificates:
+            found = replace(found, roles=frozenset({Role.CLIENT}))
         return found.named(self._names.known(uid))
 
     def lacks_name(self, caller: Caller) -> bool:
@@ -105,12 +129,12 @@ class AccessControl:
         self, caller: Caller, user: str, real_user: str | None, face: str
     ) -> Caller | Denied:
         """The caller under the name that it gives itself; a refusal is written down."""
-        found = claim(self.policy, caller, user, real_user, None)
+        found = claim(self.policy, caller, user, real_user, None, face)
         if not isinstance(found, Denied):
             return found
-        if not found.unproven:
+        if caller.method is Method.PEER_UID:
             other = user if user != caller.name else real_user or user
-            known = claim(self.policy, caller, user, real_user, local_uid(other))
+            known = claim(self.policy, caller, user, real_user, local_uid(other), face)
             found = known if isinstance(known, Denied) else found
         self._refused(caller, "rpc", Action(face, "connect"), found.reason, said=user)
         return found
@@ -121,15 +145,14 @@ class AccessControl:
         self, caller: Caller, proto: str, face: str, name: str, context: str = ""
     ) -> Denied | None:
         """None where the caller may do that; it is written down as the table says."""
-        asked = (caller.roles, caller.method, face, name)
-        if asked in self._usual:
+        if self._is_usual(caller, face, name):
             return None
         action = Action(face, name)
         decided = decide(self.policy, caller, action)
         if isinstance(decided, Denied):
             self._refused(caller, proto, action, decided.reason, context=context)
             return decided
-        self._keep(asked, decided)
+        self._keep(caller, action, decided)
         if decided.unproven:
             self._let_in(caller, action)
         if decided.audited:
@@ -140,13 +163,13 @@ class AccessControl:
 
     def may(self, caller: Caller, face: str, name: str) -> bool:
         """The decision alone, with nothing written; from any thread."""
-        asked = (caller.roles, caller.method, face, name)
-        if asked in self._usual:
+        if self._is_usual(caller, face, name):
             return True
-        decided = decide(self.policy, caller, Action(face, name))
+        action = Action(face, name)
+        decided = decide(self.policy, caller, action)
         if isinstance(decided, Denied):
             return False
-        self._keep(asked, decided)
+        self._keep(caller, action, decided)
         return True
 
     def refused_by_handler(
@@ -157,9 +180,17 @@ class AccessControl:
 
     # Our own.
 
-    def _keep(self, asked: _Asked, decided: Allowed) -> None:
-        if not (decided.audited or decided.unproven) and len(self._usual) < MOST_USUAL:
-            self._usual.add(asked)
+    def _is_usual(self, caller: Caller, face: str, name: str) -> bool:
+        """Whether a caller like this one was let do that before, and nothing is written of it.
+
+        Of local users alone: for them a decision depends on their roles and the action only.
+        """
+        return caller.method is Method.PEER_UID and (caller.roles, face, name) in self._usual
+
+    def _keep(self, caller: Caller, action: Action, decided: Allowed) -> None:
+        plain = not (decided.audited or decided.unproven)
+        if plain and caller.method is Method.PEER_UID and len(self._usual) < MOST_USUAL:
+            self._usual.add((caller.roles, action.face, action.name))
 
     def _refused(
         self,

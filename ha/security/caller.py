@@ -38,7 +38,9 @@ class Caller:
     """The other end of one connection.
 
     ``name`` is the user's, empty while it is not known.  ``address`` is host:port.  ``provable``:
-    the kernel would have told who it is, if it had not closed its end.
+    the kernel would have told who it is, if it had not closed its end.  ``refused``: why its proof
+    counts for nothing, for instance that its certificate was revoked.  ``certified``: the name in
+    its certificate, whatever user it acts for.
     """
 
     name: str
@@ -47,6 +49,8 @@ class Caller:
     address: str
     uid: int | None = None
     provable: bool = False
+    refused: str = ""
+    certified: str = ""
 
     @property
     def proven(self) -> bool:
@@ -72,12 +76,24 @@ class Caller:
         if not self.proven:
             said = f" (it says that it is {self.name})" if self.name else ""
             return f"unproven, from {self.address}{said}"
+        if self.method is Method.TLS:
+            return f"{next(iter(self.roles), 'nobody')} {self.certified or self.name}"
         return f"{self.name} (uid {self.uid})" if self.name else f"uid {self.uid}"
 
 
 def unproven(address: str, *, provable: bool = False) -> Caller:
     """A caller of whom nothing is known but where it calls from."""
     return Caller("", Method.SIMPLE, frozenset(), address, provable=provable)
+
+
+def certified_caller(role: Role, name: str, address: str) -> Caller:
+    """A caller with a certificate, which names one role."""
+    return Caller(name, Method.TLS, frozenset({role}), address, certified=name)
+
+
+def refused_caller(reason: str, address: str) -> Caller:
+    """A caller whose certificate counts for nothing."""
+    return Caller("", Method.TLS, frozenset(), address, refused=reason)
 
 
 def local_caller(uid: int, own_uid: int, address: str) -> Caller:

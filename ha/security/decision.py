@@ -6,17 +6,29 @@ from typing import Final
 
 from ha.conf.keys.security import Mode
 from ha.record import record
-from ha.security.caller import Caller, Role
-from ha.security.rights import RIGHTS, Open, Right
+from ha.security.caller import Caller, Method, Role
+from ha.security.rights import CLIENT_PROTOCOL, RIGHTS, Open, Right
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What holds for a whole daemon: the mode, and the user that the daemon runs as."""
+    """What holds for a whole daemon: the mode, and the user that the daemon runs as.
+
+    ``certificates``: it has some.  ``simple_clients``: who asks for ClientProtocol needs no proof.
+    ``namenodes``: those that are configured, None where nobody says.
+    """
 
     mode: Mode
     own_uid: int
     rights: Mapping[str, Mapping[str, Right]] = field(default_factory=lambda: RIGHTS)
+    certificates: bool = False
+    simple_clients: bool = False
+    namenodes: frozenset[str] | None = None
+
+    @property
+    def demands_certificates(self) -> bool:
+        """Whether the kernel's word for a local user makes a client of it and nothing more."""
+        return self.mode is Mode.STRICT and self.certificates
 
 
 @record
@@ -56,33 +68,50 @@ def decide(policy: Policy, caller: Caller, action: Action) -> Allowed | Denied:
             f"{action.face} {action.name} stands in no row of the table of rights, so nobody may "
             "ask for it. That is an error in nnha: please report it"
         )
-    if right.open is Open.TO_ALL or (right.open is Open.ON_THIS_MACHINE and caller.proven):
+    if right.open is Open.TO_ALL or (
+        right.open is Open.ON_THIS_MACHINE and caller.method is Method.PEER_UID
+    ):
         return Allowed(right.audited)
+    if caller.refused:
+        return Denied(caller.refused)
     if not right.roles.isdisjoint(caller.roles):
-        return Allowed(right.audited)
-    if _let_in(policy, caller):
+        stranger = _no_namenode_of_ours(policy, caller)
+        return Denied(f"{action.name}: {stranger}") if stranger else Allowed(right.audited)
+    if _let_in(policy, caller, action.face):
         return Allowed(right.audited, unproven=True)
     needed = f"{action.name} is for {_listed(right.roles)}"
     if not caller.proven:
-        return Denied(f"{needed}; {_unproven(caller)}", unproven=True)
+        return Denied(f"{needed}; {_unproven(policy, caller)}", unproven=True)
+    if caller.method is Method.TLS:
+        return Denied(f"{needed}; the caller is {caller}")
     return Denied(
         f"{needed}; the caller is {caller}, whose role is {_listed(caller.roles)}. {_how(policy)}"
     )
 
 
 def claim(
-    policy: Policy, caller: Caller, user: str, real_user: str | None, uid_of_user: int | None
+    policy: Policy,
+    caller: Caller,
+    user: str,
+    real_user: str | None,
+    uid_of_user: int | None,
+    face: str = "",
 ) -> Caller | Denied:
     """The caller under the name that it gives itself, or why it may not have that name.
 
     ``uid_of_user`` is the user's on this machine, None if there is no such user or it is not known.
+    ``face``: what it is here for.
     """
+    if caller.refused:
+        return Denied(caller.refused)
+    if caller.method is Method.TLS:
+        return _claim_by_certificate(caller, user, real_user)
     if policy.mode is Mode.INSECURE or caller.trusted:
         return caller.named(user)
     if not caller.proven:
-        if _let_in(policy, caller):
+        if _let_in(policy, caller, face):
             return caller.named(user)
-        return Denied(_unproven(caller), unproven=True)
+        return Denied(_unproven(policy, caller), unproven=True)
     other = next((one for one in (user, real_user) if one not in (None, caller.name)), None)
     if other is None:
         return caller
@@ -93,12 +122,44 @@ def claim(
     )
 
 
-def _let_in(policy: Policy, caller: Caller) -> bool:
+def _claim_by_certificate(caller: Caller, user: str, real_user: str | None) -> Caller | Denied:
+    """A daemon says which user it runs as, and only its role gives it rights.
+
+    Whose role is to be a client has the rights of its name, and so no name but that.
+    """
+    if caller.roles != {Role.CLIENT}:
+        return caller.named(user)
+    other = next((one for one in (user, real_user) if one not in (None, caller.name)), None)
+    if other is None:
+        return caller
+    return Denied(f"user {other} is not {caller.name}, for whom the caller's certificate is")
+
+
+def _no_namenode_of_ours(policy: Policy, caller: Caller) -> str:
+    """Why a certificate of a NameNode does not count; empty: it is none, or it does."""
+    if caller.method is not Method.TLS or caller.roles != {Role.NAMENODE}:
+        return ""
+    if policy.namenodes is None or caller.certified in policy.namenodes:
+        return ""
+    known = ", ".join(sorted(policy.namenodes))
+    return f"{caller.certified} is no NameNode that dfs.ha.namenodes names ({known})"
+
+
+def _let_in(policy: Policy, caller: Caller, face: str) -> bool:
     """Whether a caller needs no proof; who could have one and hides it does."""
-    return policy.mode is Mode.PERMISSIVE and not caller.proven and not caller.provable
+    if caller.proven or caller.provable:
+        return False
+    if policy.mode is Mode.PERMISSIVE:
+        return True
+    return policy.certificates and policy.simple_clients and face == CLIENT_PROTOCOL
 
 
-def _unproven(caller: Caller) -> str:
+def _unproven(policy: Policy, caller: Caller) -> str:
+    if policy.certificates:
+        return (
+            f"nothing proves who calls from {caller.address}. Call over TLS with a certificate of "
+            "this cluster (nnha.security.tls.dir)"
+        )
     return (
         f"nothing proves who calls from {caller.address}. Call from this machine over loopback, "
         "and keep the connection open until the answer comes; docs/security.md has the modes that "
@@ -107,6 +168,8 @@ def _unproven(caller: Caller) -> str:
 
 
 def _how(policy: Policy) -> str:
+    if policy.demands_certificates:
+        return "In strict mode it needs a certificate (nnha.security.tls.dir)"
     own = "" if policy.own_uid == 0 else f" and uid {policy.own_uid}, whose daemon this is,"
     return f"On this machine root{own} may do it"
 

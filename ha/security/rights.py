@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from ha.security.caller import ALL_ROLES, Role
+from ha.security.caller import Role
 
 HTTP: Final = "HTTP"
 JOURNALNODE: Final = "JournalNode"
+CLIENT_PROTOCOL: Final = "ClientProtocol"
 
 NN, JN, ZKFC, ADMIN, OPERATOR = (
     Role.NAMENODE, Role.JOURNALNODE, Role.ZKFC, Role.ADMIN, Role.OPERATOR,
@@ -72,10 +73,12 @@ updatePipeline upgradeStatus
 """
 
 RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
-    "ClientProtocol": {
-        # Within a user's permissions, which the handlers check.
-        **_each(_CLIENT_CALLS, Right(ALL_ROLES)),
-        **_each("rollEdits saveNamespace", Right(ALL_ROLES, audited=True)),
+    CLIENT_PROTOCOL: {
+        # Within a user's permissions, which the handlers check.  No daemon's certificate opens it:
+        # whoever stole one could name any user.
+        **_each(_CLIENT_CALLS, _may(CLIENT, ADMIN)),
+        "saveNamespace": _audited(CLIENT, ADMIN),
+        "rollEdits": _audited(CLIENT, ADMIN, CHECKPOINTER),
     },
     "HAServiceProtocol": {
         "getServiceStatus": _may(ZKFC, NN, ADMIN, OPERATOR, CHECKPOINTER),

@@ -5,7 +5,7 @@ from typing import Final
 
 from ha.conf.errors import BadValue
 from ha.conf.keys.key import Key, Scope
-from ha.conf.keys.units import flag, optional_text, text
+from ha.conf.keys.units import duration, flag, optional_text, text
 
 _G, _NN = Scope.GLOBAL, Scope.NAMENODE
 
@@ -50,6 +50,12 @@ def _audit_format(value: str) -> AuditFormat:
         raise BadValue(f"must be one of {', '.join(AuditFormat)}") from None
 
 
+def _clients(value: str) -> bool:
+    if value.strip() not in ("proven", "simple-i-know"):
+        raise BadValue("must be proven or simple-i-know")
+    return value.strip() == "simple-i-know"
+
+
 SECURITY_MODE = Key(
     "nnha.security.mode",
     _mode,
@@ -70,6 +76,31 @@ AUDIT_FILE = Key(
     "",
     _G,
     "a file to which each daemon of this host appends its audit lines; unset: to its log alone",
+)
+
+TLS_DIR = Key(
+    "nnha.security.tls.dir",
+    optional_text,
+    "",
+    _G,
+    "certificates: ca.pem, cert.pem, key.pem and perhaps revoked.txt, in a folder for each role "
+    "(namenode, zkfc, journalnode, datanode, checkpointer, admin) or in this one for all; unset: "
+    "no TLS",
+)
+TLS_CHECK_INTERVAL = Key(
+    "nnha.security.tls.check-interval",
+    duration("s", zero=False),
+    "10s",
+    _G,
+    "how often the files of certificates are looked at; a revocation takes effect within it",
+)
+SIMPLE_CLIENTS = Key(
+    "nnha.security.clients",
+    _clients,
+    "proven",
+    _G,
+    "proven, or simple-i-know: clients of HDFS from other machines are believed, as Java's speak "
+    "no TLS; for ClientProtocol alone, everything else needs a certificate all the same",
 )
 
 AUTHENTICATION = Key("hadoop.security.authentication", text, "simple", _G, "simple or kerberos")

@@ -98,7 +98,7 @@ async def test_whoever_says_that_it_is_known_gets_on(tmp_path: Path) -> None:
     assert "dfs.namenode.rpc-address=0.0.0.0:18020" in said
 
 
-async def test_strict_cannot_hold_beyond_this_machine_yet(tmp_path: Path) -> None:
+async def test_strict_needs_certificates_beyond_this_machine(tmp_path: Path) -> None:
     keys = {"dfs.journalnode.rpc-address": ANYWHERE, "nnha.security.mode": "strict"}
     code, text = await started(tmp_path, ["journalnode"], **keys)
     assert code == OPEN_TO_STRANGERS

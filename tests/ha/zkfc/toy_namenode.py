@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ha.conf.topology import HostPort
-from ha.daemon.listening import stop_listening
 from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.errors import HealthCheckFailed, ServiceFailed
@@ -84,7 +83,7 @@ class ToyNameNode:
             return
         server, self.server = self.server, None
         assert server._server is not None
-        await stop_listening(server._server)
+        await server._server.stop()
         server.abort_connections()
         await server.stop()
 

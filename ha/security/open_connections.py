@@ -1,0 +1,68 @@
+"""The connections that certificates have opened: they end with them, not with their handshake."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+from prometheus_client import Counter
+
+from ha.security.certificates import Leaf
+
+log = structlog.get_logger()
+
+CLOSED = Counter(
+    "nnha_tls_connections_closed",
+    "Connections that were closed because their certificate had ended or was revoked",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """One connection: whose it is, and how to end it, from any thread; ``gone``: it has ended."""
+
+    leaf: Leaf
+    close: Callable[[str], None]
+    gone: Callable[[], bool]
+
+
+class OpenConnections:
+    """All connections of a process that somebody with a certificate has opened."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: set[Opened] = set()
+
+    def add(
+        self, leaf: Leaf, close: Callable[[str], None], gone: Callable[[], bool] = lambda: False
+    ) -> Opened:
+        """Have one ended when its certificate counts no more; ``close`` is told why."""
+        opened = Opened(leaf, close, gone)
+        with self._lock:
+            self._open.add(opened)
+        return opened
+
+    def remove(self, opened: Opened) -> None:
+        """It has ended by itself."""
+        with self._lock:
+            self._open.discard(opened)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._open)
+
+    def sweep(self, why_refused: Callable[[Leaf], str]) -> int:
+        """End those whose certificate counts no more; how many these were."""
+        with self._lock:
+            self._open = {opened for opened in self._open if not opened.gone()}
+            present = tuple(self._open)
+        ended = 0
+        for opened in present:
+            reason = why_refused(opened.leaf)
+            if reason:
+                self.remove(opened)
+                log.warning("security.connection_closed", of=opened.leaf.uri, because=reason)
+                CLOSED.inc()
+                opened.close(reason)
+                ended += 1
+        return ended

@@ -1,0 +1,102 @@
+"""The certificate under which this process calls others, for every client in it.
+
+A process is one daemon or one command, and so has one.  It is set once at the start, before
+anything is called; without one, calls go out in plain.
+"""
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ha.conf.configuration import Configuration
+from ha.conf.keys.security import TLS_CHECK_INTERVAL, TLS_DIR, Mode
+from ha.security.caller import Role
+
+if TYPE_CHECKING:
+    from ha.security.tls_files import TlsFiles
+
+
+_CERT = "cert.pem"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTls:
+    """``plain_too``: a server that speaks no TLS is called in plain, as ``permissive`` says."""
+
+    files: "TlsFiles"
+    plain_too: bool = False
+
+
+_own: OwnTls | None = None
+
+
+def configured(conf: Configuration, *roles: Role) -> "TlsFiles | None":
+    """The certificates of the first of these roles that has any; None where no TLS is configured.
+
+    Raises:
+        NoCertificates: they cannot be used, or there are none for these roles.
+    """
+    base = conf.get(TLS_DIR)
+    if base is None:
+        return None
+    # Loaded here: certificates take 13 MB, and most processes have none.
+    from ha.security.tls_files import TlsFiles
+
+    return TlsFiles(_home(Path(base), roles), conf.get(TLS_CHECK_INTERVAL))
+
+
+def _home(base: Path, roles: tuple[Role, ...]) -> Path:
+    for role in roles:
+        if (base / role / _CERT).exists():
+            return base / role
+    return base if (base / _CERT).exists() else base / roles[0]
+
+
+def act_as(files: "TlsFiles | None", mode: Mode) -> None:
+    """Call others under this certificate from now on."""
+    global _own
+    _own = None if files is None else OwnTls(files, plain_too=mode is Mode.PERMISSIVE)
+
+
+@contextmanager
+def acting_as(files: "TlsFiles", mode: Mode = Mode.AUTO) -> Iterator[None]:
+    """Call others under this certificate for a while."""
+    global _own
+    before, _own = _own, OwnTls(files, plain_too=mode is Mode.PERMISSIVE)
+    try:
+        yield
+    finally:
+        _own = before
+
+
+def own_tls() -> OwnTls | None:
+    """What others are called under; None: in plain."""
+    return _own
+
+
+def context_for(role: Role | None) -> ssl.SSLContext | None:
+    """For a connection to a server of that role (None: any); None: in plain."""
+    return None if _own is None else _own.files.client(role)
+
+
+def scheme() -> str:
+    """Of the pages that this process asks for."""
+    return "http" if _own is None else "https"
+
+
+def secured(url: str) -> str:
+    """A page's address as this process asks for it: others may have written it without TLS."""
+    return f"https://{url[7:]}" if _own is not None and url.startswith("http://") else url
+
+
+def falls_back(failure: OSError) -> bool:
+    """Whether to call in plain after that: the other end knows nothing of TLS, and may."""
+    return (
+        _own is not None
+        and _own.plain_too
+        and not isinstance(failure, ssl.SSLCertVerificationError | ConnectionRefusedError)
+        and isinstance(failure, ssl.SSLError | ConnectionError)
+    )

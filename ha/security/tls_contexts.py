@@ -1,0 +1,97 @@
+"""``ssl`` contexts of changing files: each new connection gets those of that moment.
+
+A listener, or a client that is kept, holds one context for all its life.  That one hands each
+connection to the current one, so that a new certificate and a new authority need no restart, and
+an authority that was taken away counts no more (``load_verify_locations`` can only add).
+"""
+
+import os
+import ssl
+from collections.abc import Callable
+from typing import Any, Final
+
+from ha.security.certificates import Pair
+
+TLS_FIRST_BYTE: Final = 0x16
+"""Of every TLS connection; nothing that we serve in plain begins with it."""
+
+Check = Callable[[bytes], str]
+"""Given the other end's certificate in DER, why it is not accepted; empty if it is."""
+
+
+def server_context(pair: Pair, authorities: bytes) -> ssl.SSLContext:
+    """For whoever listens: callers must have a certificate.  Raises ssl.SSLError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.verify_mode = ssl.CERT_REQUIRED
+    # Who resumes a session shows no certificate, and would outlive a revocation.
+    context.num_tickets = 0
+    return _filled(context, pair, authorities)
+
+
+def client_context(pair: Pair, authorities: bytes) -> ssl.SSLContext:
+    """For whoever connects; the host's name is checked.  Raises ssl.SSLError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.sslobject_class = _CheckedEnd
+    return _filled(context, pair, authorities)
+
+
+def _filled(context: ssl.SSLContext, pair: Pair, authorities: bytes) -> ssl.SSLContext:
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_COMPRESSION
+    context.load_verify_locations(cadata=authorities.decode("ascii"))
+    # ssl reads files only, and between two of them the operator may change one: what was looked
+    # at before is what is used.
+    memory = os.memfd_create("pair", os.MFD_CLOEXEC)
+    try:
+        os.write(memory, pair.key + b"\n" + pair.certificate)
+        context.load_cert_chain(f"/proc/self/fd/{memory}")
+    finally:
+        os.close(memory)
+    return context
+
+
+class CurrentContext(ssl.SSLContext):
+    """Hands each connection to the context of that moment."""
+
+    current: Callable[[], ssl.SSLContext]
+    check: Check | None
+
+    def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:  # noqa: ANN401 - ssl's own
+        """As ``SSLContext.wrap_bio``."""
+        made = self.current().wrap_bio(*arguments, **named)
+        if isinstance(made, _CheckedEnd):
+            made.check = self.check
+        return made
+
+    def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:  # noqa: ANN401 - ssl's own
+        """As ``SSLContext.wrap_socket``."""
+        return self.current().wrap_socket(*arguments, **named)
+
+
+def serving(current: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+    """A context for a listener."""
+    context = CurrentContext(ssl.PROTOCOL_TLS_SERVER)
+    context.current, context.check = current, None
+    return context
+
+
+def calling(current: Callable[[], ssl.SSLContext], check: Check) -> ssl.SSLContext:
+    """A context for a client that accepts only who passes ``check``."""
+    context = CurrentContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.current, context.check = current, check
+    return context
+
+
+class _CheckedEnd(ssl.SSLObject):
+    """Looks at the server's certificate before the handshake is done: nothing was sent until then.
+
+    Here, because asyncio, uvloop and aiohttp all come through here and know nothing of roles.
+    """
+
+    check: Check | None = None
+
+    def do_handshake(self) -> None:
+        super().do_handshake()
+        shown = self.getpeercert(binary_form=True)
+        if self.check is not None and (reason := self.check(shown or b"")):
+            raise ssl.SSLCertVerificationError(reason)

@@ -1,0 +1,275 @@
+"""What proves who we are, and who others are: files that may change while a daemon runs.
+
+``ca.pem``, ``cert.pem``, ``key.pem`` and ``revoked.txt`` are looked at every few seconds.  What is
+half-written, or does not fit together, changes nothing: what was read before stays in use.
+"""
+
+import ssl
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import structlog
+from prometheus_client import Counter, Gauge
+
+from ha.security.caller import Caller, Role, certified_caller, refused_caller
+from ha.security.certificate_files import CA, CERT, KEY, REVOKED, revoked_lines
+from ha.security.certificates import (
+    BadCertificate,
+    Leaf,
+    Pair,
+    authority_ends,
+    check_match,
+    fingerprints,
+    now,
+    parse,
+)
+from ha.security.names import BadName, CertifiedName
+from ha.security.open_connections import OpenConnections
+from ha.security.tls_contexts import calling, client_context, server_context, serving
+
+log = structlog.get_logger()
+
+NOT_AFTER = Gauge(
+    "nnha_tls_certificate_not_after_seconds",
+    "When the certificate of this process, or the first of the authorities it trusts, ends",
+    ["what"],
+)
+BEGAN = Gauge(
+    "nnha_tls_certificate_not_before_seconds", "When the certificate of this process began"
+)
+RELOADS = Counter(
+    "nnha_tls_reloads", "Times that files of certificates had changed, by what became of it",
+    ["result"],
+)  # fmt: skip
+_FILES: Final = (CA, CERT, KEY, REVOKED)
+_MOST_PARSED: Final = 1024
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class NoCertificates(Exception):
+    """The files cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the files said when they were last in order."""
+
+    name: CertifiedName
+    leaf: Leaf
+    pair: Pair
+    authorities: bytes
+    trusted: tuple[str, ...]
+    revoked: frozenset[str]
+    server: ssl.SSLContext
+    client: ssl.SSLContext
+
+
+class TlsFiles:
+    """The certificates of this process, as they are now."""
+
+    def __init__(
+        self,
+        folder: Path,
+        check_seconds: float,
+        *,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        """Read them for the first time.
+
+        Raises:
+            NoCertificates: they cannot be used.
+        """
+        self._folder = folder
+        self._check_seconds = check_seconds
+        self._clock = clock
+        self._stamp = self._looked()
+        try:
+            self._material = _read(folder)
+        except (OSError, BadCertificate, BadName, ssl.SSLError) as failure:
+            raise NoCertificates(
+                f"nnha.security.tls.dir: the certificates in {folder} cannot be used: {failure}. "
+                f"nnha security check {folder} tells more"
+            ) from failure
+        self._parsed: dict[bytes, Leaf | str] = {}
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.connections = OpenConnections()
+        self.server = serving(lambda: self._material.server)
+        self._clients: dict[Role | None, ssl.SSLContext] = {}
+        self._show()
+
+    # What is in use.
+
+    @property
+    def material(self) -> Material:
+        """What is in use now; another object after each change."""
+        return self._material
+
+    @property
+    def check_seconds(self) -> float:
+        """How often the files are looked at."""
+        return self._check_seconds
+
+    def client(self, role: Role | None) -> ssl.SSLContext:
+        """For a connection to a server that must have this role; None: any role of the cluster."""
+        if role not in self._clients:
+            self._clients[role] = calling(
+                lambda: self._material.client, lambda shown: self.why_no_server(shown, role)
+            )
+        return self._clients[role]
+
+    # Who others are.
+
+    def caller(self, shown: bytes | None, address: str) -> Caller:
+        """Who has called, by the certificate that it has shown, in DER or PEM."""
+        leaf = self.leaf(shown or b"")
+        if isinstance(leaf, str):
+            return refused_caller(leaf, address)
+        reason = self.why_refused(leaf)
+        if reason or leaf.name is None:
+            return refused_caller(reason, address)
+        return certified_caller(leaf.name.role, leaf.name.name, address)
+
+    def leaf(self, shown: bytes) -> Leaf | str:
+        """What a certificate says, or why it cannot be read; read once."""
+        found = self._parsed.get(shown)
+        if found is None:
+            try:
+                found = parse(shown)
+            except BadCertificate as bad:
+                found = str(bad)
+            if len(self._parsed) >= _MOST_PARSED:
+                self._parsed.clear()
+            self._parsed[shown] = found
+        return found
+
+    def why_refused(self, leaf: Leaf) -> str:
+        """Why a certificate that an authority of ours has signed does not count; empty: it does."""
+        return why_refused(leaf, self._material, self._clock())
+
+    def why_no_server(self, shown: bytes, role: Role | None) -> str:
+        """Why a server is not the one that was to be called; empty: it is."""
+        leaf = self.leaf(shown)
+        if isinstance(leaf, str):
+            return leaf
+        reason = self.why_refused(leaf)
+        if reason or leaf.name is None:
+            return reason
+        if role is not None and leaf.name.role is not role:
+            return f"its certificate is that of {leaf.name}, and a {role} was called"
+        return ""
+
+    # Looking at the files.
+
+    def start(self) -> None:
+        """Look at them every few seconds, in a thread: no loop that hangs may keep a thief in.
+
+        Each listener asks for it: a process that was forked since has no thread of its parent's.
+        """
+        if self._thread is not None and self._thread.is_alive():
+            return
+        self._thread = threading.Thread(target=self._run, name="certificates", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def look(self) -> bool:
+        """Look now, and close the connections of whoever counts no more; whether it changed."""
+        stamp = self._looked()
+        changed = stamp != self._stamp and self._reload(stamp)
+        self.connections.sweep(self.why_refused)
+        return changed
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._check_seconds):
+            try:
+                self.look()
+            except Exception:
+                log.exception("security.certificates_not_looked_at")
+
+    def _reload(self, stamp: Stamp) -> bool:
+        self._stamp = stamp
+        try:
+            fresh = _read(self._folder)
+        except (OSError, BadCertificate, BadName, ssl.SSLError) as failure:
+            RELOADS.labels("failed").inc()
+            log.warning(
+                "security.certificates_kept",
+                folder=str(self._folder), because=str(failure), meaning="those before stay in use",
+            )  # fmt: skip
+            return False
+        if fresh.name != self._material.name:
+            RELOADS.labels("failed").inc()
+            log.warning(
+                "security.certificates_kept",
+                folder=str(self._folder),
+                because=f"{fresh.name.uri} is somebody else than {self._material.name.uri}",
+                meaning="who this process is changes with a restart only",
+            )
+            return False
+        self._material = fresh
+        RELOADS.labels("changed").inc()
+        self._show()
+        log.info(
+            "security.certificates_changed",
+            name=fresh.name.uri, serial=f"{fresh.leaf.serial:x}",
+            not_after=fresh.leaf.not_after.isoformat(), trusts=list(fresh.trusted),
+            revoked=len(fresh.revoked),
+        )  # fmt: skip
+        return True
+
+    def _looked(self) -> Stamp:
+        return tuple(_stamp(self._folder / name) for name in _FILES)
+
+    def _show(self) -> None:
+        material = self._material
+        NOT_AFTER.labels("certificate").set(material.leaf.not_after.timestamp())
+        NOT_AFTER.labels("authority").set(authority_ends(material.authorities).timestamp())
+        BEGAN.set(material.leaf.not_before.timestamp())
+
+
+def why_refused(leaf: Leaf, own: Material, present: datetime) -> str:
+    """Why a certificate does not count, although an authority of ours has signed it."""
+    if leaf.name is None:
+        return leaf.nameless
+    if leaf.name.cluster != own.name.cluster:
+        return f"this certificate is of cluster {leaf.name.cluster}, not of {own.name.cluster}"
+    if not own.revoked.isdisjoint({leaf.name.uri, f"{leaf.serial:x}"}):
+        return f"this certificate, of {leaf.name}, was revoked"
+    if present >= leaf.not_after:
+        return f"this certificate, of {leaf.name}, ended at {leaf.not_after:%Y-%m-%d %H:%M:%S} UTC"
+    return ""
+
+
+def _read(folder: Path) -> Material:
+    authorities = (folder / CA).read_bytes()
+    pair = Pair((folder / CERT).read_bytes(), (folder / KEY).read_bytes())
+    check_match(pair, authorities)
+    leaf = parse(pair.certificate)
+    if leaf.name is None:
+        raise BadCertificate(leaf.nameless)
+    revoked = ""
+    with suppress(FileNotFoundError):
+        revoked = (folder / REVOKED).read_text()
+    return Material(
+        leaf.name, leaf, pair, authorities, fingerprints(authorities), revoked_lines(revoked),
+        server_context(pair, authorities), client_context(pair, authorities),
+    )  # fmt: skip
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

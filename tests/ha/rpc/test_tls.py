@@ -1,0 +1,278 @@
+"""One port for TLS and for plain bytes: who is let in, as whom, and until when."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.message import Message
+
+from ha.conf.keys.security import Mode
+from ha.daemon import peeking
+from ha.daemon.event_loop import fast_loop
+from ha.rpc.client import RpcConnection
+from ha.rpc.errors import ConnectFailed, ConnectionLost, RemoteFault, RpcError
+from ha.rpc.java_names import HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL
+from ha.rpc.packets import PREAMBLE
+from ha.rpc.proto import zkfc_pb2 as zkfc
+from ha.rpc.server import Call, Method, RpcProtocol, RpcServer
+from ha.security.access_control import AccessControl
+from ha.security.audit_text import Entry
+from ha.security.caller import Role
+from ha.security.own_tls import acting_as
+from ha.security.tls_files import TlsFiles
+from tests.ha.rpc.wire import eventually
+from tests.ha.security.authority import Authority, revoke
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop] | None] = {
+    "asyncio": None,
+    "uvloop": fast_loop,
+}
+Scene = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Unwritten:
+    """Keeps audit lines."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def write(self, entry: Entry) -> None:
+        self.entries.append(entry)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture(params=LOOPS)
+def play(request: pytest.FixtureRequest) -> Callable[[Scene], None]:
+    """Runs a scene on one of the loops."""
+
+    def run(scene: Scene) -> None:
+        async def with_deadline() -> None:
+            async with asyncio.timeout(60):
+                await scene()
+
+        with asyncio.Runner(loop_factory=LOOPS[request.param]) as runner:
+            runner.run(with_deadline())
+
+    return run
+
+
+@asynccontextmanager
+async def zkfc_server(
+    tls: TlsFiles, mode: Mode = Mode.AUTO
+) -> AsyncIterator[tuple[RpcServer, int]]:
+    """Serves cedeActive, and refuses what the table refuses; nobody is of its own user."""
+
+    async def cede(_: Call, __: Message) -> Message:
+        return zkfc.CedeActiveResponseProto()
+
+    methods = {"cedeActive": Method(zkfc.CedeActiveRequestProto, cede)}
+    access = AccessControl(
+        Mode.AUTO, target="zkfc@test", audit=Unwritten(), own_uid=1, tls=tls, uid_of=lambda *_: 1234
+    )
+    protocols = [RpcProtocol(ZKFC_PROTOCOL, methods), RpcProtocol(HA_SERVICE_PROTOCOL, methods)]
+    server = RpcServer(protocols, access=access)
+    port = await server.start("127.0.0.1", 0)
+    try:
+        yield server, port
+    finally:
+        await server.stop()
+        tls.stop()
+
+
+async def cede(port: int, protocol: str = ZKFC_PROTOCOL) -> str:
+    """What comes of cedeActive, over a new connection of this process."""
+    try:
+        connection = await RpcConnection.open(
+            "127.0.0.1", port, protocol=protocol, deadline_seconds=10
+        )
+    except ConnectFailed as failure:
+        return f"no connection: {failure}"
+    try:
+        await connection.call(
+            "cedeActive",
+            zkfc.CedeActiveRequestProto(millisToCede=1),
+            zkfc.CedeActiveResponseProto,
+            deadline_seconds=10,
+        )
+    except (RemoteFault, RpcError) as failure:
+        return str(failure)
+    finally:
+        await connection.close()
+    return "done"
+
+
+def test_the_role_in_the_certificate_decides(
+    authority: Authority, play: Callable[[Scene], None]
+) -> None:
+    own, peer = authority.holder(Role.ZKFC, "nn1"), authority.holder(Role.ZKFC, "nn2")
+    journal = authority.holder(Role.JOURNALNODE, "jn1")
+    other = TlsFiles(authority.issue(Role.ZKFC, "nn3", cluster="c2"), 1)
+
+    async def scene() -> None:
+        async with zkfc_server(own) as (_, port):
+            with acting_as(peer):
+                assert await cede(port) == "done"
+            with acting_as(journal):
+                assert "cedeActive is for zkfc, admin; the caller is journalnode jn1" in await cede(
+                    port
+                )
+            with acting_as(other):
+                said = await cede(port)
+                assert "its certificate" in said or "of cluster c1, not of c2" in said
+
+    play(scene)
+
+
+def test_a_certificate_of_another_cluster_is_told_so(
+    authority: Authority, play: Callable[[Scene], None]
+) -> None:
+    own = authority.holder(Role.ZKFC, "nn1")
+    other = TlsFiles(authority.issue(Role.ADMIN, "x", cluster="c2"), 1)
+
+    async def scene() -> None:
+        async with zkfc_server(own) as (_, port):
+            # Not by our client, which would refuse the server before.
+            context = other.material.client
+            context.sslobject_class = ssl.SSLObject
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+            writer.write(_greeting())
+            assert b"this certificate is of cluster c2, not of c1" in await reader.read()
+            writer.close()
+
+    play(scene)
+
+
+def _greeting() -> bytes:
+    from ha.rpc.packets import encode_context
+
+    return PREAMBLE + encode_context(bytes(16), ZKFC_PROTOCOL, "root", None)
+
+
+def test_plain_bytes_come_in_by_the_same_port(
+    authority: Authority, play: Callable[[Scene], None]
+) -> None:
+    own = authority.holder(Role.ZKFC, "nn1")
+
+    async def scene() -> None:
+        async with zkfc_server(own) as (_, port):
+            said = await cede(port)
+            assert "the caller is uid 1234" in said, "the kernel told who calls"
+
+    play(scene)
+
+
+def test_a_server_of_another_role_is_not_spoken_to(
+    authority: Authority, play: Callable[[Scene], None]
+) -> None:
+    own, caller = authority.holder(Role.ZKFC, "nn1"), authority.holder(Role.ZKFC, "nn2")
+
+    async def scene() -> None:
+        async with zkfc_server(own) as (server, port):
+            with acting_as(caller):
+                said = await cede(port, HA_SERVICE_PROTOCOL)
+            assert "its certificate is that of zkfc nn1, and a namenode was called" in said
+            await eventually(lambda: server.connection_count == 0)
+
+    play(scene)
+
+
+def test_a_server_without_tls_is_called_in_plain_in_permissive_alone(
+    authority: Authority, play: Callable[[Scene], None]
+) -> None:
+    caller = authority.holder(Role.ZKFC, "nn2")
+
+    async def scene() -> None:
+        async def done(_: Call, __: Message) -> Message:
+            return zkfc.CedeActiveResponseProto()
+
+        methods = {"cedeActive": Method(zkfc.CedeActiveRequestProto, done)}
+        server = RpcServer([RpcProtocol(ZKFC_PROTOCOL, methods)])
+        port = await server.start("127.0.0.1", 0)
+        try:
+            with acting_as(caller, Mode.PERMISSIVE):
+                assert await cede(port) == "done"
+            with acting_as(caller, Mode.STRICT):
+                assert (await cede(port)).startswith("no connection")
+        finally:
+            await server.stop()
+
+    play(scene)
+
+
+def test_who_is_revoked_loses_its_open_connections(
+    authority: Authority, play: Callable[[Scene], None], tmp_path: Path
+) -> None:
+    own, peer = authority.holder(Role.ZKFC, "nn1"), authority.holder(Role.ZKFC, "nn2")
+    other = authority.holder(Role.ZKFC, "nn3")
+
+    async def scene() -> None:
+        async with zkfc_server(own) as (server, port):
+            with acting_as(other):
+                kept = await _opened(port)
+            with acting_as(peer):
+                lost = await _opened(port)
+                await eventually(lambda: server.connection_count == 2)
+                await eventually(lambda: len(own.connections) == 2)
+                revoke(tmp_path / "zkfc-nn1", "nnha://c1/zkfc/nn2")
+                assert isinstance(await lost.wait_closed(), ConnectionLost)
+                assert "this certificate, of zkfc nn2, was revoked" in await cede(port)
+            assert not kept.closed
+            await kept.close()
+
+    play(scene)
+
+
+async def _opened(port: int) -> RpcConnection:
+    return await RpcConnection.open("127.0.0.1", port, protocol=ZKFC_PROTOCOL, deadline_seconds=10)
+
+
+def test_who_says_nothing_gives_way(
+    authority: Authority, play: Callable[[Scene], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peeking, "MOST_UNKNOWN", 3)
+    own, peer = authority.holder(Role.ZKFC, "nn1"), authority.holder(Role.ZKFC, "nn2")
+
+    async def scene() -> None:
+        async with zkfc_server(own) as (_, port):
+            silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+            with acting_as(peer):
+                assert await cede(port) == "done"
+            assert await silent[0][0].read() == b"", "the longest silent one was closed"
+            for _, writer in silent:
+                writer.close()
+
+    play(scene)
+
+
+def test_strict_makes_clients_of_local_users(
+    authority: Authority, play: Callable[[Scene], None]
+) -> None:
+    own = authority.holder(Role.ZKFC, "nn1")
+
+    async def scene() -> None:
+        access = AccessControl(
+            Mode.STRICT, target="t", audit=Unwritten(), own_uid=1, tls=own, uid_of=lambda *_: 1
+        )
+        methods = {"cedeActive": Method(zkfc.CedeActiveRequestProto, _never)}
+        server = RpcServer([RpcProtocol(ZKFC_PROTOCOL, methods)], access=access)
+        port = await server.start("127.0.0.1", 0)
+        try:
+            said = await cede(port)
+            assert "cedeActive is for zkfc, admin" in said or "Call under your own name" in said
+        finally:
+            await server.stop()
+            own.stop()
+
+    play(scene)
+
+
+async def _never(_: Call, __: Message) -> Message:
+    raise AssertionError("it was carried out")
