@@ -5,6 +5,7 @@ HTTP/1.0, so that the answer comes in one piece and ends with its connection.
 
 import asyncio
 import re
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from errno import ECONNREFUSED
 from typing import Final
 
 from ha.conf.topology import HostPort
+from ha.security.caller import Role
+from ha.security.own_tls import context_for, falls_back
 
 _STATUS: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: ([^\r\n]*))?\r?\n")
 _MOST_HEADERS: Final = 100
@@ -35,19 +38,21 @@ async def http_get(
     most_bytes: int,
     deadline_seconds: float | None = None,
     cut: bool = False,
+    role: Role | None = None,
 ) -> HttpAnswer:
     """GET one page; a redirection is an answer like any other.
 
     ``target`` is the path with its query.  A body beyond ``most_bytes`` is an error; with ``cut``
     it is taken as far as it goes, there or where the other side broke off.  Without a deadline the
-    caller has one.
+    caller has one.  Where this process has certificates, the server must have one of that role
+    (None: any role of the cluster).
 
     Raises:
         TimeoutError: it was not there in time.
         OSError: nobody listens, or the connection broke before the end of the answer.
         ValueError: the answer is no HTTP or too long, or the address cannot be one.
     """
-    async with asyncio.timeout(deadline_seconds), _connected(address) as (reader, writer):
+    async with asyncio.timeout(deadline_seconds), _connected(address, role) as (reader, writer):
         writer.write(
             f"GET {target} HTTP/1.0\r\nHost: {address}\r\nAccept-Encoding: identity\r\n\r\n".encode(
                 "ascii"
@@ -57,12 +62,23 @@ async def http_get(
         return await _answer(reader, most_bytes, cut=cut)
 
 
+async def _opened(
+    address: HostPort, secured: ssl.SSLContext | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    try:
+        return await asyncio.open_connection(address.host, address.port, ssl=secured)
+    except OSError as failure:
+        if secured is None or not falls_back(failure):
+            raise
+    return await asyncio.open_connection(address.host, address.port)
+
+
 @asynccontextmanager
 async def _connected(
-    address: HostPort,
+    address: HostPort, role: Role | None
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     try:
-        reader, writer = await asyncio.open_connection(address.host, address.port)
+        reader, writer = await _opened(address, context_for(role))
     except OverflowError as failure:
         raise ValueError(f"{address} is no address: {failure}") from failure
     except OSError as failure:

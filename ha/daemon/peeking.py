@@ -19,7 +19,7 @@ import structlog
 from prometheus_client import Counter
 
 from ha.security.certificates import Leaf
-from ha.security.tls_contexts import TLS_FIRST_BYTE
+from ha.security.first_byte import TLS_FIRST_BYTE
 from ha.security.tls_files import TlsFiles
 
 log = structlog.get_logger()

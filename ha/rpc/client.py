@@ -215,6 +215,8 @@ _SERVERS: Final = {
     CLIENT_DATANODE_PROTOCOL: Role.DATANODE,
     JOURNAL_WITNESS: Role.NAMENODE,
     "nnha.journal.JournalNode": Role.JOURNALNODE,
+    "org.apache.hadoop.hdfs.qjournal.protocol.QJournalProtocol": Role.JOURNALNODE,
+    "org.apache.hadoop.hdfs.qjournal.protocol.InterQJournalProtocol": Role.JOURNALNODE,
 }
 """Whose certificate a server must have; a protocol that is not here may be any daemon's."""
 

@@ -43,7 +43,7 @@ class OpenConnections:
         return opened
 
     def remove(self, opened: Opened) -> None:
-        """It has ended by itself."""
+        """A connection has ended by itself."""
         with self._lock:
             self._open.discard(opened)
 

@@ -8,12 +8,9 @@ an authority that was taken away counts no more (``load_verify_locations`` can o
 import os
 import ssl
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from ha.security.certificates import Pair
-
-TLS_FIRST_BYTE: Final = 0x16
-"""Of every TLS connection; nothing that we serve in plain begins with it."""
 
 Check = Callable[[bytes], str]
 """Given the other end's certificate in DER, why it is not accepted; empty if it is."""

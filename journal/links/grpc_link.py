@@ -1,12 +1,15 @@
 """A link over gRPC, the default: one HTTP/2 connection, batches on a stream."""
 
 import asyncio
-from typing import Any, Final, TypeVar, cast
+import ssl
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
+from ha.security.caller import Role
+from ha.security.own_tls import context_for, own_tls
 from journal.errors import JournalError, Unavailable
 from journal.links import codec
 from journal.links.link import MAX_MESSAGE_BYTES, WriteStream
@@ -30,6 +33,11 @@ _OPTIONS: Final = (
     ("grpc.keepalive_timeout_ms", 10_000),
 )
 
+_LEAVE_SECONDS: Final = 30.0
+
+if TYPE_CHECKING:
+    from ha.security.tls_files import Material
+
 M = TypeVar("M", bound=Message)
 
 
@@ -37,14 +45,60 @@ class GrpcLink:
     """A channel of gRPC's, with our options and our errors."""
 
     def __init__(self, host: str, port: int) -> None:
+        self._host, self._port = host, port
+        self._known = False
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._connect()
+
+    def _connect(self) -> None:
+        host, port = self._host, self._port
         target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        self._channel = grpc.aio.insecure_channel(f"dns:///{target}", options=_OPTIONS)
+        own = own_tls()
+        self._material = None if own is None else own.files.material
+        self._channel = _channel(f"dns:///{target}", self._material)
         stub_of = cast(Any, journal_pb2_grpc.JournalNodeStub)
         self._stub = stub_of(self._channel)
 
     async def close(self) -> None:
         """Drop the connection and whatever is under way on it."""
+        for task in tuple(self._leaving):
+            task.cancel()
         await self._channel.close()
+
+    def _renew(self) -> None:
+        """Have a new channel where our certificate has changed: a channel keeps its own for ever.
+
+        What is under way on the old one has a while to end; a stream is then opened anew.
+        """
+        own = own_tls()
+        if own is None or own.files.material is self._material:
+            return
+        old = self._channel
+        self._connect()
+        task = asyncio.create_task(_leave(old), name="leave a gRPC channel")
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def _look_at_the_server(self, timeout_seconds: float) -> None:
+        """Raise Unavailable unless a JournalNode's certificate is shown there.
+
+        gRPC checks the authority and the host's name, and tells a client no more of the server;
+        so the role is looked at over a connection of our own, once.
+        """
+        secured = context_for(Role.JOURNALNODE)
+        if self._known or secured is None:
+            return
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                _, writer = await asyncio.open_connection(self._host, self._port, ssl=secured)
+            writer.close()
+        except ssl.SSLCertVerificationError as stranger:
+            raise Unavailable(
+                f"{self._host}:{self._port}: {stranger.strerror or stranger}"
+            ) from None
+        except (OSError, TimeoutError):
+            return  # the call itself tells what is wrong
+        self._known = True
 
     def open_write_stream(self) -> WriteStream:
         """A new stream for batches and heartbeats."""
@@ -62,6 +116,9 @@ class GrpcLink:
     async def call(
         self, method: str, request: Message, reply: type[M], timeout_seconds: float
     ) -> M:
+        if method == "StartLogSegment":
+            self._renew()
+        await self._look_at_the_server(timeout_seconds)
         try:
             answer = await getattr(self._stub, method)(request, timeout=timeout_seconds)
         except grpc.aio.AioRpcError as failure:
@@ -71,6 +128,18 @@ class GrpcLink:
         if not isinstance(answer, reply):
             raise Unavailable(f"{method} was answered by {type(answer).__name__}")
         return answer
+
+
+def _channel(target: str, material: "Material | None") -> Any:  # noqa: ANN401 - grpc has no types
+    if material is None:
+        return grpc.aio.insecure_channel(target, options=_OPTIONS)
+    pair = material.pair
+    credentials = grpc.ssl_channel_credentials(material.authorities, pair.key, pair.certificate)
+    return grpc.aio.secure_channel(target, credentials, options=_OPTIONS)
+
+
+async def _leave(channel: Any) -> None:  # noqa: ANN401 - grpc has no types
+    await channel.close(_LEAVE_SECONDS)
 
 
 def translated(failure: grpc.aio.AioRpcError) -> JournalError:

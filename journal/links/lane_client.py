@@ -1,11 +1,14 @@
 """A writer's end of a write lane: docs/reference/quorum-journal.md#write-lanes."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from typing import Final, Protocol
 
 from google.protobuf.message import DecodeError
 
+from ha.security.caller import Role
+from ha.security.own_tls import context_for, falls_back
 from journal.errors import JournalError, Unavailable
 from journal.lane import (
     ANSWER,
@@ -68,18 +71,41 @@ class Lane(asyncio.Protocol):
         Raises:
             Unavailable: not within ``CONNECT_SECONDS``, or not at all.
         """
-        lane = cls(deadline_seconds)
+        lane: Lane | None = None
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                await asyncio.get_running_loop().create_connection(lambda: lane, host, port)
+                lane = await cls._connected(host, port, deadline_seconds)
                 lane.write(hello_bytes(hello))
                 await lane._welcome
         except TimeoutError:
-            lane.drop()
             raise Unavailable(f"not within {CONNECT_SECONDS:g} s") from None
         except OSError as failure:
-            lane.drop()
             raise Unavailable(failure.strerror or str(failure)) from None
+        else:
+            ready, lane = lane, None
+            return ready
+        finally:
+            if lane is not None:
+                lane.drop()
+
+    @classmethod
+    async def _connected(cls, host: str, port: int, deadline_seconds: float) -> "Lane":
+        secured = context_for(Role.JOURNALNODE)
+        try:
+            return await cls._made(host, port, deadline_seconds, secured)
+        except OSError as failure:
+            if secured is None or not falls_back(failure):
+                raise
+        return await cls._made(host, port, deadline_seconds, None)
+
+    @classmethod
+    async def _made(
+        cls, host: str, port: int, deadline_seconds: float, secured: ssl.SSLContext | None
+    ) -> "Lane":
+        lane = cls(deadline_seconds)
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.create_connection(lambda: lane, host, port, ssl=secured)
         except BaseException:
             lane.drop()
             raise

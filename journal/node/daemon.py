@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
 
+from ha.conf.keys.security import Mode
 from ha.daemon.endpoint import Endpoint
 from ha.security.access_control import AccessControl
 from journal.errors import StorageFailed
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from ha.rpc.server import RpcServer
+    from journal.node.faces.grpc_door import GrpcDoor
 
 log = structlog.get_logger()
 
@@ -47,6 +49,7 @@ class JournalNodeDaemon:
         self._server: Any = None
         self._hadoop: RpcServer | None = None
         self._lanes: Lanes | None = None
+        self._door: GrpcDoor | None = None
         self._endpoint: Endpoint | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._started_millis = int(time.time() * 1000)
@@ -93,6 +96,9 @@ class JournalNodeDaemon:
         if self._server is not None:
             await self._server.stop(self._settings.stop_grace_seconds)
             self._server = None
+        if self._door is not None:
+            await self._door.stop()
+            self._door = None
         if self._hadoop is not None:
             await self._hadoop.stop()
             self._hadoop = None
@@ -139,12 +145,27 @@ class JournalNodeDaemon:
         server = build_server(node, self._interceptors())
         host = f"[{settings.rpc_host}]" if ":" in settings.rpc_host else settings.rpc_host
         with _binding("dfs.journalnode.rpc-address", settings.rpc_host, settings.rpc_port):
-            self.rpc_port = server.add_insecure_port(f"{host}:{settings.rpc_port}")
+            self.rpc_port = await self._open_grpc(server, host)
         await self._take_lanes(node)
         await server.start()
         self._server = server
         await self._listen_for_hadoop(node)
         node.begin_upkeep(Own(settings.rpc_host, self.rpc_port, self.hadoop_port))
+
+    async def _open_grpc(self, server: Any, host: str) -> int:  # noqa: ANN401 - grpc has no types
+        """Bind gRPC's port, with TLS where there are certificates."""
+        settings, access = self._settings, self._access
+        address = f"{host}:{settings.rpc_port}"
+        if access is None or access.tls is None:
+            return int(server.add_insecure_port(address))
+        # Loaded here: certificates take 13 MB, and most nodes have none.
+        from journal.node.faces.grpc_door import GrpcDoor, server_credentials
+
+        access.tls.start()
+        if access.policy.mode is not Mode.PERMISSIVE:
+            return int(server.add_secure_port(address, server_credentials(access.tls)))
+        self._door = GrpcDoor(server, access.tls, access)
+        return await self._door.start(settings.rpc_host, settings.rpc_port)
 
     def _interceptors(self) -> "Sequence[CheckedCalls]":
         if self._access is None:

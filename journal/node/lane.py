@@ -7,15 +7,18 @@ nothing else.
 
 import secrets
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import structlog
 
 from ha.security.access_control import AccessControl
+from ha.security.first_byte import TLS_FIRST_BYTE
 from ha.security.rights import JOURNALNODE
 from journal.errors import JournalError
 from journal.lane import (
@@ -132,9 +135,9 @@ class Lanes:
     def _serve(self, connection: socket.socket, peer: tuple[str, int]) -> None:
         """A lane from its first byte to its end; nothing that goes wrong in it ends another."""
         try:
-            with connection:
-                self._check(connection)
-                self._converse(connection, peer)
+            with self._secured(connection) as ready, self._watched(ready):
+                self._check(ready)
+                self._converse(ready, peer)
         except (NoLane, JournalError) as no:
             log.warning("journal.lane_refused", peer=peer[0], because=str(no))
         except OSError as gone:
@@ -143,7 +146,58 @@ class Lanes:
             log.exception("journal.lane_crashed", peer=peer[0])
         finally:
             with self._lock:
-                del self._threads[connection]
+                for known, thread in tuple(self._threads.items()):
+                    if thread is threading.current_thread():
+                        del self._threads[known]
+            connection.close()
+
+    def _secured(self, connection: socket.socket) -> socket.socket:
+        """The same connection, over TLS where its first byte says so.
+
+        Raises:
+            NoLane: it says nothing, or its certificate is none of ours.
+        """
+        tls = None if self._access is None else self._access.tls
+        if tls is None:
+            return connection
+        connection.settimeout(HELLO_SECONDS)
+        try:
+            first = connection.recv(1, socket.MSG_PEEK)
+            if first != bytes([TLS_FIRST_BYTE]):
+                return connection
+            with self._lock:
+                # To wrap takes the socket out of its object, and stop() must find it.
+                thread = self._threads.pop(connection)
+                wrapped = tls.server.wrap_socket(
+                    connection, server_side=True, do_handshake_on_connect=False
+                )
+                self._threads[wrapped] = thread
+            try:
+                wrapped.do_handshake()
+            except OSError:
+                wrapped.close()
+                raise
+        except TimeoutError:
+            raise NoLane(f"it has not said who it is within {HELLO_SECONDS:g} s") from None
+        except ssl.SSLError as failure:
+            raise NoLane(f"no TLS: {failure}") from None
+        return wrapped
+
+    @contextmanager
+    def _watched(self, connection: socket.socket) -> Iterator[None]:
+        """End a lane when the certificate that has opened it counts no more."""
+        tls = None if self._access is None else self._access.tls
+        if tls is None or not isinstance(connection, ssl.SSLSocket):
+            yield
+            return
+        leaf = tls.leaf(connection.getpeercert(binary_form=True) or b"")
+        if isinstance(leaf, str):
+            raise NoLane(leaf)
+        opened = tls.connections.add(leaf, lambda _reason: _shut(connection))
+        try:
+            yield
+        finally:
+            tls.connections.remove(opened)
 
     def _converse(self, connection: socket.socket, peer: tuple[str, int]) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -172,7 +226,9 @@ class Lanes:
         """
         if self._access is None:
             return
-        caller = self._access.caller(connection.getpeername(), connection.getsockname(), connection)
+        caller = self._access.caller(
+            connection.getpeername(), connection.getsockname(), connection, connection
+        )
         denied = self._access.refusal(caller, "lane", JOURNALNODE, "Write")
         if denied is not None:
             raise NoLane(denied.reason)
@@ -246,4 +302,5 @@ def _exactly(connection: socket.socket, size: int, ends: float) -> bytes:
 def _shut(connection: socket.socket) -> None:
     """Wake whoever waits in a call on it."""
     with suppress(OSError):  # nobody is at the other end any more
-        connection.shutdown(socket.SHUT_RDWR)
+        # Not SSLSocket's, which takes TLS off a connection that another thread is reading.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)

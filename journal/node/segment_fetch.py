@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 import aiohttp
 import structlog
 
+from ha.security.caller import Role
+from ha.security.own_tls import context_for, secured
 from journal.core.replies import Fetch
 from journal.errors import BadRequest, Fenced, JournalError, Unavailable
 from journal.model import Segment, TxId
@@ -93,6 +95,12 @@ async def fetch_finalized(
         )
 
 
+def _session(timeout: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
+    """Asks JournalNodes; over TLS where this process has certificates."""
+    connector = aiohttp.TCPConnector(ssl=context_for(Role.JOURNALNODE) or True)
+    return aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False)
+
+
 async def _from_any(
     owner: JournalOwner, errand: _Errand, urls: Sequence[str], settings: NodeSettings
 ) -> list[str] | None:
@@ -101,7 +109,7 @@ async def _from_any(
         total=None, connect=settings.fetch_connect_seconds, sock_read=errand.stall_seconds
     )
     failures: list[str] = []
-    async with aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session:
+    async with _session(timeout) as session:
         for url in urls[:_MAX_URLS]:
             if errand.overtaken():
                 break
@@ -126,7 +134,7 @@ async def _from_one(
         return "it is not the address of a segment"
     download = await owner.in_thread(errand.begin)
     try:
-        async with session.get(url, allow_redirects=False) as response:
+        async with session.get(secured(url), allow_redirects=False) as response:
             why = await _receive(owner, errand, response, download, max_bytes)
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
         if isinstance(failure, ValueError):
@@ -195,8 +203,8 @@ async def digest_of_source(url: str, first: TxId, last: TxId, settings: NodeSett
     )
     try:
         async with (
-            aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
-            session.get(url, allow_redirects=False) as response,
+            _session(timeout) as session,
+            session.get(secured(url), allow_redirects=False) as response,
         ):
             digest = await _digest(response, first, last, settings.max_segment_bytes)
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:

@@ -8,6 +8,8 @@ from contextlib import aclosing
 
 import aiohttp
 
+from ha.security.caller import Role
+from ha.security.own_tls import context_for, secured
 from journal.errors import StorageFailed, Unavailable
 from journal.links.settings import ReaderSettings
 from journal.reader.frame_stream import Chunk, FrameReader
@@ -30,7 +32,8 @@ def http_session(settings: ReaderSettings) -> aiohttp.ClientSession:
         connect=settings.http_open_timeout_seconds,
         sock_read=settings.http_read_timeout_seconds,
     )
-    return aiohttp.ClientSession(timeout=timeout, auto_decompress=False)
+    connector = aiohttp.TCPConnector(ssl=context_for(Role.JOURNALNODE) or True)
+    return aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False)
 
 
 async def read_segment(
@@ -53,7 +56,7 @@ async def read_segment(
     """
     try:
         patience = session.timeout if timeout is None else timeout
-        async with session.get(url, timeout=patience, allow_redirects=False) as response:
+        async with session.get(secured(url), timeout=patience, allow_redirects=False) as response:
             if response.status != 200:
                 raise Unavailable(f"{url} answered {response.status} {response.reason}")
             async with aclosing(_pieces(response, chunk_bytes)) as pieces:

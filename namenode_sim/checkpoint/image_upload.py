@@ -14,6 +14,8 @@ import structlog
 
 from ha.conf.topology import HostPort
 from ha.daemon.lazy_import import load_late
+from ha.security.caller import Role
+from ha.security.own_tls import context_for, scheme
 from journal.model import Epoch, NamespaceInfo, TxId
 from namenode_sim.checkpoint.schedule import UploadAnswer
 from namenode_sim.image.files import read_digest
@@ -124,8 +126,9 @@ async def _put(
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=stall_seconds)
+    connector = aiohttp.TCPConnector(ssl=context_for(Role.NAMENODE) or True)
     async with (
-        aiohttp.ClientSession(timeout=timeout) as session,
+        aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
         session.put(
             url, data=body, headers=headers, expect100=True, allow_redirects=False
         ) as response,
@@ -150,7 +153,7 @@ def _url(
     }
     if epoch is not None:
         query[EPOCH_PARAMETER] = str(epoch)
-    return f"http://{target}{PATH}?{urlencode(query)}"
+    return f"{scheme()}://{target}{PATH}?{urlencode(query)}"
 
 
 async def _paced(

@@ -12,6 +12,7 @@ import structlog
 
 from ha.conf.topology import HostPort
 from ha.daemon.http_get import http_get
+from ha.security.caller import Role
 from namenode_sim.datanode_protocol.errors import PageNotHad
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import (
@@ -52,7 +53,11 @@ async def read_page(of: DatanodeId, query: str) -> bytes:
     url = f"http://{address}{target}"
     try:
         answer = await http_get(
-            address, target, most_bytes=MAX_PAGE_BYTES, deadline_seconds=PAGE_SECONDS
+            address,
+            target,
+            most_bytes=MAX_PAGE_BYTES,
+            deadline_seconds=PAGE_SECONDS,
+            role=Role.DATANODE,
         )
     except (OSError, ValueError) as failure:
         raise PageNotHad(f"{url}: {str(failure) or type(failure).__name__}") from failure

@@ -13,6 +13,8 @@ import structlog
 
 from ha.conf.topology import HostPort
 from ha.daemon.lazy_import import load_late
+from ha.security.caller import Role
+from ha.security.own_tls import context_for, scheme
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.durable import rename_durably
 from namenode_sim.image.files import image_name, write_digest
@@ -66,12 +68,15 @@ async def fetch_image(
         "storageInfo": namespace.storage_info(),
         "bootstrapstandby": "true" if bootstrap else "false",
     }
-    url = f"http://{source}{PATH}?{urlencode(query)}"
+    url = f"{scheme()}://{source}{PATH}?{urlencode(query)}"
     timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=stall_seconds)
     beside = folder / f"fsimage.ckpt_{txid:019d}"
+    connector = aiohttp.TCPConnector(ssl=context_for(Role.NAMENODE) or True)
     try:
         async with (
-            aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
+            aiohttp.ClientSession(
+                connector=connector, timeout=timeout, auto_decompress=False
+            ) as session,
             session.get(url, allow_redirects=False) as response,
         ):
             digest = await _receive(response, beside, image_name(txid))

@@ -14,6 +14,7 @@ import structlog
 
 from ha.conf.topology import HostPort
 from ha.daemon.http_get import http_get
+from ha.security.caller import Role
 from ha.zkfc.settings.settings import DumpSettings
 
 log = structlog.get_logger()
@@ -95,7 +96,9 @@ def _write(directory: Path, name: str, text: str) -> str:
 
 
 async def _stacks(address: HostPort) -> bytes:
-    answer = await http_get(address, "/stacks", most_bytes=LIMIT_BYTES, cut=True)
+    answer = await http_get(
+        address, "/stacks", most_bytes=LIMIT_BYTES, cut=True, role=Role.NAMENODE
+    )
     if answer.status != 200:
         raise ValueError(f"/stacks answered {answer.status} {answer.reason[:80]}")
     return answer.body

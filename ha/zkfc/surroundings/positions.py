@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ha.conf.topology import HostPort
 from ha.daemon.http_get import http_get
+from ha.security.caller import Role
 
 MAX_ANSWER_BYTES: Final = 256 * 1024
 _NAMENODE_INFO: Final = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
@@ -42,7 +43,7 @@ async def position_of(address: HostPort, *, deadline_seconds: float) -> Position
 async def _page(address: HostPort, target: str) -> dict[str, Any] | None:
     """The JSON object at a path; None where there is no such page."""
     try:
-        answer = await http_get(address, target, most_bytes=MAX_ANSWER_BYTES)
+        answer = await http_get(address, target, most_bytes=MAX_ANSWER_BYTES, role=Role.NAMENODE)
     except ValueError as failure:
         raise ValueError(f"its status page cannot be read: {failure}") from failure
     if answer.status == 404:

@@ -8,7 +8,7 @@ import ipaddress
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import grpc
@@ -19,6 +19,9 @@ from ha.security.caller import Caller, unproven
 from ha.security.peer_uid import End, end_of
 from ha.security.rights import JOURNALNODE
 from journal.node.faces.calls import action_of
+
+if TYPE_CHECKING:
+    from ha.security.open_connections import Opened
 
 Context = Any
 """grpc.aio.ServicerContext; grpc has no types."""
@@ -72,18 +75,39 @@ class CheckedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     ) -> Callable[[Any, Context], AsyncIterator[Any]]:
         async def answers(requests: Any, context: Context) -> AsyncIterator[Any]:  # noqa: ANN401
             await self._check(name, context)
-            async for one in handle(requests, context):
-                yield one
+            ended: list[str] = []
+            opened = self._watched(context, ended.append)
+            try:
+                async for one in handle(_until(ended, requests, context), context):
+                    yield one
+            finally:
+                if opened is not None and self._access.tls is not None:
+                    self._access.tls.connections.remove(opened)
 
         return answers
 
     async def _check(self, name: str, context: Context) -> None:
-        caller = self._caller(context.peer())
+        caller = self._caller_of(context)
         denied = self._access.refusal(caller, "grpc", JOURNALNODE, name)
         if denied is not None:
             code = grpc.StatusCode
             status = code.UNAUTHENTICATED if denied.unproven else code.PERMISSION_DENIED
             await context.abort(status, denied.reason)
+
+    def _caller_of(self, context: Context) -> Caller:
+        shown = _certificate(context)
+        if shown is None:
+            return self._caller(context.peer())
+        there = end_of_peer(context.peer())
+        return self._access.certified(shown, "over the relay" if there is None else str(there))
+
+    def _watched(self, context: Context, end: Callable[[str], None]) -> "Opened | None":
+        """Have a stream told when the certificate of its connection counts no more."""
+        tls, shown = self._access.tls, _certificate(context)
+        if tls is None or shown is None:
+            return None
+        leaf = tls.leaf(shown)
+        return None if isinstance(leaf, str) else tls.connections.add(leaf, end)
 
     def _caller(self, peer: str) -> Caller:
         there = end_of_peer(peer)
@@ -95,6 +119,20 @@ class CheckedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             if found.proven:
                 break
         return found
+
+
+def _certificate(context: Context) -> bytes | None:
+    """What the caller has shown, in PEM; None over a connection without TLS."""
+    found = context.auth_context().get("x509_pem_cert")
+    return bytes(found[0]) if found else None
+
+
+async def _until(ended: Sequence[str], requests: Any, context: Context) -> AsyncIterator[Any]:  # noqa: ANN401
+    """The requests of a stream as long as its caller counts; gRPC cannot close its connection."""
+    async for request in requests:
+        if ended:
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, ended[0])
+        yield request
 
 
 def end_of_peer(peer: str) -> End | None:

@@ -1,0 +1,122 @@
+"""The gRPC port of a JournalNode with certificates.
+
+gRPC itself asks for the certificates of each new connection.  It takes TLS or plain bytes on one
+address, never both, and can be given no connection that somebody else has accepted.  While a
+cluster goes over to certificates (``permissive``) a small relay therefore stands before two sockets
+in a folder of our own.  Batches go over write lanes, so that few bytes come this way.
+"""
+
+import asyncio
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+import structlog
+
+from ha.security.access_control import AccessControl
+from ha.security.first_byte import TLS_FIRST_BYTE
+from ha.security.tls_files import TlsFiles
+
+log = structlog.get_logger()
+
+FIRST_BYTE_SECONDS: Final = 10.0
+_PIECE_BYTES: Final = 64 * 1024
+
+
+def server_credentials(tls: TlsFiles) -> Any:  # noqa: ANN401 - grpc has no types
+    """Those of the files as they are when a connection begins; callers must have a certificate."""
+
+    def configuration() -> Any:  # noqa: ANN401
+        now = tls.material
+        pair = (now.pair.key, now.pair.certificate)
+        return grpc.ssl_server_certificate_configuration([pair], root_certificates=now.authorities)
+
+    return grpc.dynamic_ssl_server_credentials(
+        configuration(), configuration, require_client_authentication=True
+    )
+
+
+class GrpcDoor:
+    """One port for TLS and for plain bytes, before a gRPC server that is not started yet."""
+
+    def __init__(self, server: Any, tls: TlsFiles, access: AccessControl) -> None:  # noqa: ANN401
+        self._access = access
+        self._folder = Path(tempfile.mkdtemp(prefix="nnha-grpc-"))
+        self._secure, self._plain = self._folder / "tls", self._folder / "plain"
+        server.add_secure_port(f"unix:{self._secure}", server_credentials(tls))
+        server.add_insecure_port(f"unix:{self._plain}")
+        self._listener: asyncio.Server | None = None
+        self._relays: set[asyncio.Task[None]] = set()
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; which port it is.  Raises OSError."""
+        self._listener = await asyncio.start_server(self._relay, host, port)
+        return int(self._listener.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Close everything."""
+        if self._listener is not None:
+            self._listener.close()
+        relays = tuple(self._relays)
+        for task in relays:
+            task.cancel()
+        await asyncio.gather(*relays, return_exceptions=True)
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._relays.add(task)
+        try:
+            async with asyncio.timeout(FIRST_BYTE_SECONDS):
+                first = await reader.read(_PIECE_BYTES)
+            secure = first[:1] == bytes([TLS_FIRST_BYTE])
+            if first and (secure or self._may_be_let_in(writer)):
+                await self._join(first, reader, writer, self._secure if secure else self._plain)
+        except (OSError, TimeoutError) as failure:
+            log.info("journal.grpc_relay_ended", because=str(failure) or "it said nothing")
+        except asyncio.CancelledError:
+            pass  # only ``stop`` does that, and asyncio would log it
+        finally:
+            self._relays.discard(task)
+            writer.close()
+
+    def _may_be_let_in(self, writer: asyncio.StreamWriter) -> bool:
+        """Whether a caller without TLS may be one of those whom nothing proves.
+
+        Behind the relay the kernel cannot tell whose connection it is, so that a local user must
+        not get what nobody proven gets.
+        """
+        told = writer.get_extra_info
+        caller = self._access.caller(told("peername"), told("sockname"), told("socket"))
+        if caller.trusted or not (caller.proven or caller.provable):
+            return True
+        log.warning("journal.grpc_refused", caller=str(caller), because="it is a client's")
+        return False
+
+    async def _join(
+        self,
+        first: bytes,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        path: Path,
+    ) -> None:
+        inner_reader, inner_writer = await asyncio.open_unix_connection(str(path))
+        try:
+            inner_writer.write(first)
+            async with asyncio.TaskGroup() as both:
+                both.create_task(_pump(reader, inner_writer), name="gRPC relay, in")
+                both.create_task(_pump(inner_reader, writer), name="gRPC relay, out")
+        finally:
+            inner_writer.close()
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await source.read(_PIECE_BYTES):
+            sink.write(data)
+            await sink.drain()
+    sink.close()
