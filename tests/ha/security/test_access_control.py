@@ -4,7 +4,14 @@ import pytest
 
 from ha.conf.keys.security import Mode
 from ha.security.access_control import AccessControl
-from ha.security.caller import Caller, local_caller, unproven
+from ha.security.caller import (
+    Caller,
+    Role,
+    certified_caller,
+    local_caller,
+    refused_caller,
+    unproven,
+)
 from ha.security.decision import Action, Denied, decide
 from ha.security.rights import RIGHTS
 from tests.ha.security.test_unproven import Lines
@@ -15,13 +22,19 @@ CALLERS = {
     "another user": local_caller(1234, OWN_UID, "127.0.0.1:2").named("alice"),
     "nobody": unproven("10.9.9.9:3"),
     "who hides": unproven("127.0.0.1:4", provable=True),
+    "our NameNode": certified_caller(Role.NAMENODE, "nn1", "10.0.0.1:5"),
+    "another NameNode": certified_caller(Role.NAMENODE, "nn9", "10.0.0.9:6"),
+    "a controller": certified_caller(Role.ZKFC, "nn1", "10.0.0.1:7"),
+    "who was revoked": refused_caller("its certificate was revoked", "10.0.0.1:8"),
 }
 
 
 @pytest.mark.parametrize("mode", Mode)
 def test_asked_three_times_by_all_callers_in_turns(mode: Mode) -> None:
     lines = Lines()
-    access = AccessControl(mode, target="t", audit=lines, own_uid=OWN_UID)
+    access = AccessControl(
+        mode, target="t", audit=lines, own_uid=OWN_UID, namenodes=frozenset({"nn1", "nn2"})
+    )
     for _ in range(3):
         for face, names in (*RIGHTS.items(), ("Nobody", {"asks": None})):
             for name in names:
