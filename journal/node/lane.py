@@ -33,13 +33,19 @@ from journal.lane import (
     hello_of,
     rest_of_hello,
 )
+from journal.node import metrics
 from journal.node.faces.lane_codec import LaneFace, face_of, most_bytes
+from journal.node.lane_budget import TOTAL_BYTES, LaneBudget
 from journal.node.node import JournalNode
 
 log = structlog.get_logger()
 
 MAX_LANES: Final = 64
+MAX_MUTE: Final = 16
+"""Lanes that have not said who they are; the oldest gives way to the next."""
 HELLO_SECONDS: Final = 5.0
+MESSAGE_SECONDS: Final = 60.0
+"""From a message's first bytes to its last."""
 _REST_SECONDS: Final = 0.1
 _READ_BYTES: Final = 64 * 1024
 """At once: for more the C library maps fresh pages each time."""
@@ -60,6 +66,8 @@ class Lanes:
         self._access = access
         self._lock = threading.Lock()
         self._threads: dict[socket.socket, threading.Thread] = {}
+        self._mute: dict[socket.socket, None] = {}
+        self._budget = LaneBudget(max(TOTAL_BYTES, 2 * most_bytes(node)))
         self._open: Counter[str] = Counter()
         self._listener: socket.socket | None = None
         self._stopping = threading.Event()
@@ -124,9 +132,16 @@ class Lanes:
             )
             with self._lock:
                 full = len(self._threads) >= MAX_LANES
+                mute = next(iter(self._mute)) if len(self._mute) >= MAX_MUTE else None
+                if mute is not None:
+                    del self._mute[mute]
+                    metrics.LANE_LIMITS.labels("mute").inc()
+                    _shut(mute)
                 if not full:
                     self._threads[connection] = thread
+                    self._mute[connection] = None
             if full:
+                metrics.LANE_LIMITS.labels("lanes").inc()
                 log.warning("journal.lane_refused", peer=peer[0], because=f"{MAX_LANES} are open")
                 connection.close()
                 continue
@@ -149,6 +164,7 @@ class Lanes:
                 for known, thread in tuple(self._threads.items()):
                     if thread is threading.current_thread():
                         del self._threads[known]
+                        self._mute.pop(known, None)
             connection.close()
 
     def _secured(self, connection: socket.socket) -> socket.socket:
@@ -172,6 +188,9 @@ class Lanes:
                     connection, server_side=True, do_handshake_on_connect=False
                 )
                 self._threads[wrapped] = thread
+                if connection in self._mute:
+                    del self._mute[connection]
+                    self._mute[wrapped] = None
             try:
                 wrapped.do_handshake()
             except OSError:
@@ -205,15 +224,17 @@ class Lanes:
             connection.setsockopt(level, option, value)
         face = self._greet(connection)
         journal = face.owner.journal_id
+        incoming = Incoming(connection, most_bytes(self._node), self._budget)
         with self._lock:
+            self._mute.pop(connection, None)
             self._open[journal] += 1
         log.info("journal.lane_opened", journal=journal, peer=peer[0])
         try:
             connection.sendall(WELCOME)
-            incoming = Incoming(connection, most_bytes(self._node))
             while (message := incoming.next()) is not None:
                 connection.sendall(face.answered(*message))
         finally:
+            incoming.close()
             with self._lock:
                 self._open[journal] -= 1
         log.info("journal.lane_closed", journal=journal, peer=peer[0])
@@ -244,22 +265,43 @@ class Lanes:
 class Incoming:
     """The messages of one connection, whole."""
 
-    def __init__(self, connection: socket.socket, most: int) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        most: int,
+        budget: LaneBudget,
+        seconds: float = MESSAGE_SECONDS,
+    ) -> None:
         self._connection = connection
         self._most = most
+        self._budget = budget
+        self._seconds = seconds
+        self._held = 0
+        self._timed = False
         self._rest = b""
+
+    def close(self) -> None:
+        """Give back what the last message took."""
+        self._budget.give(self._held)
+        self._held = 0
 
     def next(self) -> tuple[bytes, bytes] | None:
         """The next message, as its header and its records; None when the writer has gone.
 
         Raises:
-            NoLane: its length is none that a message has; nothing more is read then.
+            NoLane: its length is none that a message has, or it does not end in time.
         """
+        self.close()
         rest = self._rest
+        ends = time.monotonic() + self._seconds
         while len(rest) < HEADER_BYTES:
+            if rest:
+                self._wait_until(ends)
             data = self._connection.recv(_READ_BYTES)
             if not data:
                 return None
+            if not rest:
+                ends = time.monotonic() + self._seconds
             rest = rest + data if rest else data
         length = int.from_bytes(rest[:LENGTH_BYTES])
         if not LEAST_LENGTH <= length <= self._most:
@@ -267,18 +309,42 @@ class Incoming:
         head, end = rest[:HEADER_BYTES], LENGTH_BYTES + length
         if len(rest) >= end:
             self._rest = rest[end:]
+            self._wait_for_ever()
             return head, rest[HEADER_BYTES:end]
         self._rest = b""
+        try:
+            self._held = self._budget.take(end, ends - time.monotonic())
+        except NoLane:
+            metrics.LANE_LIMITS.labels("buffered").inc()
+            raise
         records = bytearray(end - HEADER_BYTES)
         have = len(rest) - HEADER_BYTES
         records[:have] = rest[HEADER_BYTES:]
         missing = memoryview(records)[have:]
         while missing:
+            self._wait_until(ends)
             got = self._connection.recv_into(missing)
             if not got:
                 return None
             missing = missing[got:]
+        self._wait_for_ever()
         return head, bytes(records)
+
+    def _wait_until(self, ends: float) -> None:
+        """Let no reading wait much longer; a TimeoutError, which is an OSError, ends it."""
+        left = ends - time.monotonic()
+        if left <= 0:
+            metrics.LANE_LIMITS.labels("message_seconds").inc()
+            raise NoLane(f"a message was not whole after {self._seconds:g} s")
+        if not self._timed:  # once for a message: it is a system call
+            self._timed = True
+            self._connection.settimeout(left)
+
+    def _wait_for_ever(self) -> None:
+        """For the next message: an idle writer is no fault."""
+        if self._timed:
+            self._timed = False
+            self._connection.settimeout(None)
 
 
 def _exactly(connection: socket.socket, size: int, ends: float) -> bytes:

@@ -62,6 +62,9 @@ DISK_LOW = Gauge("nnha_jn_disk_low", "1 while less is free than the operator ask
 OPEN_SEGMENT = Gauge(
     "nnha_jn_open_segment_first_txid", "Where the segment being written starts; 0 is none", _LABELS
 )
+LANE_LIMITS = Counter(
+    "nnha_jn_lane_limits_met_total", "Write lanes that were closed for a limit", ("limit",)
+)
 RECOVERY_CALLS = Counter(
     "nnha_jn_recovery_calls_total",
     "Steps of recoveries: epoch, prepare, accept, adopt",

@@ -1,0 +1,49 @@
+"""One budget for the large messages of all write lanes of a process.
+
+Without it each lane could announce a message of the largest size, and leave it at that.
+"""
+
+import threading
+from typing import Final
+
+from journal.lane import NoLane
+
+TOTAL_BYTES: Final = 256 * 1024 * 1024
+FREE_BYTES: Final = 1024 * 1024
+"""Of each lane: nearly every batch fits in it, so that these neither wait nor count."""
+
+
+class LaneBudget:
+    """Counts what lanes have announced; each lane is a thread."""
+
+    def __init__(self, total_bytes: int = TOTAL_BYTES) -> None:
+        self._total = total_bytes
+        self._used = 0
+        self._changed = threading.Condition()
+
+    @property
+    def used_bytes(self) -> int:
+        """How much all lanes hold beyond what is free."""
+        return self._used
+
+    def take(self, size: int, seconds: float) -> int:
+        """Wait until a message of this size may be held; what to give back.
+
+        Raises:
+            NoLane: others have held on to theirs for so long.
+        """
+        if size <= FREE_BYTES:
+            return 0
+        with self._changed:
+            fits = self._changed.wait_for(lambda: self._used + size <= self._total, seconds)
+            if not fits:
+                raise NoLane(f"no room for {size} bytes within {seconds:g} s")
+            self._used += size
+        return size
+
+    def give(self, size: int) -> None:
+        """A message is answered, or its lane has ended."""
+        if size:
+            with self._changed:
+                self._used -= size
+                self._changed.notify_all()
