@@ -6,6 +6,7 @@ from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import journal as keys
 from ha.conf.keys.namenode import TAIL_RPC_MAX_TXNS
+from ha.conf.keys.security import SECURITY_MODE, Mode
 from journal.links.grpc_link import GrpcLink
 from journal.links.hadoop_link import HadoopLink
 from journal.links.link import LinkFactory
@@ -61,4 +62,5 @@ def reader_settings(conf: Configuration) -> ReaderSettings:
         http_open_timeout_seconds=conf.get(keys.HTTP_OPEN_TIMEOUT),
         http_read_timeout_seconds=conf.get(keys.HTTP_READ_TIMEOUT),
         rpc_max_txns=conf.get(TAIL_RPC_MAX_TXNS),
+        refuse_unconfirmed=conf.get(SECURITY_MODE) is Mode.STRICT,
     )

@@ -37,6 +37,11 @@ ERRORS = Counter(
     "Calls that this node refused or did not answer.",
     ["jn", "code"],
 )
+UNCONFIRMED = Counter(
+    "nnha_journal_unconfirmed_segments_total",
+    "Finalized segments that one node alone lists and no other has, by whether they were used.",
+    ["result"],
+)
 LEASE_VALID = Gauge(
     "nnha_journal_read_lease_valid",
     "Whether the writer's read lease runs (1); 0 also where nothing is written.",

@@ -57,10 +57,12 @@ class ReaderSettings:
     rpc_max_txns: int = 5000
     straggler_seconds: float = 0.25
     source_patience_seconds: float = 1.0
+    refuse_unconfirmed: bool = False
+    """Whether a finalized segment that one node alone lists is refused where no other has it."""
 
     def __post_init__(self) -> None:
         """Refuse limits that cannot work."""
-        _ensure_positive(self)
+        _ensure_positive(self, "refuse_unconfirmed")
 
 
 def _ensure_positive(settings: WriterSettings | ReaderSettings, *may_be_zero: str) -> None:

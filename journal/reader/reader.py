@@ -14,6 +14,7 @@ from journal.messages import segment_of
 from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 from journal.reader.frame_stream import Chunk
+from journal.reader.lone_segment import LoneSegments
 from journal.reader.manifest import Redundant, merge
 from journal.reader.nodes import SourceNodes
 from journal.reader.tailing import OpenTail
@@ -45,6 +46,7 @@ class JournalReader:
             settings=self._settings,
         )
         self._tail = OpenTail(self._nodes)
+        self._lone = LoneSegments(self._nodes)
         self._streams = False
         self._avoided: set[NodeName] = set()
         """Nodes that failed the last time; they are asked when no other is left."""
@@ -111,7 +113,11 @@ class JournalReader:
         Raises:
             GapFound, QuorumLost, InvariantBroken: as ``edits`` does.
         """
-        return await self._select(first)
+        parts = await self._select(first)
+        for part in parts:
+            if self._lone.concerns(part):
+                await self._ensure_believed(part)
+        return parts
 
     async def holders(self, segment: Segment) -> Sequence[NodeName]:
         """Who lists that segment now, the nodes behind the quickest majority included.
@@ -182,7 +188,7 @@ class JournalReader:
         """
         expected = first
         for part in await self._select(first, up_to=up_to, through=through):
-            async with aclosing(self._read(part, expected)) as chunks:
+            async with aclosing(self._believed(part, expected)) as chunks:
                 async for chunk in chunks:
                     ensure(chunk.first == expected, f"{chunk.first} follows {expected - 1}")
                     expected = TxId(chunk.last + 1)
@@ -274,6 +280,29 @@ class JournalReader:
         except GapFound:
             return ()
         return parts[0].sources if parts else ()
+
+    async def _ensure_believed(self, part: Redundant) -> None:
+        """As ``_believed``, for who reads the copies himself."""
+        wanted = part.segment.first
+        async with aclosing(self._lone.confirmed(part, wanted)) as chunks:
+            async for chunk in chunks:
+                wanted = TxId(chunk.last + 1)
+        if wanted <= part.segment.last:
+            self._lone.doubt(part, wanted)
+
+    async def _believed(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
+        """One segment; what one node alone lists as far as another one vouches for it, or in doubt,
+        where the settings allow that."""
+        if self._lone.concerns(part):
+            async with aclosing(self._lone.confirmed(part, wanted)) as chunks:
+                async for chunk in chunks:
+                    wanted = TxId(chunk.last + 1)
+                    yield chunk
+            if wanted <= part.segment.last:
+                self._lone.doubt(part, wanted)
+        async with aclosing(self._read(part, wanted)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     async def _read(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
         """One segment, from one source after the other, and once more from whoever has it now."""

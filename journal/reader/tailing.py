@@ -104,7 +104,7 @@ class OpenTail:
                     # Who hangs is left after a moment where the others are a majority.
                     chunks = self._nodes.fetch(node, segment, wanted=first, last=last, hurry=spare)
                     await running.enter_async_context(aclosing(chunks))
-                    cursors.append(_Cursor(node, chunks))
+                    cursors.append(Cursor(node, chunks))
             same = _agreed(cursors, majority(self._nodes.count))
             async with aclosing(same) as stretches:
                 async for chunk in stretches:
@@ -127,7 +127,7 @@ class OpenTail:
 _Reply = pb.GetJournaledEditsReply | pb.GetEditLogManifestReply
 
 
-class _Cursor:
+class Cursor:
     """Where the walk stands in one node's copy of the open segment."""
 
     def __init__(self, node: NodeName, chunks: AsyncGenerator[Chunk, None]) -> None:
@@ -145,7 +145,7 @@ class _Cursor:
             log.warning("journal.source_failed", node=self.node, reason=str(failure))
 
 
-async def _agreed(cursors: Sequence[_Cursor], needed: int) -> AsyncGenerator[Chunk, None]:
+async def _agreed(cursors: Sequence[Cursor], needed: int) -> AsyncGenerator[Chunk, None]:
     """Stretches of which ``needed`` copies have the same bytes, until fewer do."""
     agreeing = list(cursors)
     while len(agreeing) >= needed:
@@ -155,7 +155,7 @@ async def _agreed(cursors: Sequence[_Cursor], needed: int) -> AsyncGenerator[Chu
             return
         first = min(chunk.first for chunk in heads.values())
         last = min(chunk.last for chunk in heads.values())
-        groups: dict[tuple[int, bytes], list[_Cursor]] = {}
+        groups: dict[tuple[int, bytes], list[Cursor]] = {}
         for cursor, chunk in heads.items():
             head, cursor.chunk = chunk.cut(last)
             groups.setdefault((head.layout_version, head.records), []).append(cursor)

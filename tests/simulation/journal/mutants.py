@@ -28,6 +28,7 @@ _LIMITS: Final = _CORE + "limits.py::test_it_is_refused_and_changes_nothing"
 _WORD: Final = _SIM + "voters_word.py::test_"
 _LEFT: Final = _CORE + "rejoin.py::test_a_twin_does_not_reopen_what_the_writer_has_left"
 _LANE: Final = "tests/journal/node/test_lane.py::test_"
+_LONE: Final = "tests/journal/reader/test_lone.py::test_"
 _DURABLE: Final = "tests/journal/test_durable.py::test_"
 
 MUTANTS: Final = (
@@ -199,6 +200,12 @@ MUTANTS: Final = (
            "tests/journal/test_durable.py::test_equal_bytes_of_a_half_finished_recovery_are_not_durable"),
     Mutant("one file is enough", reads.one_file_is_enough(), 0,
            "tests/journal/reader/test_tailing.py::test_one_file_of_an_edit_is_not_enough"),
+    Mutant("one node's finalized segment is believed", reads.lone_segment_believed(), 0,
+           _LONE + "a_forged_segment_at_the_end_is_not_believed"),
+    Mutant("any copy vouches for a lone segment", reads.any_copy_vouches(), 0,
+           _LONE + "a_copy_with_other_bytes_vouches_for_nothing"),
+    Mutant("stale copies outvote a finalized one", reads.others_outvote(), 0,
+           _LONE + "stale_copies_that_agree_do_not_outvote_the_finalized_one"),
     Mutant("files read beyond what is committed", reads.files_beyond_the_commit(), 0,
            "tests/journal/reader/test_tailing.py::test_tail_without_cache"),
 )  # fmt: skip

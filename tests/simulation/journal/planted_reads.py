@@ -4,8 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from journal import durable
+from journal.model import NodeName
 from journal.node.edits_cache import EditsCache
-from journal.reader import tailing
+from journal.reader import lone_segment, tailing
+from journal.reader.frame_stream import Chunk
+from journal.reader.lone_segment import LoneSegments
+from journal.reader.vouching import Vouched
 from journal.writer import heartbeats
 from journal.writer.heartbeats import ReadLease
 from tests.simulation.engine.mutants import Planting, all_of, replacing
@@ -82,6 +86,31 @@ def late_knowledge_counts() -> Planting:
 def one_file_is_enough() -> Planting:
     agreed = tailing._agreed
     return replacing(tailing, "_agreed", lambda cursors, needed: agreed(cursors, 1))
+
+
+def lone_segment_believed() -> Planting:
+    """Hadoop's rule: what one node calls finalized is finalized."""
+    return replacing(LoneSegments, "concerns", lambda self, part: False)
+
+
+def any_copy_vouches() -> Planting:
+    """That another node has edits of these numbers is enough."""
+
+    def lenient(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Vouched:
+        return Vouched(lone, None, dict.fromkeys(others))
+
+    return replacing(lone_segment, "vouched", lenient)
+
+
+def others_outvote() -> Planting:
+    """Two nodes that have the same are right, whatever the one calls finalized."""
+
+    def lenient(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Vouched:
+        copies = list(others.values())
+        twice = next((one for one in copies if copies.count(one) > 1), lone)
+        return Vouched(twice, None, dict.fromkeys(others))
+
+    return replacing(lone_segment, "vouched", lenient)
 
 
 def files_beyond_the_commit() -> Planting:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Final
 
 from journal.errors import JournalError
@@ -28,7 +29,8 @@ _SETTINGS: Final = ReaderSettings(
 class Standby:
     """Reads every edit once, in order, and tells the oracle.
 
-    With ``follow`` it reads the open segment as well, as far as that cannot vanish.
+    With ``follow`` it reads the open segment as well, as far as that cannot vanish; with ``strict``
+    it believes nothing that one node alone lists and no other has.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Standby:
         trace: Trace,
         *,
         follow: bool = False,
+        strict: bool = False,
     ) -> None:
         self.name = name
         self.next_txid = 1
@@ -52,7 +55,7 @@ class Standby:
             journal_id=JOURNAL,
             nameservice_id=JOURNAL,
             namespace=NAMESPACE,
-            settings=_SETTINGS,
+            settings=replace(_SETTINGS, refuse_unconfirmed=strict),
         )
 
     async def tail(self, interval: float) -> None:

@@ -197,8 +197,12 @@ class World:
         self.oracle.positions[name] = 1
         follow = self.faults.random("follows the open segment", name).random() < 0.7
 
+        strict = self.faults.random("believes no single node", name).random() < 0.3
+
         async def tail() -> None:
-            standby = Standby(name, self.machines, self.oracle, self.trace, follow=follow)
+            standby = Standby(
+                name, self.machines, self.oracle, self.trace, follow=follow, strict=strict
+            )
             await standby.tail(interval)
 
         process.spawn(tail())

@@ -1,0 +1,114 @@
+"""Reads a finalized segment that one node alone lists side by side with another node's copy.
+
+That node may be the first to have heard that the segment ends, and may as well have made it up.
+
+See docs/reference/quorum-journal.md#segments-that-one-node-lists.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, aclosing
+
+import structlog
+
+from journal.errors import QuorumLost
+from journal.links import metrics
+from journal.messages import segment_of
+from journal.model import NodeName, Segment, TxId
+from journal.reader.frame_stream import Chunk
+from journal.reader.manifest import Redundant
+from journal.reader.nodes import SourceNodes
+from journal.reader.tailing import Cursor
+from journal.reader.vouching import copy_in, vouched
+
+log = structlog.get_logger()
+
+
+class LoneSegments:
+    """Hands out what another node vouches for; the rest is believed or not, by the settings."""
+
+    def __init__(self, nodes: SourceNodes) -> None:
+        self._nodes = nodes
+        self._told: set[tuple[NodeName, str]] = set()
+
+    def concerns(self, part: Redundant) -> bool:
+        """Whether one node alone lists it; the only node there is has nobody to ask."""
+        return len(part.sources) == 1 and self._nodes.count > 1
+
+    async def confirmed(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
+        """The edits from ``wanted`` on that another node has, too, as far as that goes.
+
+        Raises:
+            QuorumLost: if no majority lists its segments.
+        """
+        (lone,) = part.sources
+        copies = await self._copies(lone, part.segment)
+        if not copies:
+            return
+        async with AsyncExitStack() as running:
+
+            async def cursor(node: NodeName, segment: Segment, *, hurry: bool) -> Cursor:
+                chunks = self._nodes.fetch(
+                    node, segment, wanted=wanted, last=part.segment.last, hurry=hurry
+                )
+                await running.enter_async_context(aclosing(chunks))
+                return Cursor(node, chunks)
+
+            one = await cursor(lone, part.segment, hurry=False)
+            others = [await cursor(node, copy, hurry=True) for node, copy in copies]
+            async with aclosing(_side_by_side(one, others)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+
+    def doubt(self, part: Redundant, wanted: TxId) -> None:
+        """Nobody vouches for the edits from ``wanted`` on: refuse them, or say so, once.
+
+        Raises:
+            QuorumLost: where the settings demand that another node has them.
+        """
+        (lone,) = part.sources
+        name = part.segment.name()
+        if self._nodes.settings.refuse_unconfirmed:
+            metrics.UNCONFIRMED.labels("refused").inc()
+            raise QuorumLost(
+                f"{lone} alone lists the segment {name}, and no other node has the same edits from"
+                f" transaction {wanted} on: they are not believed (nnha.security.mode=strict)."
+                f" Start the other JournalNodes; nnha journal verify compares the copies",
+                failures={},
+            )
+        if (lone, name) not in self._told:
+            self._told.add((lone, name))
+            metrics.UNCONFIRMED.labels("used").inc()
+            log.warning("journal.segment_unconfirmed", node=lone, segment=name, at=wanted)
+
+    async def _copies(self, lone: NodeName, wanted: Segment) -> Sequence[tuple[NodeName, Segment]]:
+        """Who else may have it: of those that answer first, or else of all."""
+        for patient in (False, True):
+            replies = await self._nodes.manifests(wanted.first, in_progress=True, patient=patient)
+            found = [
+                (node, copy)
+                for node, reply in sorted(replies.items())
+                if node != lone
+                and (copy := copy_in([segment_of(one) for one in reply.segments], wanted))
+            ]
+            if found:
+                return found
+        return ()
+
+
+async def _side_by_side(one: Cursor, others: Sequence[Cursor]) -> AsyncGenerator[Chunk, None]:
+    """What ``one`` has, while another has the same."""
+    agreeing = {cursor.node: cursor for cursor in others}
+    while agreeing:
+        await asyncio.gather(one.advance(), *(cursor.advance() for cursor in agreeing.values()))
+        if one.chunk is None:
+            return
+        heads = {node: c.chunk for node, c in agreeing.items() if c.chunk is not None}
+        found = vouched(one.chunk, heads)
+        if found.chunk is None:
+            return
+        one.chunk = found.rest
+        for node, rest in found.agreeing.items():
+            agreeing[node].chunk = rest
+        agreeing = {node: agreeing[node] for node in found.agreeing}
+        yield found.chunk
