@@ -21,7 +21,7 @@ from ha.elector.zookeeper.outcome import Outcome, Refusal, Refused
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, content_of, ensure_parent
 from ha.notices.board import utc_now
-from ha.notices.model import Drain, Pause
+from ha.notices.model import Drain, Pause, encode_pause
 from ha.notices.store import drains_path, pause_path, read_pause, write_drain, write_pause
 from tests.ha.elector.people import people
 from tests.ha.zkfc.site import Site
@@ -159,6 +159,15 @@ async def test_25_failover_works_before_and_after_an_open_cluster_is_closed(
         assert "fence c" in d.told
 
 
+@pytest.mark.parametrize("task", [(), ("--format-zk",)])
+async def test_a_zkfc_whose_znodes_anybody_could_write_does_not_start(
+    tmp_path: Path, task: tuple[str, ...]
+) -> None:
+    site = Site(tmp_path, "10.255.255.1:2181")
+    code, said = await site.run(*task)
+    assert (code, "anybody who reaches ZooKeeper at 10.255.255.1:2181" in said) == (78, True)
+
+
 async def test_plain_format_under_a_held_lock_sets_the_acls_and_deletes_nothing(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -194,7 +203,8 @@ async def test_znodes_of_another_identity_are_named(zookeeper: ZooKeeper, tmp_pa
     mallory = _closed(settings, "digest:mallory:word")
     async with _inside(settings) as older, _inside(mallory) as other:
         await ensure_parent(older, settings)
-        await write_pause(other, mallory, _pause("mine"))
+        mine = encode_pause(_pause("mine"))
+        value_of(await other.create(pause_path(mallory), mine), "create")
         code, said = await site.run("--format-zk", "--keep")
         assert (code, f"ACL of {pause_path(settings)}" in said) == (1, True)
         code, said = await site.run("--check-zk")
