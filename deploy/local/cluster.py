@@ -12,6 +12,7 @@ from types import TracebackType
 import deploy
 from deploy.local import layout as layouts
 from deploy.local import site, state
+from deploy.local.certificates import authority_folder, make_certificates, tls_folder
 from deploy.local.errors import LocalClusterError
 from deploy.local.java import Java, find_java
 from deploy.local.layout import JOURNALNODES, NAMENODES, Layout
@@ -19,6 +20,7 @@ from deploy.local.ports import ensure_free
 from deploy.local.processes import ManagedProcess, Supervisor, wait_until
 from deploy.local.state import NameNodeStatus
 from deploy.local.zookeeper import ZooKeeper, start_zookeeper, wait_for_zookeeper
+from ha.conf.keys.security import TLS_DIR
 
 ZOOKEEPER = "zookeeper"
 START_SECONDS = 120.0
@@ -94,7 +96,11 @@ class Cluster:
         for name in self.parts:
             self.progress[name] = "waiting"
         ensure_free(self.layout.all_ports())
-        site.write_conf_dir(self.layout, self.more_keys)
+        secure = authority_folder(self.layout).exists()
+        if secure:
+            make_certificates(self.layout)
+        keys = {TLS_DIR.name: str(tls_folder(self.layout, ""))} if secure else {}
+        site.write_conf_dir(self.layout, {**keys, **self.more_keys})
         self._start_missing()
 
     def heal(self) -> None:
@@ -263,15 +269,22 @@ class Cluster:
         return self._run_daemon(name, program, own_id)
 
     def _run_daemon(self, name: str, program: str, keys: Mapping[str, str]) -> ManagedProcess:
+        keys = {**keys, **self._tls_of(name)}
         overrides = [part for key, value in keys.items() for part in ("-D", f"{key}={value}")]
         return self.supervisor.start(
             name, self.command(program, *overrides), environment=_environment()
         )
 
+    def _tls_of(self, name: str) -> Mapping[str, str]:
+        """Where a daemon of a secure cluster has its certificate."""
+        folder = tls_folder(self.layout, name)
+        return {TLS_DIR.name: str(folder)} if folder.exists() else {}
+
     def _format(self) -> None:
         """Format the journal and nn1, give nn2 the same image, make the znode; each once."""
         first, *others = NAMENODES
-        own_id = ("-D", f"dfs.ha.namenode.id={first}")
+        keys = {"dfs.ha.namenode.id": first, **self._tls_of(first)}
+        own_id = tuple(part for key, value in keys.items() for part in ("-D", f"{key}={value}"))
         steps = {
             "format-namenode": ("namenode", "--format", "--non-interactive", *own_id),
             "format-zk": ("zkfc", "--format-zk", "--non-interactive", *own_id),
@@ -296,8 +309,11 @@ def open_cluster(
     base_port: int | None = None,
     more_keys: Mapping[str, str] | None = None,
     datanodes: int = 0,
+    secure: bool = False,
 ) -> Cluster:
     """The cluster kept in a directory, or a new one with so many DataNodes; nothing is started yet.
+
+    ``secure``: its daemons have certificates, from now on.
 
     Raises LocalClusterError where the directory holds one that was never finished.
     """
@@ -320,6 +336,8 @@ def open_cluster(
             f"Read the cluster in {directory}; its formatting was never finished. "
             f"Remove the directory, or give another one"
         )
+    if secure:
+        make_certificates(layout)
     return Cluster(
         layout=layout,
         java=find_java(wrapper_directory=directory),

@@ -48,7 +48,8 @@ def cluster() -> None:
     show_default=True,
     help="Of a new cluster; one that was kept has as many as before.",
 )
-def up(*, directory: Path | None, base_port: int | None, datanodes: int) -> None:
+@click.option("--secure", is_flag=True, help="Make certificates: the daemons speak TLS.")
+def up(*, directory: Path | None, base_port: int | None, datanodes: int, secure: bool) -> None:
     """Start a cluster and keep it until Ctrl-C, SIGTERM or `nnha cluster down`."""
     running = owner_of(directory) if directory is not None else None
     if directory is not None and running is not None:
@@ -60,7 +61,10 @@ def up(*, directory: Path | None, base_port: int | None, datanodes: int) -> None
     screen = Screen.on_stderr_if(False)  # noqa: FBT003 - everything goes to stdout here
     try:
         local = open_cluster(
-            directory or fresh_directory("cluster"), base_port=base_port, datanodes=datanodes
+            directory or fresh_directory("cluster"),
+            base_port=base_port,
+            datanodes=datanodes,
+            secure=secure,
         )
         with orderly_end(), local:
             remember(local.layout.directory)

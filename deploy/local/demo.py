@@ -205,8 +205,9 @@ def machine_facts(stage: Stage) -> Mapping[str, object]:
     type=click.Path(path_type=Path, file_okay=False),
     help="Keep the cluster here.  [default: a fresh directory under ./var]",
 )
+@click.option("--secure", is_flag=True, help="Make certificates: the daemons speak TLS.")
 @click.option("--keep", is_flag=True, help="Leave the cluster running until Ctrl-C.")
-def demo(*, as_object: bool, directory: Path | None, keep: bool) -> None:
+def demo(*, as_object: bool, directory: Path | None, secure: bool, keep: bool) -> None:
     """Show a failover under the load of the real Hadoop client, and check that nothing was lost.
 
     Exit code 0 only if no acknowledged write is missing, none was applied twice, and the client
@@ -214,7 +215,7 @@ def demo(*, as_object: bool, directory: Path | None, keep: bool) -> None:
     """
     screen = Screen.on_stderr_if(as_object)
     try:
-        with orderly_end(), _staged(directory, screen) as stage:
+        with orderly_end(), _staged(directory, screen, secure=secure) as stage:
             findings = play(stage)
             facts = as_json(findings, stage)
             if keep:
@@ -227,8 +228,10 @@ def demo(*, as_object: bool, directory: Path | None, keep: bool) -> None:
     raise SystemExit(0 if findings.well else 1)
 
 
-def _staged(directory: Path | None, screen: Screen) -> AbstractContextManager[Stage]:
-    return staged(directory or fresh_directory("demo"), screen, datanodes=DATANODES)
+def _staged(
+    directory: Path | None, screen: Screen, *, secure: bool
+) -> AbstractContextManager[Stage]:
+    return staged(directory or fresh_directory("demo"), screen, datanodes=DATANODES, secure=secure)
 
 
 def show_summary(screen: Screen, findings: Findings) -> None:

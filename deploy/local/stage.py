@@ -46,6 +46,7 @@ def staged(
     more_keys: Mapping[str, str] | None = None,
     *,
     datanodes: int = 0,
+    secure: bool = False,
     prepare: Callable[[Cluster], None] | None = None,
 ) -> Iterator[Stage]:
     """Bring the cluster up, with the client's JVM beside it; everything is stopped at the end.
@@ -54,7 +55,9 @@ def staged(
     ``prepare`` is called before anything of the cluster is started.
     Raises LocalClusterError where a part does not come up.
     """
-    with open_cluster(directory, more_keys=more_keys, datanodes=datanodes) as cluster:
+    with open_cluster(
+        directory, more_keys=more_keys, datanodes=datanodes, secure=secure
+    ) as cluster:
         remember(cluster.layout.directory)
         if prepare is not None:
             prepare(cluster)

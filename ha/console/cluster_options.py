@@ -17,6 +17,7 @@ from ha.console.exit_codes import USAGE
 from ha.console.options import configuration as configuration_options
 from ha.console.options import timeout_option
 from ha.console.output import FORMATS, NotWritten, plain, show
+from ha.console.own_certificate import call_under_certificate
 from ha.console.result import Code, CommandOutcome, Ended, Ending
 
 
@@ -68,6 +69,7 @@ def about_a_cluster(
         ) -> None:
             try:
                 configuration = load_configuration(conf_dir, overrides)
+                call_under_certificate(configuration)
                 name = nameservice or nameservice_of(configuration)
                 for warning in configuration.warnings:
                     click.echo(f"warning: {warning}", err=True)

@@ -93,7 +93,7 @@ def check_exposure(
     """
     mode = configuration.get(SECURITY_MODE)
     reachable = [str(door) for door in doors if not is_loopback(door.host)]
-    tls = _certificates(configuration, _ROLES[daemon])
+    tls = certificates(configuration, _ROLES[daemon])
     if reachable and tls is None and mode in (Mode.AUTO, Mode.STRICT):
         raise ExitWith(OPEN_TO_STRANGERS, _reachable(reachable, mode, daemon))
     told = mode is not Mode.INSECURE and kernel_tells()
@@ -123,7 +123,12 @@ def check_exposure(
     )
 
 
-def _certificates(configuration: Configuration, role: Role) -> "TlsFiles | None":
+def certificates(configuration: Configuration, role: Role) -> "TlsFiles | None":
+    """The certificates of a daemon of that role, None where no TLS is configured.
+
+    Raises:
+        ExitWith: 78 where they are configured and cannot be used.
+    """
     if configuration.get(TLS_DIR) is None:
         return None
     from ha.security.tls_files import NoCertificates

@@ -15,6 +15,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.topology import JournalUri, namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import REFUSED, UNEXPECTED
 from ha.console.options import configuration, timeout_option
+from ha.console.own_certificate import call_under_certificate
 from ha.console.result import API_VERSION
 from journal.errors import JournalError
 from journal.links.probed_link import ProbedLink
@@ -79,6 +80,7 @@ def about_a_journal(command: Callable[..., None]) -> Callable[..., None]:
 def _place_of(conf_dir: Path | None, overrides: Sequence[str], timeout_seconds: float) -> Place:
     try:
         conf = load_configuration(conf_dir, overrides)
+        call_under_certificate(conf)
         nameservice = nameservice_of(conf)
         # Every NameNode of a nameservice has the same shared edits, so any one will do.
         uri = shared_edits(conf, nameservice, namenodes(conf, nameservice)[0].namenode)

@@ -9,6 +9,8 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
+from ha.security.caller import Role
+from ha.security.own_tls import context_for, falls_back
 from journal.errors import Unavailable
 from journal.links.grpc_link import GrpcLink
 from journal.links.hadoop_link import HadoopLink
@@ -30,6 +32,16 @@ async def speaks_grpc(host: str, port: int) -> bool:
     can be given up at once.  gRPC, once it has begun to connect to such a node, holds up the end
     of our process for seconds.  Raises ``OSError`` without a connection.
     """
+    secured = context_for(Role.JOURNALNODE)
+    try:
+        if secured is not None:
+            _, writer = await asyncio.open_connection(host, port, ssl=secured)
+            chosen = writer.get_extra_info("ssl_object").selected_alpn_protocol()
+            writer.close()
+            return bool(chosen == "h2")
+    except OSError as failure:
+        if not falls_back(failure):
+            raise
     reader, writer = await asyncio.open_connection(host, port)
     try:
         writer.write(_HTTP2_HELLO)

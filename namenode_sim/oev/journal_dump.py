@@ -15,6 +15,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import REFUSED, UNEXPECTED, UNHEALTHY, UNREACHABLE
 from ha.console.options import configuration
+from ha.console.own_certificate import call_under_certificate
 from journal.errors import JournalError, QuorumLost
 from journal.frame import file_header
 from journal.links.configuration import reader_settings
@@ -116,6 +117,7 @@ async def _gather(
 def _reader(conf_dir: Path | None, overrides: tuple[str, ...]) -> Callable[[], JournalReader]:
     """Makes the reader, once there is an event loop."""
     conf = load_configuration(conf_dir, overrides)
+    call_under_certificate(conf)
     nameservice = nameservice_of(conf)
     uri = shared_edits(conf, nameservice, namenodes(conf, nameservice)[0].namenode)
     nodes = [(node.host, node.port) for node in uri.nodes]

@@ -11,16 +11,19 @@ import click
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
+from ha.conf.keys.security import SECURITY_MODE
 from ha.console.exit_codes import UNEXPECTED
 from ha.console.log_options import log_options
 from ha.console.options import configuration
 from ha.console.prompts import ask_letter, confirmed
-from ha.daemon.exposure import check_exposure
+from ha.daemon.exposure import certificates, check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import LogOptions, configure_logging
 from ha.daemon.private_files import private_files
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
+from ha.security.caller import Role
+from ha.security.own_tls import act_as
 from journal.errors import JournalError
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
@@ -156,6 +159,7 @@ def _configured(
         conf = load_configuration(conf_dir, overrides)
         for warning in conf.warnings:
             click.echo(f"namenode: warning: {warning}", err=True)
+        act_as(certificates(conf, Role.NAMENODE), conf.get(SECURITY_MODE))
         return conf, NameNodeIdentity.from_configuration(conf)
     except ConfigurationError as problem:
         click.echo(f"namenode: {problem}", err=True)

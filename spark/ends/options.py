@@ -10,6 +10,8 @@ import click
 
 from ha.conf.configuration import load_configuration
 from ha.console.options import configuration
+from ha.console.own_certificate import call_under_certificate
+from ha.security.caller import Role
 from namenode_sim.storage.location import path_of
 from spark.ends.hadoop_files import OpenHadoop
 from spark.ends.sinks.directory import DirectorySink
@@ -108,7 +110,9 @@ def open_sink(ends: Ends, hadoop: OpenHadoop) -> Sink:
 
 
 def _cluster(ends: Ends) -> Cluster:
-    return Cluster.from_configuration(load_configuration(ends.conf_dir, ends.overrides))
+    configuration = load_configuration(ends.conf_dir, ends.overrides)
+    call_under_certificate(configuration, Role.CHECKPOINTER, Role.ADMIN)
+    return Cluster.from_configuration(configuration)
 
 
 def _is_remote(spec: str) -> bool:

@@ -21,6 +21,7 @@ from ha.conf.secrets import bare_secret
 from ha.console.exit_codes import DONE, HADOOP_FAILURE
 from ha.console.interrupt import interruptible
 from ha.console.options import in_the_process_list
+from ha.console.own_certificate import call_under_certificate
 from ha.service.errors import ServiceError
 
 
@@ -149,7 +150,9 @@ class Invocation:
             for path in self.extra_files
             for setting in read_settings(path)
         ]
-        return load_configuration(self.conf_dir, [*extra, *self.overrides])
+        configuration = load_configuration(self.conf_dir, [*extra, *self.overrides])
+        call_under_certificate(configuration)
+        return configuration
 
 
 @click.command(

@@ -1,0 +1,60 @@
+"""Certificates of a local cluster: an authority beside it, and a folder for each of its daemons."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from deploy.local.layout import Layout
+from ha.security.caller import Role
+from ha.security.certificate_files import CA, CA_KEY, CERT, KEY, new_folder, read_authority, replace
+from ha.security.certificates import MOST_DAYS, Wish, issue, new_authority, now, parse
+from ha.security.names import CertifiedName
+
+CLUSTER: Final = "local"
+ADMIN: Final = "admin"
+_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+_RENEWED_BELOW: Final = 0.5
+"""Of its life: a cluster that is kept gets new ones when it starts again."""
+
+
+def authority_folder(layout: Layout) -> Path:
+    """Where the authority is; a cluster that has one is secure."""
+    return layout.directory / "authority"
+
+
+def tls_folder(layout: Layout, part: str) -> Path:
+    """The certificate of one daemon; ``admin`` is whoever types commands."""
+    return layout.directory / "tls" / part
+
+
+def make_certificates(layout: Layout) -> None:
+    """Make what is missing or grows old; raises OSError."""
+    folder = authority_folder(layout)
+    if not folder.exists():
+        made = new_authority(CLUSTER, now())
+        new_folder(
+            folder, {CA_KEY: made.key, CA: made.certificate, "cluster-id": f"{CLUSTER}\n".encode()}
+        )
+    authority = read_authority(folder)
+    for part, role, name in _identities(layout):
+        own = tls_folder(layout, part)
+        if own.exists() and parse((own / CERT).read_bytes()).left(now()) > _RENEWED_BELOW:
+            continue
+        wish = Wish(CertifiedName(CLUSTER, role, name), _HOSTS, MOST_DAYS)
+        pair = issue(authority, wish, now())
+        files = {CA: authority.certificate, CERT: pair.certificate, KEY: pair.key}
+        if own.exists():
+            replace(own, files)
+        else:
+            new_folder(own, files)
+
+
+def _identities(layout: Layout) -> Iterator[tuple[str, Role, str]]:
+    yield ADMIN, Role.ADMIN, ADMIN
+    for name in layout.journalnodes:
+        yield name, Role.JOURNALNODE, name
+    for name in layout.namenodes:
+        yield name, Role.NAMENODE, name
+        yield f"zkfc-{name}", Role.ZKFC, name
+    for name in layout.datanodes:
+        yield name, Role.DATANODE, name

@@ -1,0 +1,59 @@
+"""A cluster with certificates: it works, and a revoked controller loses the lock."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.local.certificates import tls_folder
+from deploy.local.cluster import Cluster, open_cluster
+from deploy.local.processes import wait_until
+from ha.security.certificate_files import REVOKED, replace
+
+pytestmark = pytest.mark.cluster
+
+SECONDS = 60.0
+CHECK = {"nnha.security.tls.check-interval": "500ms"}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("secure")
+    with open_cluster(folder, secure=True, more_keys=CHECK) as running:
+        running.up()
+        yield running
+        running.down()
+
+
+def nnha(cluster: Cluster, *words: str) -> str:
+    """What one of our commands prints; it must end well."""
+    command = [sys.executable, "-m", "ha.cli.main", *words, "--conf-dir", str(cluster.conf_dir)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_commands_reach_all_daemons_of_a_cluster_with_certificates(cluster: Cluster) -> None:
+    assert "3 of 3 nodes serve and vote" in nnha(cluster, "journal", "status")
+    shown = nnha(cluster, "status")
+    assert shown.count("in sync") == 3
+    log = cluster.logs()["jn1"].read_text()
+    assert '"method": "tls", "roles": ["namenode"]' in log
+    assert "journal.lane_opened" in log
+
+
+def test_the_lock_moves_when_the_holder_of_the_lock_is_revoked(cluster: Cluster) -> None:
+    active = cluster.wait_for_active()
+    other = next(name for name in cluster.layout.namenodes if name != active)
+    cluster.wait_for_ready_standby(other)
+    for name in (active, other):
+        line = f"nnha://local/zkfc/{active}\n".encode()
+        replace(tls_folder(cluster.layout, name), {REVOKED: line})
+    wait_until(
+        lambda: other in cluster.active_namenodes(),
+        what=f"{other} to become active in place of {active}",
+        deadline_seconds=SECONDS,
+    )
+    log = cluster.logs()[active].read_text()
+    assert f"this certificate, of zkfc {active}, was revoked" in log
