@@ -7,11 +7,11 @@ within the share of one user and of one address.  See docs/reference/rpc.md#limi
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 from ipaddress import ip_address
-from typing import Final, Protocol, assert_never
+from typing import Final, Protocol, TypeVar, assert_never
 
 from ha.rpc.limits import RpcLimits
 from ha.rpc.metrics import CONNECTIONS, HANGUPS, LIMITS_MET
@@ -19,6 +19,7 @@ from ha.security.caller import Caller, Role
 
 HEARD_SECONDS: Final = 0.05
 """Whoever said something at once has been heard by then."""
+T = TypeVar("T")
 _MERE_CLIENT: Final = frozenset({Role.CLIENT})
 
 
@@ -93,6 +94,10 @@ class Seats:
 
     def __init__(self, limits: RpcLimits, privileged: Collection[str]) -> None:
         self.taken: set[Seated] = set()
+        self._clients: dict[Seated, tuple[Place, str]] = {}
+        """Counted below as well: a thousand clients connect again within a failover."""
+        self._of_place: Counter[Place] = Counter()
+        self._of_user: Counter[str] = Counter()
         self._limits = limits
         self._privileged = frozenset(privileged)
 
@@ -117,14 +122,22 @@ class Seats:
         """Decide whether a connection may stay that has said what it is for."""
         if self.is_privileged(connection):
             return True
-        clients = self._clients()
-        for limit, most, crowd in self._crowds_of(connection, clients):
-            if len(crowd) > most:
-                LIMITS_MET.labels(limit).inc()
-                if not _evict(one for one in crowd if one is not connection):
-                    HANGUPS.labels(limit).inc()
-                    return False
-        return True
+        place, user = place_of(connection.host, connection.caller), connection.user
+        self._clients[connection] = place, user
+        self._of_place[place] += 1
+        self._of_user[user] += 1
+        limits = self._limits
+        return (
+            self._fits_its_place(connection, place)
+            and self._fits(
+                connection, "of_user", limits.max_of_user, self._of_user[user],
+                lambda: [one for one, (_, its) in self._clients.items() if its == user],
+            )
+            and self._fits(
+                connection, "kept_connections", limits.max_connections - limits.kept_connections,
+                len(self._clients), lambda: list(self._clients),
+            )
+        )  # fmt: skip
 
     def cut_down(self, now: float) -> None:
         """Hang up on those beyond their share who have had time to say who they are, and have not.
@@ -153,40 +166,51 @@ class Seats:
         if connection in self.taken:
             self.taken.remove(connection)
             CONNECTIONS.dec()
+        if connection in self._clients:
+            place, user = self._clients.pop(connection)
+            _less(self._of_place, place)
+            _less(self._of_user, user)
 
-    def _clients(self) -> list[Seated]:
-        return [one for one in self.taken if one.user and not self.is_privileged(one)]
+    def _fits_its_place(self, connection: Seated, place: Place) -> bool:
+        limits, count = self._limits, self._of_place[place]
 
-    def _crowds_of(
-        self, connection: Seated, clients: Sequence[Seated]
-    ) -> Iterable[tuple[str, int, list[Seated]]]:
-        """Each limit that a client counts for, the most that there may be, and those who count.
+        def crowd() -> list[Seated]:
+            return [one for one, (its, _) in self._clients.items() if its == place]
 
-        One that gave way to it for one limit has left before the next is looked at.
-        """
-        limits = self._limits
-        place = place_of(connection.host, connection.caller)
-        here = [one for one in clients if place_of(one.host, one.caller) == place]
         match place.share:
             case Share.OF_ADDRESS:
-                yield "of_address", limits.max_of_address, here
+                return self._fits(connection, "of_address", limits.max_of_address, count, crowd)
             case Share.OF_USER:
-                yield "of_user", limits.max_of_user, here
+                return self._fits(connection, "of_user", limits.max_of_user, count, crowd)
             case Share.UNTOLD:
-                pass
-            case _:
-                assert_never(place.share)
-        clients = [one for one in clients if one in self.taken]
-        yield "of_user", limits.max_of_user, [one for one in clients if one.user == connection.user]
-        clients = [one for one in clients if one in self.taken]
-        yield "kept_connections", limits.max_connections - limits.kept_connections, clients
+                return True
+        assert_never(place.share)
+
+    def _fits(
+        self, connection: Seated, limit: str, most: int, count: int,
+        crowd: Callable[[], Iterable[Seated]],
+    ) -> bool:  # fmt: skip
+        """Whether a client is within a limit, or one of the crowd that counts for it gives way."""
+        if count <= most:
+            return True
+        LIMITS_MET.labels(limit).inc()
+        if _evict(one for one in crowd() if one is not connection):
+            return True
+        HANGUPS.labels(limit).inc()
+        return False
 
     def _make_room(self) -> bool:
         mute = [one for one in self.taken if not one.user]
         kept = [one for one in self.taken if self.is_privileged(one)]
         if len(kept) > self._limits.kept_connections and _evict(kept):
             return True  # more than that many say what nobody can check
-        return _evict(mute) or _evict(self._clients())
+        return _evict(mute) or _evict(self._clients)
+
+
+def _less(counts: Counter[T], key: T) -> None:
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]
 
 
 def _unknown(connection: Seated) -> bool:
