@@ -86,7 +86,9 @@ async def ensure_parent(session: Session, settings: ZooKeeperSettings) -> None:
                 if depth == len(parts):
                     given = await give_acl(session, path, session.configured_acl)
                     if given.came is Came.REFUSED:
-                        raise ZooKeeperRefused(f"ZooKeeper refused to set the ACL of {path}")
+                        raise ZooKeeperRefused(
+                            f"ZooKeeper refused to set the ACL of {path}: {Refusal.NO_RIGHTS}"
+                        )
             case Refused(why=Refusal.NO_RIGHTS) if depth < len(parts):
                 # Creating needs rights on the parent even where the znode exists already.
                 if value_of(await session.look(path), f"look at {path}") is None:
