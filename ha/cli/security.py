@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -27,6 +27,7 @@ from ha.security.certificate_files import (
 )
 from ha.security.certificates import (
     LEAF_DAYS,
+    SOON,
     BadCertificate,
     Leaf,
     Pair,
@@ -43,9 +44,6 @@ from ha.security.certificates import (
     sign,
 )
 from ha.security.names import BadName, CertifiedName, role_of
-
-SOON: Final = 0.25
-"""A certificate with less than this part of its life is to be renewed."""
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _DIR = click.option("--dir", "folder", type=_FOLDER, required=True, help="The authority's folder.")
@@ -245,11 +243,8 @@ def problems_of(folder: Path) -> list[str]:
             f"not yet valid: it begins at {leaf.not_before:%Y-%m-%d %H:%M:%S} UTC, and this "
             f"machine's clock says {present:%Y-%m-%d %H:%M:%S} UTC"
         )
-    elif leaf.left(present) < SOON:
-        word = "ended" if leaf.not_after <= present else "ends"
-        found.append(
-            f"it {word} at {leaf.not_after:%Y-%m-%d %H:%M:%S} UTC: nnha security rotate renews it"
-        )
+    elif ending := leaf.ending(present):
+        found.append(f"it {ending}")
     if (folder / KEY).stat().st_mode & 0o077:
         found.append(f"other users of this machine may read {KEY}: chmod 600 {folder / KEY}")
     return found

@@ -23,6 +23,8 @@ MOST_DAYS: Final = 90
 """Of a leaf that is not long-lived on purpose."""
 CLOCK_SLACK: Final = timedelta(minutes=5)
 """A certificate is valid from so long ago: clocks of a cluster differ."""
+SOON: Final = 0.25
+"""A certificate with less than this part of its life left is to be renewed."""
 _AUTHORITY_NAME: Final = "nnha CA "
 
 
@@ -54,6 +56,13 @@ class Leaf:
     def uri(self) -> str:
         """The name as a URI, empty if the certificate has none."""
         return "" if self.name is None else self.name.uri
+
+    def ending(self, present: datetime) -> str:
+        """What to say of it where it has ended, or ends soon; else empty."""
+        if self.left(present) >= SOON:
+            return ""
+        word = "ended" if self.not_after <= present else "ends"
+        return f"{word} at {self.not_after:%Y-%m-%d %H:%M:%S} UTC: nnha security rotate renews it"
 
     def left(self, now: datetime) -> float:
         """Which part of its life is left, 0 to 1."""

@@ -82,6 +82,11 @@ def context_for(role: Role | None) -> ssl.SSLContext | None:
     return None if _own is None else _own.files.client(role)
 
 
+def ending_certificates() -> tuple[str, ...]:
+    """Which certificates end soon, as far as this process has seen any."""
+    return () if _own is None else _own.files.ending()
+
+
 def scheme() -> str:
     """Of the pages that this process asks for."""
     return "http" if _own is None else "https"

@@ -97,6 +97,7 @@ class TlsFiles:
                 f"nnha security check {folder} tells more"
             ) from failure
         self._parsed: dict[bytes, Leaf | str] = {}
+        self._servers: dict[str, Leaf] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self.connections = OpenConnections()
@@ -163,7 +164,15 @@ class TlsFiles:
             return reason
         if role is not None and leaf.name.role is not role:
             return f"its certificate is that of {leaf.name}, and a {role} was called"
+        self._servers[leaf.uri] = leaf
         return ""
+
+    def ending(self) -> tuple[str, ...]:
+        """Which certificates end soon, or have ended: our own, and those of servers we called."""
+        present = self._clock()
+        known = {self._material.leaf.uri: self._material.leaf, **self._servers}
+        found = ((leaf.name, leaf.ending(present)) for leaf in known.values())
+        return tuple(f"the certificate of {name} {ending}" for name, ending in found if ending)
 
     # Looking at the files.
 

@@ -1,7 +1,9 @@
 """A cluster with certificates: it works, and a revoked controller loses the lock."""
 
+import re
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +12,7 @@ from deploy.local.certificates import tls_folder
 from deploy.local.cluster import Cluster, open_cluster
 from deploy.local.processes import wait_until
 from ha.security.certificate_files import REVOKED, replace
+from tests.deploy.monitoring.documented import CERTIFICATES, section
 
 pytestmark = pytest.mark.cluster
 
@@ -57,3 +60,16 @@ def test_the_lock_moves_when_the_holder_of_the_lock_is_revoked(cluster: Cluster)
     )
     log = cluster.logs()[active].read_text()
     assert f"this certificate, of zkfc {active}, was revoked" in log
+
+
+def test_daemons_show_when_their_certificates_end(cluster: Cluster) -> None:
+    page = nnha_page(cluster.layout.namenode_url("nn1") + "/metrics")
+    shown = dict(re.findall(r"^# TYPE (nnha_tls_\w+) (\w+)$", page, re.MULTILINE))
+    rows = re.findall(r"^\| `(nnha_\w+)` \| (\w+) \|", section(CERTIFICATES), re.MULTILINE)
+    assert shown == dict(rows)
+    assert 'nnha_tls_certificate_not_after_seconds{what="certificate"} 1.' in page
+
+
+def nnha_page(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return str(answer.read().decode())

@@ -22,6 +22,7 @@ from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import HostPort, JournalUri, NameNodeAddress, namenodes, shared_edits
 from ha.elector.zookeeper.settings import zookeeper_settings
+from ha.security.own_tls import ending_certificates
 
 JOURNAL_PROBE = "journal.cli.probe:journal_status"
 """Found by name when it is called, as `ha` imports nothing of `journal`."""
@@ -69,6 +70,7 @@ async def look_at(
         zookeepers=ensemble.servers,
         lock=ensemble.lock,
         notices=ensemble.notices,
+        certificates=ending_certificates(),
         limit_seconds=deadline_seconds,
         own_delay_seconds=round(look.own_delay_seconds, 3),
     )

@@ -22,6 +22,7 @@ def problems(view: ClusterView) -> tuple[str, ...]:
         *_of_processes(view),
         *(f"{in_excess(one)}; it may not join the election" for one in view.notices.namesakes),
         *_of_drains(view),
+        *view.certificates,
     )
 
 

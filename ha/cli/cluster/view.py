@@ -171,6 +171,8 @@ class ClusterView:
     zookeepers: tuple[ZooKeeperRow, ...]
     lock: LockView
     notices: NoticesView = NoticesView()
+    certificates: tuple[str, ...] = ()
+    """What is to be said of certificates that end soon or have ended."""
     limit_seconds: float = 0.0
     """How long each process had for its answer."""
     own_delay_seconds: float = 0.0

@@ -11,6 +11,7 @@ DOCUMENT: Final = ROOT / "docs" / "metrics.md"
 ALL_DAEMONS: Final = "All daemons"
 DAEMONS: Final = ("NameNode", "ZKFC", "JournalNode")
 CHECKPOINT_SERVICE: Final = "Checkpoint service"
+CERTIFICATES: Final = "Daemons with certificates"
 _ROW: Final = re.compile(r"\| `(nnha_\w+)` \| (\w+) \| ([\w, -]+) \| (.+) \|")
 
 
@@ -44,6 +45,6 @@ def metrics_of(daemon: str) -> dict[str, Documented]:
 def all_metrics() -> dict[str, Documented]:
     """Those of all daemons together."""
     found: dict[str, Documented] = {}
-    for daemon in (*DAEMONS, CHECKPOINT_SERVICE):
+    for daemon in (*DAEMONS, CHECKPOINT_SERVICE, CERTIFICATES):
         found |= metrics_of(daemon)
     return found

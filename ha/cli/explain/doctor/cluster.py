@@ -36,6 +36,8 @@ def check_cluster(view: ClusterView) -> Iterator[Finding]:
     yield _failover(view)
     yield from _namenodes(view)
     yield from _journal(view)
+    for one in view.certificates:
+        yield warn("certificate", one, "nnha security rotate")
     if view.automatic_failover:
         yield from _zookeeper(view)
         yield from _zkfcs(view)

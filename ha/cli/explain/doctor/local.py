@@ -29,8 +29,9 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.ignored import ignored
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
-from ha.conf.keys.security import SECURITY_MODE, Mode
+from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
 from ha.conf.topology import NameNodeAddress, namenodes, shared_edits
+from ha.security.caller import Role
 from ha.zkfc.settings.settings import fencing_plan
 
 FEW_FILES = 4096
@@ -65,19 +66,46 @@ def check_clients(configuration: Configuration) -> Iterator[Finding]:
 
 def check_security(configuration: Configuration) -> Iterator[Finding]:
     """Who is believed by daemons with these files."""
-    mode = configuration.get(SECURITY_MODE)
+    yield from _certificates(configuration)
+    mode, secure = configuration.get(SECURITY_MODE), configuration.get(TLS_DIR) is not None
     found = f"{SECURITY_MODE.name}={mode}"
     match mode:
         case Mode.INSECURE:
             said = f"{found}: whoever reaches a port of a daemon is believed"
             yield warn("security", said, "let only trusted hosts reach these ports")
+        case Mode.PERMISSIVE if secure:
+            said = f"{found}: who proves nothing is let in and counted"
+            yield warn("security", said, "once all daemons have certificates: strict")
         case Mode.PERMISSIVE:
             said = (
                 f"{found}: who proves nothing is let in, and other machines can prove nothing yet"
             )
             yield warn("security", said, "let only trusted hosts reach these ports")
+        case Mode.AUTO | Mode.STRICT if secure:
+            yield ok("security", f"{found}: callers from other machines need a certificate")
         case Mode.AUTO | Mode.STRICT:
             yield ok("security", "daemons listen on loopback only, and the kernel tells who calls")
+
+
+def _certificates(configuration: Configuration) -> Iterator[Finding]:
+    """What is wrong with the certificates on this machine that this user can read."""
+    base = configuration.get(TLS_DIR)
+    if base is None:
+        return
+    # Loaded here: certificates take 13 MB, and most clusters have none.
+    from ha.cli.security import problems_of as problems_of_certificates
+
+    folders = [Path(base), *(Path(base) / role for role in Role)]
+    seen = 0
+    for folder in folders:
+        if not os.access(folder / "key.pem", os.R_OK):
+            continue
+        seen += 1
+        for problem in problems_of_certificates(folder):
+            yield fail("certificate", f"{folder}: {problem}", f"nnha security check {folder}")
+    if not seen:
+        found = f"{base}: this user can read none of the certificates there"
+        yield unknown("certificate", found, "ask as the daemons' user, or make one for role admin")
 
 
 async def check_names(configuration: Configuration, nameservice: str) -> list[Finding]:
