@@ -70,6 +70,7 @@ class AccessControl:
             certificates=tls is not None,
             simple_clients=simple_clients,
             namenodes=namenodes,
+            own_name=None if tls is None else tls.material.name.name,
         )
         self._target = target
         self._audit = audit

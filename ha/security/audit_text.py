@@ -74,6 +74,7 @@ def hadoop_line(entry: Entry, stamp: str) -> str:
         "perm": "null",
         "proto": entry.proto,
     }
+    pairs |= {"certificate": str(caller)} if caller.certified else {}
     pairs |= {"callerContext": entry.context} if entry.context else {}
     pairs |= {"reason": entry.reason} if entry.reason else {}
     pairs |= {"alike": str(entry.alike)} if entry.alike else {}
@@ -84,6 +85,7 @@ def hadoop_line(entry: Entry, stamp: str) -> str:
 def fields(entry: Entry) -> Mapping[str, object]:
     """The fields of a JSON line."""
     caller = entry.caller
+    certified = {"certificate": str(caller)} if caller.certified else {}
     return {
         "allowed": entry.allowed,
         "user": _said(caller.name) or None,
@@ -98,6 +100,7 @@ def fields(entry: Entry) -> Mapping[str, object]:
         "reason": _said(entry.reason) or None,
         "context": _said(entry.context) or None,
         "alike": entry.alike,
+        **certified,
     }
 
 

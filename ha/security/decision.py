@@ -15,7 +15,8 @@ class Policy:
     """What holds for a whole daemon: the mode, and the user that the daemon runs as.
 
     ``certificates``: it has some.  ``simple_clients``: who asks for ClientProtocol needs no proof.
-    ``namenodes``: those that are configured, None where nobody says.
+    ``namenodes``: those that are configured, None where nobody says.  ``own_name``: that in the
+    daemon's certificate.
     """
 
     mode: Mode
@@ -24,6 +25,7 @@ class Policy:
     certificates: bool = False
     simple_clients: bool = False
     namenodes: frozenset[str] | None = None
+    own_name: str | None = None
 
     @property
     def demands_certificates(self) -> bool:
@@ -75,8 +77,8 @@ def decide(policy: Policy, caller: Caller, action: Action) -> Allowed | Denied:
     if caller.refused:
         return Denied(caller.refused)
     if not right.roles.isdisjoint(caller.roles):
-        stranger = _no_namenode_of_ours(policy, caller)
-        return Denied(f"{action.name}: {stranger}") if stranger else Allowed(right.audited)
+        stranger = _no_namenode_of_ours(policy, caller) or _no_zkfc_of_ours(policy, caller, action)
+        return Denied(f"{action.name}{stranger}") if stranger else Allowed(right.audited)
     if _let_in(policy, caller, action.face):
         return Allowed(right.audited, unproven=True)
     needed = f"{action.name} is for {_listed(right.roles)}"
@@ -142,7 +144,20 @@ def _no_namenode_of_ours(policy: Policy, caller: Caller) -> str:
     if policy.namenodes is None or caller.certified in policy.namenodes:
         return ""
     known = ", ".join(sorted(policy.namenodes))
-    return f"{caller.certified} is no NameNode that dfs.ha.namenodes names ({known})"
+    return f": {caller.certified} is no NameNode that dfs.ha.namenodes names ({known})"
+
+
+def _no_zkfc_of_ours(policy: Policy, caller: Caller, action: Action) -> str:
+    """Why a controller may not promote this NameNode; empty: it is none, or it is its own.
+
+    It holds the lock for its own NameNode, so it has no reason to promote another one.  To demote
+    one is every controller's right, before it promotes its own.
+    """
+    if action.name != "transitionToActive" or caller.roles != {Role.ZKFC}:
+        return ""
+    if policy.own_name in (None, caller.certified):
+        return ""
+    return f" is for the zkfc of {policy.own_name}; the caller is {caller}"
 
 
 def _let_in(policy: Policy, caller: Caller, face: str) -> bool:

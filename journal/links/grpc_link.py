@@ -53,6 +53,7 @@ class GrpcLink:
     def _connect(self) -> None:
         host, port = self._host, self._port
         target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._streams = False
         own = own_tls()
         self._material = None if own is None else own.files.material
         self._channel = _channel(f"dns:///{target}", self._material)
@@ -68,7 +69,8 @@ class GrpcLink:
     def _renew(self) -> None:
         """Have a new channel where our certificate has changed: a channel keeps its own for ever.
 
-        What is under way on the old one has a while to end; a stream is then opened anew.
+        What is under way on the old one has a while to end; a stream is then opened anew.  So a
+        writer, whose stream carries batches, does it where a segment starts.
         """
         own = own_tls()
         if own is None or own.files.material is self._material:
@@ -102,6 +104,7 @@ class GrpcLink:
 
     def open_write_stream(self) -> WriteStream:
         """A new stream for batches and heartbeats."""
+        self._streams = True
         return cast(WriteStream, self._stub.Write())
 
     async def wait_until_reconnected(self) -> None:
@@ -116,7 +119,7 @@ class GrpcLink:
     async def call(
         self, method: str, request: Message, reply: type[M], timeout_seconds: float
     ) -> M:
-        if method == "StartLogSegment":
+        if method == "StartLogSegment" or not self._streams:
             self._renew()
         await self._look_at_the_server(timeout_seconds)
         try:

@@ -242,6 +242,8 @@ async def test_certificates_and_authority_change_under_a_writer(
             first = made.writer()
             await first.format()
             await first.become_writer()
+            kept = GrpcLink(*made.addresses[0])
+            asked = pb.JournalRequest(journal_id=JOURNAL)
             txid = 0
             for step in range(3):
                 match step:
@@ -256,6 +258,8 @@ async def test_certificates_and_authority_change_under_a_writer(
                 txid = await segment(first, txid)
                 await logged(processes, "security.certificates_changed", step + 1)
                 txid = await segment(first, txid)
+                await kept.call("GetJournalState", asked, pb.GetJournalStateReply, SECONDS)
+            await kept.close()
             await first.close()
             successor = made.writer()
             assert (await successor.become_writer()).last_txid == txid

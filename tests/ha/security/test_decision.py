@@ -3,7 +3,14 @@
 import pytest
 
 from ha.conf.keys.security import Mode
-from ha.security.caller import ALL_ROLES, Caller, Role, local_caller, unproven
+from ha.security.caller import (
+    ALL_ROLES,
+    Caller,
+    Role,
+    certified_caller,
+    local_caller,
+    unproven,
+)
 from ha.security.decision import Action, Allowed, Denied, Policy, claim, decide
 
 OWN_UID = 500
@@ -95,3 +102,60 @@ def test_a_local_caller_has_all_roles_or_one() -> None:
     assert ROOT.roles == OWN.roles == ALL_ROLES
     assert ALICE.roles == {Role.CLIENT}
     assert NOBODY.roles == frozenset()
+
+
+CERTIFIED: dict[str, tuple[Role, str, Action, str]] = {
+    "its own controller promotes it": (Role.ZKFC, "nn1", PROMOTE, ""),
+    "another one does not": (
+        Role.ZKFC, "nn2", PROMOTE,
+        "transitionToActive is for the zkfc of nn1; the caller is zkfc nn2",
+    ),
+    "another one demotes it": (
+        Role.ZKFC, "nn2", Action("HAServiceProtocol", "transitionToStandby"), "",
+    ),
+    "an administrator promotes it": (Role.ADMIN, "alice", PROMOTE, ""),
+    "a JournalNode does not": (
+        Role.JOURNALNODE, "jn1", PROMOTE,
+        "transitionToActive is for zkfc, admin; the caller is journalnode jn1",
+    ),
+    "a NameNode opens no file": (
+        Role.NAMENODE, "nn2", LIST, "getListing is for admin, client; the caller is namenode nn2",
+    ),
+    "a NameNode that is not configured writes nothing": (
+        Role.NAMENODE, "nn9", Action("JournalNode", "Write"),
+        "Write: nn9 is no NameNode that dfs.ha.namenodes names (nn1, nn2)",
+    ),
+    "one that is configured writes": (
+        Role.NAMENODE, "nn2", Action("JournalNode", "Write"), "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CERTIFIED)
+def test_what_certificates_open(case: str) -> None:
+    role, name, action, expected = CERTIFIED[case]
+    policy = Policy(
+        Mode.AUTO, OWN_UID, certificates=True, namenodes=frozenset({"nn1", "nn2"}), own_name="nn1"
+    )
+    found = decide(policy, certified_caller(role, name, "10.0.0.2:1"), action)
+    assert (found.reason if isinstance(found, Denied) else "") == expected
+
+
+def test_simple_clients_are_believed_on_one_protocol_alone() -> None:
+    policy = Policy(Mode.STRICT, OWN_UID, certificates=True, simple_clients=True)
+    named = claim(policy, NOBODY, "alice", None, None, "ClientProtocol")
+    assert isinstance(named, Caller)
+    assert decide(policy, named, LIST) == Allowed(unproven=True)
+    assert isinstance(decide(policy, named, PROMOTE), Denied)
+    assert isinstance(claim(policy, NOBODY, "alice", None, None, "ZKFCProtocol"), Denied)
+    assert isinstance(decide(Policy(Mode.STRICT, OWN_UID), named, LIST), Denied)
+
+
+def test_a_clients_certificate_is_for_one_user() -> None:
+    policy = Policy(Mode.AUTO, OWN_UID, certificates=True)
+    alice = certified_caller(Role.CLIENT, "alice", "10.0.0.2:1")
+    assert claim(policy, alice, "alice", None, None) == alice
+    for user, real in (("root", None), ("alice", "root"), ("bob", "alice")):
+        refused = claim(policy, alice, user, real, None)
+        assert isinstance(refused, Denied)
+        assert "is not alice, for whom the caller's certificate is" in refused.reason
