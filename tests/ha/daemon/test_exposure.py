@@ -14,6 +14,8 @@ from ha.console import exit_codes
 from ha.daemon.exposure import OPEN_TO_STRANGERS, Door, check_exposure, is_loopback
 from ha.daemon.facts import publish_facts
 from ha.daemon.process import ExitWith
+from ha.security.caller import Role
+from tests.ha.security.authority import Authority
 from tests.namenode_sim.startup.startup_world import KEYS, snapshot, write_site
 
 LOOPBACK = {
@@ -143,3 +145,18 @@ def test_the_mode_is_a_metric(tmp_path: Path) -> None:
     registry = CollectorRegistry()
     publish_facts("zkfc", load_configuration(tmp_path / "conf"), registry=registry)
     assert registry.get_sample_value("nnha_security_mode", {"mode": "insecure-i-know"}) == 1.0
+
+
+async def test_certificates_open_the_door(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "tls")
+    authority.issue(Role.NAMENODE, "nn1", folder="namenode")
+    keys = {"dfs.namenode.rpc-address.ns1.nn1": ANYWHERE}
+    tls = {"nnha.security.tls.dir": str(tmp_path / "tls"), "nnha.security.mode": "strict"}
+    code, text = await started(tmp_path, ["namenode"], **keys, **tls)
+    assert code == 1, "there is no name directory"
+    assert "does not exist" in text.splitlines()[-1]
+    said = next(line for line in text.splitlines() if '"security.mode"' in line)
+    assert '"certificate": "nnha://c1/namenode/nn1"' in said
+    code, text = await started(tmp_path, ["journalnode"], **keys, **tls)
+    assert code == OPEN_TO_STRANGERS, "a JournalNode has none there"
+    assert f"nnha security check {tmp_path / 'tls/journalnode'}" in text.splitlines()[-1]
