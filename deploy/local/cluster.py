@@ -12,7 +12,7 @@ from types import TracebackType
 import deploy
 from deploy.local import layout as layouts
 from deploy.local import site, state
-from deploy.local.certificates import authority_folder, make_certificates, tls_folder
+from deploy.local.certificates import ADMIN, authority_folder, make_certificates, tls_folder
 from deploy.local.errors import LocalClusterError
 from deploy.local.java import Java, find_java
 from deploy.local.layout import JOURNALNODES, NAMENODES, Layout
@@ -20,9 +20,12 @@ from deploy.local.ports import ensure_free
 from deploy.local.processes import ManagedProcess, Supervisor, wait_until
 from deploy.local.state import NameNodeStatus
 from deploy.local.zookeeper import ZooKeeper, start_zookeeper, wait_for_zookeeper
-from ha.conf.keys.security import TLS_DIR
+from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
+from ha.security.own_tls import act_as
+from ha.security.tls_files import TlsFiles
 
 ZOOKEEPER = "zookeeper"
+_LOOKED_AT_SECONDS = 10.0
 START_SECONDS = 120.0
 """How long one part may take to come up; a loaded machine needs more than an idle one."""
 
@@ -63,6 +66,8 @@ class Cluster:
         trace: TracebackType | None,
     ) -> None:
         self.supervisor.close()
+        if authority_folder(self.layout).exists():
+            act_as(None, Mode.AUTO)
 
     @property
     def datanodes(self) -> tuple[str, ...]:
@@ -99,7 +104,9 @@ class Cluster:
         secure = authority_folder(self.layout).exists()
         if secure:
             make_certificates(self.layout)
-        keys = {TLS_DIR.name: str(tls_folder(self.layout, ""))} if secure else {}
+            act_as(TlsFiles(tls_folder(self.layout, ADMIN), _LOOKED_AT_SECONDS), Mode.STRICT)
+        tls = {TLS_DIR.name: str(tls_folder(self.layout, "")), SECURITY_MODE.name: Mode.STRICT}
+        keys = tls if secure else {}
         site.write_conf_dir(self.layout, {**keys, **self.more_keys})
         self._start_missing()
 

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from deploy.local import reaper
 from deploy.local.errors import LocalClusterError
+from ha.security.own_tls import context_for, secured
 
 STOP_SECONDS = 10.0
 """How long a process may take to end on SIGTERM before it is killed."""
@@ -54,7 +55,9 @@ def wait_until(
 def http_get(url: str, *, deadline_seconds: float = 1.0) -> tuple[int, bytes] | None:
     """Status code and body, or None where nobody answered in time."""
     try:
-        with urllib.request.urlopen(url, timeout=deadline_seconds) as answer:
+        with urllib.request.urlopen(
+            secured(url), timeout=deadline_seconds, context=context_for(None)
+        ) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as refusal:
         with refusal:

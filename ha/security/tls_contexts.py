@@ -65,8 +65,14 @@ class CurrentContext(ssl.SSLContext):
         return made
 
     def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:  # noqa: ANN401 - ssl's own
-        """As ``SSLContext.wrap_socket``."""
-        return self.current().wrap_socket(*arguments, **named)
+        """As ``SSLContext.wrap_socket``; a client's handshake is done in it."""
+        made = self.current().wrap_socket(*arguments, **named)
+        if self.check is not None and (
+            reason := self.check(made.getpeercert(binary_form=True) or b"")
+        ):
+            made.close()
+            raise ssl.SSLCertVerificationError(reason)
+        return made
 
 
 def serving(current: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:

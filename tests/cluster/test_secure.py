@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ import pytest
 
 from deploy.local.certificates import tls_folder
 from deploy.local.cluster import Cluster, open_cluster
-from deploy.local.processes import wait_until
+from deploy.local.processes import http_get, wait_until
 from ha.security.certificate_files import REVOKED, replace
 from tests.deploy.monitoring.documented import CERTIFICATES, section
 
@@ -71,5 +72,19 @@ def test_daemons_show_when_their_certificates_end(cluster: Cluster) -> None:
 
 
 def nnha_page(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        return str(answer.read().decode())
+    """A page, asked for under the administrator's certificate."""
+    answer = http_get(url, deadline_seconds=30)
+    assert answer is not None
+    assert answer[0] == 200
+    return answer[1].decode()
+
+
+def test_the_kernels_word_opens_no_page_in_strict(cluster: Cluster) -> None:
+    url = cluster.layout.namenode_url("nn1")
+    for page, expected in (("/livez", 200), ("/metrics", 200), ("/status", 403)):
+        try:
+            with urllib.request.urlopen(url + page, timeout=30) as answer:
+                found = answer.status
+        except urllib.error.HTTPError as refused:
+            found = refused.code
+        assert found == expected, page
