@@ -1,5 +1,6 @@
 """Asks a NameNode for its status and health, and tells it to change its role."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -182,6 +183,7 @@ def _info(
         reqSource=HARequestSource.ValueType(source),
         nnhaPredecessorGone=True if predecessor_gone_until else None,
         nnhaGoneUntilMicros=int(predecessor_gone_until * 1e6) or None,
-        nnhaClock=clock() if predecessor_gone_until else None,
+        nnhaAskedMicros=int(asyncio.get_running_loop().time() * 1e6),
+        nnhaClock=clock(),
         nnhaTurn=turn or None,
     )

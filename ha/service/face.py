@@ -63,33 +63,45 @@ LATE_SECONDS: Final = 300.0
 """Longer than any request waits in a socket while its sender waits for the answer."""
 
 
-class _Turns:
-    """Remembers the newest lock, so that a late promotion by the owner of an older one is refused.
+class _Demotions:
+    """Remembers the newest request to become standby, so that a promotion from before is refused.
 
-    The bad schedule: a controller's request waits in a stalled NameNode's socket, another
+    The bad schedules: a controller's request waits in a stalled NameNode's socket, another
     controller takes over and this NameNode confirms that it is standby, and only then the first
-    request is read.  The lock is forgotten after a while: a new ZooKeeper ensemble counts from 1.
+    request is read.  Or the same controller asks again and has the NameNode promoted, gives its
+    lock up, and a successor is at work when the first request is read: both were made under one
+    lock, and only when they were asked tells them apart, where their sender's clock is ours.
+    The lock is forgotten after a while: a new ZooKeeper ensemble counts from 1.
     """
 
     def __init__(self) -> None:
-        self._over = 0
+        self._turn = 0
+        self._asked_micros = 0
         self._until = 0.0
 
-    def demoted(self, turn: int) -> None:
-        """Note the lock of the request's sender: promotions under older locks are refused."""
-        if turn == 0:
+    def note(self, info: HAStateChangeRequestInfoProto) -> None:
+        """A request to become standby has come."""
+        if info.nnhaClock == clock():
+            self._asked_micros = max(self._asked_micros, info.nnhaAskedMicros)
+        if info.nnhaTurn == 0:
             return
         now = asyncio.get_running_loop().time()
-        self._over = max(self._over, turn) if now < self._until else turn
+        self._turn = max(self._turn, info.nnhaTurn) if now < self._until else info.nnhaTurn
         self._until = now + LATE_SECONDS
 
-    def check(self, turn: int) -> None:
-        """Raise ServiceFailed for a promotion under an older lock; ``turn`` 0 means unknown."""
+    def check(self, info: HAStateChangeRequestInfoProto) -> None:
+        """Raise ServiceFailed for a promotion from before; a turn or time of 0 is not known."""
         known = asyncio.get_running_loop().time() < self._until
-        if known and 0 < turn < self._over:
+        if known and 0 < info.nnhaTurn < self._turn:
             raise ServiceFailed(
-                f"this request to become active is late: it was made under lock {turn:#x}, and "
-                f"under {self._over:#x} this NameNode was told to be standby"
+                f"this request to become active is late: it was made under lock {info.nnhaTurn:#x}, "
+                f"and under {self._turn:#x} this NameNode was told to be standby"
+            )
+        if info.nnhaClock == clock() and 0 < info.nnhaAskedMicros < self._asked_micros:
+            later = (self._asked_micros - info.nnhaAskedMicros) / 1e6
+            raise ServiceFailed(
+                "this request to become active is late: this NameNode was told to be standby "
+                f"{later:.3f} s after it was asked"
             )
 
 
@@ -108,7 +120,7 @@ def _gone_until(info: HAStateChangeRequestInfoProto) -> float:
 def ha_service_protocol(service: HaService) -> RpcProtocol:
     """HAServiceProtocol served by ``service``."""
 
-    turns = _Turns()
+    demotions = _Demotions()
 
     async def status(_: Call, __: GetServiceStatusRequestProto) -> GetServiceStatusResponseProto:
         with answering():
@@ -133,7 +145,7 @@ def ha_service_protocol(service: HaService) -> RpcProtocol:
         call: Call, request: TransitionToActiveRequestProto
     ) -> TransitionToActiveResponseProto:
         with answering():
-            turns.check(request.reqInfo.nnhaTurn)
+            demotions.check(request.reqInfo)
             await service.transition_to_active(
                 RequestSource(request.reqInfo.reqSource),
                 call,
@@ -145,7 +157,7 @@ def ha_service_protocol(service: HaService) -> RpcProtocol:
         call: Call, request: TransitionToStandbyRequestProto
     ) -> TransitionToStandbyResponseProto:
         with answering():
-            turns.demoted(request.reqInfo.nnhaTurn)
+            demotions.note(request.reqInfo)
             await service.transition_to_standby(RequestSource(request.reqInfo.reqSource), call)
         return TransitionToStandbyResponseProto()
 

@@ -24,37 +24,37 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dha/rpc/proto/ha_service.proto\x12\x08nnha.rpc\"\xac\x01\n\x1dHAStateChangeRequestInfoProto\x12,\n\treqSource\x18\x01 \x02(\x0e\x32\x19.nnha.rpc.HARequestSource\x12\x1b\n\x13nnhaPredecessorGone\x18\x64 \x01(\x08\x12\x10\n\x08nnhaTurn\x18\x65 \x01(\x04\x12\x1b\n\x13nnhaGoneUntilMicros\x18\x66 \x01(\x04\x12\x11\n\tnnhaClock\x18g \x01(\t\"\x1b\n\x19MonitorHealthRequestProto\"\x1c\n\x1aMonitorHealthResponseProto\"Z\n\x1eTransitionToActiveRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"!\n\x1fTransitionToActiveResponseProto\"[\n\x1fTransitionToStandbyRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"\"\n TransitionToStandbyResponseProto\"\\\n TransitionToObserverRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"#\n!TransitionToObserverResponseProto\"\x1e\n\x1cGetServiceStatusRequestProto\"\xc2\x01\n\x1dGetServiceStatusResponseProto\x12,\n\x05state\x18\x01 \x02(\x0e\x32\x1d.nnha.rpc.HAServiceStateProto\x12\x1b\n\x13readyToBecomeActive\x18\x02 \x01(\x08\x12\x16\n\x0enotReadyReason\x18\x03 \x01(\t\x12\x0f\n\x07nnhaPid\x18\x64 \x01(\r\x12\x18\n\x10nnhaStartedTicks\x18\x65 \x01(\x04\x12\x13\n\x0bnnhaMachine\x18\x66 \x01(\t*N\n\x13HAServiceStateProto\x12\x10\n\x0cINITIALIZING\x10\x00\x12\n\n\x06\x41\x43TIVE\x10\x01\x12\x0b\n\x07STANDBY\x10\x02\x12\x0c\n\x08OBSERVER\x10\x03*W\n\x0fHARequestSource\x12\x13\n\x0fREQUEST_BY_USER\x10\x00\x12\x1a\n\x16REQUEST_BY_USER_FORCED\x10\x01\x12\x13\n\x0fREQUEST_BY_ZKFC\x10\x02')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dha/rpc/proto/ha_service.proto\x12\x08nnha.rpc\"\xc5\x01\n\x1dHAStateChangeRequestInfoProto\x12,\n\treqSource\x18\x01 \x02(\x0e\x32\x19.nnha.rpc.HARequestSource\x12\x1b\n\x13nnhaPredecessorGone\x18\x64 \x01(\x08\x12\x10\n\x08nnhaTurn\x18\x65 \x01(\x04\x12\x1b\n\x13nnhaGoneUntilMicros\x18\x66 \x01(\x04\x12\x11\n\tnnhaClock\x18g \x01(\t\x12\x17\n\x0fnnhaAskedMicros\x18h \x01(\x04\"\x1b\n\x19MonitorHealthRequestProto\"\x1c\n\x1aMonitorHealthResponseProto\"Z\n\x1eTransitionToActiveRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"!\n\x1fTransitionToActiveResponseProto\"[\n\x1fTransitionToStandbyRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"\"\n TransitionToStandbyResponseProto\"\\\n TransitionToObserverRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"#\n!TransitionToObserverResponseProto\"\x1e\n\x1cGetServiceStatusRequestProto\"\xc2\x01\n\x1dGetServiceStatusResponseProto\x12,\n\x05state\x18\x01 \x02(\x0e\x32\x1d.nnha.rpc.HAServiceStateProto\x12\x1b\n\x13readyToBecomeActive\x18\x02 \x01(\x08\x12\x16\n\x0enotReadyReason\x18\x03 \x01(\t\x12\x0f\n\x07nnhaPid\x18\x64 \x01(\r\x12\x18\n\x10nnhaStartedTicks\x18\x65 \x01(\x04\x12\x13\n\x0bnnhaMachine\x18\x66 \x01(\t*N\n\x13HAServiceStateProto\x12\x10\n\x0cINITIALIZING\x10\x00\x12\n\n\x06\x41\x43TIVE\x10\x01\x12\x0b\n\x07STANDBY\x10\x02\x12\x0c\n\x08OBSERVER\x10\x03*W\n\x0fHARequestSource\x12\x13\n\x0fREQUEST_BY_USER\x10\x00\x12\x1a\n\x16REQUEST_BY_USER_FORCED\x10\x01\x12\x13\n\x0fREQUEST_BY_ZKFC\x10\x02')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ha.rpc.proto.ha_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_HASERVICESTATEPROTO']._serialized_start=893
-  _globals['_HASERVICESTATEPROTO']._serialized_end=971
-  _globals['_HAREQUESTSOURCE']._serialized_start=973
-  _globals['_HAREQUESTSOURCE']._serialized_end=1060
+  _globals['_HASERVICESTATEPROTO']._serialized_start=918
+  _globals['_HASERVICESTATEPROTO']._serialized_end=996
+  _globals['_HAREQUESTSOURCE']._serialized_start=998
+  _globals['_HAREQUESTSOURCE']._serialized_end=1085
   _globals['_HASTATECHANGEREQUESTINFOPROTO']._serialized_start=44
-  _globals['_HASTATECHANGEREQUESTINFOPROTO']._serialized_end=216
-  _globals['_MONITORHEALTHREQUESTPROTO']._serialized_start=218
-  _globals['_MONITORHEALTHREQUESTPROTO']._serialized_end=245
-  _globals['_MONITORHEALTHRESPONSEPROTO']._serialized_start=247
-  _globals['_MONITORHEALTHRESPONSEPROTO']._serialized_end=275
-  _globals['_TRANSITIONTOACTIVEREQUESTPROTO']._serialized_start=277
-  _globals['_TRANSITIONTOACTIVEREQUESTPROTO']._serialized_end=367
-  _globals['_TRANSITIONTOACTIVERESPONSEPROTO']._serialized_start=369
-  _globals['_TRANSITIONTOACTIVERESPONSEPROTO']._serialized_end=402
-  _globals['_TRANSITIONTOSTANDBYREQUESTPROTO']._serialized_start=404
-  _globals['_TRANSITIONTOSTANDBYREQUESTPROTO']._serialized_end=495
-  _globals['_TRANSITIONTOSTANDBYRESPONSEPROTO']._serialized_start=497
-  _globals['_TRANSITIONTOSTANDBYRESPONSEPROTO']._serialized_end=531
-  _globals['_TRANSITIONTOOBSERVERREQUESTPROTO']._serialized_start=533
-  _globals['_TRANSITIONTOOBSERVERREQUESTPROTO']._serialized_end=625
-  _globals['_TRANSITIONTOOBSERVERRESPONSEPROTO']._serialized_start=627
-  _globals['_TRANSITIONTOOBSERVERRESPONSEPROTO']._serialized_end=662
-  _globals['_GETSERVICESTATUSREQUESTPROTO']._serialized_start=664
-  _globals['_GETSERVICESTATUSREQUESTPROTO']._serialized_end=694
-  _globals['_GETSERVICESTATUSRESPONSEPROTO']._serialized_start=697
-  _globals['_GETSERVICESTATUSRESPONSEPROTO']._serialized_end=891
+  _globals['_HASTATECHANGEREQUESTINFOPROTO']._serialized_end=241
+  _globals['_MONITORHEALTHREQUESTPROTO']._serialized_start=243
+  _globals['_MONITORHEALTHREQUESTPROTO']._serialized_end=270
+  _globals['_MONITORHEALTHRESPONSEPROTO']._serialized_start=272
+  _globals['_MONITORHEALTHRESPONSEPROTO']._serialized_end=300
+  _globals['_TRANSITIONTOACTIVEREQUESTPROTO']._serialized_start=302
+  _globals['_TRANSITIONTOACTIVEREQUESTPROTO']._serialized_end=392
+  _globals['_TRANSITIONTOACTIVERESPONSEPROTO']._serialized_start=394
+  _globals['_TRANSITIONTOACTIVERESPONSEPROTO']._serialized_end=427
+  _globals['_TRANSITIONTOSTANDBYREQUESTPROTO']._serialized_start=429
+  _globals['_TRANSITIONTOSTANDBYREQUESTPROTO']._serialized_end=520
+  _globals['_TRANSITIONTOSTANDBYRESPONSEPROTO']._serialized_start=522
+  _globals['_TRANSITIONTOSTANDBYRESPONSEPROTO']._serialized_end=556
+  _globals['_TRANSITIONTOOBSERVERREQUESTPROTO']._serialized_start=558
+  _globals['_TRANSITIONTOOBSERVERREQUESTPROTO']._serialized_end=650
+  _globals['_TRANSITIONTOOBSERVERRESPONSEPROTO']._serialized_start=652
+  _globals['_TRANSITIONTOOBSERVERRESPONSEPROTO']._serialized_end=687
+  _globals['_GETSERVICESTATUSREQUESTPROTO']._serialized_start=689
+  _globals['_GETSERVICESTATUSREQUESTPROTO']._serialized_end=719
+  _globals['_GETSERVICESTATUSRESPONSEPROTO']._serialized_start=722
+  _globals['_GETSERVICESTATUSRESPONSEPROTO']._serialized_end=916
 # @@protoc_insertion_point(module_scope)

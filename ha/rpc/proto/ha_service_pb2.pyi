@@ -4,8 +4,8 @@ isort:skip_file
 HAServiceProtocol: what a NameNode answers about its role, and how it is told to change it.
 
 Java name: org.apache.hadoop.ha.HAServiceProtocol, version 1.  Names and numbers as in Hadoop
-3.5.0 (hadoop-ha 5.1).  Methods: getServiceStatus, monitorHealth, transitionToActive,
-transitionToStandby, transitionToObserver.
+3.5.0 (docs/reference/rpc.md#haserviceprotocol).  Methods: getServiceStatus, monitorHealth,
+transitionToActive, transitionToStandby, transitionToObserver.
 """
 
 from google.protobuf import descriptor as _descriptor
@@ -67,6 +67,7 @@ class HAStateChangeRequestInfoProto(_message.Message):
     NNHATURN_FIELD_NUMBER: _builtins.int
     NNHAGONEUNTILMICROS_FIELD_NUMBER: _builtins.int
     NNHACLOCK_FIELD_NUMBER: _builtins.int
+    NNHAASKEDMICROS_FIELD_NUMBER: _builtins.int
     reqSource: Global___HARequestSource.ValueType
     nnhaPredecessorGone: _builtins.bool
     """Ours: no earlier active can serve anything any more, so nobody need wait for its read lease."""
@@ -79,6 +80,10 @@ class HAStateChangeRequestInfoProto(_message.Message):
     so that nobody else can have become active after those that are gone.  0: nobody knows.
     """
     nnhaClock: _builtins.str
+    nnhaAskedMicros: _builtins.int
+    """Ours: when it was asked, on that clock.  A request to become active that was asked before one
+    to become standby is late as well, whatever lock it was made under.
+    """
     def __init__(
         self,
         *,
@@ -87,10 +92,11 @@ class HAStateChangeRequestInfoProto(_message.Message):
         nnhaTurn: _builtins.int | None = ...,
         nnhaGoneUntilMicros: _builtins.int | None = ...,
         nnhaClock: _builtins.str | None = ...,
+        nnhaAskedMicros: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["nnhaClock", b"nnhaClock", "nnhaGoneUntilMicros", b"nnhaGoneUntilMicros", "nnhaPredecessorGone", b"nnhaPredecessorGone", "nnhaTurn", b"nnhaTurn", "reqSource", b"reqSource"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["nnhaAskedMicros", b"nnhaAskedMicros", "nnhaClock", b"nnhaClock", "nnhaGoneUntilMicros", b"nnhaGoneUntilMicros", "nnhaPredecessorGone", b"nnhaPredecessorGone", "nnhaTurn", b"nnhaTurn", "reqSource", b"reqSource"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["nnhaClock", b"nnhaClock", "nnhaGoneUntilMicros", b"nnhaGoneUntilMicros", "nnhaPredecessorGone", b"nnhaPredecessorGone", "nnhaTurn", b"nnhaTurn", "reqSource", b"reqSource"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nnhaAskedMicros", b"nnhaAskedMicros", "nnhaClock", b"nnhaClock", "nnhaGoneUntilMicros", b"nnhaGoneUntilMicros", "nnhaPredecessorGone", b"nnhaPredecessorGone", "nnhaTurn", b"nnhaTurn", "reqSource", b"reqSource"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -113,3 +113,36 @@ async def test_a_claim_without_an_end_is_not_believed(monkeypatch: pytest.Monkey
     async with served(toy) as client:
         await client.transition_to_active(RequestSource.ZKFC, deadline_seconds=SECONDS)
     assert toy.gone_until == 0.0
+
+
+async def test_a_promotion_is_late_that_was_asked_before_a_demotion_under_the_same_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bad schedule: asked, asked again and obeyed, demoted to give the lock up; then the first."""
+    toy = Toy()
+    early = HAStateChangeRequestInfoProto(
+        reqSource=HARequestSource.REQUEST_BY_ZKFC,
+        nnhaAskedMicros=int(asyncio.get_running_loop().time() * 1e6) - 1,
+        nnhaClock=clock(),
+    )
+    foreign = HAStateChangeRequestInfoProto(
+        reqSource=HARequestSource.REQUEST_BY_ZKFC, nnhaAskedMicros=1, nnhaClock="another boot"
+    )
+    async with served(toy) as client:
+
+        async def promote() -> None:
+            await client.transition_to_active(RequestSource.ZKFC, deadline_seconds=SECONDS, turn=33)
+
+        await promote()
+        await client.transition_to_standby(RequestSource.ZKFC, deadline_seconds=SECONDS, turn=33)
+        with monkeypatch.context() as patched:
+            patched.setattr("ha.service.client._info", lambda *_, **__: early)
+            with pytest.raises(ServiceFailed, match="late: this NameNode was told to be standby"):
+                await promote()
+            assert toy.told[-1] == "standby"
+            patched.setattr("ha.service.client._info", lambda *_, **__: foreign)
+            await promote()
+            assert toy.told[-1] == "active", "another clock says nothing about ours"
+        await client.transition_to_standby(RequestSource.ZKFC, deadline_seconds=SECONDS, turn=33)
+        await promote()
+        assert toy.told[-1] == "active", "asked since"

@@ -49,6 +49,7 @@ FOUND = (
     3_009_478,
     4_002_725,
     5_006_452,
+    44_023_487,
 )
 """Seeds that once broke an invariant.
 
@@ -60,6 +61,8 @@ controller knew (likewise).
 earlier one, that a slow NameNode had kept.  103289: the claim that nobody else serves outlived the
 lock that it rested on.  102843: a lock was deleted by hand, and who had held it deleted the next
 one's as it left.
+44023487: of two requests to become active under one lock, the first was read after the lock was
+given up, when a successor was at work (told in a unit test as well).
 The others were flaws of the oracle. 25355, 39992: it took a drain, or another pause, that came
 after the end of a pause for one bar. 103470, 202603: in a pause or drain it forgot who had just
 been active, or had got the lock back in it and was cut off since. 27284, 38242: a thawed NameNode
