@@ -56,7 +56,7 @@ class Told:
     wished: bool = False
     """An operator had asked it to take over when it got the lock."""
     active_and_owner_at: float = -1.0
-    """When it was last seen active under its controller's lock."""
+    """When it was last seen active under its controller's lock, or one that it had lost unseen."""
 
 
 @dataclass(slots=True)
@@ -361,7 +361,9 @@ class Oracle:
     def _note_owner(self) -> None:
         self.removals.look()
         for node in self.cluster.namenodes():
-            if node.state is ServiceState.ACTIVE and self._holds_lock(node.name):
+            if node.state is not ServiceState.ACTIVE:
+                continue
+            if self._holds_lock(node.name) or self._lost_it_unseen(node.name):
                 self.told[node.name].active_and_owner_at = self.cluster.loop.now
 
     def _holds_lock(self, name: str) -> bool:
@@ -371,6 +373,15 @@ class Oracle:
             return False
         since = max(lost, self.cluster.free_since(name))
         return lost == float("inf") or self.cluster.loop.now - since < self.cluster.noticing_seconds
+
+    def _lost_it_unseen(self, name: str) -> bool:
+        """Its ZooKeeper server lags and still shows it the lock, and nobody has fenced it since.
+
+        Others may have had the lock; until one of them has fenced it, it alone is active.
+        """
+        session = self.cluster.session_of(name) or 0
+        shown = self.cluster.ensemble.shows_as_own(session, self.cluster.lock)
+        return shown and self.told[name].may_be_active
 
     def _check(self, holds: bool, invariant: str, what: str) -> None:
         self.counts.checks += 1

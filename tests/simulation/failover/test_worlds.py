@@ -49,6 +49,7 @@ FOUND = (
     3_009_478,
     4_002_725,
     5_006_452,
+    44_022_420,
     44_023_487,
 )
 """Seeds that once broke an invariant.
@@ -80,6 +81,8 @@ supervisor started it.
 a third NameNode took the lock from both (told in a unit test as well).
 5006452 was a flaw of the oracle: a controller that was frozen takes the lock in a pause by its
 NameNode's last report, which says active and is as old as the freeze.
+44022420 was another: an active had lost its lock, and its lagging ZooKeeper server showed it still;
+it was the active all the same, for nobody had fenced it.
 """
 
 

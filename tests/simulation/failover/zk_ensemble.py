@@ -274,6 +274,14 @@ class Ensemble:
         znode = self.head.znodes.get(path)
         return None if znode is None else self.sessions.get(znode.owner)
 
+    def shows_as_own(self, session: int, path: str) -> bool:
+        """Whether the server that a session is connected to shows it this znode as its own."""
+        known = self.sessions.get(session)
+        if known is None or known.connection is None:
+            return False
+        znode = known.connection.replica.tree.znodes.get(path)
+        return znode is not None and znode.owner == session
+
     def znode(self, path: str) -> Znode | None:
         """A znode at the leader."""
         return self.head.znodes.get(path)
