@@ -51,6 +51,7 @@ FOUND = (
     5_006_452,
     44_022_420,
     44_023_487,
+    44_025_017,
 )
 """Seeds that once broke an invariant.
 
@@ -83,6 +84,9 @@ a third NameNode took the lock from both (told in a unit test as well).
 NameNode's last report, which says active and is as old as the freeze.
 44022420 was another: an active had lost its lock, and its lagging ZooKeeper server showed it still;
 it was the active all the same, for nobody had fenced it.
+44025017 was another: behind a ZooKeeper server that lagged, a controller asked for the removal of a
+dead host's lock that was gone already, which is refused, and the oracle took it for the lock that
+stood by then.
 """
 
 
