@@ -22,7 +22,6 @@ from deploy.local.state import NameNodeStatus
 from deploy.local.zookeeper import ZooKeeper, start_zookeeper, wait_for_zookeeper
 from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
 from ha.security.own_tls import act_as
-from ha.security.tls_files import TlsFiles
 
 ZOOKEEPER = "zookeeper"
 _LOOKED_AT_SECONDS = 10.0
@@ -103,6 +102,9 @@ class Cluster:
         ensure_free(self.layout.all_ports())
         secure = authority_folder(self.layout).exists()
         if secure:
+            # Loaded here, as it loads the library of logs, which most commands do without.
+            from ha.security.tls_files import TlsFiles
+
             make_certificates(self.layout)
             act_as(TlsFiles(tls_folder(self.layout, ADMIN), _LOOKED_AT_SECONDS), Mode.STRICT)
         tls = {TLS_DIR.name: str(tls_folder(self.layout, "")), SECURITY_MODE.name: Mode.STRICT}

@@ -94,7 +94,7 @@ class _Demotions:
         known = asyncio.get_running_loop().time() < self._until
         if known and 0 < info.nnhaTurn < self._turn:
             raise ServiceFailed(
-                f"this request to become active is late: it was made under lock {info.nnhaTurn:#x}, "
+                f"this request to become active is late: it was made under {info.nnhaTurn:#x}, "
                 f"and under {self._turn:#x} this NameNode was told to be standby"
             )
         if info.nnhaClock == clock() and 0 < info.nnhaAskedMicros < self._asked_micros:

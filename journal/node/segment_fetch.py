@@ -97,7 +97,8 @@ async def fetch_finalized(
 
 def _session(timeout: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
     """Asks JournalNodes; over TLS where this process has certificates."""
-    connector = aiohttp.TCPConnector(ssl=context_for(Role.JOURNALNODE) or True)
+    tls = context_for(Role.JOURNALNODE)
+    connector = None if tls is None else aiohttp.TCPConnector(ssl=tls)
     return aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False)
 
 

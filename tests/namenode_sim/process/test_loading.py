@@ -1,6 +1,7 @@
 """A NameNode listens while it loads its image: it is seen to live, and cannot become active."""
 
 import asyncio
+import errno
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -59,10 +60,24 @@ class SlowImage:
 
     async def give(self, content: bytes) -> None:
         """The reader of the FIFO gets this and its end; who opens the image again finds a file."""
+        end = await self._open()
         whole = self.path.with_name("whole")
         whole.write_bytes(self.content)
         whole.replace(self.path)
-        await asyncio.to_thread(self.pipe.write_bytes, content)
+        os.set_blocking(end, True)
+        with os.fdopen(end, "wb", buffering=0) as pipe:
+            await asyncio.to_thread(pipe.write, content)
+
+    async def _open(self) -> int:
+        """The FIFO's end to write to, once it is read: who listens may not have opened it yet."""
+        async with asyncio.timeout(SECONDS):
+            while True:
+                try:
+                    return os.open(self.pipe, os.O_WRONLY | os.O_NONBLOCK)
+                except OSError as nobody:
+                    if nobody.errno != errno.ENXIO:
+                        raise
+                await asyncio.sleep(0.01)
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from ha.elector.zookeeper.outcome import (
     Doubt,
     NodeFacts,
     Outcome,
+    Refusal,
     Refused,
     SessionState,
     Unknown,
@@ -292,6 +293,12 @@ class ModelSession:
         """Give the znode the configured ACL."""
         request = Request("set-acl", path, version=acl_version, acl=self._settings.acl)
         return self._request(request, lambda _: None)
+
+    def who_am_i(self) -> asyncio.Future[Outcome[tuple[str, ...]]]:
+        """The model's servers are too old for that question."""
+        told: asyncio.Future[Outcome[tuple[str, ...]]] = self._loop.create_future()
+        told.set_result(Refused(Refusal.OTHER, "unimplemented"))
+        return told
 
     def _facts(self, found: Znode) -> NodeFacts:
         return NodeFacts(

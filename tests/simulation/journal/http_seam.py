@@ -186,8 +186,13 @@ class _Getting:
 def session_maker(network: Network, servers: dict[str, HttpServer]) -> Any:  # noqa: ANN401
     """What takes the place of ``aiohttp.ClientSession``."""
 
-    def make(*, timeout: aiohttp.ClientTimeout, auto_decompress: bool = True) -> SimulatedSession:
-        del auto_decompress
+    def make(
+        *,
+        timeout: aiohttp.ClientTimeout,
+        auto_decompress: bool = True,
+        connector: aiohttp.BaseConnector | None = None,
+    ) -> SimulatedSession:
+        del auto_decompress, connector
         return SimulatedSession(network, servers, timeout)
 
     return make

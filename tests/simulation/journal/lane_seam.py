@@ -115,9 +115,10 @@ class LaneBoard:
         self.violation: Violated | None = None
 
     async def connect(
-        self, protocol_factory: Callable[[], Any], host: str, port: int
+        self, protocol_factory: Callable[[], Any], host: str, port: int, *, ssl: object = None
     ) -> tuple["Wire", Any]:
         """Connect, or raise what the loop raises."""
+        assert not ssl, "these worlds have no certificates"
         assert port == LANE_PORT
         process = PROCESS.get()
         assert process is not None, "a lane belongs to a process"
