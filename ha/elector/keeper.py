@@ -96,8 +96,8 @@ class LockReader(Protocol):
 class LockRemover(Protocol):
     """A keeper that can also remove another's lock, in a session that is open already."""
 
-    async def remove_lock(self, made: int) -> Removal:
-        """Delete another's lock, the one that this ZooKeeper transaction has made."""
+    async def remove_lock(self, made: int, still: Callable[[], bool]) -> Removal:
+        """Delete another's lock, the one that this transaction has made, if we may ``still``."""
 
 
 class KazooKeeper:
@@ -156,12 +156,12 @@ class KazooKeeper:
         newest = max(self._sessions, default=None)
         return None if newest is None else self._sessions[newest].read(self._settings.lock)
 
-    async def remove_lock(self, made: int) -> Removal:
-        """Delete another's lock in the newest session, the one that this transaction has made."""
+    async def remove_lock(self, made: int, still: Callable[[], bool]) -> Removal:
+        """Delete another's lock in the newest session, see ``LockKeeper.remove``."""
         newest = max(self._sessions, default=None)
         if newest is None:
             return Removal.UNKNOWN
-        return await self._lock.remove(self._sessions[newest], made)
+        return await self._lock.remove(self._sessions[newest], made, still)
 
     async def settled(self) -> None:
         """Return when the released lock and the closed sessions are gone, or given up."""

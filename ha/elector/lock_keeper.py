@@ -9,6 +9,7 @@ See docs/reference/election.md#removing-anothers-lock.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Final, assert_never
 
 from ha.elector.model import Removal
@@ -51,16 +52,18 @@ class LockKeeper:
                 return lock
         assert_never(lock)
 
-    async def remove(self, session: Session, made: int) -> Removal:
+    async def remove(
+        self, session: Session, made: int, still: Callable[[], bool] = lambda: True
+    ) -> Removal:
         """Delete another's lock if it is the one that this ZooKeeper transaction has made.
 
         Not where ZooKeeper lets us wait, or we were stopped ourselves: what spoke against the owner
-        would be old.
+        would be old.  Nor if we may not ``still``, for instance since a pause was seen meanwhile.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
         lock, count = await self._look(session)
-        if loop.time() - began > PATIENCE_SECONDS:
+        if loop.time() - began > PATIENCE_SECONDS or not still():
             return Removal.TOO_LATE
         if not isinstance(lock, Done) or not isinstance(count, Done):
             return Removal.TOO_LATE

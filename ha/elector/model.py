@@ -79,5 +79,5 @@ class Removal(StrEnum):
     NOT_THAT_LOCK = "that lock is not there any more"
     UNCOUNTED = "its controller does not count its locks"
     FORBIDDEN = "we have no right to it"
-    TOO_LATE = "ZooKeeper answered too late, and nothing was asked of it"
+    TOO_LATE = "ZooKeeper answered too late, or a bar was seen meanwhile: nothing was asked of it"
     UNKNOWN = "ZooKeeper has not told"

@@ -46,7 +46,7 @@ class _Doors:
         keeper = self._elector.keeper
         if not isinstance(keeper, LockRemover):
             return Removal.UNKNOWN
-        return await keeper.remove_lock(made)
+        return await keeper.remove_lock(made, lambda: not self.barred())
 
 
 def new_witness(

@@ -70,6 +70,13 @@ async def test_a_lock_that_was_seen_is_removed_and_the_next_one_can_be_made(two:
     assert again.why is Refusal.NODE_EXISTS
 
 
+async def test_a_lock_stands_where_a_bar_was_seen_after_the_decision(two: Two) -> None:
+    await two.keeper.create(two.owner, b"1")
+    removal = await two.keeper.remove(two.other, await two.made(), lambda: False)
+    assert removal is Removal.TOO_LATE
+    assert await two.stands()
+
+
 async def test_a_lock_that_was_made_anew_stands_though_its_version_is_the_same(two: Two) -> None:
     await two.keeper.create(two.owner, b"1")
     seen = await two.made()

@@ -49,6 +49,8 @@ FOUND = (
     3_009_478,
     4_002_725,
     5_006_452,
+    44_003_819,
+    44_012_886,
     44_022_420,
     44_023_487,
     44_025_017,
@@ -63,6 +65,7 @@ controller knew (likewise).
 earlier one, that a slow NameNode had kept.  103289: the claim that nobody else serves outlived the
 lock that it rested on.  102843: a lock was deleted by hand, and who had held it deleted the next
 one's as it left.
+44012886: a pause was seen between the decision to remove a silent owner's lock and the request to.
 44023487: of two requests to become active under one lock, the first was read after the lock was
 given up, when a successor was at work (told in a unit test as well).
 The others were flaws of the oracle. 25355, 39992: it took a drain, or another pause, that came
@@ -82,6 +85,8 @@ supervisor started it.
 a third NameNode took the lock from both (told in a unit test as well).
 5006452 was a flaw of the oracle: a controller that was frozen takes the lock in a pause by its
 NameNode's last report, which says active and is as old as the freeze.
+44003819 was another: a request to remove a lock was carried out when its process had ended, and the
+oracle asked the next process which lock was meant.
 44022420 was another: an active had lost its lock, and its lagging ZooKeeper server showed it still;
 it was the active all the same, for nobody had fenced it.
 44025017 was another: behind a ZooKeeper server that lagged, a controller asked for the removal of a
