@@ -133,17 +133,10 @@ async def run_command(
 
     See docs/reference/fencing.md#shell.
     """
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + deadline_seconds
+    deadline = asyncio.get_running_loop().time() + deadline_seconds
     mark = fresh_mark()
     try:
-        transport, run = await loop.subprocess_exec(
-            lambda: _Run(command),
-            *("bash", "-e", "-c", command),
-            stdin=asyncio.subprocess.DEVNULL,
-            env={**environment, **mark.variable},
-            start_new_session=True,
-        )
+        transport, run = await _started(command, environment, mark)
     except (OSError, ValueError) as error:
         return NotStarted(f"bash cannot be started: {error}")
     try:
@@ -159,14 +152,46 @@ async def run_command(
         await _reaped(run)
         return Finished(-1 if status is None else status, run.output())
     finally:
-        if run.exited.is_set():
-            _kill_group(transport.get_pid())
-        else:
-            _kill_all(transport.get_pid(), mark)
-        # A cancelled caller waits for this moment too; nobody else would collect the child.
-        await _reaped(run)
-        transport.close()
-        run.close()
+        await _left(transport, run, mark)
+
+
+async def _started(
+    command: str, environment: Mapping[str, str], mark: Mark
+) -> tuple[asyncio.SubprocessTransport, "_Run"]:
+    """Start bash; raises OSError or ValueError where it cannot be started.
+
+    The bad schedule: the caller is cancelled when bash runs already and its pipes are not connected
+    yet.  asyncio would kill bash alone, and wait for its pipes, which others hold, without end.
+    """
+    loop = asyncio.get_running_loop()
+    starting = asyncio.create_task(
+        loop.subprocess_exec(
+            lambda: _Run(command),
+            *("bash", "-e", "-c", command),
+            stdin=asyncio.subprocess.DEVNULL,
+            env={**environment, **mark.variable},
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait([starting])
+        if starting.exception() is None:
+            await _left(*starting.result(), mark)
+        raise
+
+
+async def _left(transport: asyncio.SubprocessTransport, run: "_Run", mark: Mark) -> None:
+    """Kill what still runs of the command, and collect it."""
+    if run.exited.is_set():
+        _kill_group(transport.get_pid())
+    else:
+        _kill_all(transport.get_pid(), mark)
+    # A cancelled caller waits for this moment too; nobody else would collect the child.
+    await _reaped(run)
+    transport.close()
+    run.close()
 
 
 def abbreviate(command: str, length: int) -> str:

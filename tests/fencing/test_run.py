@@ -55,6 +55,11 @@ def alive(pid: int) -> bool:
         return False
 
 
+def children() -> list[str]:
+    """The processes that this one has started and not collected."""
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+
 async def test_the_first_success_ends_it() -> None:
     report = await fenced_by("shell(exit 3)\nshell(true)\nshell(true)")
     assert report.fenced
@@ -158,6 +163,23 @@ async def test_cancelling_kills_what_has_left_the_group(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     task = asyncio.create_task(fenced_by(f"shell({STRAY.format(pids=pids)}; sleep 600)"))
     await until(lambda: pids.exists() and len(pids.read_text().split()) == 2, seconds=30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for pid in map(int, pids.read_text().split()):
+        await until(lambda pid=pid: not alive(pid))  # type: ignore[misc]
+
+
+async def test_cancelling_at_the_start_kills_what_runs_already(tmp_path: Path) -> None:
+    """Under load bash and what it starts can be there before the loop has connected its pipes."""
+    pids = tmp_path / "pids"
+    task = asyncio.create_task(fenced_by(f"shell({STRAY.format(pids=pids)}; sleep 600)"))
+    while not children():
+        await asyncio.sleep(0)
+    deadline = time.monotonic() + 30
+    while not pids.exists() or len(pids.read_text().split()) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)  # the loop must not run: it would connect the pipes
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
