@@ -169,8 +169,9 @@ class QuorumWriter:
         )
         epoch = next_epoch(promised_in(states), len(self._channels))
         if epoch is None:
-            # Of the first to answer one has an absurd promise: the others may be enough.
-            states = good(await ask_each(self._channels, self._promise))
+            # Of the first to answer one has an absurd promise: the others may be enough.  What was
+            # answered stays known: the next time, the one with that promise may answer alone.
+            states = {**states, **good(await ask_each(self._channels, self._promise))}
             epoch = next_epoch(promised_in(states), len(self._channels))
         if epoch is None:
             epoch = Epoch(1 + min(promised_in(states)))  # refused by who promised far more

@@ -40,15 +40,17 @@ FOUND = (
     41_000_194,
     41_002_920,
     41_007_870,
+    45_015_090,
 )
 """The stories of the first five are in test_found.py.
 
 Then flaws of the oracle: a stranger's claim about edits in flight, a segment that was closed while
 a learner got its vote, two nodes out of reach by a stranger's promise and a new disk, and a
-stranger's serial, which shuts one writer out of a node.  8010923 is a flaw of the product: a rotten
-copy of a segment that was not finalized was sent again and again.  The last ones are the model's: a
-stranger said of edits under way that they are committed, and a lane that was lost while its writer
-connected counted as open for ever.
+stranger's serial, which shuts one writer out of a node.  Two are flaws of the product: a rotten
+copy of a segment that was not finalized was sent again and again (8010923), and a claim forgot what
+a node that fell silent had said of its promise (45015090).  The others are the model's: a stranger
+said of edits under way that they are committed, and a lane that was lost while its writer connected
+counted as open for ever.
 """
 
 
