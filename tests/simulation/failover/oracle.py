@@ -55,6 +55,8 @@ class Told:
     lock_since: float = 0.0
     wished: bool = False
     """An operator had asked it to take over when it got the lock."""
+    might_return: bool = False
+    """It had given the lock away, and did not know of any active since, when it got the lock."""
     active_and_owner_at: float = -1.0
     """When it was last seen active under its controller's lock, or one that it had lost unseen."""
 
@@ -112,7 +114,7 @@ class Oracle:
                 self.told[who].lock_since = now
                 self.conduct.took_lock(who)
                 self.removals.made(number, who)
-                self.told[who].wished = self.cluster.controllers[who].hand_over.asked is not None
+                self._on_which_ground(who)
                 self.trace.add("zk", f"{who} has the lock")
             case Delete(path=path) if path == lock:
                 self._lock_lost(now)
@@ -129,6 +131,12 @@ class Oracle:
             case _:
                 pass
         self._note_owner()
+
+    def _on_which_ground(self, who: str) -> None:
+        """What it learns later, while it fences for instance, calls it back no more (44028433)."""
+        told, controller = self.told[who], self.cluster.controllers[who]
+        told.wished = controller.hand_over.asked is not None
+        told.might_return = controller.candidacy.standing.may_return
 
     def _lock_lost(self, now: float) -> None:
         for session, lost in self._lock_sessions.items():
@@ -202,7 +210,7 @@ class Oracle:
         # or its controller was frozen since that report (seed 5006452).
         reported = max(told.deposed_at, self.cluster.free_since(name))
         just_was = told.lock_since - reported < REPORTED_WITHIN_SECONDS
-        own = name == self._last_active or just_was or controller.candidacy.standing.may_return
+        own = name == self._last_active or just_was or told.might_return
         bad = known and unasked and not own and not told.kept_on
         self._check(not bad, "P1", f"{name} promotes by itself, in a pause or a drain that it has "
                                    f"known since {told.barred_since}")  # fmt: skip

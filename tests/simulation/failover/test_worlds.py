@@ -54,6 +54,7 @@ FOUND = (
     44_022_420,
     44_023_487,
     44_025_017,
+    44_028_433,
 )
 """Seeds that once broke an invariant.
 
