@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import statistics
+import subprocess
 import time
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +23,8 @@ from tests.campaigns.bench.report import Row
 from tests.campaigns.bench.switches import Bars, rows_of, switch_of
 
 MEGABYTE = 1e6
-START_BAR_SECONDS = 0.8
+START_BAR_SECONDS = 0.5
+STATUS_BAR_SECONDS = 0.35
 BACK_BAR_SECONDS = 0.2
 MEMORY_BAR_MEGABYTES = 55
 BOTH = "ZKFC and NameNode killed, parent alive"
@@ -37,6 +39,7 @@ def controllers(world: World) -> list[Row]:
         cluster = stage.cluster
         resident = controllers_megabytes(cluster)
         starts = [_start(cluster) for _ in range(world.rounds)]
+        asked = statistics.median(_status(cluster) for _ in range(world.rounds))
         shared = _supervise(cluster)
         before = the_active(cluster)
         back = [_kill_controller(cluster) for _ in range(world.rounds)]
@@ -49,6 +52,7 @@ def controllers(world: World) -> list[Row]:
         memory_row("ZKFC: resident memory", resident, theirs),
         memory_row("ZKFC and its parent: memory", shared, "pages in common counted once"),
         _seconds("ZKFC: start to in election", started, START_BAR_SECONDS, "Hadoop 2.7.3 0.68 s"),
+        _seconds("nnha status: a healthy cluster, median", asked, STATUS_BAR_SECONDS, "-"),
         _seconds("ZKFC killed: back with its lock, median", returned, BACK_BAR_SECONDS, "-"),
         _seconds("ZKFC killed: back with its lock, worst", max(back), None, "-"),
         Row("ZKFC killed: role changes", 1 - same, "-", "0", same, f"{world.rounds} kills"),
@@ -85,6 +89,17 @@ def _start(cluster: Cluster) -> float:
         what=f"{name} to stand in the election",
         deadline_seconds=SECONDS,
     )
+
+
+def _status(cluster: Cluster) -> float:
+    """Seconds from the start of ``nnha status`` to its end, when all is well."""
+    began = time.monotonic()
+    told = subprocess.run(
+        cluster.command("status"), env=os.environ | environment(), capture_output=True, check=False
+    )
+    took = time.monotonic() - began
+    assert told.returncode == 0, told.stdout + told.stderr
+    return took
 
 
 def _in_election(log: Path, since: float) -> float | None:
