@@ -29,6 +29,9 @@ MOST_PADDING = 200_000
 """Some batches are in several pieces on their way when the lane is cut."""
 RESTARTS = 0.1
 ROLLS = 0.15
+ROLL_AFTER_SECONDS = 5.0
+"""A node that lags for so long waits for the next segment; a NameNode's come every two minutes."""
+ROLLS_TO_WAIT_FOR = 3
 
 
 @dataclass(slots=True)
@@ -164,8 +167,7 @@ async def soak(folder: Path, count: int, seed: int) -> Told:
 
 
 async def _strike(nodes: Nodes, load: Load, rng: random.Random, told: Told) -> None:
-    mark = load.next_txid  # not sent yet: who has it has noticed the last strike
-    await until(lambda: _in_sync(load, mark), "all nodes in sync")
+    await _all_in_sync(load)
     writer = load.writer
     if writer is not None and all(s.via == "lane" for s in writer.node_statuses()):
         told.over_lanes += 1
@@ -180,6 +182,24 @@ async def _strike(nodes: Nodes, load: Load, rng: random.Random, told: Told) -> N
     else:
         _cut(nodes, which, rng)
         told.cuts += 1
+
+
+async def _all_in_sync(load: Load) -> None:
+    """Wait until all nodes take part, and roll as a NameNode would meanwhile.
+
+    A node that was away fetches the open segment from its start.  These callers write more in that
+    time than their writer keeps for it, again and again, until the next segment begins.
+    """
+    mark = load.next_txid  # not sent yet: who has it has noticed the last strike
+    for _ in range(ROLLS_TO_WAIT_FOR):
+        try:
+            async with asyncio.timeout(ROLL_AFTER_SECONDS):
+                await until(lambda: _in_sync(load, mark), "all nodes in sync")
+        except TimeoutError:
+            await load.roll()
+        else:
+            return
+    await until(lambda: _in_sync(load, mark), "all nodes in sync")
 
 
 def _standstill(number: int, load: Load, told: Told) -> str:
