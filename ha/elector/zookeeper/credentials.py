@@ -4,6 +4,7 @@ See docs/reference/election.md#acls-and-credentials.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from ha.elector.zookeeper.errors import BadCredentialSetting
 
@@ -33,6 +34,7 @@ class AuthEntry:
         return f"AuthEntry(scheme={self.scheme!r})"
 
 
+DIGEST: Final = "digest"
 CREATOR_ALL = AclEntry("auth", "", ALL_PERMISSIONS)
 
 
@@ -44,9 +46,16 @@ def open_to_all(acl: tuple[AclEntry, ...]) -> bool:
 
 
 def shown(entry: AclEntry) -> str:
-    """The entry as ha.zookeeper.acl has it."""
+    """The entry as ha.zookeeper.acl has it, but for a digest's hash."""
     letters = "".join(name for name, bit in _PERMISSIONS.items() if entry.permissions & bit)
-    return f"{entry.scheme}:{entry.identity}:{letters}"
+    return f"{entry.scheme}:{shown_identity(entry.scheme, entry.identity)}:{letters}"
+
+
+def shown_identity(scheme: str, identity: str) -> str:
+    """An id without the hash of a password: it is one SHA-1, so that short ones can be guessed."""
+    if scheme != DIGEST:
+        return identity
+    return f"{identity.partition(':')[0]}:(hash)"
 
 
 def parse_acl(text: str) -> tuple[AclEntry, ...]:

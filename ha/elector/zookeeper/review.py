@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry
+from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry, shown_identity
 from ha.elector.zookeeper.rights import ZnodeAcl, beyond, identities, shown_acl, strangers_could
 
 _WRITE: Final = 2
@@ -125,7 +125,9 @@ def _for_creator(configured: Iterable[AclEntry]) -> bool:
 
 
 def _remedy(own: set[tuple[str, str]]) -> str:
-    ours = ",".join(f"{scheme}:{identity}:rwcda" for scheme, identity in sorted(own))
+    ours = ",".join(
+        f"{scheme}:{shown_identity(scheme, identity)}:rwcda" for scheme, identity in sorted(own)
+    )
     return (
         f"Name all of them in ha.zookeeper.acl, on every host alike: {ours},... and then run "
         f"nnha zkfc --format-zk --keep"

@@ -6,7 +6,7 @@ import pytest
 
 from ha.elector.zookeeper.credentials import AclEntry, parse_acl
 from ha.elector.zookeeper.review import Fault, review, unshared
-from ha.elector.zookeeper.rights import ZnodeAcl, beyond, strangers_could
+from ha.elector.zookeeper.rights import ZnodeAcl, beyond, shown_acl, strangers_could
 from ha.elector.zookeeper.who_am_i import WhoAmI
 
 CREATOR = "auth::rwcda"
@@ -102,6 +102,16 @@ def test_whether_zkfcs_can_share_what_one_of_them_makes(
         assert text == ""
     else:
         assert re.search(told, text), text
+
+
+def test_no_hash_of_a_password_is_shown() -> None:
+    mine = acl("digest:nn:aGFzaA==:rwcda,sasl:ops:r")
+    others = [ZnodeAcl("/ns/NnhaMembers/nn2", acl("digest:zk:b3RoZXI=:rwcda"))]
+    told = unshared(others, parse_acl(CREATOR), mine, "/ns/NnhaMembers")
+    told += "".join(one.text for one in review(others, parse_acl(CREATOR), mine))
+    assert "digest:zk:(hash)" in told
+    assert "aGFzaA" not in told + shown_acl(mine)
+    assert "b3RoZXI" not in told
 
 
 def test_who_we_are_is_read_from_zookeepers_bytes() -> None:

@@ -61,6 +61,14 @@ def _close(site: Site, settings: ZooKeeperSettings) -> None:
     site.values["ha.zookeeper.parent-znode"] = settings.scope.rpartition("/")[0]
 
 
+def _closing(tmp_path: Path, zookeeper: ZooKeeper) -> tuple[Site, ZooKeeperSettings]:
+    """A cluster that was open, and is configured to be closed."""
+    site = Site(tmp_path, zookeeper.connect)
+    settings = _open(site, zookeeper)
+    _close(site, settings)
+    return site, settings
+
+
 def _denied(outcome: Outcome[object]) -> bool:
     return isinstance(outcome, Refused) and outcome.why is Refusal.NO_RIGHTS
 
@@ -102,9 +110,7 @@ async def _attack(session: Session, settings: ZooKeeperSettings) -> list[str]:
 async def test_25_an_open_cluster_is_closed_and_strangers_can_do_nothing(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    site = Site(tmp_path, zookeeper.connect)
-    settings = _open(site, zookeeper)
-    _close(site, settings)
+    site, settings = _closing(tmp_path, zookeeper)
     async with _inside(settings) as older:
         await _everything(older, settings)
         assert len(await _attack(older, replace(settings, scope=f"{settings.scope}x"))) == 11
@@ -135,9 +141,7 @@ def _is_gone(outcome: Outcome[object]) -> bool:
 async def test_25_failover_works_before_and_after_an_open_cluster_is_closed(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    site = Site(tmp_path, zookeeper.connect)
-    settings = _open(site, zookeeper)
-    _close(site, settings)
+    site, settings = _closing(tmp_path, zookeeper)
     async with people(settings, "a", "b") as (a, b):  # without credentials, as before
         a.join()
         await a.is_(Role.ACTIVE)
@@ -171,9 +175,7 @@ async def test_a_zkfc_whose_znodes_anybody_could_write_does_not_start(
 async def test_plain_format_under_a_held_lock_sets_the_acls_and_deletes_nothing(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    site = Site(tmp_path, zookeeper.connect)
-    settings = _open(site, zookeeper)
-    _close(site, settings)
+    site, settings = _closing(tmp_path, zookeeper)
     async with _inside(settings) as older:
         await _everything(older, settings)
         code, said = await site.run("--format-zk", "--non-interactive")
@@ -184,9 +186,7 @@ async def test_plain_format_under_a_held_lock_sets_the_acls_and_deletes_nothing(
 async def test_an_acl_that_would_lock_us_out_changes_nothing(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    site = Site(tmp_path, zookeeper.connect)
-    settings = _open(site, zookeeper)
-    _close(site, settings)
+    site, settings = _closing(tmp_path, zookeeper)
     site.values["ha.zookeeper.acl"] = "sasl:nn:rwcda"
     async with _inside(settings) as older:
         await _everything(older, settings)
@@ -197,9 +197,7 @@ async def test_an_acl_that_would_lock_us_out_changes_nothing(
 
 
 async def test_znodes_of_another_identity_are_named(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    site = Site(tmp_path, zookeeper.connect)
-    settings = _open(site, zookeeper)
-    _close(site, settings)
+    site, settings = _closing(tmp_path, zookeeper)
     mallory = _closed(settings, "digest:mallory:word")
     async with _inside(settings) as older, _inside(mallory) as other:
         await ensure_parent(older, settings)
@@ -215,9 +213,7 @@ async def test_znodes_of_another_identity_are_named(zookeeper: ZooKeeper, tmp_pa
 async def test_check_tells_who_we_are_and_what_strangers_could_do(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    site = Site(tmp_path, zookeeper.connect)
-    settings = _open(site, zookeeper)
-    _close(site, settings)
+    site, settings = _closing(tmp_path, zookeeper)
     async with _inside(settings) as older:
         await _everything(older, settings)
         code, said = await site.run("--check-zk")
@@ -227,6 +223,7 @@ async def test_check_tells_who_we_are_and_what_strangers_could_do(
         assert (await site.run("--format-zk", "--keep"))[0] == 0
         code, said = await site.run("--check-zk")
         assert (code, "doubtful" in said, "not as configured" in said) == (0, False, False)
+        assert "ACL:              digest:hdfs:(hash):" in said
     site.values["ha.zookeeper.auth"] = "digest:bob:word"
     code, said = await site.run("--check-zk")
     assert (code, "ZooKeeper knows us as digest:bob" in said) == (1, True)
@@ -236,9 +233,7 @@ async def test_a_breadcrumb_that_we_could_not_write_is_told_before_the_first_fai
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     """The scope is shared, and each controller's znodes are its own: auth:: with two identities."""
-    site = Site(tmp_path, zookeeper.connect)
-    settings = _open(site, zookeeper)
-    _close(site, settings)
+    site, settings = _closing(tmp_path, zookeeper)
     other = replace(
         _closed(settings, "digest:nn2:word"), acl=parse_acl("auth::rwcda,world:anyone:r")
     )
@@ -253,9 +248,7 @@ async def test_operators_read_where_the_acl_names_them_and_change_nothing(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     operator = make_digest_acl_credential("ops", "word")
-    site = Site(tmp_path, zookeeper.connect)
-    settings = _open(site, zookeeper)
-    _close(site, settings)
+    site, settings = _closing(tmp_path, zookeeper)
     site.values["ha.zookeeper.acl"] = f"auth::rwcda,digest:{operator}:r"
     async with _inside(settings) as older:
         await _everything(older, settings)
