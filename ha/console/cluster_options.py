@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 from rich.text import Text
@@ -13,12 +13,15 @@ from rich.text import Text
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import nameservice_of
-from ha.console.exit_codes import USAGE
+from ha.console.exit_codes import OUTCOME_UNKNOWN, USAGE
 from ha.console.options import configuration as configuration_options
 from ha.console.options import timeout_option
 from ha.console.output import FORMATS, NotWritten, plain, show
 from ha.console.own_certificate import call_under_certificate
 from ha.console.result import Code, CommandOutcome, Ended, Ending
+
+AUDITED: Final = frozenset({"pause", "resume", "drain", "switchover", "failover"})
+"""Commands that change something; where a daemon does it, it writes a line of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,9 @@ class ClusterCommand:
     """How long a process may take to answer a question; 0 for a command that asks none."""
 
     def end(self, ending: Ending) -> NoReturn:
-        """Tell how it ended and exit with its code."""
+        """Tell how it ended, the audit log too, and exit with its code."""
+        if ending.command in AUDITED and ending.outcome is not CommandOutcome.PLANNED:
+            self.audit(ending.command, ending.outcome.exit_code, ending.target, ending.message)
         text = Text("\n".join(plain(line) for line in ending.as_lines()))
         try:
             show(self.output, ending.as_json(), text)
@@ -40,6 +45,14 @@ class ClusterCommand:
             # What was done is done: the code must tell of that, not of a full disk.
             click.echo(f"nnha: {failure.message}. It is:\n{text.plain}", err=True)
         sys.exit(ending.outcome.exit_code)
+
+    def audit(self, command: str, code: int, target: str | None, reason: str) -> None:
+        """Write down that a command which changes something has ended with that exit code."""
+        # Loaded here: most commands only ask.
+        from ha.console.own_audit import OwnAudit, outcome_of
+
+        where = f"{self.nameservice}.{target}" if target else self.nameservice
+        OwnAudit.configured(self.configuration).write(command, outcome_of(code), where, reason)
 
 
 def about_a_cluster(
@@ -78,6 +91,13 @@ def about_a_cluster(
                     function(place=place, **own)
                 except Ended as end:
                     place.end(end.ending)
+                except BaseException as failure:
+                    if command in AUDITED and not isinstance(
+                        failure, SystemExit | click.UsageError
+                    ):
+                        why = str(failure) or type(failure).__name__
+                        place.audit(command, OUTCOME_UNKNOWN, None, why)
+                    raise
             except ConfigurationError as error:
                 _misconfigured(command, output, error)
 

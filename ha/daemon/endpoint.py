@@ -90,7 +90,7 @@ class Endpoint:
         self._pages: dict[str, Page] = {
             "/metrics": lambda _: _metrics(),
             "/health": lambda _: self._health(),
-            "/status": lambda _: json_answer(self._status()),
+            "/status": lambda _: json_answer({**self._status(), **self._access.told()}),
             "/stacks": lambda _: stacks_page(),
             **probe_pages(ready or healthy, role),
             **pages,

@@ -1,11 +1,13 @@
 """Who may see which page: asked before a page is made, on plain connections and on aiohttp's."""
 
 import asyncio
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from ha.daemon.pages import PageAnswer, text_answer
 from ha.security.access_control import AccessControl
+from ha.security.audit_text import Outcome
 from ha.security.caller import Caller
 from ha.security.rights import HTTP
 
@@ -28,6 +30,14 @@ class PageAccess:
         """The certificates of the listener."""
         return None if self._access is None else self._access.tls
 
+    def told(self) -> Mapping[str, object]:
+        """What the status page says of who may come in; nothing where everybody may."""
+        if self._access is None:
+            return {}
+        files = self._access.tls
+        shown = {} if files is None else files.told()
+        return {"security": {"mode": self._access.policy.mode.value, **shown}}
+
     def refusal(
         self, transport: asyncio.BaseTransport | None, method: str, path: str
     ) -> PageAnswer | None:
@@ -41,6 +51,28 @@ class PageAccess:
         if denied.unproven:
             return PageAnswer(HTTPStatus.UNAUTHORIZED, "text/plain", b"")
         return text_answer(f"{denied.reason}\n", HTTPStatus.FORBIDDEN)
+
+    def begun(
+        self, transport: asyncio.BaseTransport | None, method: str, path: str
+    ) -> Callable[[int | None], None]:
+        """What to tell how a request has ended that was allowed: its status, None: nobody knows.
+
+        It is written down as the table says.
+        """
+        name, access = f"{method} {path}", self._access
+        if access is None or not access.audits(HTTP, name):
+            return lambda _: None
+        caller = _caller(access, transport)
+
+        def ended(status: int | None) -> None:
+            if status is None:
+                access.ended(caller, "http", HTTP, name, Outcome.UNKNOWN)
+            elif status < HTTPStatus.BAD_REQUEST:
+                access.ended(caller, "http", HTTP, name, Outcome.DONE)
+            else:
+                access.ended(caller, "http", HTTP, name, Outcome.FAILED, f"HTTP {status}")
+
+        return ended
 
     def shown(self, transport: asyncio.BaseTransport | None, answer: PageAnswer) -> PageAnswer:
         """A page as its caller may see it: why a daemon is unwell is no stranger's business."""

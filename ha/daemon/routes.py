@@ -1,6 +1,7 @@
 """The part of a daemon's HTTP face that needs aiohttp; loaded when somebody asks for it."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
 from typing import TypeVar
 
 from aiohttp import web
@@ -55,7 +56,32 @@ def _checked(route: web.RouteDef, access: PageAccess) -> web.RouteDef:
     options = dict(route.kwargs)
     if options.get("expect_handler") is not None:
         options["expect_handler"] = asking(options["expect_handler"])
-    return web.RouteDef(route.method, route.path, asking(route.handler), options)
+    return web.RouteDef(route.method, route.path, asking(_told(route, access)), options)
+
+
+def _told(
+    route: web.RouteDef, access: PageAccess
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """The handler of a route, of which the audit log hears how it ended."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        ended = access.begun(request.transport, request.method, route.path)
+        status: int | None = None
+        try:
+            answer: web.StreamResponse = await route.handler(request)
+        except web.HTTPException as no:
+            status = no.status
+            raise
+        except Exception:
+            status = HTTPStatus.INTERNAL_SERVER_ERROR
+            raise
+        else:
+            status = answer.status
+            return answer
+        finally:
+            ended(status)
+
+    return handle
 
 
 _REFUSALS = {401: web.HTTPUnauthorized, 403: web.HTTPForbidden}

@@ -18,6 +18,7 @@ from ha.rpc.packets import (
 from ha.rpc.protocol import Method
 from ha.rpc.session import Asked, Greeted, Hangup
 from ha.security.access_control import AccessControl
+from ha.security.audit_text import Outcome
 from ha.security.caller import Caller
 from ha.security.decision import Denied
 
@@ -87,19 +88,38 @@ class CallAccess:
             return True
         return self._access.may(caller, _last(asked.protocol), asked.method)
 
-    def ended(self, caller: Caller | None, asked: Asked, outcome: Message | Exception) -> None:
-        """Write down a refusal by the handler's own rules; files' permissions are no such rule."""
+    def ended(
+        self,
+        caller: Caller | None,
+        asked: Asked,
+        method: Method,
+        outcome: Message | Exception | None,
+    ) -> None:
+        """Write down what became of a call, as the table says; None: nobody knows.
+
+        A handler may have rules of its own, and refuse; files' permissions are no such rule.
+        """
+        if self._access is None or caller is None:
+            return
+        face = _last(asked.protocol)
         if (
-            self._access is not None
-            and caller is not None
-            and isinstance(outcome, RemoteFault)
+            isinstance(outcome, RemoteFault)
             and outcome.java_class == ACCESS_CONTROL
             and asked.protocol != CLIENT_PROTOCOL
         ):
-            face = _last(asked.protocol)
-            self._access.refused_by_handler(
-                caller, face, asked.method, outcome.reason, asked.context
-            )
+            name = _action(asked, method)
+            self._access.refused_by_handler(caller, face, name, outcome.reason, asked.context)
+            return
+        if not self._access.audits(face, asked.method):
+            return
+        name = _action(asked, method)
+        ended = Outcome.DONE
+        if outcome is None:
+            ended = Outcome.UNKNOWN
+        elif isinstance(outcome, Exception):
+            ended = Outcome.FAILED
+        reason = str(outcome) if ended is Outcome.FAILED else ""
+        self._access.ended(caller, "rpc", face, name, ended, reason, asked.context)
 
 
 def _last(protocol: str) -> str:

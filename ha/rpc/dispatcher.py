@@ -91,7 +91,7 @@ class Dispatcher:
         if method.in_thread is not None and connection.begin_thread(asked):
             return
         self._calls.began(connection.user)
-        running = _Running(self, connection, asked, self._loop.time())
+        running = _Running(self, connection, asked, method, self._loop.time())
         try:
             call, request = running.call(), parse_request(method.request, asked.request)
             if method.begin is not None and method.begin(call, request, running.ended):
@@ -189,18 +189,22 @@ class Dispatcher:
 class _Running:
     """A call that was taken and has not ended."""
 
-    __slots__ = ("_asked", "_connection", "_dispatcher", "_meters", "_started_at", "_user")
+    __slots__ = (
+        "_asked", "_connection", "_dispatcher", "_meters", "_method", "_started_at", "_user",
+    )  # fmt: skip
 
     def __init__(
         self,
         dispatcher: Dispatcher,
         connection: ServerConnection,
         asked: Asked,
+        method: Method,
         started_at: float,
     ) -> None:
         self._dispatcher = dispatcher
         self._connection = connection
         self._asked = asked
+        self._method = method
         self._meters = METERS.of(asked.protocol, asked.method)
         self._meters.running += 1
         self._started_at = started_at
@@ -224,7 +228,7 @@ class _Running:
 
     def ended(self, outcome: Message | Exception) -> None:
         """Answer it."""
-        self._dispatcher.access.ended(self._connection.caller, self._asked, outcome)
+        self._tell(outcome)
         answer = told(self._asked, self._connection.host, outcome, self._meters)
         if isinstance(answer, Hangup):
             self._connection.answer_and_hang_up(answer.last, answer.reason)
@@ -232,9 +236,17 @@ class _Running:
             self._connection.answer(answer)
         self.over()
 
+    def cut_off(self) -> None:
+        """Count a call that is not carried out to its end; it is not answered."""
+        self._tell(None)
+        self.over()
+
     def over(self) -> None:
         """Count the call as ended, answered or not."""
         self._dispatcher.ended(self._user, self._meters, self._started_at)
+
+    def _tell(self, outcome: Message | Exception | None) -> None:
+        self._dispatcher.access.ended(self._connection.caller, self._asked, self._method, outcome)
 
 
 async def _handle(method: Method, call: Call, request: Message, running: _Running) -> None:
@@ -244,6 +256,6 @@ async def _handle(method: Method, call: Call, request: Message, running: _Runnin
     except Exception as failure:  # noqa: BLE001 - it is the call's outcome, and told as such
         outcome = failure
     except asyncio.CancelledError:
-        running.over()
+        running.cut_off()
         raise
     running.ended(outcome)

@@ -8,7 +8,7 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -18,10 +18,11 @@ from prometheus_client import Counter
 from ha.conf.keys.security import Mode
 from ha.security.audit import Audit
 from ha.security.audit_rate import RefusalRate
-from ha.security.audit_text import Entry, escaped
+from ha.security.audit_text import Entry, Outcome, escaped
 from ha.security.caller import Caller, Method, Role, local_caller, unproven
 from ha.security.decision import Action, Allowed, Denied, Policy, claim, decide
 from ha.security.peer_uid import End, end_of, is_here, still_open, uid_of
+from ha.security.rights import Right
 from ha.security.user_names import UserNames, local_uid
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ TOLD_EVERY_SECONDS: Final = 3600.0
 MOST_TOLD: Final = 1024
 MOST_USUAL: Final = 4096
 """Decisions that are kept."""
+_NO_RIGHTS: Final[Mapping[str, Right]] = {}
 
 
 class AccessControl:
@@ -158,9 +160,30 @@ class AccessControl:
             self._let_in(caller, action)
         if decided.audited:
             self._audit.write(
-                Entry(True, caller, proto, face, name, self._target, context=context)  # noqa: FBT003 - an entry's first field
+                Entry(Outcome.GRANTED, caller, proto, face, name, self._target, context=context)
             )
         return None
+
+    def ended(
+        self,
+        caller: Caller,
+        proto: str,
+        face: str,
+        name: str,
+        outcome: Outcome,
+        reason: str = "",
+        context: str = "",
+    ) -> None:
+        """What was allowed has ended; it is written down where the table says so."""
+        if self.audits(face, name):
+            self._audit.write(
+                Entry(outcome, caller, proto, face, name, self._target, reason, context)
+            )
+
+    def audits(self, face: str, name: str) -> bool:
+        """Whether an action is written down also when it is allowed."""
+        right = self.policy.rights.get(face, _NO_RIGHTS).get(name)
+        return right is not None and right.audited
 
     def may(self, caller: Caller, face: str, name: str) -> bool:
         """The decision alone, with nothing written; from any thread."""
@@ -212,8 +235,8 @@ class AccessControl:
             reason = f"{reason} [it said that it is {said}]"
         self._audit.write(
             Entry(
-                False, caller, proto, action.face, action.name, self._target, reason, context,  # noqa: FBT003 - an entry's first field
-                alike,
+                Outcome.REFUSED, caller, proto, action.face, action.name, self._target, reason,
+                context, alike,
             )
         )  # fmt: skip
         if unsaid:

@@ -1,11 +1,9 @@
 """The audit log: to standard error like all logs, and to a file if one is configured."""
 
 import atexit
-import os
 import queue
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -14,7 +12,8 @@ import structlog
 from prometheus_client import Counter
 
 from ha.conf.keys.security import AuditFormat
-from ha.security.audit_text import Entry, fields, hadoop_line, json_line
+from ha.security.audit_lines import append, lines_of
+from ha.security.audit_text import Entry, fields
 
 log = structlog.get_logger("audit")
 
@@ -34,23 +33,17 @@ class AuditLog:
     """Writes each entry in the configured forms."""
 
     def __init__(self, form: AuditFormat, path: Path | None) -> None:
-        self._hadoop = form in (AuditFormat.HADOOP, AuditFormat.BOTH)
-        self._json = form in (AuditFormat.JSON, AuditFormat.BOTH)
+        self._form = form
         self._file = None if path is None else _AuditFile(path)
 
     def write(self, entry: Entry) -> None:
         """Write one down; never waits."""
-        now = time.time()
-        lines = []
+        lines = list(lines_of(self._form, entry))
         tell = log.info if entry.allowed else log.warning
-        if self._json:
+        if self._form is not AuditFormat.HADOOP:
             tell("audit", **fields(entry))
-            lines.append(json_line(entry, _stamp(now, "%Y-%m-%dT%H:%M:%S", ".", time.gmtime) + "Z"))
-        if self._hadoop:
-            # In local time, as Hadoop's.
-            line = hadoop_line(entry, _stamp(now, "%Y-%m-%d %H:%M:%S", ",", time.localtime))
-            tell("audit.hadoop", line=line)
-            lines.append(line)
+        if self._form is not AuditFormat.JSON:
+            tell("audit.hadoop", line=lines[-1])
         if self._file is not None:
             self._file.append(lines)
 
@@ -60,15 +53,8 @@ class AuditLog:
             self._file.flush()
 
 
-def _stamp(now: float, form: str, mark: str, parts: Callable[[float], time.struct_time]) -> str:
-    return f"{time.strftime(form, parts(now))}{mark}{int(now * 1000) % 1000:03d}"
-
-
 class _AuditFile:
-    """Appends lines in a thread, so that a disk that hangs stops nobody.
-
-    The file is opened for each batch: whoever rotates it by a new name needs to tell nobody.
-    """
+    """Appends lines in a thread, so that a disk that hangs stops nobody."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -96,14 +82,8 @@ class _AuditFile:
             if isinstance(lines, threading.Event):
                 lines.set()
                 continue
-            data = "".join(f"{line}\n" for line in lines).encode()
             try:
-                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-                descriptor = os.open(self._path, flags, 0o640)
-                try:
-                    os.write(descriptor, data)
-                finally:
-                    os.close(descriptor)
+                append(self._path, lines)
                 self._failing = False
             except OSError as failure:
                 LOST.inc(len(lines))

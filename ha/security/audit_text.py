@@ -6,9 +6,24 @@ Whatever a caller says is escaped in both, so that no name can begin a line or m
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from ha.security.caller import Caller, Role
+
+
+class Outcome(StrEnum):
+    """What became of what was asked."""
+
+    GRANTED = "granted"
+    """The caller may; it is begun now, and another line says how it ended."""
+    REFUSED = "refused"
+    DONE = "done"
+    FAILED = "failed"
+    """The caller had the right; the reason is why it is not done."""
+    UNKNOWN = "unknown"
+    """It was begun, and nobody heard how it ended."""
+
 
 _SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 MAX_CHARACTERS: Final = 1000
@@ -23,7 +38,7 @@ class Entry:
     ``alike`` counts refusals of the same kind that were not written since the last one.
     """
 
-    allowed: bool
+    outcome: Outcome
     caller: Caller
     proto: str
     face: str
@@ -32,6 +47,11 @@ class Entry:
     reason: str = ""
     context: str = ""
     alike: int = 0
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the caller had the right."""
+        return self.outcome is not Outcome.REFUSED
 
 
 def escaped(text: str) -> str:
@@ -76,10 +96,12 @@ def hadoop_line(entry: Entry, stamp: str) -> str:
     }
     pairs |= {"certificate": str(caller)} if caller.certified else {}
     pairs |= {"callerContext": entry.context} if entry.context else {}
+    told = entry.outcome not in (Outcome.GRANTED, Outcome.REFUSED)  # Hadoop has these two
+    pairs |= {"outcome": entry.outcome.value} if told else {}
     pairs |= {"reason": entry.reason} if entry.reason else {}
     pairs |= {"alike": str(entry.alike)} if entry.alike else {}
-    told = "\t".join(f"{name}={_said(value)}" for name, value in pairs.items())
-    return f"{stamp} INFO FSNamesystem.audit: {told}"
+    shown = "\t".join(f"{name}={_said(value)}" for name, value in pairs.items())
+    return f"{stamp} INFO FSNamesystem.audit: {shown}"
 
 
 def fields(entry: Entry) -> Mapping[str, object]:
@@ -88,6 +110,7 @@ def fields(entry: Entry) -> Mapping[str, object]:
     certified = {"certificate": str(caller)} if caller.certified else {}
     return {
         "allowed": entry.allowed,
+        "outcome": entry.outcome.value,
         "user": _said(caller.name) or None,
         "uid": caller.uid,
         "method": caller.method.value,

@@ -204,8 +204,12 @@ def newest(bundle: bytes) -> bytes:
     return _pem(max(_bundle(bundle), key=lambda one: one.not_valid_before_utc))
 
 
-def check_match(pair: Pair, bundle: bytes) -> None:
-    """Raise ``BadCertificate`` unless these are a pair, and the bundle vouches for it."""
+def check_match(pair: Pair, bundle: bytes) -> str:
+    """The fingerprint of the authority in a bundle that has signed this pair's certificate.
+
+    Raises:
+        BadCertificate: these are no pair, or none has signed it.
+    """
     leaf = _load(pair.certificate)
     if _private(pair.key).public_key() != leaf.public_key():
         raise BadCertificate("key and certificate are not of one pair")
@@ -214,7 +218,7 @@ def check_match(pair: Pair, bundle: bytes) -> None:
             leaf.verify_directly_issued_by(authority)
         except (ValueError, TypeError, InvalidSignature):
             continue
-        return
+        return authority.fingerprint(hashes.SHA256()).hex()
     raise BadCertificate("the certificate was signed by none of the authorities that are trusted")
 
 

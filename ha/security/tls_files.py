@@ -6,7 +6,7 @@ half-written, or does not fit together, changes nothing: what was read before st
 
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -65,6 +65,7 @@ class Material:
     pair: Pair
     authorities: bytes
     trusted: tuple[str, ...]
+    signed_by: str
     revoked: frozenset[str]
     server: ssl.SSLContext
     client: ssl.SSLContext
@@ -167,6 +168,19 @@ class TlsFiles:
         self._servers[leaf.uri] = leaf
         return ""
 
+    def told(self) -> Mapping[str, object]:
+        """What a daemon's page says of its certificate, and of whom it trusts."""
+        now = self._material
+        return {
+            "certificate": now.name.uri,
+            "serial": f"{now.leaf.serial:x}",
+            "not_after": now.leaf.not_after.isoformat(),
+            "ending": now.leaf.ending(self._clock()),
+            "signed_by": now.signed_by,
+            "trusts": list(now.trusted),
+            "revoked": len(now.revoked),
+        }
+
     def ending(self) -> tuple[str, ...]:
         """Which certificates end soon, or have ended: our own, and those of servers we called."""
         present = self._clock()
@@ -263,7 +277,7 @@ def why_refused(leaf: Leaf, own: Material, present: datetime) -> str:
 def _read(folder: Path) -> Material:
     authorities = (folder / CA).read_bytes()
     pair = Pair((folder / CERT).read_bytes(), (folder / KEY).read_bytes())
-    check_match(pair, authorities)
+    signed_by = check_match(pair, authorities)
     leaf = parse(pair.certificate)
     if leaf.name is None:
         raise BadCertificate(leaf.nameless)
@@ -271,7 +285,8 @@ def _read(folder: Path) -> Material:
     with suppress(FileNotFoundError):
         revoked = (folder / REVOKED).read_text()
     return Material(
-        leaf.name, leaf, pair, authorities, fingerprints(authorities), revoked_lines(revoked),
+        leaf.name, leaf, pair, authorities, fingerprints(authorities), signed_by,
+        revoked_lines(revoked),
         server_context(pair, authorities), client_context(pair, authorities),
     )  # fmt: skip
 

@@ -16,6 +16,7 @@ from ha.conf.keys import journal as keys
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import REFUSED, UNEXPECTED, UNREACHABLE
 from ha.console.options import configuration
+from ha.console.own_audit import OwnAudit
 from ha.daemon.logs import configure_logging
 from journal.core.state import JournalState
 from journal.errors import JournalError, StorageFailed
@@ -67,8 +68,10 @@ def repair_promise(
     except (ConfigurationError, StorageFailed) as problem:
         click.echo(f"Error: {problem}", err=True)
         sys.exit(UNEXPECTED if isinstance(problem, ConfigurationError) else REFUSED)
+    audit = OwnAudit.configured(conf) if yes else OwnAudit(None)
     try:
-        sys.exit(_repair(place, Epoch(epoch), yes=yes))
+        with audit.telling("journal repair-promise", f"{place.root} epoch {epoch}"):
+            sys.exit(_repair(place, Epoch(epoch), yes=yes))
     finally:
         lock.release()
 

@@ -17,6 +17,7 @@ from ha.console.completion import namenode_ids
 from ha.console.exit_codes import DONE, FAILED
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
+from ha.console.own_audit import OwnAudit
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ended, Ending
 from ha.zkfc.settings.settings import FencingPlan, fencing_plan
 from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
@@ -52,9 +53,14 @@ def test(*, place: ClusterCommand, node: str, number: int | None, really: bool) 
     if really and place.output == "table":
         # What takes a minute tells what it is about before it begins.
         show(place.output, {}, _text(trial.plan_lines()))
-    report = asyncio.run(trial.run()) if really else None
-    show(place.output, trial.as_json(report), _text(trial.lines(report)))
-    sys.exit(DONE if report is None or report.fenced else FAILED)
+    if not really:
+        show(place.output, trial.as_json(None), _text(trial.lines(None)))
+        return
+    audit = OwnAudit.configured(place.configuration)
+    with audit.telling("fence test", f"{address.nameservice}.{address.namenode}"):
+        report = asyncio.run(trial.run())
+        show(place.output, trial.as_json(report), _text(trial.lines(report)))
+        sys.exit(DONE if report.fenced else FAILED)
 
 
 def _no_method(node: str) -> Ending:

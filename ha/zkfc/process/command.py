@@ -44,6 +44,7 @@ from ha.zkfc.process.first_contact import BoardAfter, FirstContact
 from ha.zkfc.process.format_zk import (
     FAILED,
     Consent,
+    audited,
     check_zookeeper,
     clear_zookeeper,
     format_zookeeper,
@@ -145,9 +146,13 @@ def zkfc(  # noqa: PLR0913 - its options
             consent = Consent(force=force, ask=not non_interactive)
             match [format_zk, clear_zk, check_zk]:
                 case [True, False, False]:
-                    await format_zookeeper(_zookeeper_alone(conf, making=True), consent, keep=keep)
+                    zookeeper = _zookeeper_alone(conf, making=True)
+                    with audited(conf, "zkfc --format-zk", zookeeper):
+                        await format_zookeeper(zookeeper, consent, keep=keep)
                 case [False, True, False]:
-                    await clear_zookeeper(_zookeeper_alone(conf), consent)
+                    zookeeper = _zookeeper_alone(conf)
+                    with audited(conf, "zkfc --clear-zk", zookeeper):
+                        await clear_zookeeper(zookeeper, consent)
                 case [False, False, True]:
                     await check_zookeeper(_zookeeper_alone(conf))
                 case [False, False, False]:

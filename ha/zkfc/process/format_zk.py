@@ -6,11 +6,15 @@ above it are shared.
 
 import asyncio
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import click
 import structlog
 
+from ha.conf.configuration import Configuration
+from ha.console.own_audit import OwnAudit
 from ha.daemon.process import ExitWith
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
@@ -31,7 +35,7 @@ from ha.elector.zookeeper.znodes import (
     parent_exists,
 )
 from ha.notices.store import drains_path, members_path, pause_path
-from ha.security.audit_text import escaped
+from ha.security.audit_text import Outcome, escaped
 
 log = structlog.get_logger()
 
@@ -51,6 +55,26 @@ class Consent:
 
     force: bool
     ask: bool
+
+
+@contextmanager
+def audited(conf: Configuration, command: str, zookeeper: ZooKeeperSettings) -> Iterator[None]:
+    """Have the audit log hear how a change of the znodes ends."""
+    audit = OwnAudit.configured(conf)
+    try:
+        yield
+    except ExitWith as end:
+        outcome = Outcome.REFUSED if end.code == DENIED else Outcome.FAILED
+        audit.write(command, outcome, zookeeper.scope, end.message)
+        raise
+    except ZooKeeperRefused as failure:
+        audit.write(command, Outcome.FAILED, zookeeper.scope, str(failure))
+        raise
+    except BaseException as failure:
+        why = str(failure) or type(failure).__name__
+        audit.write(command, Outcome.UNKNOWN, zookeeper.scope, why)
+        raise
+    audit.write(command, Outcome.DONE, zookeeper.scope)
 
 
 def connect_seconds(zookeeper: ZooKeeperSettings) -> float:

@@ -13,13 +13,14 @@ from tests.ha.zkfc.zkfc_world import free_port
 NODES = ("nn1", "nn2")
 ENDED = """
 import sys
+from ha.conf.configuration import Configuration
 from ha.console.result import Code, CommandOutcome, Ending
 from ha.console.cluster_options import ClusterCommand
 ending = Ending(
     command="switchover", outcome=CommandOutcome.UNKNOWN, code=Code.BAD_CONFIGURATION,
     message="nobody knows", hint="nnha status",
 )
-ClusterCommand(None, "ns1", sys.argv[1]).end(ending)
+ClusterCommand(Configuration({}, {}), "ns1", sys.argv[1]).end(ending)
 """
 SHOWN = """
 import click

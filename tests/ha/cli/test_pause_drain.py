@@ -2,8 +2,11 @@
 
 import asyncio
 import dataclasses
+import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +94,25 @@ async def test_a_zkfc_that_does_not_show_it_is_named(scope: Scope) -> None:
         told = await run(scope, "pause", *FOR, "--wait", "0.3")
     assert (told.code, told.document["code"]) == (4, "NOT_SEEN_BY_ALL")
     assert [one["node"] for one in told.document["reasons"]] == ["nn1"]
+
+
+async def test_what_became_of_each_is_in_the_audit_log(scope: Scope, tmp_path: Path) -> None:
+    audit = ("-D", f"nnha.audit.file={tmp_path / 'audit.log'}")
+    async with zkfc(scope, obeys=False):
+        await run(scope, "pause", *FOR, "--wait", "0.3", *audit)
+        await run(scope, "pause", *FOR, "--dry-run", *audit)
+    await run(scope, "resume", *audit)
+    await run(scope, "drain", "nn9", *FOR, *audit)
+    lines = [json.loads(line) for line in (tmp_path / "audit.log").read_text().splitlines()]
+    assert [(one["action"], one["outcome"]) for one in lines] == [
+        ("pause", "failed"), ("resume", "done"), ("drain", "refused"),
+    ]  # fmt: skip
+    assert "new switch" in lines[0]["reason"]
+    assert {(one["proto"], one["uid"]) for one in lines} == {("command", os.getuid())}
+    elsewhere = ("-D", f"nnha.audit.file={tmp_path / 'no/audit.log'}")
+    told = await run(scope, "resume", *elsewhere)
+    assert told.code == 0, "the deed stands"
+    assert "the audit log was not written" in told.err
 
 
 async def test_without_a_zkfc_it_is_written_for_those_that_start(scope: Scope) -> None:

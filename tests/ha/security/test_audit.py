@@ -13,7 +13,7 @@ from ha.daemon.logs import configure_logging
 from ha.security.access_control import AccessControl
 from ha.security.audit import AuditLog
 from ha.security.audit_rate import MOST_IN_A_QUIET_TIME, MOST_KINDS, QUIET_SECONDS, RefusalRate
-from ha.security.audit_text import Entry, escaped, hadoop_line, json_line
+from ha.security.audit_text import Entry, Outcome, escaped, hadoop_line, json_line
 from ha.security.caller import ALL_ROLES, Caller, Method, Role
 from ha.security.peer_uid import End
 
@@ -21,7 +21,8 @@ EVIL = "bob\n2026-11-22 allowed=true\tugi=root\x1b[2J\u202egnp\u2028\\"
 SHOWN = "bob\\n2026-11-22 allowed=true\\tugi=root\\x1b[2J\\u202egnp\\u2028\\\\"
 MALLORY = Caller(EVIL, Method.PEER_UID, frozenset({Role.CLIENT}), "127.0.0.1:41234", 1234)
 REFUSED = Entry(
-    False, MALLORY, "rpc", "ZKFCProtocol", "cedeActive", "zkfc@127.0.0.1:8019", EVIL, EVIL, 3
+    Outcome.REFUSED, MALLORY, "rpc", "ZKFCProtocol", "cedeActive", "zkfc@127.0.0.1:8019", EVIL,
+    EVIL, 3,
 )  # fmt: skip
 
 
@@ -40,7 +41,7 @@ def test_the_line_as_json() -> None:
     assert line.isprintable()
     assert json.loads(line) == {
         "timestamp": "2026-11-22T11:03:07.211Z", "event": "audit", "allowed": False,
-        "user": SHOWN, "uid": 1234, "method": "peer-uid", "roles": ["client"],
+        "outcome": "refused", "user": SHOWN, "uid": 1234, "method": "peer-uid", "roles": ["client"],
         "address": "127.0.0.1:41234", "proto": "rpc", "face": "ZKFCProtocol",
         "action": "cedeActive", "target": "zkfc@127.0.0.1:8019", "reason": SHOWN,
         "context": SHOWN, "alike": 3,
@@ -113,6 +114,18 @@ def test_admin_actions_always_and_refusals_at_a_bounded_rate() -> None:
         (False, "alice", 0), (True, "root", 0), (True, "root", 0), (True, "root", 0),
         (False, "alice", 2),
     ]  # fmt: skip
+
+
+def test_how_it_ended_is_a_line_of_its_own() -> None:
+    lines = Lines()
+    access = AccessControl(Mode.AUTO, target="t", audit=lines, own_uid=0)
+    root = Caller("root", Method.PEER_UID, ALL_ROLES, "127.0.0.1:7", 0)
+    access.ended(root, "rpc", "HAServiceProtocol", "transitionToStandby", Outcome.FAILED, "why")
+    access.ended(root, "rpc", "HAServiceProtocol", "monitorHealth", Outcome.DONE)
+    (entry,) = lines.entries
+    assert (entry.outcome, entry.allowed, entry.reason) == (Outcome.FAILED, True, "why")
+    line = hadoop_line(entry, "2026-11-22 11:03:07,211")
+    assert line.endswith("\tproto=rpc\toutcome=failed\treason=why")
 
 
 def test_the_file_is_appended_to_and_may_be_rotated(tmp_path: Path) -> None:

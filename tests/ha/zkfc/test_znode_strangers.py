@@ -1,6 +1,7 @@
 """Strangers at a real ZooKeeper: znodes of an older, open cluster are closed, and then hold."""
 
 import itertools
+import json
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -176,10 +177,14 @@ async def test_plain_format_under_a_held_lock_sets_the_acls_and_deletes_nothing(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     site, settings = _closing(tmp_path, zookeeper)
+    site.values["nnha.audit.file"] = str(tmp_path / "audit.log")
     async with _inside(settings) as older:
         await _everything(older, settings)
         code, said = await site.run("--format-zk", "--non-interactive")
         assert (code, "the lock is held" in said, "8 of 8 znodes" in said) == (2, True, True)
+        (line,) = map(json.loads, (tmp_path / "audit.log").read_text().splitlines())
+        assert (line["action"], line["outcome"]) == ("zkfc --format-zk", "refused")
+        assert line["target"] == settings.scope
         assert await _attack(older, settings) == []
 
 
