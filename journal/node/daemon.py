@@ -13,7 +13,7 @@ from ha.conf.keys.security import Mode
 from ha.daemon.endpoint import Endpoint
 from ha.security.access_control import AccessControl
 from journal.errors import StorageFailed
-from journal.node.faces.grpc_access import CheckedCalls
+from journal.node.faces.grpc_access import GrpcAccess
 from journal.node.faces.grpc_face import build_server
 from journal.node.lane import Lanes
 from journal.node.node import JournalNode
@@ -142,7 +142,7 @@ class JournalNodeDaemon:
         self._endpoint = endpoint
         self._preparing = asyncio.create_task(_prepare(endpoint, node), name="prepare to serve")
         node.http_port = self.http_port
-        server = build_server(node, self._interceptors())
+        server = build_server(node, self._grpc_access())
         host = f"[{settings.rpc_host}]" if ":" in settings.rpc_host else settings.rpc_host
         with _binding("dfs.journalnode.rpc-address", settings.rpc_host, settings.rpc_port):
             self.rpc_port = await self._open_grpc(server, host)
@@ -167,10 +167,10 @@ class JournalNodeDaemon:
         self._door = GrpcDoor(server, access.tls, access)
         return await self._door.start(settings.rpc_host, settings.rpc_port)
 
-    def _interceptors(self) -> "Sequence[CheckedCalls]":
+    def _grpc_access(self) -> GrpcAccess | None:
         if self._access is None:
-            return ()
-        return (CheckedCalls(self._access, self._settings.rpc_host, lambda: self.rpc_port),)
+            return None
+        return GrpcAccess(self._access, self._settings.rpc_host, lambda: self.rpc_port)
 
     async def _take_lanes(self, node: JournalNode) -> None:
         """Before gRPC is served: its first answer may offer one."""

@@ -65,6 +65,9 @@ OPEN_SEGMENT = Gauge(
 LANE_LIMITS = Counter(
     "nnha_jn_lane_limits_met_total", "Write lanes that were closed for a limit", ("limit",)
 )
+GRPC_LIMITS = Counter(
+    "nnha_jn_grpc_limits_met_total", "Calls over gRPC that were ended for a limit", ("limit",)
+)
 RECOVERY_CALLS = Counter(
     "nnha_jn_recovery_calls_total",
     "Steps of recoveries: epoch, prepare, accept, adopt",

@@ -19,6 +19,7 @@ class NodeSettings:
     among them or not.  With a ``hadoop_port_of_peers`` they may be Hadoop's.  A learner may vote by
     their word after ``claim_seconds`` at the earliest, and then looks each ``admission_seconds``.
     ``edits_cache_bytes`` is for each journal; 0 keeps nothing.
+    A request over gRPC waits ``read_request_seconds`` for room, and has as long again to come.
     ``nodes`` has the nodes of each journal, synced or not: segments come from nowhere else.
     ``journal_ids`` are the journals that the configuration names, and no other is made; where it
     names none, only a few are.
@@ -42,6 +43,7 @@ class NodeSettings:
     max_unnamed_journals: int = 8
     max_message_bytes: int = 64 * 1024 * 1024
     max_concurrent_calls: int = 256
+    read_request_seconds: float = 10.0
     min_ping_millis: int = 5000
     max_segment_bytes: int = 64 * 1024 * 1024 * 1024
     fetch_connect_seconds: float = 10.0

@@ -172,23 +172,32 @@ async def test_a_journal_is_formatted_by_no_stranger(tmp_path: Path) -> None:
     async with journalnode(tmp_path) as (process, rpc, _, _, _):
         with stranger(rpc.port) as port:
             client = NodeClient(port)
-            for force, name in ((False, "Format"), (True, "Format force")):
+            for force in (False, True):
                 with pytest.raises(Refused) as refused:
                     await client.format(force=force)
                 assert refused.value.code is grpc.StatusCode.PERMISSION_DENIED
-                assert f"{name} is for " in str(refused.value)
+                assert "Format is for " in str(refused.value), "before it says that it forces"
                 assert "the caller is uid 1234, whose role is client" in str(refused.value)
             with pytest.raises(Refused, match="NewEpoch is for namenode; the caller is uid 1234"):
                 await client.new_epoch(1)
             await client.close()
         assert not (tmp_path / "journal/ns1").exists()
-        lines = await process.audited(3)
-        assert [line["action"] for line in lines] == ["Format", "Format force", "NewEpoch"]
+        lines = await process.audited(2)
+        assert [line["action"] for line in lines] == ["Format", "NewEpoch"]
         ours = NodeClient(rpc.port)
         await ours.format()
+        with pytest.raises(Refused):
+            await ours.format(force=True)
         await ours.close()
-        formatted = (await process.audited(4))[3]
-        assert (formatted["allowed"], formatted["uid"], formatted["proto"]) == (True, 0, "grpc")
+        lines = (await process.audited(6))[2:]
+        assert {(line["allowed"], line["uid"], line["proto"]) for line in lines} == {
+            (True, 0, "grpc")
+        }
+        assert [(line["action"], line["outcome"]) for line in lines] == [
+            ("Format", "granted"), ("Format", "done"),
+            ("Format force", "granted"), ("Format force", "failed"),
+        ]  # fmt: skip
+        assert "seen" in lines[3]["reason"]
 
 
 async def test_a_stolen_key_opens_no_lane(tmp_path: Path) -> None:
@@ -201,7 +210,7 @@ async def test_a_stolen_key_opens_no_lane(tmp_path: Path) -> None:
         with stranger(lane) as port:
             assert await said_back(port, hello) == b""
         assert await said_back(lane, hello) == WELCOME
-        lines = await process.audited(3)
+        lines = await process.audited(5)
         assert (lines[-1]["proto"], lines[-1]["allowed"]) == ("lane", False)
 
 

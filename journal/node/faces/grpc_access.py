@@ -1,24 +1,23 @@
-"""Who may ask a JournalNode what over gRPC: asked before each handler.
+"""Who calls a JournalNode over gRPC, and whether they may ask for that.
 
 gRPC tells a handler who its peer is, but nobody when a connection begins or ends: so each call,
 and each stream of batches once, asks the kernel anew.
 """
 
+import asyncio
 import ipaddress
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-import grpc
-import grpc.aio
-
 from ha.security.access_control import AccessControl
+from ha.security.audit_text import Outcome
 from ha.security.caller import Caller, unproven
+from ha.security.decision import Denied
 from ha.security.peer_uid import End, end_of
 from ha.security.rights import JOURNALNODE
-from journal.node.faces.calls import action_of
 
 if TYPE_CHECKING:
     from ha.security.open_connections import Opened
@@ -28,8 +27,8 @@ Context = Any
 _FAMILIES: Final = ("ipv4:", "ipv6:")
 
 
-class CheckedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Has no handler run for a caller who may not ask for it.
+class GrpcAccess:
+    """The control of access in the words of gRPC.
 
     ``port`` tells ours; it is known once the server is bound.
     """
@@ -39,77 +38,51 @@ class CheckedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         self._hosts = addresses(host)
         self._port = port
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[Any], Awaitable[Any]],
-        call: Any,  # noqa: ANN401 - grpc has no types
-    ) -> Any:  # noqa: ANN401
-        """The handler of a call, behind the access."""
-        handler = await continuation(call)
-        if handler is None:
-            return None  # there is no such call, and gRPC says so
-        name = call.method.rpartition("/")[2]
-        if handler.stream_stream is not None:
-            return grpc.stream_stream_rpc_method_handler(
-                self._stream(name, handler.stream_stream),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
-        return grpc.unary_unary_rpc_method_handler(
-            self._single(name, handler.unary_unary),
-            handler.request_deserializer,
-            handler.response_serializer,
-        )
-
-    def _single(
-        self, name: str, handle: Callable[[Any, Context], Awaitable[Any]]
-    ) -> Callable[[Any, Context], Awaitable[Any]]:
-        async def answer(request: Any, context: Context) -> Any:  # noqa: ANN401 - any request
-            await self._check(action_of(name, request), context)
-            return await handle(request, context)
-
-        return answer
-
-    def _stream(
-        self, name: str, handle: Callable[[Any, Context], AsyncIterator[Any]]
-    ) -> Callable[[Any, Context], AsyncIterator[Any]]:
-        async def answers(requests: Any, context: Context) -> AsyncIterator[Any]:  # noqa: ANN401
-            await self._check(name, context)
-            ended: list[str] = []
-            opened = self._watched(context, ended.append)
-            try:
-                async for one in handle(_until(ended, requests, context), context):
-                    yield one
-            finally:
-                if opened is not None and self._access.tls is not None:
-                    self._access.tls.connections.remove(opened)
-
-        return answers
-
-    async def _check(self, name: str, context: Context) -> None:
-        caller = self._caller_of(context)
-        denied = self._access.refusal(caller, "grpc", JOURNALNODE, name)
-        if denied is not None:
-            code = grpc.StatusCode
-            status = code.UNAUTHENTICATED if denied.unproven else code.PERMISSION_DENIED
-            await context.abort(status, denied.reason)
-
-    def _caller_of(self, context: Context) -> Caller:
+    def caller(self, context: Context) -> Caller:
+        """Whose call that is."""
         shown = _certificate(context)
         if shown is None:
-            return self._caller(context.peer())
+            return self._of_peer(context.peer())
         there = end_of_peer(context.peer())
         return self._access.certified(shown, "over the relay" if there is None else str(there))
 
-    def _watched(self, context: Context, end: Callable[[str], None]) -> "Opened | None":
-        """Have a stream told when the certificate of its connection counts no more."""
+    def refusal(self, caller: Caller, action: str) -> Denied | None:
+        """None where the caller may do that; it is written down as the table says."""
+        return self._access.refusal(caller, "grpc", JOURNALNODE, action)
+
+    def may(self, caller: Caller, action: str) -> bool:
+        """The decision alone, with nothing written."""
+        return self._access.may(caller, JOURNALNODE, action)
+
+    def ended(self, caller: Caller, action: str, failure: BaseException | None) -> None:
+        """Write down what became of a call that was allowed, as the table says."""
+        if not self._access.audits(JOURNALNODE, action):
+            return
+        outcome, reason = Outcome.DONE, ""
+        if isinstance(failure, asyncio.CancelledError):
+            outcome = Outcome.UNKNOWN
+        elif failure is not None:
+            # What ends a call carries nothing; why it was ended came before it.
+            outcome, reason = Outcome.FAILED, str(failure.__context__ or failure)
+        self._access.ended(caller, "grpc", JOURNALNODE, action, outcome, reason)
+
+    def watched(self, context: Context, end: Callable[[str], None]) -> "Opened | None":
+        """Have a stream ended, from any thread, when its connection's certificate counts no more.
+
+        None over a connection without one.
+        """
         tls, shown = self._access.tls, _certificate(context)
         if tls is None or shown is None:
             return None
         leaf = tls.leaf(shown)
         return None if isinstance(leaf, str) else tls.connections.add(leaf, end)
 
-    def _caller(self, peer: str) -> Caller:
+    def forget(self, opened: "Opened | None") -> None:
+        """A stream that was ``watched`` has ended."""
+        if opened is not None and self._access.tls is not None:
+            self._access.tls.connections.remove(opened)
+
+    def _of_peer(self, peer: str) -> Caller:
         there = end_of_peer(peer)
         if there is None:
             return unproven("an unknown address")
@@ -121,18 +94,19 @@ class CheckedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         return found
 
 
+def known_as(caller: Caller | None) -> Hashable:
+    """Whom a share belongs to; None where nobody asks who calls."""
+    if caller is None:
+        return None
+    if caller.certified:
+        return str(caller)
+    return caller.host if caller.uid is None else caller.uid
+
+
 def _certificate(context: Context) -> bytes | None:
     """What the caller has shown, in PEM; None over a connection without TLS."""
     found = context.auth_context().get("x509_pem_cert")
     return bytes(found[0]) if found else None
-
-
-async def _until(ended: Sequence[str], requests: Any, context: Context) -> AsyncIterator[Any]:  # noqa: ANN401
-    """The requests of a stream as long as its caller counts; gRPC cannot close its connection."""
-    async for request in requests:
-        if ended:
-            await context.abort(grpc.StatusCode.PERMISSION_DENIED, ended[0])
-        yield request
 
 
 def end_of_peer(peer: str) -> End | None:

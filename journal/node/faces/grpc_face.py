@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -12,6 +12,7 @@ from journal.core import replies, requests
 from journal.errors import BadRequest, JournalError
 from journal.node.faces import grpc_codec
 from journal.node.faces.calls import CALLS
+from journal.node.faces.grpc_access import GrpcAccess
 from journal.node.faces.grpc_guard import guarded_server
 from journal.node.node import JournalNode
 from journal.proto import journal_pb2 as pb
@@ -151,12 +152,12 @@ async def _refuse(context: Context, error: JournalError) -> NoReturn:
     raise AssertionError("abort raises")
 
 
-def build_server(node: JournalNode, interceptors: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - grpc has no types
+def build_server(node: JournalNode, access: GrpcAccess | None = None) -> Any:  # noqa: ANN401 - grpc has no types
     """A grpc.aio server for a node, not yet bound to an address."""
     limit = node.settings.max_frame_bytes
     server = guarded_server(
-        interceptors,
-        node.settings.max_concurrent_calls,
+        access,
+        node.settings,
         (
             ("grpc.max_receive_message_length", limit),
             ("grpc.max_send_message_length", limit),
@@ -169,6 +170,8 @@ def build_server(node: JournalNode, interceptors: Sequence[Any] = ()) -> Any:  #
             ("grpc.server_handshake_timeout_ms", HANDSHAKE_MILLIS),
             ("grpc.max_metadata_size", MAX_METADATA_BYTES),
             ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
+            # Else a message that nobody has asked for may be as large as a fast network holds.
+            ("grpc.http2.bdp_probe", 0),
         ),
     )
     journal_pb2_grpc.add_JournalNodeServicer_to_server(  # type: ignore[no-untyped-call]

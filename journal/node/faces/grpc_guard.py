@@ -1,119 +1,241 @@
-"""What gRPC's library lets through from strangers, and must not reach it or us.
+"""What stands before each call over gRPC: who asks, whether they may, and what they have said.
 
-Found by fuzzing: a path that is not UTF-8 ends the library's server for everybody, and a request
-that is no message ends a call with the name of a Python exception, and a traceback in the log.
+A caller is asked for before its request is read: who may not have the call costs no more than a
+window of HTTP/2.  Found by fuzzing: a path that is not UTF-8 ends the library's server for
+everybody, and a request that is no message ends a call with the name of a Python exception, and a
+traceback in the log.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, NoReturn
 
 import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 from grpc._cython import cygrpc
 
+from ha.security.caller import Caller
+from ha.security.decision import Denied
 from journal.errors import BadRequest
+from journal.node.faces.calls import action_of
+from journal.node.faces.grpc_access import GrpcAccess, known_as
+from journal.node.faces.grpc_room import OpenStream, OpenStreams, ReadingRoom
+from journal.node.metrics import GRPC_LIMITS
+from journal.node.settings import NodeSettings
 from journal.refusals import REFUSAL_KEY, kind_of, refusal
 
 Context = Any
 """grpc.aio.ServicerContext; grpc has no types."""
-_NO_MESSAGE: Final = object()
-"""In place of a request that cannot be read."""
+_Code = grpc.StatusCode
+_TOLD_BY_REQUEST: Final = frozenset({"Format"})
+"""Calls that are another action by what their request says."""
 
 
-class _KnownCallsOnly(cygrpc.AioServer):  # type: ignore[misc]
-    """The library's server, but for calls of other names than those that it was told of.
+class _AnsweringServer(cygrpc.AioServer):  # type: ignore[misc]
+    """The library's server, but it says no to calls of unknown names without looking at the name.
 
-    It asks the core for each of its own methods, and once more for all others, only to refuse
-    them.  The name of such a call is a stranger's bytes, and where they are not UTF-8 the loop that
-    asks ends, with the server (grpcio 1.85).  Without that question the core keeps such calls
-    until their callers give up, a thousand at most, and refuses more.
+    The library's loop decodes the name first, which is a stranger's bytes: where they are not
+    UTF-8 the loop ends, with the server (grpcio 1.85).
     """
 
     async def _request_call(self) -> object:
-        never: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        return await never
+        """What the loop waits for to be told of a call of an unknown name: it never is."""
+        loop, noes = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+        while True:
+            state = await super()._request_call()
+            context = cygrpc._ServicerContext(state, None, None, loop)
+            no = loop.create_task(_abort(context, _Code.UNIMPLEMENTED, "no such call"))
+            noes.add(no)
+            no.add_done_callback(noes.discard)
 
 
-class ReadableCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Refuses a request that is no message as any other bad request."""
+class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    """Has no handler run for who may not ask for it, or who sends what is no request.
+
+    Without an ``access`` everybody may.
+    """
+
+    def __init__(self, access: GrpcAccess | None, read_seconds: float) -> None:
+        self._access = access
+        self._reading = ReadingRoom()
+        self._streams = OpenStreams()
+        self._read_seconds = read_seconds
 
     async def intercept_service(
         self,
         continuation: Callable[[Any], Awaitable[Any]],
         call: Any,  # noqa: ANN401 - grpc has no types
     ) -> Any:  # noqa: ANN401
-        """The handler of a call, behind the reading of its request."""
+        """The handler of a call, behind the guard, which reads its requests."""
         handler = await continuation(call)
         if handler is None:
-            return None
-        read, name = handler.request_deserializer, call.method.rpartition("/")[2]
-
-        def read_or_not(data: bytes) -> object:
-            try:
-                return read(data)
-            except DecodeError:
-                return _NO_MESSAGE
-
+            return None  # there is no such call, and gRPC says so
+        name = call.method.rpartition("/")[2]
+        read, written = handler.request_deserializer, handler.response_serializer
         if handler.stream_stream is not None:
-            return grpc.stream_stream_rpc_method_handler(
-                _stream(name, handler.stream_stream), read_or_not, handler.response_serializer
-            )
-        return grpc.unary_unary_rpc_method_handler(
-            _single(name, handler.unary_unary), read_or_not, handler.response_serializer
-        )
+            guarded = self._stream(name, handler.stream_stream)
+            return grpc.stream_stream_rpc_method_handler(guarded, read, written)
+        # As a stream of one request, which we ask for; that of a unary call the library reads
+        # before anybody is told who calls.  The bytes are the same.
+        single = self._single(name, handler.unary_unary)
+        return grpc.stream_unary_rpc_method_handler(single, read, written)
+
+    def _single(
+        self, name: str, handle: Callable[[Any, Context], Awaitable[Any]]
+    ) -> Callable[[Any, Context], Awaitable[Any]]:
+        async def answer(_requests: object, context: Context) -> Any:  # noqa: ANN401 - any reply
+            caller = await self._admitted(name, context)
+            request = await self._read_one(name, caller, context)
+            if caller is None or self._access is None:
+                return await handle(request, context)
+            action = action_of(name, request)
+            if name in _TOLD_BY_REQUEST:
+                await self._check(caller, action, context)
+            try:
+                reply = await handle(request, context)
+            except BaseException as failure:
+                self._access.ended(caller, action, failure)
+                raise
+            self._access.ended(caller, action, None)
+            return reply
+
+        return answer
+
+    def _stream(
+        self, name: str, handle: Callable[[Any, Context], AsyncIterator[Any]]
+    ) -> Callable[[Any, Context], Awaitable[None]]:
+        async def exchange(_requests: object, context: Context) -> None:
+            caller = await self._admitted(name, context)
+            requests = _Requests(name, context)
+            end = _ending(context)
+
+            def give_way(reason: str) -> None:
+                GRPC_LIMITS.labels("streams").inc()
+                end(_Code.RESOURCE_EXHAUSTED, reason)
+
+            stream = OpenStream(known_as(caller), give_way)
+            self._streams.add(stream, unlimited=caller is None or caller.trusted)
+            opened = None
+            if self._access is not None:
+                opened = self._access.watched(
+                    context, lambda why: end(_Code.PERMISSION_DENIED, why)
+                )
+            try:
+                async for one in handle(requests.readable(), context):
+                    await context.write(one)
+            finally:
+                self._streams.remove(stream)
+                if self._access is not None:
+                    self._access.forget(opened)
+            if requests.unreadable:
+                await _refuse(name, context)
+
+        return exchange
+
+    async def _admitted(self, name: str, context: Context) -> Caller | None:
+        """Who calls, if they may; the call ends here if they may not."""
+        if self._access is None:
+            return None
+        caller = self._access.caller(context)
+        if name not in _TOLD_BY_REQUEST or not self._access.may(caller, name):
+            await self._check(caller, name, context)
+        return caller
+
+    async def _check(self, caller: Caller, action: str, context: Context) -> None:
+        assert self._access is not None
+        denied: Denied | None = self._access.refusal(caller, action)
+        if denied is not None:
+            code = _Code.UNAUTHENTICATED if denied.unproven else _Code.PERMISSION_DENIED
+            await context.abort(code, denied.reason)
+
+    async def _read_one(self, name: str, caller: Caller | None, context: Context) -> Any:  # noqa: ANN401 - any request
+        who = known_as(caller)
+        try:
+            async with asyncio.timeout(self._read_seconds):
+                await self._reading.enter(who)
+        except TimeoutError:
+            await self._give_up(context, "room", f"there was no room to read {name}")
+        try:
+            async with asyncio.timeout(self._read_seconds):
+                request = await context.read()
+        except TimeoutError:
+            await self._give_up(context, "half_request", f"the request of {name} did not end")
+        except DecodeError:
+            await _refuse(name, context)
+        finally:
+            self._reading.leave(who)
+        if request is grpc.aio.EOF:
+            await _refuse(name, context)
+        return request
+
+    async def _give_up(self, context: Context, limit: str, what: str) -> NoReturn:
+        GRPC_LIMITS.labels(limit).inc()
+        await context.abort(_Code.RESOURCE_EXHAUSTED, f"{what} within {self._read_seconds:g} s")
+        raise AssertionError("abort raises")
+
+
+class _Requests:
+    """The requests of a stream, up to the first that is no message."""
+
+    def __init__(self, name: str, context: Context) -> None:
+        self._name = name
+        self._context = context
+        self.unreadable = False
+
+    async def readable(self) -> AsyncIterator[Any]:
+        while True:
+            try:
+                request = await self._context.read()
+            except DecodeError:
+                self.unreadable = True
+                return
+            if request is grpc.aio.EOF:
+                return
+            yield request
 
 
 def guarded_server(
-    interceptors: Sequence[Any], maximum_concurrent_rpcs: int, options: Sequence[tuple[str, int]]
+    access: GrpcAccess | None, settings: NodeSettings, options: Sequence[tuple[str, int]]
 ) -> Any:  # noqa: ANN401 - grpc has no types
-    """A grpc.aio server that strangers do not end; the first interceptor is asked first."""
-    chain = (*interceptors, ReadableCalls())
+    """A grpc.aio server that strangers do not end, behind the access."""
     server = grpc.aio.server()
-    server._server = _KnownCallsOnly(
-        server._loop, None, (), chain, tuple(options), maximum_concurrent_rpcs
+    guards = (GuardedCalls(access, settings.read_request_seconds),)
+    server._server = _AnsweringServer(
+        server._loop, None, (), guards, tuple(options), settings.max_concurrent_calls
     )
     return server
 
 
-def _single(
-    name: str, handle: Callable[[Any, Context], Awaitable[Any]]
-) -> Callable[[Any, Context], Awaitable[Any]]:
-    async def answer(request: Any, context: Context) -> Any:  # noqa: ANN401 - any request
-        if request is _NO_MESSAGE:
-            await _refuse(name, context)
-        return await handle(request, context)
+def _ending(context: Context) -> Callable[[Any, str], None]:
+    """How to end a stream from any thread, also while it waits for a message."""
+    loop = asyncio.get_running_loop()
+    ending: set[asyncio.Task[None]] = set()
 
-    return answer
+    def begin(code: Any, reason: str) -> None:  # noqa: ANN401 - grpc has no types
+        task = loop.create_task(_abort(context, code, reason), name="end a stream of batches")
+        ending.add(task)
+        task.add_done_callback(ending.discard)
 
+    def end(code: Any, reason: str) -> None:  # noqa: ANN401
+        with suppress(RuntimeError):  # the loop has ended, and the stream with it
+            loop.call_soon_threadsafe(begin, code, reason)
 
-def _stream(
-    name: str, handle: Callable[[Any, Context], AsyncIterator[Any]]
-) -> Callable[[Any, Context], AsyncIterator[Any]]:
-    async def answers(requests: Any, context: Context) -> AsyncIterator[Any]:  # noqa: ANN401
-        unread = False
-
-        async def readable() -> AsyncIterator[Any]:
-            nonlocal unread
-            async for request in requests:
-                if request is _NO_MESSAGE:
-                    unread = True
-                    return
-                yield request
-
-        async for one in handle(readable(), context):
-            yield one
-        if unread:
-            await _refuse(name, context)
-
-    return answers
+    return end
 
 
-async def _refuse(name: str, context: Context) -> None:
+async def _abort(context: Context, code: Any, reason: str) -> None:  # noqa: ANN401 - grpc has no types
+    # It raises in any case; and the caller may have gone, or have been told no already.
+    with suppress(grpc.aio.BaseError):
+        await context.abort(code, reason)
+
+
+async def _refuse(name: str, context: Context) -> NoReturn:
     no = BadRequest(f"the request is no message of {name}")
     said = refusal(no)
     await context.abort(
         kind_of(no).status, said.message,
         trailing_metadata=((REFUSAL_KEY, said.SerializeToString()),),
     )  # fmt: skip
+    raise AssertionError("abort raises")

@@ -196,13 +196,14 @@ async def _called(channel: Any, said: Sequence[bytes]) -> None:  # noqa: ANN401 
             raise Misbehaved(f"{number}: {error.code().name}: {error.details()}") from None
 
 
-def _http2_frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+def http2_frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    """As RFC 9113 has it."""
     return (
         len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
     )
 
 
-_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _http2_frame(4, 0, 0, b"")
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + http2_frame(4, 0, 0, b"")
 
 
 def _literal(name: bytes, value: bytes) -> bytes:
@@ -210,32 +211,37 @@ def _literal(name: bytes, value: bytes) -> bytes:
     return b"\x00" + bytes((len(name),)) + name + bytes((len(value),)) + value
 
 
-def http2_call(path: bytes) -> bytes:
-    """One call in HTTP/2 by hand: its library would not send anything else."""
-    headers = b"".join(
+def call_headers(path: bytes, timeout: bytes) -> bytes:
+    """How a call begins."""
+    return b"".join(
         _literal(name, value)
         for name, value in {
             b":method": b"POST", b":scheme": b"http", b":path": path,
             b":authority": b"x", b"te": b"trailers", b"content-type": b"application/grpc",
-            b"grpc-timeout": b"5S",
+            b"grpc-timeout": timeout,
         }.items()
     )  # fmt: skip
+
+
+def http2_call(path: bytes) -> bytes:
+    """One call in HTTP/2 by hand: its library would not send anything else."""
+    headers = call_headers(path, b"5S")
     body = pb.JournalRequest(journal_id=JID).SerializeToString()
     call = b"\0" + len(body).to_bytes(4, "big") + body
-    return _PREFACE + _http2_frame(1, 4, 1, headers) + _http2_frame(0, 1, 1, call)
+    return PREFACE + http2_frame(1, 4, 1, headers) + http2_frame(0, 1, 1, call)
 
 
 def http2_sessions(_: Stage) -> list[bytes]:
     """A call by itself, and among frames of all kinds."""
     whole = http2_call(SERVICE.encode() + b"GetStatus")
-    preface, whole = whole[: len(_PREFACE)], whole[len(_PREFACE) :]
+    preface, whole = whole[: len(PREFACE)], whole[len(PREFACE) :]
     return [
         preface + whole,
-        preface + _http2_frame(6, 0, 0, bytes(8)) * 3 + whole + _http2_frame(3, 0, 1, bytes(4)),
+        preface + http2_frame(6, 0, 0, bytes(8)) * 3 + whole + http2_frame(3, 0, 1, bytes(4)),
         preface
         + whole
-        + _http2_frame(8, 0, 0, b"\x7f\xff\xff\xff")
-        + _http2_frame(7, 0, 0, bytes(8)),
+        + http2_frame(8, 0, 0, b"\x7f\xff\xff\xff")
+        + http2_frame(7, 0, 0, bytes(8)),
     ]
 
 

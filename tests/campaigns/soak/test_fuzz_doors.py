@@ -31,7 +31,7 @@ PLANTED: dict[str, tuple[str, Any]] = {
     "pages": ("ha.daemon.library_complaints._blaming", lambda _record: None),
     "datanode": ("namenode_sim.datanode.packets.DecodeError", OtherError),
     "journal-grpc": ("journal.node.faces.grpc_guard.DecodeError", OtherError),
-    "journal-http2": ("journal.node.faces.grpc_guard._KnownCallsOnly", cygrpc.AioServer),
+    "journal-http2": ("journal.node.faces.grpc_guard._AnsweringServer", cygrpc.AioServer),
     "journal-java": ("journal.node.peers.UnicodeError", OtherError),
     "journal-lane": ("journal.lane.UnicodeDecodeError", OtherError),
     "journal-pages": ("journal.node.transfer._check_storage_info", _careless),

@@ -7,9 +7,12 @@ import grpc
 import grpc.aio
 import pytest
 
+from journal.node.faces.grpc_room import OpenStream, OpenStreams, ReadingRoom
+from journal.node.metrics import GRPC_LIMITS
 from journal.proto import journal_pb2 as pb
 from journal.refusals import REFUSAL_KEY
 from tests.campaigns.soak.fuzz_journal_doors import http2_call
+from tests.journal.node.half_call import HalfCall
 from tests.journal.node.process import DEADLINE_SECONDS, node_and_client
 
 SERVICE = "/nnha.journal.JournalNode/"
@@ -67,3 +70,82 @@ def refused(failed: grpc.aio.AioRpcError, name: str) -> None:
     told = pb.Refusal.FromString(said)
     assert told.kind == pb.Refusal.BAD_REQUEST
     assert told.message == f"the request is no message of {name}"
+
+
+async def test_a_call_of_an_unknown_name_is_refused_at_once(tmp_path: Path) -> None:
+    """Also one that nobody can read: those waited until their caller gave up."""
+    async with (
+        node_and_client(tmp_path) as (daemon, _),
+        grpc.aio.insecure_channel(f"127.0.0.1:{daemon.rpc_port}") as channel,
+    ):
+        for path in (f"{SERVICE}NoSuchCall", "/grpc.health.v1.Health/Check", "/x\udc80y"):
+            call = channel.unary_unary(path.encode("utf-8", "surrogateescape"))
+            with pytest.raises(grpc.aio.AioRpcError) as failed:
+                await call(b"", timeout=DEADLINE_SECONDS)
+            assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_a_request_that_does_not_end_is_given_up(tmp_path: Path) -> None:
+    async with node_and_client(tmp_path, read_request_seconds=0.1) as (daemon, client):
+        async with await HalfCall.begun(daemon.rpc_port, f"{SERVICE}NewEpoch", 10_000) as half:
+            await half.push(5_000)
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                await half.closed.wait()
+        await client.format()
+    assert GRPC_LIMITS.labels("half_request")._value.get() >= 1
+
+
+async def test_callers_wait_for_room_in_the_order_in_which_they_came() -> None:
+    room = ReadingRoom(most=3, most_of_one=2)
+    await room.enter("a")
+    await room.enter("a")
+    came: list[str] = []
+
+    async def enter(who: str, name: str) -> None:
+        await room.enter(who)
+        came.append(name)
+
+    third = asyncio.create_task(enter("a", "a3"))
+    await asyncio.sleep(0)
+    await enter("b", "b1")
+    fourth, second = (asyncio.create_task(enter(*one)) for one in (("a", "a4"), ("b", "b2")))
+    await asyncio.sleep(0)
+    third.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await third
+    assert came == ["b1"]
+    room.leave("a")
+    await fourth
+    room.leave("b")
+    await second
+    assert came == ["b1", "a4", "b2"]
+
+
+async def test_a_turn_that_comes_to_who_has_just_gone_is_given_on() -> None:
+    room = ReadingRoom(most=1, most_of_one=1)
+    await room.enter("a")
+    gone = asyncio.create_task(room.enter("b"))
+    await asyncio.sleep(0)
+    room.leave("a")
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        await room.enter("c")
+
+
+def test_the_oldest_stream_gives_way() -> None:
+    ended: list[str] = []
+    streams = OpenStreams(most=3, most_of_one=2)
+
+    def add(caller: str, name: str, *, unlimited: bool = False) -> None:
+        streams.add(OpenStream(caller, lambda _: ended.append(name)), unlimited=unlimited)
+
+    for name in ("a1", "a2", "a3"):
+        add("a", name)
+    assert ended == ["a1"]
+    add("b", "b1")
+    add("b", "b2")
+    assert ended == ["a1", "a2"], "of all the first of whoever has the most"
+    add("b", "b3", unlimited=True)
+    assert ended == ["a1", "a2", "b1"]
