@@ -1,33 +1,37 @@
 """``nnha security``: an authority of one's own, and the certificates that it signs."""
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
+from ha.cli.authority_change import AuthorityChange, NotReady, cluster_of, read_signing
+from ha.cli.certificates_told import in_lines, of_daemons, of_folder
+from ha.conf.errors import ConfigurationError
 from ha.console.exit_codes import FAILED, REFUSED, UNHEALTHY
+from ha.console.options import configuration, timeout_option
+from ha.console.own_audit import OwnAudit
+from ha.security.audit_text import Outcome
 from ha.security.certificate_files import (
     CA,
     CA_KEY,
     CERT,
     KEY,
-    NEXT,
     REQUEST,
     REVOKED,
     Present,
     new_folder,
-    read_authority,
     replace,
     revocation,
     revoked_lines,
 )
 from ha.security.certificates import (
     LEAF_DAYS,
-    SOON,
     BadCertificate,
     Leaf,
     Pair,
@@ -37,7 +41,6 @@ from ha.security.certificates import (
     issue,
     new_authority,
     new_key,
-    newest,
     now,
     parse,
     request,
@@ -45,6 +48,11 @@ from ha.security.certificates import (
 )
 from ha.security.names import BadName, CertifiedName, role_of
 
+if TYPE_CHECKING:
+    from ha.cli.cluster.certificates import Held
+
+AUDIT: Final = "audit.log"
+"""In an authority's folder: what was done with it."""
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _DIR = click.option("--dir", "folder", type=_FOLDER, required=True, help="The authority's folder.")
 _OUT = click.option("--out", type=_FOLDER, required=True, help="The new folder of the certificate.")
@@ -53,6 +61,9 @@ _HOSTS = click.option(
 )
 _DAYS = click.option("--days", type=float, default=LEAF_DAYS, show_default=True, help="How long.")
 _LONG = click.option("--long-lived", is_flag=True, help="Allow more than 90 days.")
+
+
+_TIMEOUT = timeout_option(10.0)
 
 
 @click.group()
@@ -65,7 +76,7 @@ def security() -> None:
 @click.option("--cluster-id", default="nnha", show_default=True, help="In all its certificates.")
 def init(folder: Path, cluster_id: str) -> None:
     """Make an authority: its key and its certificate, for ten years."""
-    with _told():
+    with _told(), _audited("init", folder, cluster_id):
         CertifiedName(cluster_id, role_of("admin"), "check")
         made = new_authority(cluster_id, now())
         new_folder(
@@ -92,7 +103,7 @@ def issue_command(
     out: Path,
 ) -> None:  # fmt: skip
     """Make a key and its certificate for NAME, which is a ROLE."""
-    with _told():
+    with _told(), _audited("issue", folder, f"{role}/{name}"):
         wish = _wish(folder, role, name, hosts, days, long_lived=long_lived)
         made = issue(read_signing(folder), wish, now())
         new_folder(out, leaf_files(folder, made))
@@ -127,7 +138,7 @@ def sign_command(
     folder: Path, out: Path,
 ) -> None:  # fmt: skip
     """Sign a request.  Role, name and hosts are those given here, whatever the request says."""
-    with _told():
+    with _told(), _audited("sign", folder, f"{role}/{name}"):
         wish = _wish(folder, role, name, hosts, days, long_lived=long_lived)
         made = sign(read_signing(folder), asked.read_bytes(), wish, now())
         new_folder(out, {CERT: made, CA: (folder / CA).read_bytes()})
@@ -135,32 +146,33 @@ def sign_command(
 
 
 @security.command()
-@click.argument("folder", type=_FOLDER)
+@click.argument("folder", type=_FOLDER, required=False)
+@configuration
+@_TIMEOUT
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
-def show(folder: Path, output: str) -> None:
+def show(
+    *,
+    folder: Path | None,
+    conf_dir: Path | None,
+    overrides: tuple[str, ...],
+    timeout_seconds: float,
+    output: str,
+) -> None:
     """Tell what the certificate of a FOLDER says, and whom the folder trusts.
 
-    Exits 8 when less than a quarter of its life is left.
+    Without a FOLDER: those of all NameNodes, ZKFCs and JournalNodes, by their own word.
+    Exits 8 when less than a quarter of a life is left, or one does not say.
     """
     with _told():
-        leaf = parse((folder / CERT).read_bytes())
-        trusted = fingerprints((folder / CA).read_bytes())
-    told = {
-        "name": leaf.uri or None,
-        "hosts": list(leaf.hosts),
-        "serial": f"{leaf.serial:x}",
-        "not_before": leaf.not_before.isoformat(),
-        "not_after": leaf.not_after.isoformat(),
-        "fingerprint": leaf.fingerprint,
-        "trusts": list(trusted),
-    }
+        if folder is None:
+            told, well = of_daemons(ask_daemons(conf_dir, overrides, timeout_seconds))
+        else:
+            told, well = of_folder(folder)
     if output == "json":
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(told if folder is None else told[0]))
     else:
-        for key, value in told.items():
-            shown = ", ".join(value) if isinstance(value, list) else value
-            click.echo(f"{key.replace('_', ' '):12} {shown or leaf.nameless}")
-    if leaf.left(now()) < SOON:
+        click.echo("\n\n".join(in_lines(one) for one in told))
+    if not well:
         raise SystemExit(UNHEALTHY)
 
 
@@ -181,21 +193,28 @@ def check(folder: Path) -> None:
 @click.option("--out", type=_FOLDER, default=None, help="The folder of the certificate to renew.")
 @click.option("--ca", "authority", is_flag=True, help="Change the authority instead, in 3 steps.")
 @click.option("--step", type=click.IntRange(1, 3), default=None, help="Which, with --ca.")
+@click.option(
+    "--unchecked", is_flag=True, help="Do not ask the daemons whether they are ready for the step."
+)
+@configuration
+@_TIMEOUT
 @_DAYS
 @_LONG
-def rotate(
+def rotate(  # noqa: PLR0913 - its options
     *,
-    folder: Path, out: Path | None, authority: bool, step: int | None, days: float,
+    folder: Path, out: Path | None, authority: bool, step: int | None, unchecked: bool,
+    conf_dir: Path | None, overrides: tuple[str, ...], timeout_seconds: float, days: float,
     long_lived: bool,
 ) -> None:  # fmt: skip
     """Renew a certificate with a new key; or change the authority.
 
-    Daemons take the new files within nnha.security.tls.check-interval, without a restart.
+    Daemons take the new files within nnha.security.tls.check-interval, without a restart.  Steps 2
+    and 3 are refused while a NameNode, ZKFC or JournalNode of the configuration is not ready.
     """
     if authority == (out is not None) or authority != (step is not None):
         raise click.UsageError("give either --out FOLDER, or --ca with --step 1, 2 or 3")
-    with _told():
-        if out is not None:
+    if out is not None:
+        with _told(), _audited("rotate", folder, str(out)):
             leaf = parse((out / CERT).read_bytes())
             if leaf.name is None:
                 raise BadCertificate(leaf.nameless)
@@ -203,8 +222,14 @@ def rotate(
             made = issue(read_signing(folder), wish, now())
             replace(out, leaf_files(folder, made))
             _tell(parse(made.certificate), out)
-        else:
-            click.echo(_authority_step(folder, step or 0))
+        return
+    number = step or 0
+    with _told(), _audited("rotate --ca", folder, f"step {number}"):
+        change = AuthorityChange(folder)
+        change.check(number)
+        if number > 1 and not unchecked:
+            change.require_ready(number, ask_daemons(conf_dir, overrides, timeout_seconds))
+        click.echo(change.take(number))
 
 
 @security.command()
@@ -212,7 +237,7 @@ def rotate(
 @click.option("--dir", "folder", type=_FOLDER, required=True, help="A folder with revoked.txt.")
 def revoke(what: str, folder: Path) -> None:
     """Add WHAT, a serial in hex or nnha://CLUSTER/ROLE/NAME, to the list of a folder."""
-    with _told():
+    with _told(), _audited("revoke", folder, what):
         word = revocation(what)
         path = folder / REVOKED
         before = path.read_text() if path.exists() else ""
@@ -250,20 +275,22 @@ def problems_of(folder: Path) -> list[str]:
     return found
 
 
-def read_signing(folder: Path) -> Pair:
-    """The authority that signs: of a bundle the certificate whose key lies in the folder.
+def ask_daemons(
+    conf_dir: Path | None, overrides: tuple[str, ...], seconds: float
+) -> Sequence["Held"]:
+    """What the daemons of a configuration say of their certificates.
 
     Raises:
-        OSError, BadCertificate: there is none.
+        ConfigurationError: it cannot be used, or there is none.
     """
-    pair = read_authority(folder)
-    for certificate in _each(pair.certificate):
-        try:
-            check_match(Pair(certificate, pair.key), pair.certificate)
-        except BadCertificate:
-            continue
-        return Pair(certificate, pair.key)
-    raise BadCertificate(f"{folder / CA_KEY} is the key of no certificate in {folder / CA}")
+    # Loaded here: making certificates needs no cluster.
+    from ha.cli.cluster.certificates import held_by_all
+    from ha.conf.configuration import load_configuration
+    from ha.console.own_certificate import call_under_certificate
+
+    conf = load_configuration(conf_dir, overrides)
+    call_under_certificate(conf)
+    return asyncio.run(held_by_all(conf, seconds))
 
 
 def leaf_files(folder: Path, made: Pair) -> dict[str, bytes]:
@@ -274,49 +301,10 @@ def leaf_files(folder: Path, made: Pair) -> dict[str, bytes]:
     return files
 
 
-def _authority_step(folder: Path, step: int) -> str:
-    old = (folder / CA).read_bytes()
-    following = folder / NEXT
-    if step == 1:
-        made = new_authority(_cluster(folder), now())
-        new_folder(following, {CA_KEY: made.key, CA: made.certificate})
-        replace(folder, {CA: made.certificate + old})
-        return (
-            f"step 1 of 3: {folder / CA} has the old and the new authority. Copy it over {CA} of "
-            "every folder, and let nnha security show list both everywhere before step 2"
-        )
-    if step == 2:
-        replace(folder, {CA_KEY: (following / CA_KEY).read_bytes()})
-        return "step 2 of 3: the new authority signs. Renew every certificate (rotate --out) now"
-    if (following / CA).read_bytes() != newest(old):
-        raise BadCertificate("step 1 was not taken")
-    read_signing(folder)
-    if (following / CA_KEY).read_bytes() != (folder / CA_KEY).read_bytes():
-        raise BadCertificate("step 2 was not taken: the old authority still signs")
-    replace(folder, {CA: newest(old)})
-    (following / CA_KEY).unlink()
-    (following / CA).unlink()
-    following.rmdir()
-    return (
-        f"step 3 of 3: {folder / CA} has the new authority alone. Copy it over {CA} of every "
-        "folder: certificates of the old one are refused from then on"
-    )
-
-
-def _each(bundle: bytes) -> Iterator[bytes]:
-    end = b"-----END CERTIFICATE-----"
-    for part in bundle.split(end)[:-1]:
-        yield part.lstrip() + end + b"\n"
-
-
-def _cluster(folder: Path) -> str:
-    return (folder / "cluster-id").read_text().strip()
-
-
 def _wish(
     folder: Path, role: str, name: str, hosts: tuple[str, ...], days: float, *, long_lived: bool
 ) -> Wish:
-    return Wish(CertifiedName(_cluster(folder), role_of(role), name), hosts, days, long_lived)
+    return Wish(CertifiedName(cluster_of(folder), role_of(role), name), hosts, days, long_lived)
 
 
 def _tell(leaf: Leaf, out: Path) -> None:
@@ -325,11 +313,29 @@ def _tell(leaf: Leaf, out: Path) -> None:
 
 
 @contextmanager
+def _audited(command: str, folder: Path, target: str) -> Iterator[None]:
+    """Write into the folder what was done with it: whoever signs has no daemon and no log."""
+    audit = OwnAudit(folder / AUDIT)
+    name = f"security {command}"
+    try:
+        yield
+    except (Present, BadName, BadCertificate, NotReady, ConfigurationError) as refused:
+        if folder.is_dir():
+            audit.write(name, Outcome.REFUSED, target, str(refused))
+        raise
+    except OSError as failure:
+        if folder.is_dir():
+            audit.write(name, Outcome.FAILED, target, str(failure))
+        raise
+    audit.write(name, Outcome.DONE, target)
+
+
+@contextmanager
 def _told() -> Iterator[None]:
     """What goes wrong becomes one line and an exit code."""
     try:
         yield
-    except (Present, BadName, BadCertificate) as refused:
+    except (Present, BadName, BadCertificate, NotReady, ConfigurationError) as refused:
         _end(str(refused), REFUSED)
     except OSError as failure:
         _end(str(failure), FAILED)

@@ -31,6 +31,7 @@ async def journal_status(
             await node.close()
     return {
         "formatted": status.is_formatted,
+        "http_port": status.http_port,
         "learner": status.is_learner,
         "promised_epoch": status.last_promised_epoch,
         "writer_epoch": status.last_writer_epoch,

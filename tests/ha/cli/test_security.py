@@ -1,5 +1,6 @@
 """``nnha security``: what its files are, and what it never does."""
 
+import json
 import os
 import stat
 from datetime import timedelta
@@ -8,10 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from ha.cli.authority_change import AuthorityChange, NotReady
+from ha.cli.cluster.certificates import Held
 from ha.cli.security import problems_of, security
 from ha.security.caller import Role
 from ha.security.certificate_files import Present, new_folder
-from ha.security.certificates import Wish, issue, new_authority, now, parse
+from ha.security.certificates import Wish, fingerprints, issue, new_authority, now, parse
 from ha.security.names import BadName, CertifiedName, named_by
 
 
@@ -107,10 +110,10 @@ def test_the_authority_changes_in_three_steps(authority: Path) -> None:
     assert run("rotate", "--dir", authority, "--ca", "--step", "1").exit_code == 0
     early = run("rotate", "--dir", authority, "--ca", "--step", "3")
     assert "step 2 was not taken" in early.output
-    assert run("rotate", "--dir", authority, "--ca", "--step", "2").exit_code == 0
+    assert run("rotate", "--dir", authority, "--ca", "--step", "2", "--unchecked").exit_code == 0
     assert run("rotate", "--dir", authority, "--out", out).exit_code == 0
     assert problems_of(out) == []
-    assert run("rotate", "--dir", authority, "--ca", "--step", "3").exit_code == 0
+    assert run("rotate", "--dir", authority, "--ca", "--step", "3", "--unchecked").exit_code == 0
     assert run("rotate", "--dir", authority, "--out", out).exit_code == 0
     assert problems_of(out) == []
     (out / "cert.pem").write_bytes(old[0])
@@ -161,3 +164,49 @@ def test_only_one_name_of_ours_counts() -> None:
         with pytest.raises(BadName):
             named_by(uris)
     assert named_by([two[0], "spiffe://x/y"]).role is Role.ZKFC
+
+
+def test_no_step_is_taken_that_a_daemon_could_not_live_with(authority: Path) -> None:
+    old = fingerprints((authority / "ca.pem").read_bytes())[0]
+    change = AuthorityChange(authority)
+    change.take(1)
+    new, still = fingerprints((authority / "ca.pem").read_bytes())
+    assert still == old
+    ready = Held("namenode nn1", trusts=(new, old), signed_by=new)
+    change.require_ready(3, [ready])
+    cases = {
+        "it does not trust": Held("zkfc nn1", trusts=(old,), signed_by=old),
+        "not running": Held("zkfc nn1", error="not running"),
+    }
+    for expected, daemon in cases.items():
+        with pytest.raises(NotReady, match=f"zkfc nn1: {expected}"):
+            change.require_ready(2, [ready, daemon])
+    unrenewed = Held("journalnode jn1:8485", trusts=(new, old), signed_by=old)
+    change.require_ready(2, [ready, unrenewed])
+    with pytest.raises(NotReady, match="journalnode jn1:8485: its certificate is still signed by"):
+        change.require_ready(3, [ready, unrenewed])
+
+
+def test_a_step_without_a_configuration_is_refused(authority: Path) -> None:
+    assert run("rotate", "--dir", authority, "--ca", "--step", "1").exit_code == 0
+    before = (authority / "ca.key").read_bytes()
+    made = run("rotate", "--dir", authority, "--ca", "--step", "2", "--conf-dir", authority)
+    assert made.exit_code == 3, made.output
+    assert (authority / "ca.key").read_bytes() == before
+
+
+def test_what_was_done_with_an_authority_is_written_beside_it(authority: Path) -> None:
+    issued(authority)
+    run("issue", "king", "x", "--dir", authority, "--out", authority.parent / "other")
+    run("revoke", "abc", "--dir", authority)
+    run("rotate", "--dir", authority, "--ca", "--step", "1")
+    lines = [json.loads(line) for line in (authority / "audit.log").read_text().splitlines()]
+    assert [(one["action"], one["target"], one["outcome"]) for one in lines] == [
+        ("security init", "c1", "done"),
+        ("security issue", "namenode/nn1", "done"),
+        ("security issue", "king/x", "refused"),
+        ("security revoke", "abc", "done"),
+        ("security rotate --ca", "step 1", "done"),
+    ]
+    assert {one["uid"] for one in lines} == {os.getuid()}
+    assert stat.S_IMODE((authority / "audit.log").stat().st_mode) & 0o007 == 0
