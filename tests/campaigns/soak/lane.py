@@ -29,6 +29,8 @@ MOST_PADDING = 200_000
 """Some batches are in several pieces on their way when the lane is cut."""
 RESTARTS = 0.1
 ROLLS = 0.15
+MOST_AT_ONCE = 500
+"""Strikes in one life of the three nodes; what was acknowledged in it is kept in memory."""
 ROLL_AFTER_SECONDS = 5.0
 """A node that lags for so long waits for the next segment; a NameNode's come every two minutes."""
 ROLLS_TO_WAIT_FOR = 3
@@ -242,6 +244,13 @@ def _missing(read: bytes, acknowledged: dict[int, bytes]) -> list[int]:
     return missing
 
 
+def _add(told: Told, part: Told) -> None:
+    for name in ("cuts", "restarts", "rolls", "writers", "acknowledged", "over_lanes"):
+        setattr(told, name, getattr(told, name) + getattr(part, name))
+    told.ends += part.ends
+    told.lost += part.lost
+
+
 @click.command("lane")
 @click.option("--count", default=200, show_default=True, help="Strikes.")
 @click.option("--seed", type=int, help="Of an earlier run, to draw the same strikes.")
@@ -250,8 +259,12 @@ def main(count: int, seed: int | None, as_json: bool) -> None:
     """Cut write lanes under load; fails if an acknowledged edit is gone or another one."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     seed = random.randrange(2**32) if seed is None else seed
-    with tempfile.TemporaryDirectory() as name:
-        told = asyncio.run(soak(Path(name), count, seed))
+    told = Told(seed)
+    for done in range(0, count, MOST_AT_ONCE):
+        with tempfile.TemporaryDirectory() as name:
+            part = asyncio.run(soak(Path(name), min(MOST_AT_ONCE, count - done), seed + done))
+        _add(told, part)
+        click.echo(f"{min(done + MOST_AT_ONCE, count)} of {count} strikes", err=True)
     if as_json:
         click.echo(json.dumps(asdict(told)))
     else:
