@@ -217,7 +217,7 @@ class Cluster:
     def command(self, *arguments: str) -> list[str]:
         """One of our own programs with this cluster's configuration."""
         program, *rest = arguments
-        base = [sys.executable, "-m", "ha.cli.main", program]
+        base = [sys.executable, "-m", "nnha", program]
         return [*base, "--conf-dir", str(self.conf_dir), *rest]
 
     def logs(self) -> dict[str, Path]:

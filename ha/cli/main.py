@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ha.cli.missing import needed_extra
 from ha.console.interrupt import interruptible
 
 if TYPE_CHECKING:
@@ -134,7 +135,8 @@ class Deferred(click.Command):
         **extra: Any,  # noqa: ANN401 - click's own shape
     ) -> click.Context:
         """Become the command that is meant."""
-        command = _load(self.name or "", self._entry)
+        of_group = "" if parent is None else f"{parent.info_name} "
+        command = _load(f"{of_group}{self.name}", self._entry)
         return command.make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own shape
@@ -163,6 +165,8 @@ def _load(name: str, entry: Entry) -> click.Command:
     try:
         command = getattr(importlib.import_module(module_name), attribute)
     except ModuleNotFoundError as error:
+        if told := needed_extra(name, error.name):
+            raise click.UsageError(told) from error
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise
         raise click.ClickException(
@@ -220,7 +224,13 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own shape
         """Run the command; Ctrl-C ends it with one line and exit code 130."""
         with interruptible():
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except ModuleNotFoundError as error:
+                # Found missing only when it was needed.
+                if told := needed_extra(ctx.invoked_subcommand or "", error.name):
+                    raise click.UsageError(told) from error
+                raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing any."""

