@@ -36,7 +36,7 @@ def make_certificates(layout: Layout) -> None:
             folder, {CA_KEY: made.key, CA: made.certificate, "cluster-id": f"{CLUSTER}\n".encode()}
         )
     authority = read_authority(folder)
-    for part, role, name in _identities(layout):
+    for part, role, name in identities(layout):
         own = tls_folder(layout, part)
         if own.exists() and parse((own / CERT).read_bytes()).left(now()) > _RENEWED_BELOW:
             continue
@@ -49,7 +49,8 @@ def make_certificates(layout: Layout) -> None:
             new_folder(own, files)
 
 
-def _identities(layout: Layout) -> Iterator[tuple[str, Role, str]]:
+def identities(layout: Layout) -> Iterator[tuple[str, Role, str]]:
+    """Each part with the role and the name in its certificate, the administrator first."""
     yield ADMIN, Role.ADMIN, ADMIN
     for name in layout.journalnodes:
         yield name, Role.JOURNALNODE, name

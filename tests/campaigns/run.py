@@ -19,6 +19,7 @@ CAMPAIGNS: Final = {
         "kill": "deploy.local.soak:kill",
         "lane": "tests.campaigns.soak.lane:main",
         "newcomer": "tests.campaigns.soak.newcomer:main",
+        "security": "tests.campaigns.soak.security:main",
         "zkfc": "tests.campaigns.soak.zkfc:main",
     },
     "bench": {
