@@ -33,6 +33,8 @@ SCENES: Final[dict[str, Scene]] = {
 }
 JAVA: Final[dict[str, Scene]] = {"java": java_rows}
 """Played by itself: its NameNodes are Hadoop's, whose seconds would hide ours."""
+SECURE: Final[dict[str, Scene]] = {"secure": failover_kills.with_certificates}
+"""Beside kills and hand-overs without certificates, of the same run."""
 
 
 def rows_of(world: World, names: Sequence[str]) -> list[Row]:
@@ -51,7 +53,7 @@ def rows_of(world: World, names: Sequence[str]) -> list[Row]:
 def _played(world: World, name: str) -> list[Row]:
     """A scene that breaks off says so; the others have their rows all the same."""
     try:
-        return (SCENES | JAVA)[name](world)
+        return (SCENES | JAVA | SECURE)[name](world)
     except LocalClusterError as failure:
         world.screen.say(str(failure))
         why = str(failure).splitlines()[0][:200]
@@ -61,6 +63,7 @@ def _played(world: World, name: str) -> list[Row]:
 @click.command()
 @click.option("--only", multiple=True, type=click.Choice(list(SCENES)), help="Not all scenes.")
 @click.option("--java", is_flag=True, help="Our ZKFC and Hadoop's on Hadoop's NameNodes only.")
+@click.option("--secure", is_flag=True, help="Kills and hand-overs with certificates, and without.")
 @click.option("--rounds", default=10, show_default=True, help="Failovers of each kind.")
 @click.option("--long", "long_run", is_flag=True, help="ZooKeeper is away for ten minutes.")
 @click.option("--stalls", default=1000, show_default=True, help="Stalls of a live active.")
@@ -70,6 +73,7 @@ def main(
     *,
     only: tuple[str, ...],
     java: bool,
+    secure: bool,
     rounds: int,
     long_run: bool,
     stalls: int,
@@ -79,11 +83,15 @@ def main(
     """Measure failovers of a local cluster under a writing Java client with default settings."""
     if charts is not None and find_spec("matplotlib") is None:
         raise click.UsageError("--charts needs matplotlib, which ./run setup installs")
-    if java and (only or charts):
-        raise click.UsageError("--java has one scene and no chart; leave out --only and --charts")
+    if (java or secure) and (only or charts or java == secure):
+        raise click.UsageError(
+            "--java and --secure have one scene each and no chart; leave out --only and --charts"
+        )
     configure_logging("bench", level="error")
     world = World(Screen.on_stderr_if(True), rounds=rounds, long_run=long_run, stalls=stalls)
-    rows = rows_of(world, tuple(JAVA) if java else only or tuple(SCENES))
+    rows = rows_of(
+        world, tuple(JAVA) if java else tuple(SECURE) if secure else only or tuple(SCENES)
+    )
     for error in world.record.client_errors:
         world.screen.say(error)
     if world.record.switches:

@@ -1,6 +1,7 @@
 """A NameNode killed, and a hand-over asked for, while both hosts live."""
 
 import getpass
+import statistics
 import tempfile
 from pathlib import Path
 
@@ -14,26 +15,56 @@ from tests.campaigns.bench.switches import Bars, rows_of, switch_of
 from tests.fencing.sshd import sshd_in
 
 TIMES_FASTER = 10
+MOST_COST = 1.1
+PLAIN = f"{KILL}, journal-epoch"
 
 
 def kills_and_hand_overs(world: World) -> list[Row]:
     """Kill and restart, then hand over, each some times; the client writes all the while."""
-    name = f"{KILL}, journal-epoch"
-    with world.stage("kill", JOURNAL_EPOCH) as stage:
+    _kill_and_hand_over(world, "kill", PLAIN, HAND_OVER)
+    return [
+        *rows_of(world.record, PLAIN, KILL, Bars(median=0.15, worst=0.4, client=0.4)),
+        _ratio(world, PLAIN),
+        *rows_of(world.record, HAND_OVER, HAND_OVER, Bars(median=0.1, client=0.2)),
+    ]
+
+
+def with_certificates(world: World) -> list[Row]:
+    """The same on a strict cluster with certificates, beside one without, of the same run."""
+    secured = {name: f"{name}, with certificates" for name in (PLAIN, HAND_OVER)}
+    plain = [] if PLAIN in world.record.switches else kills_and_hand_overs(world)
+    _kill_and_hand_over(world, "secure", *secured.values(), secure=True)
+    return [
+        *plain,
+        *rows_of(world.record, secured[PLAIN], KILL, Bars(median=None)),
+        *rows_of(world.record, secured[HAND_OVER], HAND_OVER, Bars(median=None)),
+        *(_cost(world, name, with_them) for name, with_them in secured.items()),
+    ]
+
+
+def _cost(world: World, without: str, with_them: str) -> Row:
+    medians = [
+        statistics.median(one.active for one in world.record.switches[name])
+        for name in (without, with_them)
+    ]
+    times = medians[1] / medians[0]
+    figure, bar = f"{with_them}: times the seconds without", f"<= {MOST_COST}"
+    return Row(figure, times, "-", bar, times <= MOST_COST, "medians of the same run")
+
+
+def _kill_and_hand_over(
+    world: World, scene: str, kills: str, hand_overs: str, *, secure: bool = False
+) -> None:
+    with world.stage(scene, JOURNAL_EPOCH, secure=secure) as stage:
         cluster, workload = stage.cluster, stage.workload
-        world.record.switches[name] = [
+        world.record.switches[kills] = [
             switch_of(kill_and_restart(stage)) for _ in range(world.rounds)
         ]
-        done = world.record.switches[HAND_OVER] = []
+        done = world.record.switches[hand_overs] = []
         for _ in range(world.rounds):
             one = hand_over(cluster, workload, lambda old, new: request_failover(cluster, old, new))
             done.append(switch_of(one))
             settle(cluster, one.old)
-    return [
-        *rows_of(world.record, name, KILL, Bars(median=0.15, worst=0.4, client=0.4)),
-        _ratio(world, name),
-        *rows_of(world.record, HAND_OVER, HAND_OVER, Bars(median=0.1, client=0.2)),
-    ]
 
 
 def kills_with_sshfence(world: World) -> list[Row]:

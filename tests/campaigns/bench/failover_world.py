@@ -35,10 +35,11 @@ class World:
     record: Record = field(default_factory=Record)
 
     @contextmanager
-    def stage(self, scene: str, keys: dict[str, str]) -> Iterator[Stage]:
+    def stage(self, scene: str, keys: dict[str, str], *, secure: bool = False) -> Iterator[Stage]:
         """A cluster with these keys and a writing client; afterwards its writes are judged."""
         self.screen.title(scene)
-        with staged(fresh_directory(f"bench-{scene}"), self.screen, keys | BETWEEN_ROUNDS) as stage:
+        directory = fresh_directory(f"bench-{scene}")
+        with staged(directory, self.screen, keys | BETWEEN_ROUNDS, secure=secure) as stage:
             workload = stage.workload
             workload.start()
             workload.wait_for_acknowledged(WARM_UP_WRITES, deadline_seconds=WRITE_SECONDS)
