@@ -1,18 +1,24 @@
 """A cluster with certificates: it works, and a revoked controller loses the lock."""
 
+import os
 import re
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
 
 import pytest
 
-from deploy.local.certificates import tls_folder
+from deploy.local.certificates import authority_folder, tls_folder
 from deploy.local.cluster import Cluster, open_cluster
 from deploy.local.processes import http_get, wait_until
-from ha.security.certificate_files import REVOKED, replace
+from ha.security.caller import Role
+from ha.security.certificate_files import CERT, KEY, REVOKED, read_authority, replace
+from ha.security.certificates import Wish, issue, now
+from ha.security.names import CertifiedName
 from tests.deploy.monitoring.documented import CERTIFICATES, section
 
 pytestmark = pytest.mark.cluster
@@ -45,6 +51,64 @@ def test_commands_reach_all_daemons_of_a_cluster_with_certificates(cluster: Clus
     log = cluster.logs()["jn1"].read_text()
     assert '"method": "tls", "roles": ["namenode"]' in log
     assert "journal.lane_opened" in log
+
+
+def test_a_certificate_that_ends_on_one_host_is_named_before_and_after(cluster: Cluster) -> None:
+    """By status, by doctor, and by what the alert watches; its connections end with it."""
+    folder = tls_folder(cluster.layout, "jn3")
+    wish = Wish(CertifiedName("local", Role.JOURNALNODE, "jn3"), ("localhost", "127.0.0.1"), LIFE)
+    pair = issue(read_authority(authority_folder(cluster.layout)), wish, now() - AGE)
+    replace(folder, {CERT: pair.certificate, KEY: pair.key})
+    for command in ("status", "doctor"):
+        wait_until(
+            partial(names_it, cluster, command),
+            what=f"{command} to name the certificate",
+            deadline_seconds=SECONDS,
+        )
+    assert life_left(cluster) < 0.25
+    wait_until(lambda: life_left(cluster) < 0, what="its end", deadline_seconds=SECONDS)
+    address = f"127.0.0.1:{cluster.layout.journalnodes['jn3'].rpc}"
+    for command in ("status", "doctor"):
+        text = said(cluster, command)
+        assert re.search(f"{address}.*(certificate has expired|certificate.*ended)", text), text
+    authority = str(authority_folder(cluster.layout))
+    nnha(cluster, "security", "rotate", "--dir", authority, "--out", str(folder))
+    wait_until(
+        lambda: said(cluster, "status").count("in sync") == 3,
+        what="jn3 to take part again",
+        deadline_seconds=SECONDS,
+    )
+
+
+LIFE = (600 + 25) / 86_400
+AGE = timedelta(minutes=10)
+"""So that it has 25 s left of its life, which began some minutes earlier for slow clocks."""
+
+
+def names_it(cluster: Cluster, command: str) -> bool:
+    return "the certificate of journalnode jn3 end" in said(cluster, command)
+
+
+def said(cluster: Cluster, command: str) -> str:
+    """What a command prints, in wide lines, however it ends."""
+    words = [sys.executable, "-m", "ha.cli.main", command, "--conf-dir", str(cluster.conf_dir)]
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=SECONDS, check=False,
+        env={**os.environ, "COLUMNS": "400"},
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def life_left(cluster: Cluster) -> float:
+    """As the alert NnhaCertificateEndsSoon counts it; the page is open on this machine."""
+    url = cluster.status_url("jn3") + "/metrics"
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        page = answer.read().decode()
+    after = float(re.findall(r'not_after_seconds\{what="certificate"\} (\S+)', page)[0])
+    before = float(
+        re.findall(r"^nnha_tls_certificate_not_before_seconds (\S+)", page, re.MULTILINE)[0]
+    )
+    return (after - now().timestamp()) / (after - before)
 
 
 def test_the_lock_moves_when_the_holder_of_the_lock_is_revoked(cluster: Cluster) -> None:
