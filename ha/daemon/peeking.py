@@ -191,11 +191,15 @@ def watch(
     """Have a connection end when the certificate of its other end counts no more."""
     ends = cast("asyncio.Transport", transport)
 
+    def busy() -> bool:
+        # Hadoop RPC's protocol tells when nothing is owed; of others nobody knows.
+        return not getattr(ends.get_protocol(), "idle", False)
+
     def close(_reason: str) -> None:
         with suppress(RuntimeError):  # the loop has ended, and the connection with it
             loop.call_soon_threadsafe(ends.abort)
 
-    tls.connections.add(leaf, close, ends.is_closing)
+    tls.connections.add(leaf, close, ends.is_closing, busy)
 
 
 def _bound(family: int, address: Any, backlog: int) -> socket.socket:  # noqa: ANN401 - its own shape

@@ -19,11 +19,15 @@ CLOSED = Counter(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
-    """One connection: whose it is, and how to end it, from any thread; ``gone``: it has ended."""
+    """One connection: whose it is, and how to end it, from any thread.
+
+    ``gone``: it has ended by itself; ``busy``: something is under way on it.
+    """
 
     leaf: Leaf
     close: Callable[[str], None]
     gone: Callable[[], bool]
+    busy: Callable[[], bool]
 
 
 class OpenConnections:
@@ -34,10 +38,14 @@ class OpenConnections:
         self._open: set[Opened] = set()
 
     def add(
-        self, leaf: Leaf, close: Callable[[str], None], gone: Callable[[], bool] = lambda: False
+        self,
+        leaf: Leaf,
+        close: Callable[[str], None],
+        gone: Callable[[], bool] = lambda: False,
+        busy: Callable[[], bool] = lambda: False,
     ) -> Opened:
         """Have one ended when its certificate counts no more; ``close`` is told why."""
-        opened = Opened(leaf, close, gone)
+        opened = Opened(leaf, close, gone, busy)
         with self._lock:
             self._open.add(opened)
         return opened
@@ -51,15 +59,18 @@ class OpenConnections:
         with self._lock:
             return len(self._open)
 
-    def sweep(self, why_refused: Callable[[Leaf], str]) -> int:
-        """End those whose certificate counts no more; how many these were."""
+    def sweep(self, why_refused: Callable[[Leaf], str], may_finish: Callable[[Leaf], bool]) -> int:
+        """End those whose certificate counts no more; how many these were.
+
+        One on which something is under way stays until the next look where it ``may_finish``.
+        """
         with self._lock:
             self._open = {opened for opened in self._open if not opened.gone()}
             present = tuple(self._open)
         ended = 0
         for opened in present:
             reason = why_refused(opened.leaf)
-            if reason:
+            if reason and not (may_finish(opened.leaf) and opened.busy()):
                 self.remove(opened)
                 log.warning("security.connection_closed", of=opened.leaf.uri, because=reason)
                 CLOSED.inc()

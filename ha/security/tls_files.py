@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -46,6 +46,8 @@ RELOADS = Counter(
     "nnha_tls_reloads", "Times that files of certificates had changed, by what became of it",
     ["result"],
 )  # fmt: skip
+FINISH: Final = timedelta(seconds=30)
+"""After a certificate's end, for calls and transfers that are under way."""
 _FILES: Final = (CA, CERT, KEY, REVOKED)
 _MOST_PARSED: Final = 1024
 
@@ -210,8 +212,18 @@ class TlsFiles:
         """Look now, and close the connections of whoever counts no more; whether it changed."""
         stamp = self._looked()
         changed = stamp != self._stamp and self._reload(stamp)
-        self.connections.sweep(self.why_refused)
+        self.connections.sweep(self.why_refused, self._may_finish)
         return changed
+
+    def _may_finish(self, leaf: Leaf) -> bool:
+        """Whether what is under way may still end: the certificate has, and nothing else is wrong.
+
+        A thief's, which was revoked, may not.
+        """
+        present = self._clock()
+        if present >= leaf.not_after + FINISH:
+            return False
+        return not why_refused(leaf, self._material, leaf.not_before)
 
     def _run(self) -> None:
         while not self._ended.wait(self._check_seconds):

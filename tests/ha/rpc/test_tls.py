@@ -16,16 +16,18 @@ from ha.daemon.event_loop import fast_loop
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, ConnectionLost, RemoteFault, RpcError
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL
+from ha.rpc.metrics import METERS
 from ha.rpc.packets import PREAMBLE
 from ha.rpc.proto import zkfc_pb2 as zkfc
 from ha.rpc.server import Call, Method, RpcProtocol, RpcServer
 from ha.security.access_control import AccessControl
 from ha.security.audit_text import Entry
 from ha.security.caller import Role
+from ha.security.certificates import now
 from ha.security.own_tls import acting_as
-from ha.security.tls_files import TlsFiles
+from ha.security.tls_files import FINISH, TlsFiles
 from tests.ha.rpc.wire import eventually
-from tests.ha.security.authority import Authority, revoke
+from tests.ha.security.authority import CHECK_SECONDS, Authority, revoke
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop] | None] = {
     "asyncio": None,
@@ -66,11 +68,16 @@ def play(request: pytest.FixtureRequest) -> Callable[[Scene], None]:
 
 @asynccontextmanager
 async def zkfc_server(
-    tls: TlsFiles, mode: Mode = Mode.AUTO
+    tls: TlsFiles, mode: Mode = Mode.AUTO, *, answers: asyncio.Event | None = None
 ) -> AsyncIterator[tuple[RpcServer, int]]:
-    """Serves cedeActive, and refuses what the table refuses; nobody is of its own user."""
+    """Serves cedeActive, and refuses what the table refuses; nobody is of its own user.
+
+    It answers when ``answers`` is set.
+    """
 
     async def cede(_: Call, __: Message) -> Message:
+        if answers is not None:
+            await answers.wait()
         return zkfc.CedeActiveResponseProto()
 
     methods = {"cedeActive": Method(zkfc.CedeActiveRequestProto, cede)}
@@ -226,6 +233,44 @@ def test_who_is_revoked_loses_its_open_connections(
                 assert "this certificate, of zkfc nn2, was revoked" in await cede(port)
             assert not kept.closed
             await kept.close()
+
+    play(scene)
+
+
+@pytest.mark.parametrize("in_time", [True, False])
+def test_a_call_may_end_behind_its_callers_certificate_for_a_while(
+    authority: Authority, play: Callable[[Scene], None], in_time: bool
+) -> None:
+    """And then its connection ends; a call that takes long is cut off."""
+    present = [now()]
+    folder = authority.issue(Role.ZKFC, "nn1")
+    own = TlsFiles(folder, CHECK_SECONDS, clock=lambda: present[0])
+    peer = authority.holder(Role.ZKFC, "nn2")
+    end = peer.material.leaf.not_after
+
+    async def scene() -> None:
+        answers = asyncio.Event()
+        async with zkfc_server(own, answers=answers) as (_, port):
+            with acting_as(peer):
+                connection = await _opened(port)
+            request = zkfc.CedeActiveRequestProto(millisToCede=1)
+            reply = zkfc.CedeActiveResponseProto
+            asking = asyncio.create_task(
+                connection.call("cedeActive", request, reply, deadline_seconds=50)
+            )
+            await eventually(lambda: METERS.of(ZKFC_PROTOCOL, "cedeActive").running == 1)
+            present[0] = end
+            own.look()
+            assert not connection.closed
+            if in_time:
+                answers.set()
+                assert isinstance(await asking, reply)
+            else:
+                present[0] = end + FINISH
+                with pytest.raises(RpcError):
+                    await asking
+            assert isinstance(await connection.wait_closed(), ConnectionLost)
+            answers.set()
 
     play(scene)
 
