@@ -12,6 +12,7 @@ from ha.security.names import CertifiedName
 
 CLUSTER: Final = "local"
 ADMIN: Final = "admin"
+WEB: Final = "web"
 _HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 _RENEWED_BELOW: Final = 0.5
 """Of its life: a cluster that is kept gets new ones when it starts again."""
@@ -52,6 +53,7 @@ def make_certificates(layout: Layout) -> None:
 def identities(layout: Layout) -> Iterator[tuple[str, Role, str]]:
     """Each part with the role and the name in its certificate, the administrator first."""
     yield ADMIN, Role.ADMIN, ADMIN
+    yield WEB, Role.OPERATOR, WEB
     for name in layout.journalnodes:
         yield name, Role.JOURNALNODE, name
     for name in layout.namenodes:

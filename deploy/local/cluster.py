@@ -12,7 +12,7 @@ from types import TracebackType
 import deploy
 from deploy.local import layout as layouts
 from deploy.local import site, state
-from deploy.local.certificates import ADMIN, authority_folder, make_certificates, tls_folder
+from deploy.local.certificates import ADMIN, WEB, authority_folder, make_certificates, tls_folder
 from deploy.local.errors import LocalClusterError
 from deploy.local.java import Java, find_java
 from deploy.local.layout import JOURNALNODES, NAMENODES, Layout
@@ -41,7 +41,7 @@ def zkfc_of(namenode: str) -> str:
 class Cluster:
     """One local cluster; use it in a ``with``, so that nothing of it stays behind.
 
-    The parts are named zookeeper, jn1-jn3, nn1, nn2, zkfc-nn1, zkfc-nn2 and dn1, dn2 ...
+    The parts are named zookeeper, jn1-jn3, nn1, nn2, zkfc-nn1, zkfc-nn2, dn1, dn2 ... and web.
     ``progress`` tells for each part what is known of it, for whoever draws a picture of the start.
     """
 
@@ -52,6 +52,8 @@ class Cluster:
     """Of hdfs-site.xml, in place of our own of the same name."""
     commands: dict[str, Sequence[str]] = field(default_factory=dict)
     """Command lines of DataNodes that are not ours, by name."""
+    web: bool = False
+    """Whether the page of the whole cluster is served, too."""
     progress: dict[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> "Cluster":
@@ -77,7 +79,8 @@ class Cluster:
     def parts(self) -> tuple[str, ...]:
         """The names of all parts, in the order of the start."""
         zkfcs = map(zkfc_of, NAMENODES)
-        return (ZOOKEEPER, *JOURNALNODES, *NAMENODES, *self.datanodes, *zkfcs)
+        page = (WEB,) if self.web else ()
+        return (ZOOKEEPER, *JOURNALNODES, *NAMENODES, *self.datanodes, *zkfcs, *page)
 
     @property
     def conf_dir(self) -> Path:
@@ -121,7 +124,7 @@ class Cluster:
     def down(self) -> None:
         """Stop everything, ZKFCs first and together, so that nobody fails over meanwhile."""
         zkfcs = tuple(map(zkfc_of, NAMENODES))
-        for names in (zkfcs, self.datanodes, NAMENODES, JOURNALNODES, (ZOOKEEPER,)):
+        for names in ((WEB,), zkfcs, self.datanodes, NAMENODES, JOURNALNODES, (ZOOKEEPER,)):
             self.supervisor.stop_together(names)
 
     def start(self, name: str) -> ManagedProcess:
@@ -150,6 +153,8 @@ class Cluster:
             return self.layout.namenode_url(name)
         if name in self.layout.datanodes:
             return self.layout.datanode_url(name)
+        if name == WEB:
+            return self.layout.web_url
         return self.layout.zkfc_url(name.removeprefix("zkfc-"))
 
     def namenode_status(self, name: str, *, deadline_seconds: float = 1.0) -> NameNodeStatus | None:
@@ -233,7 +238,8 @@ class Cluster:
         if not (self.layout.directory / _FORMATTED).exists():
             self._format()
         self._launch_and_wait(NAMENODES)
-        self._launch_and_wait((*self.datanodes, *map(zkfc_of, NAMENODES)))
+        page = (WEB,) if self.web else ()
+        self._launch_and_wait((*self.datanodes, *map(zkfc_of, NAMENODES), *page))
         active = self.wait_for_active()
         self.progress[active] = "active"
         for name in NAMENODES:
@@ -273,6 +279,8 @@ class Cluster:
             return self.supervisor.start(name, self.commands[name], environment=_environment())
         if name in self.layout.datanodes:
             return self._run_daemon(name, "datanode", site.datanode_overrides(self.layout, name))
+        if name == WEB:
+            return self._run_daemon(name, "web", {})
         program = "namenode" if name in self.layout.namenodes else "zkfc"
         own_id = {"dfs.ha.namenode.id": name.removeprefix("zkfc-")}
         return self._run_daemon(name, program, own_id)
@@ -319,10 +327,11 @@ def open_cluster(
     more_keys: Mapping[str, str] | None = None,
     datanodes: int = 0,
     secure: bool = False,
+    web: bool = False,
 ) -> Cluster:
     """The cluster kept in a directory, or a new one with so many DataNodes; nothing is started yet.
 
-    ``secure``: its daemons have certificates, from now on.
+    ``secure``: its daemons have certificates, from now on.  ``web``: it has a page.
 
     Raises LocalClusterError where the directory holds one that was never finished.
     """
@@ -352,6 +361,7 @@ def open_cluster(
         java=find_java(wrapper_directory=directory),
         supervisor=Supervisor(directory),
         more_keys=dict(more_keys or {}),
+        web=web,
     )
 
 

@@ -22,6 +22,7 @@ from deploy.local.places import (
 from deploy.local.processes import wait_until
 from deploy.local.screen import Screen
 from deploy.local.signals import orderly_end
+from ha.security.own_tls import secured
 
 USUAL_DATANODES = 3
 _DOWN_SECONDS = 60.0
@@ -65,6 +66,7 @@ def up(*, directory: Path | None, base_port: int | None, datanodes: int, secure:
             base_port=base_port,
             datanodes=datanodes,
             secure=secure,
+            web=True,
         )
         with orderly_end(), local:
             remember(local.layout.directory)
@@ -138,6 +140,7 @@ def _hints(local: Cluster) -> list[str]:
     active = local.active_namenodes()
     victim = local.process(active[0]).pid if active else "PID"
     return [
+        f"the cluster as a page: [bold]{secured(local.layout.web_url)}/[/]",
         f"configuration: [bold]{conf}[/]",
         "try, in another terminal:",
         f"  nnha status --conf-dir {conf}",

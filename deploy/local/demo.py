@@ -206,8 +206,9 @@ def machine_facts(stage: Stage) -> Mapping[str, object]:
     help="Keep the cluster here.  [default: a fresh directory under ./var]",
 )
 @click.option("--secure", is_flag=True, help="Make certificates: the daemons speak TLS.")
+@click.option("--web", is_flag=True, help="Serve the cluster as a page, to watch the failover.")
 @click.option("--keep", is_flag=True, help="Leave the cluster running until Ctrl-C.")
-def demo(*, as_object: bool, directory: Path | None, secure: bool, keep: bool) -> None:
+def demo(*, as_object: bool, directory: Path | None, secure: bool, web: bool, keep: bool) -> None:
     """Show a failover under the load of the real Hadoop client, and check that nothing was lost.
 
     Exit code 0 only if no acknowledged write is missing, none was applied twice, and the client
@@ -215,7 +216,7 @@ def demo(*, as_object: bool, directory: Path | None, secure: bool, keep: bool) -
     """
     screen = Screen.on_stderr_if(as_object)
     try:
-        with orderly_end(), _staged(directory, screen, secure=secure) as stage:
+        with orderly_end(), _staged(directory, screen, secure=secure, web=web) as stage:
             findings = play(stage)
             facts = as_json(findings, stage)
             if keep:
@@ -229,9 +230,10 @@ def demo(*, as_object: bool, directory: Path | None, secure: bool, keep: bool) -
 
 
 def _staged(
-    directory: Path | None, screen: Screen, *, secure: bool
+    directory: Path | None, screen: Screen, *, secure: bool, web: bool
 ) -> AbstractContextManager[Stage]:
-    return staged(directory or fresh_directory("demo"), screen, datanodes=DATANODES, secure=secure)
+    where = directory or fresh_directory("demo")
+    return staged(where, screen, datanodes=DATANODES, secure=secure, web=web)
 
 
 def show_summary(screen: Screen, findings: Findings) -> None:

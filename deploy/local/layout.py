@@ -51,6 +51,8 @@ class Layout:
     journalnodes: dict[str, JournalNodePorts]
     namenodes: dict[str, NameNodePorts]
     datanodes: dict[str, DataNodePorts] = field(default_factory=dict)
+    web: int = 0
+    """The port of the page of the whole cluster."""
 
     @property
     def conf_dir(self) -> Path:
@@ -85,9 +87,14 @@ class Layout:
         """The address of a DataNode's pages."""
         return f"http://{HOST}:{self.datanodes[datanode].http}"
 
+    @property
+    def web_url(self) -> str:
+        """The page of the whole cluster."""
+        return f"http://{HOST}:{self.web}"
+
     def all_ports(self) -> tuple[int, ...]:
         """Every port the cluster listens on."""
-        ports = [self.zookeeper]
+        ports = [self.zookeeper, self.web]
         for journal in self.journalnodes.values():
             ports += dataclasses.astuple(journal)
         for name in self.namenodes.values():
@@ -108,7 +115,9 @@ def plan(directory: Path, *, base_port: int | None = None, datanodes: int = 0) -
     per_journal = len(dataclasses.fields(JournalNodePorts))
     per_name = len(dataclasses.fields(NameNodePorts))
     per_data = len(dataclasses.fields(DataNodePorts))
-    count = 1 + per_journal * len(JOURNALNODES) + per_name * len(NAMENODES) + per_data * datanodes
+    count = (
+        1 + per_journal * len(JOURNALNODES) + per_name * len(NAMENODES) + per_data * datanodes + 1
+    )
     ports = iter(free_ports(count) if base_port is None else ports_from(base_port, count))
     return Layout(
         directory=directory.resolve(),
@@ -124,6 +133,7 @@ def plan(directory: Path, *, base_port: int | None = None, datanodes: int = 0) -
             f"dn{number}": DataNodePorts(*(next(ports) for _ in range(per_data)))
             for number in range(1, datanodes + 1)
         },
+        web=next(ports),
     )
 
 
@@ -142,6 +152,8 @@ def load(directory: Path) -> Layout | None:
             datanodes={
                 name: DataNodePorts(**ports) for name, ports in facts.get("datanodes", {}).items()
             },
+            # A cluster that was made by an earlier version has no port for the page yet.
+            web=facts.get("web") or free_ports(1)[0],
         )
     except FileNotFoundError:
         return None

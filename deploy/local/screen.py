@@ -58,7 +58,7 @@ class Screen:
     def parts(self, cluster: Cluster) -> None:
         """The parts as they stand, where no live table has shown them."""
         if not self.console.is_terminal:
-            for name, where in part_addresses(cluster.layout).items():
+            for name, where in part_addresses(cluster.layout, web=cluster.web).items():
                 self.say(f"{name:<10} {where:<16} {cluster.progress.get(name, '')}")
 
     def failover(self, failover: Failover) -> None:
@@ -83,8 +83,8 @@ class Screen:
         self.console.print(Panel(table, title=title, border_style=colour, expand=False))
 
 
-def part_addresses(layout: Layout) -> dict[str, str]:
-    """Each part's main address, in the order of the start."""
+def part_addresses(layout: Layout, *, web: bool = False) -> dict[str, str]:
+    """Each part's main address, in the order of the start; ``web``: also the page's."""
     addresses = {"zookeeper": f"{HOST}:{layout.zookeeper}"}
     for name, journal in layout.journalnodes.items():
         addresses[name] = f"{HOST}:{journal.rpc}"
@@ -94,6 +94,8 @@ def part_addresses(layout: Layout) -> dict[str, str]:
         addresses[name] = f"{HOST}:{datanode.transfer}"
     for name, ports in layout.namenodes.items():
         addresses[f"zkfc-{name}"] = f"{HOST}:{ports.zkfc_rpc}"
+    if web:
+        addresses["web"] = f"{HOST}:{layout.web}"
     return addresses
 
 
@@ -102,7 +104,7 @@ def parts_table(layout: Layout, progress: Mapping[str, str]) -> Table:
     table = Table(title=f"cluster in {layout.directory}", title_justify="left")
     for heading in ("part", "address", "state"):
         table.add_column(heading)
-    for name, where in part_addresses(layout).items():
+    for name, where in part_addresses(layout, web="web" in progress).items():
         state = progress.get(name, "waiting")
         style = _STYLES.get(state, "green")
         table.add_row(name, where, f"[{style}]{state}[/]")

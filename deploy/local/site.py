@@ -45,6 +45,8 @@ def hdfs_site(layout: Layout) -> dict[str, str]:
         # is damaged, say, and nobody had found that yet.
         "dfs.namenode.reconstruction.pending.timeout-sec": "10",
         "dfs.namenode.safemode.extension": "1000",
+        "nnha.web.http-address": f"{HOST}:{layout.web}",
+        "nnha.web.url": layout.web_url,
     }
     if layout.datanodes:
         # With three DataNodes nobody can take the place of one that died in a pipeline; clients

@@ -16,6 +16,7 @@ from deploy.local.places import remember
 from deploy.local.screen import Screen
 from deploy.local.workload import Workload
 from ha.cli.hadoop import haadmin
+from ha.security.own_tls import secured
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +48,18 @@ def staged(
     *,
     datanodes: int = 0,
     secure: bool = False,
+    web: bool = False,
     prepare: Callable[[Cluster], None] | None = None,
 ) -> Iterator[Stage]:
     """Bring the cluster up, with the client's JVM beside it; everything is stopped at the end.
 
     ``more_keys`` go into hdfs-site.xml, in place of the local cluster's own of the same name;
-    ``prepare`` is called before anything of the cluster is started.
+    ``web``: the page of the cluster is served, and its address told; ``prepare`` is called before
+    anything of the cluster is started.
     Raises LocalClusterError where a part does not come up.
     """
     with open_cluster(
-        directory, more_keys=more_keys, datanodes=datanodes, secure=secure
+        directory, more_keys=more_keys, datanodes=datanodes, secure=secure, web=web
     ) as cluster:
         remember(cluster.layout.directory)
         if prepare is not None:
@@ -70,6 +73,8 @@ def staged(
             )
             cluster.up()
         screen.parts(cluster)
+        if web:
+            screen.say(f"the cluster as a page: [bold]{secured(cluster.layout.web_url)}/[/]")
         with open_java_client(process) as client:
             root = f"/nnha/{time.time_ns()}"
             workload = Workload(client, root=root)

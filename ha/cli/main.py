@@ -50,6 +50,7 @@ COMMANDS: Mapping[str, Entry] = {
     "doctor": Entry(
         "ha.cli.explain.doctor.command:doctor", "Check configuration and daemons for problems."
     ),
+    "web": Entry("ha.web.command:web", "Show the whole cluster as a page, live."),
     "haadmin": Entry(
         "ha.cli.hadoop.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."
     ),

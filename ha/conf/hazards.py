@@ -19,6 +19,7 @@ class Daemon(StrEnum):
     JOURNALNODE = "journalnode"
     ZKFC = "zkfc"
     CHECKPOINT = "checkpoint"
+    WEB = "web"
 
 
 EVERY_DAEMON: Final = frozenset(Daemon)

@@ -20,6 +20,7 @@ import structlog
 from prometheus_client import REGISTRY, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from ha.daemon.facts import own_facts
 from ha.daemon.http_seats import HttpSeats
 from ha.daemon.lazy_import import load_late
 from ha.daemon.listening import Listener, listen
@@ -45,7 +46,7 @@ MAX_HEAD_BYTES: Final = 16 * 1024
 _BEGINS: Final = re.compile(rb"[A-Z]{1,20}(?: |\Z)")
 _ENDS: Final = re.compile(rb"\r\n\r\n|\n\n")
 _PLAIN: Final = re.compile(
-    rb"(GET|HEAD|OPTIONS) (/[a-zA-Z]+)(?:\?([!-~]*))? HTTP/1\.[01]\r\n"
+    rb"(GET|HEAD|OPTIONS) (/[a-zA-Z]*)(?:\?([!-~]*))? HTTP/1\.[01]\r\n"
     rb"(?:(?!(?i:content-length|transfer-encoding|expect|upgrade):)[A-Za-z0-9-]+:[^\r\n\0]*\r\n)*"
     rb"\r\n"
 )
@@ -67,6 +68,7 @@ class Endpoint:
     there are /active, /standby and /isActive, too.  ``pages`` are further plain pages; ``routes``
     gives further routes when one is asked for, so that their modules can be loaded as late as
     aiohttp.  ``access`` decides who may see which page; without one everybody may see all.
+    ``front`` is False where a route serves / instead of the page that says who this daemon is.
     """
 
     def __init__(  # noqa: PLR0913 - what is shown, and to whom
@@ -81,6 +83,7 @@ class Endpoint:
         silence_seconds: float = SILENCE_SECONDS,
         seats: HttpSeats | None = None,
         access: AccessControl | None = None,
+        front: bool = True,
     ) -> None:
         self._access = PageAccess(access)
         self._silence_seconds = silence_seconds
@@ -90,10 +93,11 @@ class Endpoint:
         self._pages: dict[str, Page] = {
             "/metrics": lambda _: _metrics(),
             "/health": lambda _: self._health(),
-            "/status": lambda _: json_answer({**self._status(), **self._access.told()}),
+            "/status": lambda _: json_answer(self._whole_status()),
             "/stacks": lambda _: stacks_page(),
             **probe_pages(ready or healthy, role),
             **pages,
+            **({"/": lambda _: self._front()} if front else {}),
         }
         self._listener: Listener | None = None
         self._runner: asyncio.Task[web.AppRunner] | None = None
@@ -154,6 +158,17 @@ class Endpoint:
         from ha.daemon.routes import serve
 
         return await serve(self._pages, self._routes(), self._access)
+
+    def _whole_status(self) -> Mapping[str, object]:
+        facts = own_facts()
+        daemon = {} if facts is None else {"daemon": facts.as_json()}
+        return {**self._status(), **daemon, **self._access.told()}
+
+    def _front(self) -> PageAnswer:
+        # Loaded here: most daemons are never looked at by a browser.
+        from ha.daemon.front_page import front_page
+
+        return front_page(self._status(), own_facts(), self.paths)
 
     def _health(self) -> PageAnswer:
         reason = self._healthy()
@@ -262,11 +277,13 @@ class _Connection(asyncio.Protocol):
 def _framed(answer: PageAnswer, method: str) -> bytes:
     body = b"" if method == "OPTIONS" else answer.body
     allow = f"Allow: {METHODS}\r\n" if method == "OPTIONS" or answer.status == NOT_ALLOWED else ""
+    more = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
     head = (
         f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\n"
         f"Content-Type: {answer.content_type}\r\n"
         f"Content-Length: {len(body)}\r\n"
         f"{allow}"
+        f"{more}"
         "Cache-Control: no-cache\r\n"
         f"Date: {formatdate(usegmt=True)}\r\n"
         "Connection: close\r\n\r\n"

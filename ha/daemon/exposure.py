@@ -60,6 +60,7 @@ _ROLES: Final = {
     Daemon.JOURNALNODE: Role.JOURNALNODE,
     Daemon.ZKFC: Role.ZKFC,
     Daemon.CHECKPOINT: Role.CHECKPOINTER,
+    Daemon.WEB: Role.OPERATOR,
 }
 
 

@@ -1,12 +1,15 @@
-"""What a daemon is, for /metrics: its version, its configuration's hash, its start, its openness.
+"""What a daemon is: its version, its configuration's hash, its start, its openness.
 
-Nothing of this is worked out before somebody scrapes.
+/metrics, /status and the daemon's first page show it.  Nothing of this is worked out before
+somebody asks.
 """
 
 import hashlib
 import os
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast
 
 from prometheus_client import REGISTRY
@@ -17,6 +20,7 @@ from ha.conf.configuration import COMMAND_LINE, Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys.cluster import NAMENODE_ID, NAMESERVICE_ID
 from ha.conf.keys.security import SECURITY_MODE, Mode
+from ha.conf.keys.web import WEB_URL
 from ha.daemon.version import version
 
 if TYPE_CHECKING:
@@ -33,6 +37,20 @@ _PROVEN: Final = frozenset({"rpc", "http"})
 _PROVING: Final = frozenset({Mode.AUTO, Mode.STRICT})
 
 
+@dataclass(frozen=True, slots=True)
+class AboutDaemon:
+    """Which process this is; ``started_at`` is RFC 3339 in UTC."""
+
+    version: str
+    commit: str
+    pid: int
+    started_at: str
+    config_hash: str
+    """Equal on all nodes with the same configuration files."""
+    insecure: tuple[str, ...]
+    """The interfaces that are open without authentication."""
+
+
 class DaemonFacts:
     """One daemon's facts; ``open_to`` names its interfaces without authentication."""
 
@@ -41,6 +59,41 @@ class DaemonFacts:
         self._configuration = configuration
         self._open_to = tuple(open_to)
         self._started = time.time()
+        self._about: AboutDaemon | None = None
+
+    @property
+    def process(self) -> str:
+        """The daemon's kind, as its log names it."""
+        return self._process
+
+    @property
+    def page(self) -> str | None:
+        """Where ``nnha web`` shows the whole cluster, if the configuration says so."""
+        return self._configuration.get(WEB_URL)
+
+    def insecure(self) -> tuple[str, ...]:
+        """The interfaces that are open without authentication."""
+        proven = security_mode(self._configuration) in _PROVING
+        return tuple(what for what in self._open_to if not (proven and what in _PROVEN))
+
+    def about(self) -> "AboutDaemon":
+        """What does not change while the process runs; worked out once."""
+        if self._about is None:
+            started = datetime.fromtimestamp(self._started, UTC).isoformat(timespec="milliseconds")
+            self._about = AboutDaemon(
+                version=version(),
+                commit=os.environ.get(COMMIT_VARIABLE, "unknown"),
+                pid=os.getpid(),
+                started_at=started.replace("+00:00", "Z"),
+                config_hash=configuration_hash(self._configuration),
+                insecure=self.insecure(),
+            )
+        return self._about
+
+    def as_json(self) -> Mapping[str, object]:
+        """The fixed keys, as /status shows them."""
+        about = self.about()
+        return {**asdict(about), "insecure": list(about.insecure)}
 
     def describe(self) -> Iterable[Metric]:
         """Nothing, so that registering costs nothing."""
@@ -72,11 +125,12 @@ class DaemonFacts:
             "1 for each interface that is open without authentication",
             labels=["what"],
         )
-        for what in self._open_to:
-            if what in _PROVEN and security_mode(self._configuration) in _PROVING:
-                continue
+        for what in self.insecure():
             insecure.add_metric([what], 1.0)
         yield insecure
+
+
+_own: DaemonFacts | None = None
 
 
 def publish_facts(
@@ -86,8 +140,20 @@ def publish_facts(
     open_to: Iterable[str] = ("rpc", "http"),
     registry: CollectorRegistry = REGISTRY,
 ) -> None:
-    """Show them from now on; called once by each daemon."""
-    registry.register(cast("Collector", DaemonFacts(process, configuration, open_to)))
+    """Show them from now on; called once by each daemon.
+
+    Only what goes to the process's own registry is on its pages.
+    """
+    global _own
+    facts = DaemonFacts(process, configuration, open_to)
+    registry.register(cast("Collector", facts))
+    if registry is REGISTRY:
+        _own = facts
+
+
+def own_facts() -> DaemonFacts | None:
+    """Those of this process; None where it is no daemon."""
+    return _own
 
 
 def security_mode(configuration: Configuration) -> str:

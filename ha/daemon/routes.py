@@ -98,6 +98,7 @@ def _handler(
             "Content-Type": answer.content_type,
             "Allow": METHODS,
             "Cache-Control": "no-cache",
+            **answer.headers,
         }
         body = b"" if request.method == "OPTIONS" else answer.body
         return web.Response(status=answer.status, body=body, headers=headers)

@@ -50,6 +50,10 @@ def _each(names: str, right: Right) -> dict[str, Right]:
     return dict.fromkeys(names.split(), right)
 
 
+def _each_page(paths: str, right: Right) -> dict[str, Right]:
+    return {f"GET {path}": right for path in paths.split()}
+
+
 _LOOKS: Final = _may(NN, JN, ZKFC, ADMIN, OPERATOR, CHECKPOINTER)
 _READS: Final = _may(NN, JN, ADMIN, CHECKPOINTER)
 _WRITES: Final = _may(NN)
@@ -153,6 +157,13 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         "GET reasons": _may(OPERATOR, ADMIN, ZKFC, NN),
         "GET /metrics": Right(frozenset({OPERATOR, ADMIN}), open=Open.ON_THIS_MACHINE),
         "GET /status": _may(OPERATOR, ADMIN, ZKFC, NN),
+        # Who a daemon is; of nnha web, the cluster.
+        **_each_page("/ /web.css /web.js /events /history", _may(OPERATOR, ADMIN, ZKFC, NN)),
+        **_each_page("/node/{namenode} /failover/{number}", _may(OPERATOR, ADMIN, ZKFC, NN)),
+        **_each_page(
+            "/api/v1/status /api/v1/history /api/v1/explain /api/v1/events",
+            _may(OPERATOR, ADMIN, ZKFC, NN),
+        ),
         "GET /jmx": _may(OPERATOR, ADMIN, ZKFC, NN),
         "GET /stacks": _may(ADMIN, ZKFC),
         "GET /imagetransfer": _may(NN, CHECKPOINTER, ADMIN),

@@ -7,6 +7,7 @@ from journal.errors import JournalError, Rejected
 from journal.links.probed_link import ProbedLink
 from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.model import JournalId
+from journal.proto import journal_pb2 as pb
 
 
 async def journal_status(
@@ -41,4 +42,18 @@ async def journal_status(
         "disk_free_bytes": status.disk_free_bytes,
         "disk_total_bytes": status.disk_total_bytes,
         "failed_because": status.failed_because if status.HasField("failed_because") else None,
+        "damaged_segments": list(status.damaged_segments),
+        "disk_warning": status.disk_warning if status.HasField("disk_warning") else None,
+        "daemon": _daemon(status.daemon) if status.HasField("daemon") else None,
+    }
+
+
+def _daemon(found: pb.Daemon) -> Mapping[str, object]:
+    return {
+        "version": found.version,
+        "commit": found.commit,
+        "pid": found.pid,
+        "started_at": found.started_at,
+        "config_hash": found.config_hash,
+        "insecure": list(found.insecure),
     }

@@ -719,6 +719,7 @@ class JournalStatus(_message.Message):
     DAMAGED_SEGMENTS_FIELD_NUMBER: _builtins.int
     DISK_WARNING_FIELD_NUMBER: _builtins.int
     WRITE_LANES_FIELD_NUMBER: _builtins.int
+    DAEMON_FIELD_NUMBER: _builtins.int
     is_formatted: _builtins.bool
     last_promised_epoch: _builtins.int
     last_writer_epoch: _builtins.int
@@ -744,6 +745,10 @@ class JournalStatus(_message.Message):
     def damaged_segments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """First txids of segments that a scan found damaged, until they are repaired."""
 
+    @_builtins.property
+    def daemon(self) -> Global___Daemon:
+        """Absent where the node is no process of its own, and from older nodes."""
+
     def __init__(
         self,
         *,
@@ -763,13 +768,16 @@ class JournalStatus(_message.Message):
         damaged_segments: _abc.Iterable[_builtins.int] | None = ...,
         disk_warning: _builtins.str | None = ...,
         write_lanes: _builtins.int = ...,
+        daemon: Global___Daemon | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_disk_warning", b"_disk_warning", "_failed_because", b"_failed_because", "_last_written_txid", b"_last_written_txid", "_namespace_info", b"_namespace_info", "_open_segment_first_txid", b"_open_segment_first_txid", "committed_txid", b"committed_txid", "disk_warning", b"disk_warning", "failed_because", b"failed_because", "last_written_txid", b"last_written_txid", "namespace_info", b"namespace_info", "open_segment_first_txid", b"open_segment_first_txid"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_daemon", b"_daemon", "_disk_warning", b"_disk_warning", "_failed_because", b"_failed_because", "_last_written_txid", b"_last_written_txid", "_namespace_info", b"_namespace_info", "_open_segment_first_txid", b"_open_segment_first_txid", "committed_txid", b"committed_txid", "daemon", b"daemon", "disk_warning", b"disk_warning", "failed_because", b"failed_because", "last_written_txid", b"last_written_txid", "namespace_info", b"namespace_info", "open_segment_first_txid", b"open_segment_first_txid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_disk_warning", b"_disk_warning", "_failed_because", b"_failed_because", "_last_written_txid", b"_last_written_txid", "_namespace_info", b"_namespace_info", "_open_segment_first_txid", b"_open_segment_first_txid", "committed_txid", b"committed_txid", "damaged_segments", b"damaged_segments", "disk_free_bytes", b"disk_free_bytes", "disk_total_bytes", b"disk_total_bytes", "disk_warning", b"disk_warning", "failed_because", b"failed_because", "http_port", b"http_port", "incarnation", b"incarnation", "is_formatted", b"is_formatted", "is_learner", b"is_learner", "last_promised_epoch", b"last_promised_epoch", "last_writer_epoch", b"last_writer_epoch", "last_written_txid", b"last_written_txid", "namespace_info", b"namespace_info", "open_segment_first_txid", b"open_segment_first_txid", "write_lanes", b"write_lanes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_daemon", b"_daemon", "_disk_warning", b"_disk_warning", "_failed_because", b"_failed_because", "_last_written_txid", b"_last_written_txid", "_namespace_info", b"_namespace_info", "_open_segment_first_txid", b"_open_segment_first_txid", "committed_txid", b"committed_txid", "daemon", b"daemon", "damaged_segments", b"damaged_segments", "disk_free_bytes", b"disk_free_bytes", "disk_total_bytes", b"disk_total_bytes", "disk_warning", b"disk_warning", "failed_because", b"failed_because", "http_port", b"http_port", "incarnation", b"incarnation", "is_formatted", b"is_formatted", "is_learner", b"is_learner", "last_promised_epoch", b"last_promised_epoch", "last_writer_epoch", b"last_writer_epoch", "last_written_txid", b"last_written_txid", "namespace_info", b"namespace_info", "open_segment_first_txid", b"open_segment_first_txid", "write_lanes", b"write_lanes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__committed_txid: _TypeAlias = _typing.Literal["committed_txid"]  # noqa: Y015
     _WhichOneofArgType__committed_txid: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid"]  # noqa: Y015
+    _WhichOneofReturnType__daemon: _TypeAlias = _typing.Literal["daemon"]  # noqa: Y015
+    _WhichOneofArgType__daemon: _TypeAlias = _typing.Literal["_daemon", b"_daemon"]  # noqa: Y015
     _WhichOneofReturnType__disk_warning: _TypeAlias = _typing.Literal["disk_warning"]  # noqa: Y015
     _WhichOneofArgType__disk_warning: _TypeAlias = _typing.Literal["_disk_warning", b"_disk_warning"]  # noqa: Y015
     _WhichOneofReturnType__failed_because: _TypeAlias = _typing.Literal["failed_because"]  # noqa: Y015
@@ -783,6 +791,8 @@ class JournalStatus(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__committed_txid) -> _WhichOneofReturnType__committed_txid | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__daemon) -> _WhichOneofReturnType__daemon | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__disk_warning) -> _WhichOneofReturnType__disk_warning | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__failed_because) -> _WhichOneofReturnType__failed_because | None: ...
@@ -794,6 +804,46 @@ class JournalStatus(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__open_segment_first_txid) -> _WhichOneofReturnType__open_segment_first_txid | None: ...
 
 Global___JournalStatus: _TypeAlias = JournalStatus  # noqa: Y015
+
+@_typing.final
+class Daemon(_message.Message):
+    """Which process a node is, as its page tells."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    COMMIT_FIELD_NUMBER: _builtins.int
+    PID_FIELD_NUMBER: _builtins.int
+    STARTED_AT_FIELD_NUMBER: _builtins.int
+    CONFIG_HASH_FIELD_NUMBER: _builtins.int
+    INSECURE_FIELD_NUMBER: _builtins.int
+    version: _builtins.str
+    commit: _builtins.str
+    pid: _builtins.int
+    started_at: _builtins.str
+    """RFC 3339, UTC."""
+    config_hash: _builtins.str
+    @_builtins.property
+    def insecure(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The interfaces that are open without authentication."""
+
+    def __init__(
+        self,
+        *,
+        version: _builtins.str = ...,
+        commit: _builtins.str = ...,
+        pid: _builtins.int = ...,
+        started_at: _builtins.str = ...,
+        config_hash: _builtins.str = ...,
+        insecure: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commit", b"commit", "config_hash", b"config_hash", "insecure", b"insecure", "pid", b"pid", "started_at", b"started_at", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Daemon: _TypeAlias = Daemon  # noqa: Y015
 
 @_typing.final
 class ResumeSegmentRequest(_message.Message):

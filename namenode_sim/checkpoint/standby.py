@@ -80,7 +80,7 @@ class StandbyCheckpointer:
             lambda: namenode.namespace.last_applied - self._state.last_txid
         )
         self._state = CheckpointState(last_at=time.monotonic(), last_txid=newest)
-        self._told: dict[str, object] = {"txid": newest, "at": None, "problem": ""}
+        self._told: dict[str, object] = {"txid": newest, "at": _saved_at(storage), "problem": ""}
         namenode.listen_for_roles(self._role_changed)
 
     async def run(self) -> None:
@@ -117,6 +117,7 @@ class StandbyCheckpointer:
         """Another's image may have come while we were active."""
         newest = self._storage.newest_txid()
         if newest > self._state.last_txid:
+            self._told |= {"txid": newest, "at": _saved_at(self._storage)}
             self._state = saved(self._state, newest, time.monotonic())
 
     async def _save(self, why: str) -> None:
@@ -201,5 +202,19 @@ async def _to_its_end(save: Callable[[], Path], abandon: threading.Event) -> Pat
         raise
 
 
+def _saved_at(storage: NameStorage) -> str | None:
+    """When the newest image was written, by its file; None where there is none."""
+    try:
+        seconds = storage.newest_image().stat().st_mtime
+    except (StorageError, OSError):
+        return None
+    return _time_text(datetime.fromtimestamp(seconds, UTC))
+
+
 def _clock() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return _time_text(datetime.now(UTC))
+
+
+def _time_text(moment: datetime) -> str:
+    """RFC 3339, UTC, milliseconds."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -8,20 +8,22 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import cast
 
+from ha.cli.cluster.daemon_pages import daemon_view, health_changes, takeover_view
 from ha.cli.cluster.namenode_queries import ask_namenode
-from ha.cli.cluster.snapshot import Look, NoAnswer, fetch, flag, number, text, texts, whole
+from ha.cli.cluster.snapshot import Look, NoAnswer, fetch, flag, number, text, texts, whole, wholes
 from ha.cli.cluster.view import (
     ClusterView,
     JournalNodeRow,
     ZkfcRow,
     by_its_member,
 )
-from ha.cli.cluster.zookeeper_queries import ask_zookeeper
+from ha.cli.cluster.zookeeper_queries import OpenSession, ask_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import HostPort, JournalUri, NameNodeAddress, namenodes, shared_edits
 from ha.elector.zookeeper.settings import zookeeper_settings
+from ha.elector.zookeeper.znodes import connected
 from ha.security.own_tls import ending_certificates
 
 JOURNAL_PROBE = "journal.cli.probe:journal_status"
@@ -35,11 +37,13 @@ async def look_at(
     nameservice: str,
     *,
     deadline_seconds: float,
+    open_session: OpenSession = connected,
 ) -> ClusterView:
     """Ask all, in parallel, and put what they say side by side.
 
-    The deadline counts from the first question: what must be loaded is loaded before.  Raises
-    ``ConfigurationError``; a process that does not answer only has that in its row.
+    ``open_session`` gives the session in which ZooKeeper is asked.  The deadline counts from the
+    first question: what must be loaded is loaded before.  Raises ``ConfigurationError``; a process
+    that does not answer only has that in its row.
     """
     nodes = namenodes(configuration, nameservice)
     automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)
@@ -55,7 +59,7 @@ async def look_at(
             asyncio.gather(*(ask_namenode(look, node) for node in nodes)),
             asyncio.gather(*(_zkfc(look, node) for node in (nodes if automatic else ()))),
             _journalnodes(look, probe, journal, nameservice),
-            ask_zookeeper(look, zookeeper),
+            ask_zookeeper(look, zookeeper, open_session),
         )
     finally:
         look.end()
@@ -104,6 +108,12 @@ async def _zkfc(look: Look, node: NameNodeAddress) -> ZkfcRow:
         fencing_methods=texts(page, "fencing_methods"),
         note=text(page, "failover_off_because") or text(page, "kept_because"),
         last_failure=_last_failure(page.get("last_attempt")),
+        takeover=takeover_view(page),
+        handing_over_from=text(page, "handing_over_from"),
+        flapping=flag(page, "flapping"),
+        fail_back_in_seconds=number(page, "fail_back_in_seconds"),
+        health_changes=health_changes(page),
+        daemon=daemon_view(page),
     )
 
 
@@ -159,8 +169,16 @@ async def _journalnode(
         last_txid=whole(answer, "last_txid"),
         disk_free_bytes=whole(answer, "disk_free_bytes"),
         disk_total_bytes=whole(answer, "disk_total_bytes"),
+        disk_warning=text(answer, "disk_warning"),
+        damaged_segments=wholes(answer, "damaged_segments"),
+        daemon=daemon_view(answer),
         failed_because=text(answer, "failed_because"),
     )
+
+
+def load_probes() -> None:
+    """Load what a look loads at its beginning, for a process that must not stand still then."""
+    _journal_probe()
 
 
 def _journal_probe() -> JournalProbe | None:

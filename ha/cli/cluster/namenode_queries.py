@@ -5,6 +5,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 
+from ha.cli.cluster.daemon_pages import checkpoint_view, daemon_view
 from ha.cli.cluster.files_view import files_view
 from ha.cli.cluster.snapshot import (
     HTTP_NOT_FOUND,
@@ -12,6 +13,8 @@ from ha.cli.cluster.snapshot import (
     NoAnswer,
     fetch,
     fetch_object,
+    flag,
+    number,
     text,
     whole,
 )
@@ -56,6 +59,11 @@ async def ask_namenode(look: Look, node: NameNodeAddress) -> NameNodeRow:
         last_txid=whole(page, "last_txid"),
         journal=_journal_views(page.get("journal")),
         files=files_view(page.get("files")),
+        activity=text(page, "activity"),
+        progress=number(page, "progress"),
+        read_lease_valid=flag(page, "read_lease_valid"),
+        checkpoint=checkpoint_view(page),
+        daemon=daemon_view(page),
     )
 
 

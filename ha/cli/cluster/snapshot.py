@@ -193,6 +193,13 @@ def texts(page: Mapping[str, object], key: str) -> tuple[str, ...]:
     return tuple(_cut(one) for one in found if isinstance(one, str))
 
 
+def wholes(page: Mapping[str, object], key: str) -> tuple[int, ...]:
+    """The entry's whole numbers, if it is a list of some."""
+    value = page.get(key)
+    found = value if isinstance(value, list) else []
+    return tuple(one for one in found if isinstance(one, int) and not isinstance(one, bool))
+
+
 def _cut(said: str) -> str:
     """What fits a row; half a surrogate pair, which JSON can hold, fits no terminal."""
     return said[:MAX_TEXT_CHARACTERS].encode("utf-8", "replace").decode()

@@ -5,7 +5,8 @@ from dataclasses import asdict
 
 from ha.cli.cluster.problems import problems
 from ha.cli.cluster.successors import Readiness, readiness, what_blocks
-from ha.cli.cluster.view import ClusterView, NameNodeRow, ZkfcRow
+from ha.cli.cluster.verdict import verdict
+from ha.cli.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 from ha.console.result import API_VERSION
 from ha.notices.model import Pause, time_text
 
@@ -23,6 +24,7 @@ def as_json(view: ClusterView) -> Mapping[str, object]:
         "active_since": None if since is None else time_text(since),
         "active_because": because or None,
         "epoch": view.epoch,
+        "verdict": verdict(view).as_json(),
         "automatic_failover": view.automatic_failover,
         "failover_ready": _ready(view),
         "failover_blocked_because": list(what_blocks(view)),
@@ -32,14 +34,14 @@ def as_json(view: ClusterView) -> Mapping[str, object]:
         "own_delay_seconds": view.own_delay_seconds,
         "own_start_seconds": view.own_start_seconds,
         "spare_journalnodes": view.spare_journalnodes if view.journalnodes else None,
-        "pause": None if view.pause is None else _notice(view.pause),
-        "drains": [{"namenode": name} | _notice(one) for name, one in view.drains.items()],
+        "pause": None if view.pause is None else _notice(view.pause, view.pause_seen_by),
+        "drains": [
+            {"namenode": name} | _notice(one, (name,) if view.drain_seen(name) else ())
+            for name, one in view.drains.items()
+        ],
         "namenodes": [_namenode(view, row) for row in view.namenodes],
         "zkfcs": [_zkfc(view, row) for row in view.zkfcs],
-        "journalnodes": [
-            asdict(row) | {"state": view.state_of(row), "behind_transactions": view.behind(row)}
-            for row in view.journalnodes
-        ],
+        "journalnodes": [_journalnode(view, row) for row in view.journalnodes],
         "zookeeper": {
             "servers": [asdict(row) for row in view.zookeepers],
             "lock_holder": view.lock.holder,
@@ -56,7 +58,7 @@ def _ready(view: ClusterView) -> bool | None:
 
 
 def _namenode(view: ClusterView, row: NameNodeRow) -> Mapping[str, object]:
-    return _without(asdict(row), "journal") | {
+    return _without(_plain(row), "journal") | {
         "wanted": view.wanted(row),
         "lag_transactions": view.lag(row),
     }
@@ -64,8 +66,7 @@ def _namenode(view: ClusterView, row: NameNodeRow) -> Mapping[str, object]:
 
 def _zkfc(view: ClusterView, row: ZkfcRow) -> Mapping[str, object]:
     member = view.notices.members.get(row.namenode)
-    shown = asdict(row) | {"fencing_methods": list(row.fencing_methods)}
-    return _without(shown, "page_only") | {
+    return _without(_plain(row), "page_only") | {
         "priority": None if member is None else member.priority,
         "nofailover": None if member is None else member.nofailover,
         "pid": None if member is None else member.pid,
@@ -74,13 +75,27 @@ def _zkfc(view: ClusterView, row: ZkfcRow) -> Mapping[str, object]:
     }
 
 
-def _notice(notice: Pause) -> dict[str, object]:
+def _journalnode(view: ClusterView, row: JournalNodeRow) -> Mapping[str, object]:
+    return _plain(row) | {"state": view.state_of(row), "behind_transactions": view.behind(row)}
+
+
+def _notice(notice: Pause, seen_by: tuple[str, ...]) -> dict[str, object]:
     return {
         "owner": notice.owner,
         "reason": notice.reason,
         "since": time_text(notice.since),
         "until": None if notice.until is None else time_text(notice.until),
+        "seen_by": list(seen_by),
     }
+
+
+def _plain(row: NameNodeRow | ZkfcRow | JournalNodeRow) -> dict[str, object]:
+    """The row's fields, as JSON has them: lists, no tuples."""
+    return asdict(row, dict_factory=lambda pairs: {name: _listed(value) for name, value in pairs})
+
+
+def _listed(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _without(entries: dict[str, object], key: str) -> dict[str, object]:

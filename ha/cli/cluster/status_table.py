@@ -5,21 +5,23 @@ from collections.abc import Iterator
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from fencing.errors import BadSpec
-from fencing.model import proves_gone
-from fencing.spec import parse_methods
 from ha.cli.cluster.absence import absence_of, is_silence
 from ha.cli.cluster.files_view import lines_of_files, size_text
 from ha.cli.cluster.problems import nobody_answered, problems, problems_of_roles
-from ha.cli.cluster.successors import Readiness, readiness, until, what_blocks
+from ha.cli.cluster.remarks import (
+    journalnode_remarks,
+    namenode_remarks,
+    notices,
+    own_lateness,
+    zkfc_remarks,
+)
+from ha.cli.cluster.successors import readiness
 from ha.cli.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 from ha.console.durations import since
 from ha.console.grid import Column, Grid
 from ha.console.output import plain
 from ha.notices.model import time_text
 
-LATE_START_SECONDS = 2.0
-LATE_LOOP_SECONDS = 0.5
 _NOTHING = "-"
 _GOOD = ("active", "in sync", "up", "healthy", "connected")
 
@@ -50,7 +52,7 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
         parts.append(_zookeeper_line(view))
     if view.active is not None and view.active.files is not None:
         parts += [Text(plain(line)) for line in lines_of_files(view.active.files)]
-    parts += [Text(f"* {plain(note)}", style="yellow") for note in _notices(view)]
+    parts += [Text(f"* {plain(note)}", style="yellow") for note in notices(view)]
     parts += [Text(f"! {plain(problem)}", style="bold red") for problem in _problems(view)]
     return Group(*parts)
 
@@ -60,17 +62,6 @@ def _nothing_known(view: ClusterView) -> Iterator[str]:
     yield f"Cluster {view.nameservice}   UNKNOWN   {view.taken_at}"
     yield f"! {nobody_answered(view)}"
     yield from (f"* {line}" for line in own_lateness(view))
-
-
-def own_lateness(view: ClusterView) -> Iterator[str]:
-    """How late we ourselves were, where that is worth knowing."""
-    if view.own_start_seconds > LATE_START_SECONDS:
-        yield f"this command itself took {view.own_start_seconds:.1f} s to start"
-    if view.own_delay_seconds > LATE_LOOP_SECONDS:
-        yield (
-            f"this command itself stood still for {view.own_delay_seconds:.1f} s while it asked, "
-            "and gave everybody that much longer: this machine is busy"
-        )
 
 
 def _headlines(view: ClusterView, *, wide: bool) -> Iterator[Text]:
@@ -106,41 +97,11 @@ def _wellness(view: ClusterView) -> str:
     return "healthy" if count == 0 else f"{count} problem{'s' if count > 1 else ''}"
 
 
-def _notices(view: ClusterView) -> Iterator[str]:
-    if view.pause is not None:
-        yield f"automatic failover is paused {until(view.pause)}  → nnha resume"
-    for name, one in view.drains.items():
-        yield f"{name} is drained {until(one)}  → nnha drain {name} --end"
-    if view.automatic_failover and view.active is not None and view.pause is None:
-        known = readiness(view) is Readiness.BLOCKED
-        what = "failover is blocked" if known else "whether a failover is possible is not known"
-        for reason in what_blocks(view):
-            yield f"{what}: {reason}  → nnha explain"
-    if trusting := [row.namenode for row in view.zkfcs if _fences_edits_only(row)]:
-        hadoops = any(row.of_hadoop for row in view.namenodes)
-        end = "it learns of its successor (Hadoop's has no lease)" if hadoops else "its lease ends"
-        yield (
-            f"the ZKFC of {' and '.join(trusting)} fences edits only: a former active that "
-            f"does not answer may serve reads until {end}  → nnha fence test"
-        )
-    yield from view.notices.unreadable
-    yield from own_lateness(view)
-
-
 def _problems(view: ClusterView) -> Iterator[str]:
     """What is wrong with the roles has a command of its own, which tells what to do."""
     roles = tuple(problems_of_roles(view))
     for problem in problems(view):
         yield f"{problem}  → nnha explain" if problem in roles else problem
-
-
-def _fences_edits_only(row: ZkfcRow) -> bool:
-    """Whether no configured method proves that the old active is gone (journal-epoch, true)."""
-    try:
-        methods = parse_methods("\n".join(row.fencing_methods))
-    except BadSpec:
-        return False
-    return bool(methods) and not any(map(proves_gone, methods))
 
 
 def _namenodes(view: ClusterView, *, wide: bool) -> Grid:
@@ -159,7 +120,7 @@ def _namenodes(view: ClusterView, *, wide: bool) -> Grid:
             _number(row.epoch),
             _number(row.last_txid),
             _lag(view.lag(row)),
-            plain("; ".join(_namenode_notes(row))),
+            plain("; ".join(namenode_remarks(row))),
         ]
         if wide:
             cells.insert(-1, _NOTHING if row.ready is None else "yes" if row.ready else "NO")
@@ -173,15 +134,6 @@ def _wanted(view: ClusterView, row: NameNodeRow) -> Text:
     wanted = view.wanted(row) or _NOTHING
     differs = row.state is not None and wanted not in (_NOTHING, row.state)
     return Text(wanted, style="bold red" if differs else "")
-
-
-def _namenode_notes(row: NameNodeRow) -> Iterator[str]:
-    if row.error is not None:
-        yield row.error
-    if row.note is not None:
-        yield row.note
-    if row.ready is False and row.state != "active":
-        yield f"cannot be promoted: {row.not_ready_reason or 'no reason given'}"
 
 
 def _zkfcs(view: ClusterView, *, wide: bool) -> Grid:
@@ -199,7 +151,7 @@ def _zkfcs(view: ClusterView, *, wide: bool) -> Grid:
             plain(_election(row)),
             _number(None if member is None else member.priority),
             plain(_session(row)),
-            plain("; ".join(_zkfc_notes(row))),
+            plain("; ".join(zkfc_remarks(row))),
         ]
         if wide:
             known = ("", "", "") if member is None else (
@@ -218,17 +170,6 @@ def _election(row: ZkfcRow) -> str:
     if row.in_election is False:
         return "out"
     return row.elector or _NOTHING
-
-
-def _zkfc_notes(row: ZkfcRow) -> Iterator[str]:
-    # Why it is out often is its health, in the same words.
-    told = f"{row.out_because} {row.note}"
-    health = None if row.health_reason and row.health_reason in told else row.health_reason
-    for one in (row.error, health, row.out_because, row.note):
-        if one:
-            yield one
-    if row.last_failure:
-        yield f"its last takeover failed: {row.last_failure}"
 
 
 def _session(row: ZkfcRow) -> str:
@@ -257,7 +198,7 @@ def _journal(view: ClusterView, *, wide: bool) -> Grid:
             _number(row.last_txid),
             _number(view.behind(row)),
             _disk(row),
-            plain("; ".join(_journal_notes(view, row))),
+            plain("; ".join(journalnode_remarks(view, row))),
         ]
         if wide:
             cells[-1:-1] = [_number(row.writer_epoch), _number(row.committed_txid)]
@@ -267,16 +208,6 @@ def _journal(view: ClusterView, *, wide: bool) -> Grid:
             Column("WRITER EPOCH", right=True, need=6), Column("COMMITTED", right=True, need=7)
         ]  # fmt: skip
     return Grid(tuple(columns), tuple(rows))
-
-
-def _journal_notes(view: ClusterView, row: JournalNodeRow) -> Iterator[str]:
-    if row.error is not None:
-        yield row.error
-    if row.failed_because is not None:
-        yield row.failed_because
-    for seen in view.active.journal if view.active is not None else ():
-        if seen.node == row.node and not seen.in_sync and seen.last_error is not None:
-            yield f"the active says: {seen.last_error}"
 
 
 def _zookeeper_line(view: ClusterView) -> Text:

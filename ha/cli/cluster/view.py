@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ha.cli.cluster.absence import is_silence, is_unknown
+from ha.cli.cluster.daemon_parts import CheckpointView, DaemonView, HealthChange, TakeoverView
 from ha.cli.cluster.files_view import FilesView
 from ha.notices.model import Drain, FailoverResult, HistoryEntry, Member, Pause, time_text
 
@@ -26,6 +27,14 @@ class NameNodeRow:
     last_txid: int | None = None
     journal: tuple["JournalView", ...] = ()
     files: FilesView | None = None
+    activity: str | None = None
+    """What it is doing: ``loading``, ``catching up``, ``active`` and the like."""
+    progress: float | None = None
+    """How far the loading of the image is, 0 to 1."""
+    read_lease_valid: bool | None = None
+    """Of the active: whether it may answer reads."""
+    checkpoint: CheckpointView | None = None
+    daemon: DaemonView | None = None
     error: str | None = None
     note: str | None = None
 
@@ -72,6 +81,17 @@ class ZkfcRow:
     """Why its last takeover failed; None when it did not, or there was none."""
     page_only: bool = False
     """Only its status page does not answer us; its RPC port does."""
+    takeover: TakeoverView | None = None
+    """The takeover that is under way."""
+    handing_over_from: str | None = None
+    """The NameNode from which it takes the role by request."""
+    flapping: bool | None = None
+    """The role has moved so often that a slow active is kept for a while."""
+    fail_back_in_seconds: float | None = None
+    """When it asks for the role back, as its NameNode is preferred; None: it does not."""
+    health_changes: tuple[HealthChange, ...] = ()
+    """Its newest judgements of its NameNode, the newest first."""
+    daemon: DaemonView | None = None
     note: str | None = None
     error: str | None = None
 
@@ -90,6 +110,10 @@ class JournalNodeRow:
     last_txid: int | None = None
     disk_free_bytes: int | None = None
     disk_total_bytes: int | None = None
+    disk_warning: str | None = None
+    damaged_segments: tuple[int, ...] = ()
+    """First transactions of segments that a scan found damaged, until they are repaired."""
+    daemon: DaemonView | None = None
     failed_because: str | None = None
     error: str | None = None
 
@@ -196,6 +220,18 @@ class ClusterView:
         """The drains that are in force, by NameNode."""
         now = self.moment
         return {name: one for name, one in self.notices.drains.items() if not one.over(now)}
+
+    @property
+    def pause_seen_by(self) -> tuple[str, ...]:
+        """The NameNodes whose ZKFCs obey the pause that is in force."""
+        members = self.notices.members
+        found = None if self.pause is None else self.pause.since
+        return tuple(name for name, one in members.items() if found and one.pause_seen == found)
+
+    def drain_seen(self, namenode: str) -> bool:
+        """Whether the NameNode's ZKFC obeys the drain that is in force."""
+        drain, member = self.drains.get(namenode), self.notices.members.get(namenode)
+        return drain is not None and member is not None and member.drain_seen == drain.since
 
     def zkfc(self, namenode: str) -> ZkfcRow | None:
         """This NameNode's ZKFC, if there are ZKFCs."""

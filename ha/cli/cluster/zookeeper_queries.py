@@ -3,7 +3,9 @@
 import asyncio
 import dataclasses
 from collections.abc import Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from typing import Protocol
 
 from ha.cli.cluster.absence import NO_ANSWER, is_silence
 from ha.cli.cluster.snapshot import MAX_TEXT_CHARACTERS, Look, NoAnswer, to_the_end
@@ -46,7 +48,17 @@ class Ensemble:
     notices: NoticesView = NoticesView()
 
 
-async def ask_zookeeper(look: Look, settings: ZooKeeperSettings | None) -> Ensemble:
+class OpenSession(Protocol):
+    """Gives a connected session for as long as it is used, as ``znodes.connected`` does."""
+
+    def __call__(
+        self, settings: ZooKeeperSettings, *, deadline_seconds: float
+    ) -> AbstractAsyncContextManager[Session]: ...
+
+
+async def ask_zookeeper(
+    look: Look, settings: ZooKeeperSettings | None, open_session: OpenSession = connected
+) -> Ensemble:
     """Ask each server, and one session of those that answer; None: there is no ZooKeeper."""
     if settings is None:
         return Ensemble()
@@ -63,15 +75,17 @@ async def ask_zookeeper(look: Look, settings: ZooKeeperSettings | None) -> Ensem
         return Ensemble(rows, LockView(error=silent), NoticesView(error=silent))
     answering = dataclasses.replace(settings, hosts=",".join(well))
     try:
-        lock, notices = await look.ask(_znodes(look, answering))
+        lock, notices = await look.ask(_znodes(look, answering, open_session))
     except NoAnswer as error:
         return Ensemble(rows, LockView(error=str(error)), NoticesView(error=str(error)))
     return Ensemble(rows, lock, notices)
 
 
-async def _znodes(look: Look, settings: ZooKeeperSettings) -> tuple[LockView, NoticesView]:
+async def _znodes(
+    look: Look, settings: ZooKeeperSettings, open_session: OpenSession
+) -> tuple[LockView, NoticesView]:
     seconds = max(0.1, look.left() - LOCK_RESERVE_SECONDS)
-    async with connected(settings, deadline_seconds=seconds) as session:
+    async with open_session(settings, deadline_seconds=seconds) as session:
         lock, exists, pause, drains, (members, namesakes), history = await asyncio.gather(
             _lock(session, settings),
             parent_exists(session, settings),

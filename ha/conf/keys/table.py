@@ -13,13 +13,14 @@ from ha.conf.keys import (
     journal,
     namenode,
     security,
+    web,
     zookeeper,
 )
 from ha.conf.keys.key import Key
 
 _MODULES: Final = (
     blocks, candidate, checkpoint, cluster, datanode, files, journal, namenode, security,
-    zookeeper,
+    web, zookeeper,
 )  # fmt: skip
 
 KEYS: Final[Mapping[str, Key[object]]] = {

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 
@@ -23,7 +24,13 @@ from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.errors import BadBreadcrumb
 from ha.health.core import Answered, Health, HealthState, ProbeOutcome
-from ha.notices.model import FailoverKind, FailoverResult, FencingAttempt, PhaseDuration
+from ha.notices.model import (
+    FailoverKind,
+    FailoverResult,
+    FencingAttempt,
+    PhaseDuration,
+    time_text,
+)
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.pages import metrics
 from ha.zkfc.pages.eligibility_page import standing_page
@@ -36,6 +43,8 @@ from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 log = structlog.get_logger()
 
 NOTHING_TO_FENCE = "nothing to fence"
+KEPT_CHANGES = 64
+"""Judgements of the NameNode's health that /status shows."""
 
 WriteDown = Callable[[AttemptRecord], None]
 """Told of every finished attempt, those included that came to nothing."""
@@ -67,6 +76,7 @@ class Observer:
         self._removing = self._witnessed = ""
         self._phases: list[PhaseDuration] = []
         self._tries: list[FencingAttempt] = []
+        self._health_changes: deque[Mapping[str, object]] = deque(maxlen=KEPT_CHANGES)
         metrics.set_state(metrics.ELECTOR, self._node, Role.INIT)
         metrics.set_state(metrics.HEALTH, self._node, Health.INITIALIZING)
         metrics.set_state(metrics.ZK_STATE, self._node, Link.CLOSED)
@@ -85,6 +95,8 @@ class Observer:
     def health_changed(self, health: Health, reason: str, *, serving: bool) -> None:
         """The judgement changed; losing a serving NameNode begins a failover."""
         metrics.set_state(metrics.HEALTH, self._node, health)
+        at = time_text(self._around.now())
+        self._health_changes.appendleft({"at": at, "health": health.value, "reason": reason})
         if serving and health is not Health.HEALTHY:
             self._detected_at = _now()
             self._phase("detected", None, 0.0, reason=reason)
@@ -262,6 +274,7 @@ class Observer:
             "in_election": candidacy.joined,
             "failed_takeovers_in_a_row": candidacy.failures,
             "failover_off_because": off_because or None,
+            "health_changes": list(self._health_changes),
             **standing_page(candidacy, now=_now(), wall=self._around.now()),
         }
 

@@ -4,11 +4,12 @@ The rows serve gRPC and Hadoop RPC alike.  Only ``Write``, which is a stream, is
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from google.protobuf.message import Message
 
+from ha.daemon.facts import own_facts
 from journal.core import replies, requests
 from journal.lane import Offer
 from journal.messages import namespace_message
@@ -163,9 +164,10 @@ def _journal_state(promised: Epoch, http_port: int, owner: JournalOwner) -> Mess
 
 
 async def _status(node: JournalNode, message: pb.JournalRequest) -> Message:
-    owner = _owner_of(node, message)
+    owner, facts = _owner_of(node, message), own_facts()
     return codec.status(
         owner.state,
+        daemon=None if facts is None else pb.Daemon(**asdict(facts.about())),
         http_port=node.http_port,
         disk=node.disk_bytes(owner.journal_id),
         failed_because=owner.failed_because,

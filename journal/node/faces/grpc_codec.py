@@ -139,6 +139,7 @@ def status(
     failed_because: str | None,
     disk_warning: str | None = None,
     write_lanes: int = 0,
+    daemon: pb.Daemon | None = None,
 ) -> pb.JournalStatus:
     """All that a person may want to know; ``disk`` is free and total bytes."""
     message = pb.JournalStatus(
@@ -165,6 +166,8 @@ def status(
         message.failed_because = failed_because
     if disk_warning is not None:
         message.disk_warning = disk_warning
+    if daemon is not None:
+        message.daemon.CopyFrom(daemon)
     return message
 
 

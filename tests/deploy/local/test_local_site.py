@@ -25,7 +25,7 @@ def test_a_layout_survives_being_saved_and_its_ports_differ(tmp_path: Path) -> N
     layout = layouts.plan(tmp_path)
     layout.save()
     assert layouts.load(tmp_path) == layout
-    assert len(set(layout.all_ports())) == len(layout.all_ports()) == 15
+    assert len(set(layout.all_ports())) == len(layout.all_ports()) == 16
 
 
 def test_free_ports_differ_and_are_held_while_they_are_looked_for() -> None:

@@ -13,6 +13,7 @@ from ha.rpc.protocol import RpcProtocol
 from ha.security.rights import HTTP, JOURNALNODE
 from ha.service.face import ha_service_protocol, zkfc_protocol
 from ha.service.journal_witness import journal_witness_protocol
+from ha.web.site import Site
 from journal.node.faces.calls import CALLS, action_of
 from journal.node.faces.hadoop_face import hadoop_protocols
 from journal.node.jmx import JmxPage
@@ -75,6 +76,7 @@ def _pages() -> Iterator[tuple[str, str]]:
         *JmxPage(NOTHING, NOTHING, 0).routes(),
         *ImageServer(NOTHING, NOTHING).routes(),
         ImageReceiver(NOTHING, NOTHING).route(),
+        *Site("ns1", NOTHING, NOTHING, frozenset()).routes(),
     )
     for route in routes:
         yield HTTP, f"{route.method} {route.path}"

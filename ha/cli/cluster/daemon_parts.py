@@ -1,0 +1,51 @@
+"""Parts of what daemons say of themselves, as one look shows them.  Pure."""
+
+from dataclasses import dataclass
+
+from ha.notices.model import PhaseDuration
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonView:
+    """Which process a daemon is; None where it did not tell."""
+
+    version: str | None
+    commit: str | None
+    pid: int | None
+    started_at: str | None
+    """RFC 3339, UTC."""
+    config_hash: str | None
+    """Equal on all nodes with the same configuration files."""
+    insecure: tuple[str, ...]
+    """The interfaces that are open without authentication."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointView:
+    """The newest image of a NameNode."""
+
+    txid: int
+    at: str | None
+    """When it was saved or received, RFC 3339 in UTC; None: not known."""
+    pending_transactions: int | None
+    """Edits that it lacks."""
+    problem: str | None
+    """Why the last attempt to save or ship one failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeoverView:
+    """A takeover that has begun and is not finished, with the phases behind it."""
+
+    number: int | None
+    seconds: float | None
+    phases: tuple[PhaseDuration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthChange:
+    """When a controller changed its judgement of its NameNode, and to what."""
+
+    at: str
+    health: str
+    reason: str | None

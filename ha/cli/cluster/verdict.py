@@ -1,0 +1,142 @@
+"""The first line about a cluster: is it served, and could a failover follow?  Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from ha.cli.cluster.problems import nobody_answered, problems, problems_of_roles
+from ha.cli.cluster.successors import Readiness, readiness, what_blocks
+from ha.cli.cluster.view import ClusterView, ZkfcRow
+
+
+class Condition(StrEnum):
+    """What holds for clients at the moment."""
+
+    SERVING = "serving"
+    """One NameNode is active, and edits can be written as far as is known."""
+    READ_ONLY = "read only"
+    """One NameNode is active and in safe mode."""
+    TAKING_OVER = "taking over"
+    NOT_SERVING = "not serving"
+    """No NameNode is active, or no edit can be written."""
+    TWO_ACTIVE = "two active"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The condition; ``text`` is its sentence, ``reasons`` are why it is no better one."""
+
+    condition: Condition
+    failover: Readiness | None
+    """Whether a failover could follow; None: it is by hand."""
+    text: str
+    reasons: tuple[str, ...]
+
+    def as_json(self) -> Mapping[str, object]:
+        """The fixed keys."""
+        return {
+            "condition": self.condition.value,
+            "text": self.text,
+            "reasons": list(self.reasons),
+        }
+
+
+def taking_over(view: ClusterView) -> ZkfcRow | None:
+    """The controller that has the lock and has not finished its takeover."""
+    return next((row for row in view.zkfcs if row.takeover is not None), None)
+
+
+def verdict(view: ClusterView) -> Verdict:
+    """What one look says of the whole cluster."""
+    condition = _condition(view)
+    failover = readiness(view) if view.automatic_failover else None
+    return Verdict(condition, failover, _text(view, condition), tuple(_reasons(view, condition)))
+
+
+def _condition(view: ClusterView) -> Condition:
+    actives = sum(row.state == "active" for row in view.namenodes)
+    if view.nobody_answers:
+        return Condition.UNKNOWN
+    if actives > 1:
+        return Condition.TWO_ACTIVE
+    if actives == 0 and taking_over(view) is not None:
+        return Condition.TAKING_OVER
+    if actives == 0:
+        unknown = any(row.may_be_active for row in view.namenodes)
+        return Condition.UNKNOWN if unknown else Condition.NOT_SERVING
+    if view.journal_lost:
+        return Condition.NOT_SERVING
+    active = view.active
+    if active is not None and active.files is not None and active.files.safe_mode is not None:
+        return Condition.READ_ONLY
+    return Condition.SERVING
+
+
+def _text(view: ClusterView, condition: Condition) -> str:
+    match condition:
+        case Condition.SERVING:
+            return f"SERVING{_failover(view)}"
+        case Condition.READ_ONLY:
+            return f"READ ONLY, in safe mode{_failover(view)}"
+        case Condition.TAKING_OVER:
+            return _takeover(view)
+        case Condition.NOT_SERVING if view.active is not None:
+            return "NOTHING CAN BE WRITTEN: the journal has no quorum"
+        case Condition.NOT_SERVING:
+            return "NOT SERVING: no NameNode is active"
+        case Condition.TWO_ACTIVE:
+            return "TWO NameNodes say that they are active"
+        case Condition.UNKNOWN if view.nobody_answers:
+            return "NOTHING IS KNOWN: no process has answered"
+        case Condition.UNKNOWN:
+            return (
+                "UNKNOWN: no NameNode says that it is active, and one that gives no answer may be"
+            )
+    assert_never(condition)
+
+
+def _failover(view: ClusterView) -> str:
+    if not view.automatic_failover:
+        return "; a failover is made by hand"
+    match readiness(view):
+        case Readiness.READY:
+            return ", and a failover could follow"
+        case Readiness.BLOCKED:
+            return ", but no failover could follow"
+        case Readiness.UNKNOWN:
+            return "; whether a failover could follow is not known"
+
+
+def _takeover(view: ClusterView) -> str:
+    row = taking_over(view)
+    if row is None:
+        return "TAKING OVER"
+    source = f" from {row.handing_over_from}" if row.handing_over_from else ""
+    return f"TAKING OVER: {row.namenode} becomes active{source}"
+
+
+def _reasons(view: ClusterView, condition: Condition) -> Iterator[str]:
+    if view.nobody_answers:
+        yield nobody_answered(view)
+        return
+    match condition:
+        case Condition.SERVING | Condition.READ_ONLY:
+            yield from what_blocks(view) if view.automatic_failover else ()
+        case Condition.TAKING_OVER:
+            return
+        case Condition.NOT_SERVING if view.active is not None:
+            return
+        case Condition.NOT_SERVING | Condition.TWO_ACTIVE | Condition.UNKNOWN:
+            yield from problems_of_roles(view)
+
+
+def is_well(view: ClusterView) -> bool:
+    """Nothing at all is wrong, and a failover could follow where it is automatic."""
+    found = verdict(view)
+    return (
+        found.condition is Condition.SERVING
+        and found.failover in (None, Readiness.READY)
+        and not problems(view)
+    )

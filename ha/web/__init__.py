@@ -1,0 +1,1 @@
+"""``nnha web``: the cluster as a page, for whoever looks."""

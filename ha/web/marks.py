@@ -1,0 +1,132 @@
+"""How states look: a shape, a word, and a kind for the colour; the words suffice.  Pure."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ha.cli.cluster.absence import Absence, absence_of
+from ha.cli.cluster.successors import Readiness
+from ha.cli.cluster.verdict import Condition, Verdict
+from ha.cli.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow, ZooKeeperRow
+from ha.notices.model import FailoverRecord, FailoverResult
+
+
+class Kind(StrEnum):
+    """What a state means; also the class of its colour."""
+
+    GOOD = "good"
+    IDLE = "idle"
+    WARNING = "warning"
+    BAD = "bad"
+    LEARNER = "learner"
+    UNKNOWN = "unknown"
+
+
+_SHAPES: Final = {
+    Kind.GOOD: "●",
+    Kind.IDLE: "○",
+    Kind.WARNING: "▲",
+    Kind.BAD: "✖",
+    Kind.LEARNER: "◆",
+    Kind.UNKNOWN: "?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One state as it is shown."""
+
+    kind: Kind
+    word: str
+
+    @property
+    def shape(self) -> str:
+        """A letter that tells the kind without colour."""
+        return _SHAPES[self.kind]
+
+
+def of_verdict(found: Verdict) -> Mark:
+    """The first line's mark."""
+    match found.condition:
+        case Condition.SERVING:
+            well = found.failover in (None, Readiness.READY)
+            return Mark(Kind.GOOD if well else Kind.WARNING, found.text)
+        case Condition.READ_ONLY | Condition.TAKING_OVER:
+            return Mark(Kind.WARNING, found.text)
+        case Condition.UNKNOWN:
+            return Mark(Kind.UNKNOWN, found.text)
+        case Condition.NOT_SERVING | Condition.TWO_ACTIVE:
+            return Mark(Kind.BAD, found.text)
+
+
+def of_namenode(row: NameNodeRow) -> Mark:
+    """The role, or why it is not known."""
+    if row.error is not None:
+        return of_absence(row.error)
+    if row.activity == "loading":
+        share = "" if row.progress is None else f" {row.progress:.0%}"
+        return Mark(Kind.WARNING, f"loading{share}")
+    match row.state:
+        case "active":
+            return Mark(Kind.GOOD, "active")
+        case "standby" | "observer":
+            return Mark(Kind.IDLE, row.state)
+        case None:
+            return Mark(Kind.UNKNOWN, "not told")
+        case other:
+            return Mark(Kind.WARNING, other)
+
+
+def of_zkfc(row: ZkfcRow) -> Mark:
+    """What the controller holds of its NameNode."""
+    if row.error is not None:
+        return of_absence(row.error)
+    return of_health(row.health)
+
+
+def of_health(health: str | None) -> Mark:
+    """A judgement of a NameNode's health."""
+    if health is None:
+        return Mark(Kind.UNKNOWN, "not told")
+    word = health.replace("_", " ")
+    kinds = {"healthy": Kind.GOOD, "initializing": Kind.IDLE}
+    return Mark(kinds.get(health.lower(), Kind.BAD), word)
+
+
+def of_journalnode(view: ClusterView, row: JournalNodeRow) -> Mark:
+    """Whether it takes part."""
+    if row.error is not None:
+        return of_absence(row.error)
+    state = view.state_of(row)
+    kinds = {
+        "in sync": Kind.GOOD,
+        "up": Kind.GOOD,
+        "LEARNER": Kind.LEARNER,
+        "OUT OF SYNC": Kind.WARNING,
+    }
+    return Mark(kinds.get(state, Kind.BAD), state.lower())
+
+
+def of_zookeeper(row: ZooKeeperRow) -> Mark:
+    """What a server of the ensemble is."""
+    if row.error is not None:
+        return of_absence(row.error)
+    return Mark(Kind.GOOD, row.mode or "serving")
+
+
+def of_record(record: FailoverRecord) -> Mark:
+    """How a failover ended."""
+    if record.result is FailoverResult.SUCCEEDED:
+        return Mark(Kind.GOOD, "succeeded")
+    return Mark(Kind.BAD, "failed")
+
+
+def of_absence(error: str) -> Mark:
+    """A process that gave no usable answer: it is gone, says no, or nobody knows."""
+    match absence_of(error):
+        case Absence.DOWN:
+            return Mark(Kind.BAD, "down")
+        case Absence.ERROR:
+            return Mark(Kind.BAD, "error")
+        case Absence.UNKNOWN:
+            return Mark(Kind.UNKNOWN, "unknown")

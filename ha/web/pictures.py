@@ -1,0 +1,115 @@
+"""What is drawn: phases of failovers on one scale, a NameNode's health in the last hour.  Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from ha.cli.cluster.daemon_parts import HealthChange
+from ha.console.durations import span
+from ha.notices.model import HistoryEntry, PhaseDuration
+
+WIDTH: Final = 1000
+"""Of a drawing, in its own units."""
+LEAST_WIDTH: Final = 4
+"""A phase of no length is seen all the same."""
+KNOWN_PHASES: Final = (
+    "lock", "fenced", "promoting", "recovering", "recovered", "caught_up", "active", "failed",
+)  # fmt: skip
+HATCHES: Final = {
+    "fenced": "rising", "promoting": "falling", "recovered": "rising", "caught_up": "upright",
+    "failed": "falling",
+}  # fmt: skip
+"""Patterns that tell phases apart without colour; what has none is plain."""
+HOUR: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A piece of a drawing: where it begins, how long it is, its class and its words."""
+
+    x: int
+    width: int
+    kind: str
+    words: str
+    hatch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Bars beside each other, and the same in words."""
+
+    bars: tuple[Bar, ...]
+    words: str
+
+
+def longest(entries: Sequence[HistoryEntry]) -> float:
+    """The seconds that a whole line stands for; 0 where there is nothing to draw."""
+    return max((one.record.seconds for one in entries if one.record is not None), default=0.0)
+
+
+def phases(found: Sequence[PhaseDuration], whole_seconds: float) -> Drawing:
+    """The phases of one failover; a whole line lasts ``whole_seconds``."""
+    bars: list[Bar] = []
+    x = 0
+    for one in found:
+        share = one.seconds / whole_seconds if whole_seconds > 0 else 0.0
+        width = max(LEAST_WIDTH, round(WIDTH * share))
+        kind = one.name if one.name in KNOWN_PHASES else "other"
+        bars.append(Bar(x, width, kind, _phase_words(one), HATCHES.get(kind, "")))
+        x += width
+    words = ", ".join(_phase_words(one) for one in found) or "no phases are recorded"
+    return Drawing(tuple(bars), words)
+
+
+def named(entries: Sequence[HistoryEntry]) -> tuple[str, ...]:
+    """The phases that occur, each once, in the order in which they first do."""
+    records = [one.record for one in entries if one.record is not None]
+    return tuple(dict.fromkeys(phase.name for one in records for phase in one.phases))
+
+
+def swatch(name: str) -> Drawing:
+    """What a phase of this name looks like."""
+    return phases((PhaseDuration(name, 1.0),), 1.0)
+
+
+def last_hour(changes: Sequence[HealthChange], now: datetime) -> Drawing:
+    """The judgements of the last hour, the newest given first; before the first one is nothing."""
+    begin = now - HOUR
+    bars: list[Bar] = []
+    ends = now
+    for change in changes:
+        at = _moment(change.at)
+        if at is None or ends <= begin:
+            continue
+        since = min(max(at, begin), ends)
+        x, end = (round(WIDTH * ((moment - begin) / HOUR)) for moment in (since, ends))
+        bars.append(Bar(x, max(LEAST_WIDTH, end - x), _health_kind(change.health), _told(change)))
+        ends = since
+    ill = [bar.words for bar in bars if bar.kind != "healthy"]
+    if not bars:
+        return Drawing((), "its health in the last hour is not known")
+    return Drawing(tuple(bars[::-1]), "; ".join(ill) or "healthy in the last hour")
+
+
+def _phase_words(one: PhaseDuration) -> str:
+    return f"{one.name.replace('_', ' ')} {span(one.seconds)}"
+
+
+def _health_kind(health: str) -> str:
+    return health if health in ("healthy", "initializing") else "ill"
+
+
+def _told(change: HealthChange) -> str:
+    at = _moment(change.at)
+    clock = "" if at is None else f" since {at:%H:%M:%S} UTC"
+    reason = f" ({change.reason})" if change.reason else ""
+    return f"{change.health.replace('_', ' ')}{clock}{reason}"
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if found.tzinfo is None else found

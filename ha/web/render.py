@@ -1,0 +1,163 @@
+"""Makes HTML of one look, section by section; the only place that escapes.
+
+Every text that comes from outside may say anything: what is not printable (directions, control
+characters) is replaced, long texts are cut, and jinja2 escapes the rest.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
+from importlib.resources import files
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ha.cli.cluster.files_view import size_text
+from ha.cli.cluster.problems import problems
+from ha.cli.cluster.remarks import (
+    in_force,
+    journalnode_remarks,
+    namenode_remarks,
+    warnings,
+    zkfc_remarks,
+)
+from ha.cli.cluster.verdict import taking_over, verdict
+from ha.cli.cluster.view import ClusterView
+from ha.cli.explain.explanation import explain
+from ha.console.durations import span
+from ha.notices.model import HistoryEntry, time_text
+from ha.web import marks, pictures
+
+OVERVIEW: Final = (
+    "verdict", "since", "takeover", "notices", "nodes", "outlook", "journal", "zookeeper", "files",
+    "facts", "history",
+)  # fmt: skip
+"""The sections of the first page, in their order."""
+NODE: Final = ("verdict", "since", "node")
+MOST_CHARACTERS: Final = 2000
+"""Of one text from outside."""
+NOTHING: Final = "\u2013"
+"""A dash where there is no number."""
+ASSETS: Final = {"web.css": "text/css", "web.js": "text/javascript"}
+
+
+def printable(value: object) -> object:
+    """A text without what a browser would take for a direction or a control, cut; else as it is."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    text = value if len(value) <= MOST_CHARACTERS else f"{value[:MOST_CHARACTERS]}…"
+    return "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)
+
+
+class Renderer:
+    """The templates, loaded once."""
+
+    def __init__(self) -> None:
+        self._environment = Environment(
+            loader=PackageLoader("ha.web"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            finalize=printable,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {
+            "number": _number,
+            "span": span,
+            "size": size_text,
+            "text": _time_text,
+        }
+        self._environment.globals |= {"marks": marks, "pictures": pictures}
+        self.assets = {name: _asset(name) for name in ASSETS}
+        stamp = sha256(b"".join(self.assets.values())).hexdigest()[:12]
+        self._environment.globals |= {"stamp": stamp}
+
+    def sections(
+        self, view: ClusterView, names: Sequence[str], node: str | None = None
+    ) -> Mapping[str, str]:
+        """The HTML of these sections; ``node`` is the NameNode that the section ``node`` shows."""
+        context = _context(view, node)
+        return {
+            name: self._environment.get_template(f"sections/{name}.html").render(context)
+            for name in names
+        }
+
+    def page(self, title: str, view: ClusterView, sections: Mapping[str, str]) -> str:
+        """A whole page of sections that follow the cluster."""
+        shown = {name: Markup(html) for name, html in sections.items()}
+        return self._environment.get_template("live.html").render(
+            _context(view, None), title=title, sections=shown
+        )
+
+    def history(self, nameservice: str, entries: Sequence[HistoryEntry], now: datetime) -> str:
+        """All failovers that are recorded."""
+        return self._environment.get_template("history.html").render(
+            **_still(nameservice, now), title="Failovers", entries=entries
+        )
+
+    def failover(self, nameservice: str, entry: HistoryEntry, now: datetime) -> str:
+        """One failover with its phases and fencing attempts."""
+        return self._environment.get_template("failover.html").render(
+            **_still(nameservice, now), title=f"Failover {entry.number}", entry=entry
+        )
+
+    def message(self, nameservice: str, title: str, text: str, now: datetime) -> str:
+        """A page that says why there is no other."""
+        return self._environment.get_template("message.html").render(
+            **_still(nameservice, now), title=title, text=text
+        )
+
+
+def _context(view: ClusterView, node: str | None) -> Mapping[str, object]:
+    return {
+        "view": view,
+        "node": node,
+        "nameservice": view.nameservice,
+        "now": view.moment,
+        "ago": partial(_ago, view.moment),
+        "verdict": verdict(view),
+        "taking_over": taking_over(view),
+        "problems": problems(view),
+        "notices": (*in_force(view), *warnings(view)),
+        "explanation": explain(view),
+        "remarks": {
+            "namenode": namenode_remarks,
+            "zkfc": zkfc_remarks,
+            "journalnode": partial(journalnode_remarks, view),
+        },
+    }
+
+
+def _still(nameservice: str, now: datetime) -> Mapping[str, object]:
+    return {"nameservice": nameservice, "now": now, "ago": partial(_ago, now)}
+
+
+def _ago(now: datetime, then: datetime | str | None) -> str:
+    """How long ago, roughly: what changes each second would be read out each second."""
+    if isinstance(then, str):
+        try:
+            then = datetime.fromisoformat(then)
+        except ValueError:
+            return "an unknown time"
+    if then is None or then.tzinfo is None:
+        return "an unknown time"
+    seconds = max(0.0, (now - then).total_seconds())
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds // 60:.0f} min"
+    return span(seconds)
+
+
+def _number(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:,}"
+
+
+def _time_text(moment: datetime) -> str:
+    return time_text(moment)
+
+
+def _asset(name: str) -> bytes:
+    return (files("ha.web") / "templates" / name).read_bytes()

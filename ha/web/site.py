@@ -1,0 +1,229 @@
+"""The pages, the stream of changes and the JSON of nnha web, as routes."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from ha.cli.cluster.snapshot import NoAnswer
+from ha.cli.cluster.status_json import as_json as status_json
+from ha.cli.cluster.view import ClusterView
+from ha.cli.explain.explanation import explain
+from ha.cli.explain.history import as_json as history_json
+from ha.notices.model import HistoryEntry
+from ha.web.hosts import may_be_asked
+from ha.web.looker import Looker, Seen
+from ha.web.render import ASSETS, NODE, OVERVIEW, Renderer
+
+MOST_VIEWERS: Final = 100
+RETRY_MS: Final = 1000
+QUIET_SECONDS: Final = 5.0
+"""After so long without a look a comment keeps proxies from closing the stream."""
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+History = Callable[[], Awaitable[tuple[HistoryEntry, ...]]]
+"""All records of failovers.  Raises ``NoAnswer`` with the reason."""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Site:
+    """What browsers ask for; ``nameservice`` is whose cluster it is."""
+
+    def __init__(
+        self,
+        nameservice: str,
+        looker: Looker,
+        history: History,
+        hosts: frozenset[str],
+    ) -> None:
+        self._nameservice = nameservice
+        self._looker = looker
+        self._history = history
+        self._hosts = hosts
+        self._renderer = Renderer()
+        self._rendered: tuple[int, dict[str, Mapping[str, str]]] = (0, {})
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        """All of them; each may be asked under our own names alone."""
+        handlers: Mapping[str, Handler] = {
+            "/": self._live,
+            "/node/{namenode}": self._live,
+            "/history": self._all_failovers,
+            "/failover/{number}": self._failover,
+            "/events": self._events,
+            "/api/v1/status": self._status,
+            "/api/v1/explain": self._explain,
+            "/api/v1/history": self._history_json,
+            "/api/v1/events": self._status_events,
+            **{f"/{name}": self._asset for name in ASSETS},
+        }
+        return [web.get(path, self._guarded(handler)) for path, handler in handlers.items()]
+
+    def _guarded(self, handler: Handler) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            if not may_be_asked(request.headers.get("Host"), self._hosts):
+                text = (
+                    "nnha web may not be asked under this name; nnha.web.hosts in its "
+                    "configuration names more\n"
+                )
+                return _answer(text, "text/plain", HTTPStatus.MISDIRECTED_REQUEST)
+            return await handler(request)
+
+        return handle
+
+    # Pages.
+
+    async def _live(self, request: web.Request) -> web.StreamResponse:
+        seen = await self._looker.fresh()
+        sections = self._sections(seen, request.path)
+        if sections is None:
+            return self._missing(f"There is no NameNode of that name in {self._nameservice}.")
+        title = _node_of(request.path) or "Cluster"
+        return _answer(self._renderer.page(title, seen.view, sections), "text/html")
+
+    async def _all_failovers(self, _: web.Request) -> web.StreamResponse:
+        try:
+            entries = await self._history()
+        except NoAnswer as failure:
+            return self._unknown(str(failure))
+        return _answer(self._renderer.history(self._nameservice, entries, _now()), "text/html")
+
+    async def _failover(self, request: web.Request) -> web.StreamResponse:
+        number = request.match_info["number"]
+        try:
+            entries = await self._history()
+        except NoAnswer as failure:
+            return self._unknown(str(failure))
+        for entry in entries:
+            if str(entry.number) == number:
+                return _answer(
+                    self._renderer.failover(self._nameservice, entry, _now()), "text/html"
+                )
+        return self._missing(f"There is no record {number}; only the newest 100 are kept.")
+
+    async def _asset(self, request: web.Request) -> web.StreamResponse:
+        name = request.path.lstrip("/")
+        return _answer(self._renderer.assets[name].decode(), ASSETS[name])
+
+    # The stream.
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        path = unquote(request.query.get("page", "/"))
+        seen = await self._looker.fresh()
+        if self._sections(seen, path) is None:
+            return self._missing("There is no such page to follow.")
+        shown: dict[str, str] = {}
+
+        def news(seen: Seen) -> str:
+            found = self._sections(seen, path) or {}
+            changed = {name: html for name, html in found.items() if shown.get(name) != html}
+            shown.update(changed)
+            return json.dumps(changed)
+
+        return await self._stream(request, "look", news)
+
+    async def _status_events(self, request: web.Request) -> web.StreamResponse:
+        return await self._stream(
+            request, "status", lambda seen: json.dumps(status_json(seen.view))
+        )
+
+    async def _stream(
+        self, request: web.Request, event: str, news: Callable[[Seen], str]
+    ) -> web.StreamResponse:
+        """Tell of each look until the browser hangs up."""
+        if self._looker.watchers >= MOST_VIEWERS:
+            text = f"{MOST_VIEWERS} viewers watch already\n"
+            return _answer(text, "text/plain", HTTPStatus.SERVICE_UNAVAILABLE)
+        headers = {**HEADERS, "Content-Type": "text/event-stream; charset=utf-8"}
+        stream = web.StreamResponse(headers=headers)
+        await stream.prepare(request)
+        await stream.write(f"retry: {RETRY_MS}\n\n".encode())
+        number = 0
+        with self._looker.watching(), suppress(ConnectionResetError):
+            while True:
+                try:
+                    async with asyncio.timeout(QUIET_SECONDS):
+                        seen = await self._looker.newer_than(number)
+                except TimeoutError:
+                    await stream.write(b": still here\n\n")
+                    continue
+                number = seen.number
+                text = f"id: {number}\nevent: {event}\ndata: {news(seen)}\n\n"
+                await stream.write(text.encode())
+        return stream
+
+    # JSON.
+
+    async def _status(self, _: web.Request) -> web.StreamResponse:
+        return _json(status_json((await self._looker.fresh()).view))
+
+    async def _explain(self, _: web.Request) -> web.StreamResponse:
+        return _json(explain((await self._looker.fresh()).view).as_json())
+
+    async def _history_json(self, _: web.Request) -> web.StreamResponse:
+        try:
+            return _json(history_json(self._nameservice, await self._history()))
+        except NoAnswer as failure:
+            return _json({"error": str(failure)}, HTTPStatus.SERVICE_UNAVAILABLE)
+
+    # Our own.
+
+    def _sections(self, seen: Seen, path: str) -> Mapping[str, str] | None:
+        """The sections of a page, made once for each look; None where there is no such page."""
+        node = _node_of(path)
+        if (path != "/" and node is None) or not _exists(seen.view, node):
+            return None
+        number, made = self._rendered
+        if number != seen.number:
+            number, made = self._rendered = (seen.number, {})
+        if path not in made:
+            names = OVERVIEW if node is None else NODE
+            made[path] = self._renderer.sections(seen.view, names, node)
+        return made[path]
+
+    def _missing(self, text: str) -> web.Response:
+        page = self._renderer.message(self._nameservice, "Not found", text, _now())
+        return _answer(page, "text/html", HTTPStatus.NOT_FOUND)
+
+    def _unknown(self, reason: str) -> web.Response:
+        text = f"The history cannot be read: {reason}."
+        page = self._renderer.message(self._nameservice, "Not known", text, _now())
+        return _answer(page, "text/html", HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+def _node_of(path: str) -> str | None:
+    return path.removeprefix("/node/") if path.startswith("/node/") else None
+
+
+def _exists(view: ClusterView, node: str | None) -> bool:
+    return node is None or view.namenode(node) is not None
+
+
+def _answer(text: str, content_type: str, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
+    return web.Response(
+        text=text, content_type=content_type, charset="utf-8", status=status, headers=HEADERS
+    )
+
+
+def _json(document: Mapping[str, object], status: HTTPStatus = HTTPStatus.OK) -> web.Response:
+    return _answer(json.dumps(document, indent=2) + "\n", "application/json", status)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,44 @@
+// Puts the sections that changed in place, and says when no news come.
+"use strict";
+(() => {
+  const OLD_MS = 4000;
+  const AGAIN_MS = 2000;
+  const age = document.getElementById("age");
+  const stale = document.getElementById("stale");
+  let heard = performance.now();
+
+  const put = (name, html) => {
+    const section = document.getElementById(`s-${name}`);
+    if (!section) return;
+    const focused = section.contains(document.activeElement) ? document.activeElement.id : "";
+    section.innerHTML = html;
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  };
+
+  const tell = () => {
+    const passed = performance.now() - heard;
+    const old = passed > OLD_MS;
+    const seconds = Math.round(passed / 1000);
+    document.documentElement.classList.toggle("old", old);
+    if (stale.hidden === old) {
+      stale.hidden = !old;
+      stale.textContent = old ? "nnha web gives no answer: what you see is old." : "";
+    }
+    age.textContent = old ? `no news for ${seconds} s` : `live, ${(passed / 1000).toFixed(1)} s old`;
+  };
+
+  const listen = () => {
+    const source = new EventSource(`/events?page=${encodeURIComponent(location.pathname)}`);
+    source.addEventListener("look", ({ data }) => {
+      heard = performance.now();
+      for (const [name, html] of Object.entries(JSON.parse(data))) put(name, html);
+      tell();
+    });
+    source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS);
+    });
+  };
+
+  setInterval(tell, 500);
+  listen();
+})();
