@@ -152,6 +152,25 @@ PROMETHEUS: Final = Need(
 GIT: Final = Need("a git checkout", _git)
 MOUNT: Final = Need("a file system of its own", _mount)
 OTHER_USER: Final = Need("processes of another user", _stranger)
+CHROMIUM_FLAGS: Final = (
+    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-quic", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+"""It asks nobody but the page that it is given."""
+
+
+def chromium() -> str | None:
+    """The browser's path; playwright's own is never fetched."""
+    return shutil.which("chromium", path=SEARCHED) or shutil.which("chromium-browser")
+
+
+def _chromium() -> str:
+    if chromium() is None:
+        return "chromium not found (Debian: apt-get install chromium)"
+    return _packages("pip install -r tests/browser.txt", "playwright", "axe_playwright_python")
+
+
+CHROMIUM: Final = Need("chromium", _chromium)
 PURE_SASL: Final = Need("pure-sasl", partial(_packages, "pip install pure-sasl", "puresasl"))
 
 NEEDS: Final = {
@@ -168,6 +187,7 @@ NEEDS: Final = {
         MOUNT,
         OTHER_USER,
         PURE_SASL,
+        CHROMIUM,
     )
 }
 

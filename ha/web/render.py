@@ -111,16 +111,19 @@ class Renderer:
 
 
 def _context(view: ClusterView, node: str | None) -> Mapping[str, object]:
+    found, noted = verdict(view), (*in_force(view), *warnings(view))
+    said = (found.text.lower(), *found.reasons)
     return {
         "view": view,
         "node": node,
         "nameservice": view.nameservice,
         "now": view.moment,
         "ago": partial(_ago, view.moment),
-        "verdict": verdict(view),
+        "verdict": found,
+        "reasons": [one for one in found.reasons if not any(one in line for line in noted)],
         "taking_over": taking_over(view),
-        "problems": problems(view),
-        "notices": (*in_force(view), *warnings(view)),
+        "problems": [one for one in problems(view) if not _is_said(one, said)],
+        "notices": noted,
         "explanation": explain(view),
         "remarks": {
             "namenode": namenode_remarks,
@@ -128,6 +131,12 @@ def _context(view: ClusterView, node: str | None) -> Mapping[str, object]:
             "journalnode": partial(journalnode_remarks, view),
         },
     }
+
+
+def _is_said(problem: str, said: Sequence[str]) -> bool:
+    """Whether the first lines of the page say it already, in the same words."""
+    what = problem.partition(":")[0]
+    return any(problem in line or what in line for line in said)
 
 
 def _still(nameservice: str, now: datetime) -> Mapping[str, object]:

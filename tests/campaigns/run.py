@@ -11,6 +11,7 @@ CAMPAIGNS: Final = {
     "soak": {
         "blocks": "tests.campaigns.soak.blocks:main",
         "checkpoint": "tests.campaigns.soak.checkpoint:main",
+        "deploy": "tests.campaigns.soak.web:main",
         "failover": "tests.campaigns.soak.failover:main",
         "files": "tests.campaigns.soak.files:main",
         "fuzz": "tests.campaigns.soak.fuzz:fuzz",

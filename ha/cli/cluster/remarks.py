@@ -91,7 +91,7 @@ def journalnode_remarks(view: ClusterView, row: JournalNodeRow) -> Iterator[str]
         yield row.disk_warning
     if row.damaged_segments:
         firsts = ", ".join(f"{first:,}" for first in row.damaged_segments[:3])
-        yield f"{len(row.damaged_segments)} damaged segments, from transaction {firsts}"
+        yield f"damaged segments: {len(row.damaged_segments)}, from transaction {firsts}"
     for seen in view.active.journal if view.active is not None else ():
         if seen.node == row.node and not seen.in_sync and seen.last_error is not None:
             yield f"the active says: {seen.last_error}"

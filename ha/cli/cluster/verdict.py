@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-from ha.cli.cluster.problems import nobody_answered, problems, problems_of_roles
+from ha.cli.cluster.problems import nobody_answered, problems_of_roles
 from ha.cli.cluster.successors import Readiness, readiness, what_blocks
 from ha.cli.cluster.view import ClusterView, ZkfcRow
 
@@ -126,17 +126,7 @@ def _reasons(view: ClusterView, condition: Condition) -> Iterator[str]:
             yield from what_blocks(view) if view.automatic_failover else ()
         case Condition.TAKING_OVER:
             return
-        case Condition.NOT_SERVING if view.active is not None:
+        case Condition.NOT_SERVING:
             return
-        case Condition.NOT_SERVING | Condition.TWO_ACTIVE | Condition.UNKNOWN:
+        case Condition.TWO_ACTIVE | Condition.UNKNOWN:
             yield from problems_of_roles(view)
-
-
-def is_well(view: ClusterView) -> bool:
-    """Nothing at all is wrong, and a failover could follow where it is automatic."""
-    found = verdict(view)
-    return (
-        found.condition is Condition.SERVING
-        and found.failover in (None, Readiness.READY)
-        and not problems(view)
-    )

@@ -1,0 +1,142 @@
+"""``./run soak deploy``: the page of the cluster, in every state, and what it costs and how soon.
+
+All recorded states and pages are held against axe in light and dark.  A real cluster's active is
+killed again and again under a browser's eyes; every daemon is stopped while the page is asked; and
+ten viewers watch while the processes' CPU is counted.
+"""
+
+import asyncio
+import json
+import os
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from deploy.local.certificates import WEB
+from deploy.local.cluster import Cluster, open_cluster, zkfc_of
+from deploy.local.places import fresh_directory
+from deploy.local.signals import orderly_end
+from tests.ha.web.served_site import browser, each_page_holds, each_state_holds, until
+from tests.ha.web.situations import SITUATIONS
+from tests.ha.web.watched_cluster import asked, freeze_all, kill_seen, thaw_all, watch
+
+VIEWERS: Final = 10
+LOOK_AGAIN_SECONDS: Final = 2.0
+"""After so long without a viewer the next page needs a look of its own."""
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(1), default=10, show_default=True, help="Kills.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(1.0),
+    default=60.0,
+    show_default=True,
+    help="How long ten viewers watch.",
+)
+@click.option("--states/--no-states", default=True, help="Hold the recorded states against axe.")
+@click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
+def main(*, rounds: int, seconds: float, states: bool, as_object: bool) -> None:
+    """Watch the page of the cluster."""
+    with orderly_end():
+        found = asyncio.run(_all(rounds, seconds, states=states))
+    for name, value in found.items():
+        click.echo(f"{name}: {value}")
+    if as_object:
+        click.echo(json.dumps(found))
+
+
+async def _all(rounds: int, seconds: float, *, states: bool) -> Mapping[str, object]:
+    if states:
+        await each_state_holds("light", tuple(SITUATIONS))
+        await each_state_holds("dark", tuple(SITUATIONS))
+        await each_page_holds("light")
+        await each_page_holds("dark")
+    with open_cluster(fresh_directory("web"), web=True) as cluster:
+        await asyncio.to_thread(cluster.up)
+        async with browser() as chromium:
+            context = await chromium.new_context()
+            costs = await _costs(context, cluster, seconds)
+            kills = await _kills(context, cluster, rounds)
+            await context.close()
+        frozen = await _frozen(cluster)
+    return {**costs, **kills, **frozen}
+
+
+async def _kills(context: Any, cluster: Cluster, rounds: int) -> Mapping[str, object]:  # noqa: ANN401 - playwright's
+    page = await watch(context, cluster)
+    downs, successors = [], []
+    for _ in range(rounds):
+        (active,) = await asyncio.to_thread(cluster.active_namenodes)
+        seen = await kill_seen(page, cluster)
+        downs.append(seen.down_seconds)
+        successors.append(seen.successor_seconds)
+        await asyncio.to_thread(cluster.start, active)
+        await asyncio.to_thread(cluster.wait_for_ready_standby, active)
+        await asyncio.to_thread(cluster.wait_for_candidate, active)
+    await page.close()
+    return {"kill_seen_seconds": _spread(downs), "successor_seen_seconds": _spread(successors)}
+
+
+async def _frozen(cluster: Cluster) -> Mapping[str, object]:
+    await asyncio.sleep(LOOK_AGAIN_SECONDS)
+    freeze_all(cluster)
+    try:
+        took, text = await asyncio.to_thread(asked, cluster.layout.web_url)
+    finally:
+        thaw_all(cluster)
+    return {"frozen_page_seconds": round(took, 3), "frozen_page_says": "NOTHING IS KNOWN" in text}
+
+
+async def _costs(context: Any, cluster: Cluster, seconds: float) -> Mapping[str, object]:  # noqa: ANN401 - playwright's
+    daemons = (*cluster.layout.journalnodes, *cluster.layout.namenodes)
+    zkfcs = tuple(map(zkfc_of, cluster.layout.namenodes))
+    parts = {name: cluster.process(name).pid for name in (*daemons, *zkfcs)}
+    own = cluster.process(WEB).pid
+    pids = [*parts.values(), own]
+    idle = await _cpu(pids, seconds)
+    pages = [await watch(context, cluster) for _ in range(VIEWERS)]
+    watched = await _cpu(pids, seconds)
+    memory = _resident_bytes(own)
+    for page in pages:
+        await until(page, "document.getElementById('stale').hidden")
+        await page.close()
+    cluster_share = sum(watched[pid] - idle[pid] for pid in parts.values()) / seconds
+    return {
+        "viewers": VIEWERS,
+        "cluster_core_share": round(cluster_share, 4),
+        "web_core_share": round(watched[own] / seconds, 4),
+        "web_core_share_unwatched": round(idle[own] / seconds, 4),
+        "web_resident_megabytes": round(memory / 1e6, 1),
+    }
+
+
+async def _cpu(pids: list[int], seconds: float) -> Mapping[int, float]:
+    before = {pid: _cpu_seconds(pid) for pid in pids}
+    await asyncio.sleep(seconds)
+    return {pid: _cpu_seconds(pid) - before[pid] for pid in pids}
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident_bytes(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _spread(values: list[float]) -> Mapping[str, float]:
+    return {
+        "median": round(statistics.median(values), 3),
+        "longest": round(max(values), 3),
+        "count": len(values),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""A site on loopback that shows given looks, and a real Chromium to look at it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from ha.cli.cluster.view import ClusterView
+from ha.daemon.endpoint import Endpoint
+from ha.notices.model import HistoryEntry, time_text
+from ha.web.hosts import allowed_hosts
+from ha.web.looker import Looker
+from ha.web.site import Site
+from tests.ha.web.situations import SITUATIONS
+from tests.needs import CHROMIUM_FLAGS, chromium
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
+
+HOST = "127.0.0.1"
+SECONDS = 60.0
+LIVE = "document.getElementById('age').textContent.startsWith('live')"
+EVERY_SECONDS = 0.05
+"""Between looks, so that no test waits for one."""
+
+
+@dataclass
+class Shown:
+    """What the looks show; a test may change it."""
+
+    view: ClusterView
+    records: tuple[HistoryEntry, ...] = ()
+    looks: int = 0
+    blocked: asyncio.Event = field(default_factory=asyncio.Event)
+    port: int = 0
+
+    async def look(self) -> ClusterView:
+        self.looks += 1
+        return replace(
+            self.view, taken_at=time_text(self.view.moment + timedelta(milliseconds=self.looks))
+        )
+
+    async def history(self) -> tuple[HistoryEntry, ...]:
+        return self.records or self.view.notices.history
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+
+@asynccontextmanager
+async def served(shown: Shown, *, port: int = 0) -> AsyncIterator[Looker]:
+    """The site, until the end of the block."""
+    looker = Looker(shown.look, every_seconds=EVERY_SECONDS)
+    hosts = allowed_hosts(HOST, "", ())
+    site = Site(shown.view.nameservice, looker, shown.history, hosts)
+    endpoint = Endpoint(status=dict, healthy=lambda: None, routes=site.routes, front=False)
+    shown.port = await endpoint.start(HOST, port)
+    try:
+        yield looker
+    finally:
+        await looker.stop()
+        await endpoint.stop()
+
+
+@asynccontextmanager
+async def browser() -> AsyncIterator["Browser"]:
+    """A Chromium without a window."""
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        running = await playwright.chromium.launch(
+            executable_path=chromium(), args=list(CHROMIUM_FLAGS)
+        )
+        try:
+            yield running
+        finally:
+            await running.close()
+
+
+async def until(page: Any, condition: str, *, seconds: float = SECONDS) -> None:  # noqa: ANN401 - playwright's page
+    """Until a JavaScript expression is true; playwright's own way needs ``unsafe-eval``."""
+    async with asyncio.timeout(seconds):
+        while not await page.evaluate(condition):
+            await asyncio.sleep(0.01)
+
+
+async def each_state_holds(scheme: Literal["light", "dark"], names: Sequence[str]) -> None:
+    """No violation, nothing cut on a phone, no message, nobody asked but the site itself."""
+    said: list[str] = []
+    asked: list[str] = []
+    async with asyncio.timeout(2 * SECONDS), browser() as chromium:
+        context = await chromium.new_context(color_scheme=scheme, bypass_csp=True)
+        for name in names:
+            shown = Shown(SITUATIONS[name])
+            async with served(shown):
+                page = await context.new_page()
+                await page.set_viewport_size({"width": 320, "height": 640})
+                page.on("console", lambda message: said.append(message.text))
+                page.on("request", lambda request: asked.append(request.url))
+                await page.goto(shown.url)
+                wide = await page.evaluate("document.documentElement.scrollWidth")
+                assert wide <= 320, f"{name} is cut on a phone: {wide}"
+                await page.set_viewport_size({"width": 1280, "height": 800})
+                assert await violations(page) == [], (name, scheme)
+                await page.close()
+    assert said == []
+    assert all(url.startswith(f"http://{HOST}:") for url in asked)
+    assert len(asked) >= 3 * len(names)
+
+
+async def each_page_holds(scheme: Literal["light", "dark"]) -> None:
+    """No violation on the pages other than the first."""
+    async with asyncio.timeout(2 * SECONDS), browser() as chromium:
+        context = await chromium.new_context(color_scheme=scheme, bypass_csp=True)
+        shown = Shown(SITUATIONS["healthy"])
+        async with served(shown):
+            for path in ("/history", "/failover/10", "/node/nn1", "/failover/99"):
+                page = await context.new_page()
+                await page.goto(shown.url + path)
+                assert await violations(page) == [], (path, scheme)
+                await page.close()
+
+
+async def violations(page: Any) -> list[str]:  # noqa: ANN401 - playwright's page
+    """What axe finds against WCAG 2.2 AA and its best practices."""
+    from axe_playwright_python.base import AXE_FILE_PATH
+
+    await page.evaluate(AXE_FILE_PATH.read_text())
+    found = await page.evaluate("axe.run()")
+    return [
+        f"{one['id']}: {node['html'][:120]}" for one in found["violations"] for node in one["nodes"]
+    ]
