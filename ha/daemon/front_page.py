@@ -60,7 +60,7 @@ def front_page(
 
 def _title(status: Mapping[str, object], facts: DaemonFacts | None) -> str:
     kind = str(status.get("role") or (facts.process if facts is not None else "daemon"))
-    name = f"nnha {_NAMES.get(kind, kind)}"
+    name = f"nnha {_NAMES.get(kind) or _printable(kind)}"
     own = _printable(status.get("namenode") or status.get("address") or "")
     if kind == "zkfc" and own:
         return f"{name} of {own}"

@@ -120,7 +120,7 @@ def _context(view: ClusterView, node: str | None) -> Mapping[str, object]:
         "now": view.moment,
         "ago": partial(_ago, view.moment),
         "verdict": found,
-        "reasons": [one for one in found.reasons if not any(one in line for line in noted)],
+        "reasons": [one for one in found.reasons if not _is_noted(one, noted)],
         "taking_over": taking_over(view),
         "problems": [one for one in problems(view) if not _is_said(one, said)],
         "notices": noted,
@@ -135,8 +135,14 @@ def _context(view: ClusterView, node: str | None) -> Mapping[str, object]:
 
 def _is_said(problem: str, said: Sequence[str]) -> bool:
     """Whether the first lines of the page say it already, in the same words."""
-    what = problem.partition(":")[0]
-    return any(problem in line or what in line for line in said)
+    what = problem.partition(":")[0].lower()
+    return any(what in line.lower() for line in said)
+
+
+def _is_noted(reason: str, noted: Sequence[str]) -> bool:
+    """Whether a notice says it, which also says what to do."""
+    what = reason.partition(": ")[2] if ": drained " in reason else reason
+    return any(what in line for line in noted)
 
 
 def _still(nameservice: str, now: datetime) -> Mapping[str, object]:

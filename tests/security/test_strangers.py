@@ -289,6 +289,7 @@ async def test_a_java_writers_port_takes_no_stranger(tmp_path: Path) -> None:
 
 OTHERS: dict[str, tuple[str, str, dict[str, str]]] = {
     "a DataNode's page": ("datanode", "security.mode", {"dfs.datanode.http.address": "{}"}),
+    "the page of the cluster": ("web", "security.mode", {"nnha.web.http-address": "{}"}),
     "a checkpoint service's page": (
         "checkpoint run", "security.mode", {"nnha.checkpoint.http-address": "{}"},
     ),

@@ -6,6 +6,7 @@
   const age = document.getElementById("age");
   const stale = document.getElementById("stale");
   let heard = performance.now();
+  let source;
 
   const put = (name, html) => {
     const section = document.getElementById(`s-${name}`);
@@ -28,17 +29,24 @@
   };
 
   const listen = () => {
-    const source = new EventSource(`/events?page=${encodeURIComponent(location.pathname)}`);
+    source = new EventSource(`/events?page=${encodeURIComponent(location.pathname)}`);
     source.addEventListener("look", ({ data }) => {
       heard = performance.now();
       for (const [name, html] of Object.entries(JSON.parse(data))) put(name, html);
       tell();
     });
     source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS);
+      if (source.readyState === EventSource.CLOSED) setTimeout(follow, AGAIN_MS);
     });
   };
 
+  // A browser has six connections to one server: a tab that nobody sees must not keep one.
+  const follow = () => {
+    source?.close();
+    if (!document.hidden) listen();
+  };
+
+  document.addEventListener("visibilitychange", follow);
   setInterval(tell, 500);
-  listen();
+  follow();
 })();

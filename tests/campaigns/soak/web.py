@@ -58,10 +58,8 @@ async def _all(rounds: int, seconds: float, *, states: bool) -> Mapping[str, obj
     with open_cluster(fresh_directory("web"), web=True) as cluster:
         await asyncio.to_thread(cluster.up)
         async with browser() as chromium:
-            context = await chromium.new_context()
-            costs = await _costs(context, cluster, seconds)
-            kills = await _kills(context, cluster, rounds)
-            await context.close()
+            costs = await _costs(chromium, cluster, seconds)
+            kills = await _kills(await chromium.new_context(), cluster, rounds)
         frozen = await _frozen(cluster)
     return {**costs, **kills, **frozen}
 
@@ -91,14 +89,15 @@ async def _frozen(cluster: Cluster) -> Mapping[str, object]:
     return {"frozen_page_seconds": round(took, 3), "frozen_page_says": "NOTHING IS KNOWN" in text}
 
 
-async def _costs(context: Any, cluster: Cluster, seconds: float) -> Mapping[str, object]:  # noqa: ANN401 - playwright's
+async def _costs(chromium: Any, cluster: Cluster, seconds: float) -> Mapping[str, object]:  # noqa: ANN401 - playwright's
     daemons = (*cluster.layout.journalnodes, *cluster.layout.namenodes)
     zkfcs = tuple(map(zkfc_of, cluster.layout.namenodes))
     parts = {name: cluster.process(name).pid for name in (*daemons, *zkfcs)}
     own = cluster.process(WEB).pid
     pids = [*parts.values(), own]
     idle = await _cpu(pids, seconds)
-    pages = [await watch(context, cluster) for _ in range(VIEWERS)]
+    # Each in a context of its own: a browser has six connections to one server.
+    pages = [await watch(await chromium.new_context(), cluster) for _ in range(VIEWERS)]
     watched = await _cpu(pids, seconds)
     memory = _resident_bytes(own)
     for page in pages:

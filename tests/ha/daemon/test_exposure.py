@@ -48,6 +48,7 @@ DOORS: dict[str, tuple[Sequence[str], str]] = {
     "a JournalNode's Hadoop RPC": (["journalnode"], "nnha.journalnode.hadoop-rpc-address"),
     "a ZKFC's HTTP": (["zkfc"], "nnha.zkfc.http-address"),
     "a ZKFC's RPC": (["zkfc"], "dfs.namenode.rpc-address.ns1.nn1"),
+    "the page of the cluster": (["web"], "nnha.web.http-address"),
     "a checkpoint service's HTTP": (["checkpoint", "run"], "nnha.checkpoint.http-address"),
 }
 

@@ -227,7 +227,7 @@ PAUSED_AT: Final = NOW - timedelta(hours=1)
 
 
 def silent(view: ClusterView) -> ClusterView:
-    """The same cluster, of which nobody answers."""
+    """A cluster of which no process answers."""
     return replace(
         view,
         seconds=1.0,
