@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from deploy.local.certificates import ADMIN, tls_folder
 from deploy.local.cluster import Cluster, open_cluster
 from deploy.local.errors import LocalClusterError
 from deploy.local.places import (
@@ -135,12 +136,18 @@ def _watch(local: Cluster, screen: Screen) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
+def _proof(local: Cluster) -> str:
+    """What a browser must show there; nothing where the kernel tells who it is."""
+    own = tls_folder(local.layout, ADMIN)
+    return f" (with the certificate of {own})" if own.exists() else ""
+
+
 def _hints(local: Cluster) -> list[str]:
     conf = shlex.quote(str(local.conf_dir))
     active = local.active_namenodes()
     victim = local.process(active[0]).pid if active else "PID"
     return [
-        f"the cluster as a page: [bold]{secured(local.layout.web_url)}/[/]",
+        f"the cluster as a page: [bold]{secured(local.layout.web_url)}/[/]{_proof(local)}",
         f"configuration: [bold]{conf}[/]",
         "try, in another terminal:",
         f"  nnha status --conf-dir {conf}",

@@ -1,0 +1,56 @@
+"""Parts of status pages are read as far as they make sense; daemons of before tell less."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ha.cli.cluster.daemon_pages import (
+    checkpoint_view,
+    daemon_view,
+    health_changes,
+    takeover_view,
+)
+from ha.cli.cluster.daemon_parts import CheckpointView, HealthChange, TakeoverView
+from ha.conf.configuration import load_configuration
+from ha.daemon.facts import DaemonFacts
+from ha.notices.model import PhaseDuration
+
+NONSENSE: list[object] = [None, 1, "x", [], [1], {}, {"txid": "1"}, True]
+
+
+def test_a_daemons_facts_are_read_as_they_are_told(tmp_path: Path) -> None:
+    (tmp_path / "hdfs-site.xml").write_text("<configuration></configuration>")
+    facts = DaemonFacts("zkfc", load_configuration(tmp_path, (), environment={}), ("rpc", "data"))
+    found = daemon_view(json.loads(json.dumps({"daemon": facts.as_json()})))
+    assert found is not None
+    about = facts.about()
+    assert (found.version, found.pid, found.insecure) == (about.version, about.pid, about.insecure)
+    assert (found.started_at, found.config_hash) == (about.started_at, about.config_hash)
+
+
+def test_a_checkpoint_knows_what_it_lacks() -> None:
+    page = {"checkpoint": {"txid": 90, "at": None, "problem": ""}, "last_txid": 100}
+    assert checkpoint_view(page) == CheckpointView(90, None, 10, None)
+    assert checkpoint_view({**page, "last_txid": None}) == CheckpointView(90, None, None, None)
+
+
+def test_a_takeover_has_its_phases_so_far() -> None:
+    phases = [{"name": "lock", "seconds": 0.0}, {"name": "fenced"}, 7]
+    page = {"takeover": {"number": 3, "seconds": 0.4, "phases": phases}}
+    assert takeover_view(page) == TakeoverView(3, 0.4, (PhaseDuration("lock", 0.0),))
+
+
+def test_health_changes_are_as_many_as_a_page_shows() -> None:
+    change = {"at": "2026-11-21T14:00:00.000Z", "health": "healthy", "reason": ""}
+    found = health_changes({"health_changes": [change, {"at": 1}] * 200})
+    assert len(found) == 64
+    assert found[0] == HealthChange("2026-11-21T14:00:00.000Z", "healthy", None)
+
+
+@pytest.mark.parametrize("odd", NONSENSE, ids=repr)
+def test_nonsense_is_nothing(odd: object) -> None:
+    assert checkpoint_view({"checkpoint": odd}) is None
+    assert health_changes({"health_changes": odd}) == ()
+    for found in (daemon_view({"daemon": odd}), takeover_view({"takeover": odd})):
+        assert found is None or isinstance(odd, dict)
