@@ -41,3 +41,19 @@ async def test_w9_the_status_page_shows_a_hand_over_while_it_lasts(here: World) 
     # Whoever looks only now sees in the last attempt what had still to come.
     last = steps_of(after)
     assert (last.attempt, last.done[:2]) == (steps.attempt, steps.done)
+
+
+async def test_the_status_page_keeps_the_newest_judgements_of_health(here: World) -> None:
+    _, two = here.nodes
+
+    def changes() -> list[tuple[str, str]]:
+        told = _page(two)["health_changes"]
+        assert isinstance(told, list)
+        assert all(one["at"].endswith("Z") for one in told)
+        return [(one["health"], one["reason"]) for one in told]
+
+    assert changes()[0][0] == "healthy"
+    two.namenode.healthy = False
+    await here.until(lambda: changes()[0][0] == "unhealthy", "unhealthy")
+    assert changes()[0][1] != ""
+    assert changes()[1][0] == "healthy"
