@@ -75,6 +75,7 @@ NOT_PLAYED: Final = {
     "namespace": "it reads files",
     "oev": "it reads files",
     "oiv": "it reads files",
+    "web": "a daemon; it shows what status says",
     "security": "it makes certificates and asks no daemon",
 }
 """Commands that the documents name, and that are not played, with the reason."""
