@@ -1,0 +1,66 @@
+"""What clients asked and were told: one record a call, as lines of JSON."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+ABSENT: Final = "absent"
+"""There is no such path: what a read was told, or why a change of a path was refused."""
+UNKNOWN: Final = "unknown"
+"""No answer: the call was carried out, or is carried out some time later, or never."""
+
+
+class Ask(StrEnum):
+    """What a client asks of one path, a directory whose value is the name of its owner."""
+
+    MAKE = "make"
+    OWN = "own"
+    DELETE = "delete"
+    READ = "read"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of one client; times are seconds of a clock that all clients share.
+
+    ``value`` is the owner that OWN sets.  ``answer`` is UNKNOWN, ABSENT, or: for READ the owner,
+    for all else the empty text.  ``by`` names the server that answered.
+    """
+
+    client: int
+    path: str
+    ask: Ask
+    value: str
+    began: float
+    ended: float
+    answer: str
+    by: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether it was answered."""
+        return self.answer != UNKNOWN
+
+
+def line_of(call: Call) -> str:
+    """A call as a line."""
+    return json.dumps(asdict(call)) + "\n"
+
+
+def calls_of(lines: Iterable[str]) -> Iterator[Call]:
+    """The calls of these lines; the last may be torn, since its writer may have been killed."""
+    for line in lines:
+        if line.endswith("\n"):
+            found = json.loads(line)
+            yield Call(**{**found, "ask": Ask(found["ask"])})
+
+
+def read_calls(path: Path) -> list[Call]:
+    """The history in a file; none where there is no file yet."""
+    if not path.exists():
+        return []
+    with path.open() as lines:
+        return list(calls_of(lines))
