@@ -22,6 +22,7 @@ import pytest
 from deploy.local.errors import LocalClusterError
 from deploy.local.java import find_java
 from tests import ROOT, TESTDATA
+from tests.campaigns.soak.faults import network
 from tests.interop.hadoop_jars import JarsMissing, server_jar
 
 _PREFIX: Final = "needs "
@@ -171,6 +172,7 @@ def _chromium() -> str:
 
 
 CHROMIUM: Final = Need("chromium", _chromium)
+NAMESPACES: Final = Need("network namespaces", cache(network.lacking))
 PURE_SASL: Final = Need("pure-sasl", partial(_packages, "pip install pure-sasl", "puresasl"))
 
 NEEDS: Final = {
@@ -186,6 +188,7 @@ NEEDS: Final = {
         GIT,
         MOUNT,
         OTHER_USER,
+        NAMESPACES,
         PURE_SASL,
         CHROMIUM,
     )
