@@ -13,6 +13,7 @@ CAMPAIGNS: Final = {
         "checkpoint": "tests.campaigns.soak.checkpoint:main",
         "deploy": "tests.campaigns.soak.web:main",
         "failover": "tests.campaigns.soak.failover:main",
+        "faults": "tests.campaigns.soak.faults.soak:main",
         "files": "tests.campaigns.soak.files:main",
         "fuzz": "tests.campaigns.soak.fuzz:fuzz",
         "java": "tests.campaigns.soak.java:main",

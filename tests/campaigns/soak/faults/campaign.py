@@ -1,0 +1,234 @@
+"""One run: a cluster comes up, is struck again and again under its clients, and is judged."""
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, TextIO
+
+from deploy.local.audit import read_journal
+from deploy.local.errors import LocalClusterError
+from deploy.local.java import find_java
+from deploy.local.layout import JournalNodePorts, Layout
+from deploy.local.processes import Supervisor, wait_until
+from tests.campaigns.soak.faults import clients
+from tests.campaigns.soak.faults.cluster import START_SECONDS, Cluster
+from tests.campaigns.soak.faults.disks import Disks, Preloads
+from tests.campaigns.soak.faults.draw import Draw
+from tests.campaigns.soak.faults.faults import Fault
+from tests.campaigns.soak.faults.fitness import Condition
+from tests.campaigns.soak.faults.history import Call, read_calls
+from tests.campaigns.soak.faults.hosts import (
+    CLIENT_PORT,
+    CLIENTS,
+    JOURNAL_HTTP_PORT,
+    JOURNAL_PORT,
+    JOURNALNODES,
+    NAMENODE_PORT,
+    NAMENODES,
+    OPERATORS,
+    READERS,
+    address,
+)
+from tests.campaigns.soak.faults.nemesis import SETTLE_SECONDS, Nemesis
+from tests.campaigns.soak.faults.network import Network
+from tests.campaigns.soak.faults.runs import registered
+from tests.campaigns.soak.faults.system import System
+from tests.campaigns.soak.faults.watch import Watch
+
+CLIENT_COUNT: Final = 8
+READER_COUNT: Final = 3
+FIRST_READER: Final = 100
+AUDIT_SECONDS: Final = 120.0
+HISTORY: Final = "history.jsonl"
+FAULTS: Final = "faults.jsonl"
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round: what was struck, when it began and ended, how long until all was well."""
+
+    faults: tuple[Fault, ...]
+    began: float
+    ended: float
+    settle_seconds: float
+
+
+@dataclass(slots=True)
+class Played:
+    """What a run leaves to be judged."""
+
+    conditions: list[Condition]
+    commands: Mapping[str, int]
+    """How often each operator's command ended with which code."""
+    looks: int
+    claims: Mapping[int, set[str]]
+    """Who called itself active in which epoch."""
+    calls: list[Call]
+    rounds: list[Round]
+    skipped: Mapping[str, int]
+    """Faults that were drawn and cannot be played here, by the reason."""
+    ended: float
+    journal_gaps: list[int]
+    journal_forks: list[int]
+    verify: str
+    """What the system's own look at its journal says against it; empty for nothing."""
+    trouble: str = ""
+    """Why the run was not played to its end."""
+    revived: Mapping[str, int] = field(default_factory=dict)
+
+
+def play(directory: Path, make: Callable[[Disks], System], draw: Draw, tell: Tell) -> Played:
+    """Play what is drawn; what cannot be gone on with is told in ``trouble``.
+
+    Raises:
+        LocalClusterError: if the cluster does not come up.
+    """
+    directory = directory.resolve()
+    with (directory / FAULTS).open("w") as log, _standing(directory, make) as cluster:
+        tell(f"logs, history and faults stay in {directory}")
+        nemesis = Nemesis(cluster, _logger(log))
+        cluster.up()
+        took = cluster.wait_settled(START_SECONDS)
+        tell(f"all processes are up and well, {took:.1f} s after the last one was started")
+        with Watch().watching() as watch:
+            return _played(cluster, nemesis, watch, draw, tell)
+
+
+@contextlib.contextmanager
+def _standing(directory: Path, make: Callable[[Disks], System]) -> Iterator[Cluster]:
+    """Hosts, disks and this process on the operators' host; nothing runs yet."""
+    disks = Disks(directory)
+    supervisor = Supervisor(directory)
+    with registered(supervisor.mark, disks.mounts) as run_id:
+        network = Network(run_id)
+        network.up()
+        disks.up()
+        network.enter(OPERATORS)
+        with supervisor:
+            yield Cluster(
+                network=network,
+                disks=disks,
+                preloads=Preloads.built(directory),
+                supervisor=supervisor,
+                java=find_java(wrapper_directory=directory),
+                system=make(disks),
+            )
+
+
+def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: Tell) -> Played:
+    directory = cluster.supervisor.directory
+    plan = clients.Plan(
+        seed=draw.seed,
+        clients=CLIENT_COUNT,
+        servers=tuple((host, address(host), NAMENODE_PORT) for host in NAMENODES),
+        root="/faults",
+        history=str(directory / HISTORY),
+    )
+    cluster.run_on(CLIENTS, "clients", clients.argv(plan))
+    reading = replace(plan, clients=READER_COUNT, first_client=FIRST_READER, reads_only=True)
+    cluster.run_on(READERS, "readers", clients.argv(reading))
+    lacking = {**cluster.preloads.lacking, **cluster.system.lacking()}
+    done: list[Round] = []
+    skipped: dict[str, int] = {}
+    trouble = ""
+    nemesis.begin()
+    try:
+        for drawn in draw.rounds():
+            fit = tuple(fault for fault in drawn if fault.kind not in lacking)
+            for fault in drawn:
+                if fault.kind in lacking:
+                    reason = f"{fault.kind}: {lacking[fault.kind]}"
+                    skipped[reason] = skipped.get(reason, 0) + 1
+            if fit:
+                done.append(_round(cluster, nemesis, fit))
+                tell(_told(done, draw.count))
+        cluster.supervisor.stop_together(("readers", "clients"))
+        ended = time.monotonic()
+        cluster.wait_settled(SETTLE_SECONDS)
+        _audit(cluster, plan)
+    except LocalClusterError as failure:
+        trouble = str(failure)
+        ended = time.monotonic()
+        nemesis.log({"event": "trouble", "why": trouble})
+    journal = read_journal(_layout(directory))
+    return Played(
+        conditions=nemesis.conditions,
+        commands=nemesis.exit_codes,
+        looks=watch.looks,
+        claims=dict(watch.claims),
+        calls=read_calls(directory / HISTORY),
+        rounds=done,
+        skipped=skipped,
+        ended=ended,
+        journal_gaps=journal.missing_txids,
+        journal_forks=journal.diverging,
+        verify="" if trouble else _verify(cluster),
+        trouble=trouble,
+        revived=dict(cluster.revived),
+    )
+
+
+def _round(cluster: Cluster, nemesis: Nemesis, drawn: tuple[Fault, ...]) -> Round:
+    began = time.monotonic()
+    nemesis.play(drawn)
+    ended = time.monotonic()
+    settled = cluster.wait_settled(SETTLE_SECONDS)
+    nemesis.log({"event": "settled", "seconds": round(settled, 3), "reasons": cluster.reasons})
+    for name in ("clients", "readers"):
+        if (ended_early := cluster.process(name).ended_early()) is not None:
+            raise LocalClusterError(f"clients have ended: {ended_early}")
+    return Round(drawn, began, ended, settled)
+
+
+def _audit(cluster: Cluster, plan: clients.Plan) -> None:
+    """Read every path that was ever asked for, once all is well again."""
+    process = cluster.run_on(CLIENTS, "audit", clients.argv(replace(plan, audit=True)))
+    wait_until(
+        lambda: not process.running,
+        what="the clients to read all paths again",
+        deadline_seconds=AUDIT_SECONDS,
+        poll_seconds=0.1,
+    )
+    if process.exit_code != 0:
+        raise LocalClusterError(f"Read all paths again; {process.ended_early()}")
+
+
+def _verify(cluster: Cluster) -> str:
+    command = cluster.system.verification()
+    if command is None:
+        return ""
+    process = cluster.run_on(OPERATORS, "verify", command)
+    return "" if process.wait(AUDIT_SECONDS) == 0 else process.ended_early() or "it failed"
+
+
+def _layout(directory: Path) -> Layout:
+    """What the audit of JournalNodes' files needs: where they are."""
+    ports = JournalNodePorts(JOURNAL_PORT, JOURNAL_HTTP_PORT)
+    return Layout(directory, CLIENT_PORT, dict.fromkeys(JOURNALNODES, ports), {})
+
+
+def _logger(file: TextIO) -> Callable[[Mapping[str, object]], None]:
+    began = time.monotonic()
+
+    def log(event: Mapping[str, object]) -> None:
+        at = time.monotonic()
+        file.write(json.dumps({"at": round(at, 3), "since_start": round(at - began, 3), **event}))
+        file.write("\n")
+        file.flush()
+
+    return log
+
+
+def _told(done: list[Round], count: int) -> str:
+    struck = sum(len(each.faults) for each in done)
+    last = done[-1]
+    kinds = " and ".join(
+        f"{fault.kind} ({fault.seconds:g} s)" if fault.seconds else fault.kind
+        for fault in last.faults
+    )
+    return f"{struck} of {count}: {kinds}; well again after {last.settle_seconds:.1f} s"

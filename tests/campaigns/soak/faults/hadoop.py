@@ -1,0 +1,185 @@
+"""Hadoop's own NameNodes, JournalNodes and ZKFCs under the same faults, for comparison."""
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from deploy.local.errors import LocalClusterError
+from deploy.local.java import Java, class_path, find_java
+from deploy.local.zookeeper import LOG4J2
+from ha.conf.topology import HostPort
+from ha.service.client import ServiceClient
+from ha.service.errors import ServiceError
+from ha.service.model import ServiceState
+from tests.campaigns.soak.faults.disks import Disks
+from tests.campaigns.soak.faults.hosts import (
+    JOURNAL_PORT,
+    JOURNALNODES,
+    NAMENODE_PORT,
+    NAMENODES,
+    ZKFC_PORT,
+    ZOOKEEPERS,
+    address,
+    host_of,
+)
+from tests.campaigns.soak.faults.site import (
+    core_site,
+    hdfs_site,
+    journalnode_keys,
+    write_conf_dir,
+    zookeeper_serves,
+)
+from tests.interop.hadoop_jars import JarsMissing, server_jar
+from tests.interop.hadoop_server import JARS
+from tests.interop.relocated import relocated_zookeeper
+
+LOOK_SECONDS: Final = 2.0
+_PACKAGE: Final = "org.apache.hadoop.hdfs"
+_MAINS: Final = {
+    "journalnode": (f"{_PACKAGE}.qjournal.server.JournalNode", 128),
+    "namenode": (f"{_PACKAGE}.server.namenode.NameNode", 256),
+    "zkfc": (f"{_PACKAGE}.tools.DFSZKFailoverController", 96),
+}
+"""Main class and heap in megabytes: seven of these JVMs beside three of ZooKeeper's."""
+
+
+@dataclass(slots=True)
+class Hadoop:
+    """See ``System``."""
+
+    disks: Disks
+    logs_in: bool
+    java: Java
+    jars: str
+    name: str = "hadoop"
+    directory: Path = Path()
+    conf_dir: Path = Path()
+
+    def configure(self, directory: Path) -> None:
+        """As ``System.configure``."""
+        hdfs = hdfs_site(self.disks, directory, logs_in=self.logs_in)
+        hdfs["dfs.webhdfs.enabled"] = "false"
+        self.directory = directory
+        self.conf_dir = write_conf_dir(directory, core_site(directory), hdfs)
+        (directory / "log4j2.properties").write_text(LOG4J2.format(level="info"))
+
+    def command(self, process: str) -> Sequence[str]:
+        """As ``System.command``."""
+        if process in JOURNALNODES:
+            return self._java("journalnode", journalnode_keys(self.disks, process))
+        program = "namenode" if process in NAMENODES else "zkfc"
+        return self._java(program, {"dfs.ha.namenode.id": host_of(process)})
+
+    def formatting(self) -> Mapping[str, Sequence[str]]:
+        """As ``System.formatting``."""
+        own = {"dfs.ha.namenode.id": NAMENODES[0]}
+        return {
+            "format-namenode": self._java("namenode", own, "-format", "-nonInteractive"),
+            "format-zk": self._java("zkfc", own, "-formatZK", "-force", "-nonInteractive"),
+        }
+
+    def learn(self, journalnode: str) -> Sequence[str] | None:
+        """As ``System.learn``; it is not asked, see ``lacking``."""
+        raise LocalClusterError(f"Hadoop does not take {journalnode} in with an empty disk")
+
+    def switchover(self, active: str, target: str) -> Sequence[str]:
+        """As ``System.switchover``; our haadmin asks Hadoop's ZKFCs as Hadoop's does."""
+        return self._nnha("haadmin", "-failover", active, target)
+
+    def operate(self, *arguments: str) -> Sequence[str]:
+        """As ``System.operate``; it is not asked, see ``lacking``."""
+        raise LocalClusterError(f"Hadoop has no command {arguments[0]}")
+
+    def verification(self) -> Sequence[str] | None:
+        """As ``System.verification``; its files are judged all the same."""
+        return None
+
+    def lacking(self) -> Mapping[str, str]:
+        """As ``System.lacking``."""
+        return {
+            "pause": "Hadoop has no such command",
+            "drain": "Hadoop has no such command",
+            "wiped journalnode": "Hadoop takes no empty JournalNode in by itself",
+            "clock": "a JVM hangs in libfaketime",
+        }
+
+    def unsettled(self) -> str:
+        """As ``System.unsettled``: one active, two standbys, everybody else takes connections."""
+        for host in ZOOKEEPERS:
+            if not zookeeper_serves(host):
+                return f"{host} does not serve"
+        for host, port in [
+            *((host, JOURNAL_PORT) for host in JOURNALNODES),
+            *((host, ZKFC_PORT) for host in NAMENODES),
+        ]:
+            if not _listens(host, port):
+                return f"{host}:{port} takes no connection"
+        states = [_state(host) for host in NAMENODES]
+        if sorted(map(str, states)) == sorted(
+            map(str, (ServiceState.ACTIVE, ServiceState.STANDBY, ServiceState.STANDBY))
+        ):
+            return ""
+        return ", ".join(f"{host} is {told}" for host, told in zip(NAMENODES, states, strict=True))
+
+    def active(self) -> str | None:
+        """As ``System.active``."""
+        actives = [host for host in NAMENODES if _state(host) is ServiceState.ACTIVE]
+        return actives[0] if len(actives) == 1 else None
+
+    def _nnha(self, *arguments: str) -> list[str]:
+        program, *rest = arguments
+        conf = ["--conf-dir", str(self.conf_dir)]
+        return [sys.executable, "-m", "ha.cli.main", program, *conf, *rest]
+
+    def _java(self, program: str, keys: Mapping[str, str], *arguments: str) -> list[str]:
+        main, megabytes = _MAINS[program]
+        return [
+            str(self.java.executable),
+            f"-Xmx{megabytes}m",
+            "-XX:+UseSerialGC",
+            f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
+            f"-Dhadoop.log.dir={self.directory}",
+            "-cp",
+            os.pathsep.join((str(self.conf_dir), self.jars)),
+            main,
+            *(f"-D{key}={value}" for key, value in keys.items()),
+            *arguments,
+        ]
+
+
+def hadoop(disks: Disks, *, logs_in: bool) -> Hadoop:
+    """Hadoop's daemons from the jar of its minicluster; raises LocalClusterError without it."""
+    try:
+        # The server's jar lacks a few of ZooKeeper's classes that its own ZKFC needs.
+        zookeeper = class_path("netty-*.jar", first=relocated_zookeeper(disks.directory))
+        jars = class_path(*JARS, first=server_jar())
+    except JarsMissing as missing:
+        raise LocalClusterError(str(missing)) from missing
+    return Hadoop(disks, logs_in, find_java(), os.pathsep.join((zookeeper, jars)))
+
+
+def _listens(host: str, port: int) -> bool:
+    with suppress(OSError), socket.create_connection((address(host), port), LOOK_SECONDS):
+        return True
+    return False
+
+
+def _state(host: str) -> ServiceState | None:
+    return asyncio.run(_ask_state(HostPort(address(host), NAMENODE_PORT)))
+
+
+async def _ask_state(where: HostPort) -> ServiceState | None:
+    try:
+        client = await ServiceClient.open(where, deadline_seconds=LOOK_SECONDS)
+        try:
+            return (await client.status(deadline_seconds=LOOK_SECONDS)).state
+        finally:
+            await client.close()
+    except ServiceError:
+        return None

@@ -1,0 +1,308 @@
+"""Strikes with drawn faults, heals them, and keeps a record of what the cluster suffered when."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+from deploy.local.errors import LocalClusterError
+from deploy.local.processes import wait_until
+from tests.campaigns.soak.faults.cluster import START_SECONDS, Cluster
+from tests.campaigns.soak.faults.faults import (
+    ACTIVE,
+    STANDBYS,
+    Clock,
+    Cut,
+    Drain,
+    Fault,
+    Freeze,
+    FullDisk,
+    Kill,
+    Loss,
+    Narrow,
+    Pause,
+    ReadOnlyDisk,
+    RollingRestart,
+    SlowDisk,
+    Switchover,
+    What,
+    Wipe,
+    named,
+    ways_between,
+)
+from tests.campaigns.soak.faults.fitness import Condition
+from tests.campaigns.soak.faults.hosts import (
+    CLIENTS,
+    NAMENODES,
+    OPERATORS,
+    READERS,
+    SERVERS,
+    processes_of,
+)
+
+SETTLE_SECONDS: Final = 120.0
+COMMAND_SECONDS: Final = 120.0
+NOTICE_FOR: Final = "5m"
+"""Longer than any fault; it is ended when the fault is over."""
+
+Log = Callable[[Mapping[str, object]], None]
+
+
+@dataclass(slots=True)
+class _Standing:
+    """What one fault that lasts does to the cluster."""
+
+    what: What
+    down: frozenset[str] = frozenset()
+    killed: frozenset[str] = frozenset()
+    """Those of them that must be started again."""
+    drops: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    bad: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Nemesis:
+    """Plays rounds; each fault that lasts has a number."""
+
+    cluster: Cluster
+    log: Log
+    conditions: list[Condition] = field(default_factory=list)
+    exit_codes: dict[str, int] = field(default_factory=dict)
+    """How often each operator's command ended with which code."""
+    _standing: dict[int, _Standing] = field(default_factory=dict)
+    _commands: list[str] = field(default_factory=list)
+    _made: int = 0
+
+    def begin(self) -> None:
+        """From now on the record runs; nothing is the matter yet."""
+        self.conditions.append(Condition(time.monotonic()))
+
+    def play(self, drawn: tuple[Fault, ...]) -> None:
+        """Strike and heal, each at its time; raises LocalClusterError where a step fails."""
+        roles = self._roles()
+        began = time.monotonic()
+        steps: list[tuple[float, Callable[[], None]]] = []
+        for number, fault in enumerate(drawn):
+            what = named(fault.what, roles)
+            start, end = fault.after_seconds, fault.after_seconds + fault.seconds
+            steps += self._flapping(number, fault, what, start, end)
+        for at, step in sorted(steps, key=lambda each: each[0]):
+            self.cluster.watched_wait(began + at - time.monotonic())
+            step()
+        self._await_commands()
+
+    def _flapping(
+        self, number: int, fault: Fault, what: What, start: float, end: float
+    ) -> list[tuple[float, Callable[[], None]]]:
+        flaps = what.flaps if isinstance(what, Cut) else 1
+        length = (end - start) / (2 * flaps - 1)
+        steps: list[tuple[float, Callable[[], None]]] = []
+        for flap in range(flaps):
+            at = start + 2 * flap * length
+            steps.append((at, lambda: self._strike(number, fault, what)))
+            steps.append((at + length, lambda: self._heal(number, what)))
+        return steps
+
+    def _roles(self) -> dict[str, str]:
+        active = self.cluster.system.active() or NAMENODES[0]
+        others = [name for name in NAMENODES if name != active]
+        return {ACTIVE: active, **dict(zip(STANDBYS, others, strict=True))}
+
+    # Strikes.
+
+    def _strike(self, number: int, fault: Fault, what: What) -> None:  # noqa: C901, PLR0912 - flat dispatch
+        self.log({"event": "strike", **fault.line(), "named": str(what)})
+        # Noted before it is done, and a heal after: a fault is never shorter than its record.
+        self._standing[number] = standing = _standing(what)
+        self._note()
+        cluster = self.cluster
+        match what:
+            case Kill(processes):
+                cluster.hold_down(processes)
+            case Freeze(processes):
+                for name in processes:
+                    cluster.process(name).freeze()
+            case Cut() | Loss():
+                self._apply_drops()
+            case Narrow(host, kilobits, queue):
+                cluster.network.narrow(host, kilobits, queue)
+            case FullDisk(host):
+                cluster.disks.fill(host)
+            case ReadOnlyDisk(host):
+                cluster.hold_down(processes_of(host))
+                cluster.disks.read_only(host)
+                cluster.release(processes_of(host))
+            case SlowDisk(host, milliseconds):
+                cluster.preloads.set_flush(host, milliseconds)
+            case Wipe(host):
+                self._wipe(host)
+            case Clock(host, offset):
+                cluster.preloads.set_clock(host, offset)
+            case Switchover(target):
+                self._switch_over(target)
+            case Pause(kill):
+                self._operate("pause", "pause", "--for", NOTICE_FOR, "--reason", "a fault")
+                if kill:
+                    standing.down = standing.killed = frozenset({self._roles()[ACTIVE]})
+                    cluster.hold_down(sorted(standing.killed))
+            case Drain(namenode):
+                self._operate(
+                    "drain", "drain", namenode, "--for", NOTICE_FOR, "--reason", "a fault"
+                )
+            case RollingRestart(processes):
+                self._restart_each(processes)
+            case _:
+                assert_never(what)
+
+    def _heal(self, number: int, what: What) -> None:  # noqa: C901, PLR0912 - flat dispatch
+        ended = self._standing.pop(number)
+        cluster = self.cluster
+        match what:
+            case Kill() | Pause(True):
+                still = frozenset().union(*(each.killed for each in self._standing.values()))
+                cluster.release(sorted(ended.killed - still))
+            case Freeze(processes):
+                for name in processes:
+                    cluster.process(name).thaw()
+            case Cut() | Loss():
+                self._apply_drops()
+            case Narrow(host):
+                cluster.network.widen(host)
+            case FullDisk(host):
+                cluster.disks.make_room(host)
+                self._restart(processes_of(host)[:1])
+            case ReadOnlyDisk(host):
+                cluster.hold_down(processes_of(host))
+                cluster.disks.writable(host)
+                cluster.release(processes_of(host))
+            case SlowDisk(host):
+                cluster.preloads.set_flush(host, 0)
+            case Clock(host):
+                cluster.preloads.set_clock(host, 0.0)
+            case Drain(namenode):
+                self._operate("drain --end", "drain", namenode, "--end")
+            case Pause() | Wipe() | Switchover() | RollingRestart():
+                pass
+            case _:
+                assert_never(what)
+        if isinstance(what, Pause):
+            self._operate("resume", "resume")
+        self._note()
+        self.log({"event": "heal", "named": str(what)})
+
+    # What takes several steps.
+
+    def _wipe(self, host: str) -> None:
+        cluster = self.cluster
+        cluster.hold_down((host,))
+        cluster.disks.wipe(host)
+        cluster.release((host,))
+        learn = cluster.system.learn(host)
+        if learn is None:
+            return
+        name = f"learn-{self._number()}"
+        deadline = time.monotonic() + START_SECONDS
+        while True:  # until the node is up, and there is an active that lets others tell of it
+            process = cluster.run_on(OPERATORS, name, learn)
+            if process.wait(START_SECONDS) == 0:
+                break
+            if time.monotonic() > deadline:
+                raise LocalClusterError(
+                    f"Tried to format the wiped {host}; {process.ended_early()}"
+                )
+            cluster.watched_wait(0.5)
+        cluster.supervisor.forget(name)
+
+    def _restart(self, processes: tuple[str, ...]) -> None:
+        self.cluster.stop(processes)
+        self.cluster.release(processes)
+
+    def _restart_each(self, processes: tuple[str, ...]) -> None:
+        for name in processes:
+            self._restart((name,))
+            self.cluster.wait_settled(SETTLE_SECONDS)
+
+    def _switch_over(self, target: str) -> None:
+        """Asked for, and not waited for: the cluster may be struck meanwhile."""
+        active = self._roles()[ACTIVE]
+        name = f"switchover-{self._number()}"
+        self.cluster.run_on(OPERATORS, name, self.cluster.system.switchover(active, target))
+        self._commands.append(name)
+
+    def _operate(self, label: str, *arguments: str) -> None:
+        name = f"operate-{self._number()}"
+        self.cluster.run_on(OPERATORS, name, self.cluster.system.operate(*arguments))
+        self._await(name, label)
+
+    def _await_commands(self) -> None:
+        for name in self._commands:
+            self._await(name, "switchover")
+        self._commands.clear()
+
+    def _await(self, name: str, label: str) -> None:
+        process = self.cluster.process(name)
+
+        def ended() -> bool:
+            self.cluster.revive()
+            return not process.running
+
+        wait_until(
+            ended,
+            what=f"an operator's {label} to end",
+            deadline_seconds=COMMAND_SECONDS,
+            poll_seconds=0.1,
+        )
+        outcome = f"{label}: exit {process.exit_code}"
+        self.exit_codes[outcome] = self.exit_codes.get(outcome, 0) + 1
+        self.log({"event": "command", "command": label, "exit": process.exit_code})
+        self.cluster.supervisor.forget(name)
+
+    def _number(self) -> int:
+        self._made += 1
+        return self._made
+
+    # The record.
+
+    def _down(self) -> frozenset[str]:
+        return frozenset().union(*(each.down for each in self._standing.values()))
+
+    def _drops(self) -> dict[tuple[str, str], int]:
+        drops: dict[tuple[str, str], int] = {}
+        for each in self._standing.values():
+            for way, share in each.drops.items():
+                drops[way] = max(share, drops.get(way, 0))
+        return drops
+
+    def _apply_drops(self) -> None:
+        self.cluster.network.drop(self._drops())
+
+    def _note(self) -> None:
+        drops = self._drops()
+        bad = frozenset().union(*(each.bad for each in self._standing.values()))
+        cut = frozenset(way for way, share in drops.items() if share >= 100)
+        self.conditions.append(Condition(time.monotonic(), self._down(), cut, bad))
+
+
+def _standing(what: What) -> _Standing:
+    """What a fault does, for the judgement of when the cluster must serve."""
+    match what:
+        case Kill(processes):
+            return _Standing(what, down=frozenset(processes), killed=frozenset(processes))
+        case Freeze(processes):
+            return _Standing(what, down=frozenset(processes))
+        case Cut(cut):
+            return _Standing(what, drops=dict.fromkeys(cut, 100))
+        case Loss(host, percent):
+            others = [other for other in (*SERVERS, CLIENTS, READERS) if other != host]
+            drops = dict.fromkeys(ways_between((host,), others), percent)
+            return _Standing(what, drops=drops, bad=frozenset({host}))
+        case Narrow(host) | FullDisk(host) | SlowDisk(host):
+            return _Standing(what, bad=frozenset({host}))
+        case ReadOnlyDisk(host) | Wipe(host):
+            return _Standing(what, down=frozenset({host}))
+        case Clock() | Switchover() | Drain() | RollingRestart():
+            return _Standing(what)
+        case Pause(kill):
+            # Nobody may take over meanwhile.
+            return _Standing(what, bad=frozenset(NAMENODES if kill else ()))
+    assert_never(what)

@@ -1,0 +1,150 @@
+"""nnha's own daemons under faults."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from deploy.local import state
+from tests.campaigns.soak.faults.disks import Disks
+from tests.campaigns.soak.faults.hosts import (
+    JOURNAL_HTTP_PORT,
+    JOURNAL_PORT,
+    JOURNALNODES,
+    NAMENODE_HTTP_PORT,
+    NAMENODES,
+    ZKFC_HTTP_PORT,
+    ZOOKEEPERS,
+    address,
+    zkfc_of,
+)
+from tests.campaigns.soak.faults.site import (
+    core_site,
+    hdfs_site,
+    journalnode_keys,
+    write_conf_dir,
+    zookeeper_serves,
+)
+
+LOOK_SECONDS: Final = 2.0
+
+
+def url(process: str) -> str:
+    """Where a daemon has its pages."""
+    if process in JOURNALNODES:
+        return f"http://{address(process)}:{JOURNAL_HTTP_PORT}"
+    if process in NAMENODES:
+        return f"http://{address(process)}:{NAMENODE_HTTP_PORT}"
+    return f"http://{address(process.removeprefix('zkfc-'))}:{ZKFC_HTTP_PORT}"
+
+
+@dataclass(slots=True)
+class Nnha:
+    """See ``System``."""
+
+    disks: Disks
+    logs_in: bool
+    """How it fences, see ``site.hdfs_site``."""
+    entries: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The module that starts a process in place of nnha's own, and its first arguments."""
+    name: str = "nnha"
+    conf_dir: Path = Path()
+
+    def configure(self, directory: Path) -> None:
+        """As ``System.configure``."""
+        hdfs = hdfs_site(self.disks, directory, logs_in=self.logs_in) | {
+            "dfs.ha.tail-edits.in-progress": "true",
+            "nnha.security.mode": "insecure-i-know",
+        }
+        self.conf_dir = write_conf_dir(directory, core_site(directory), hdfs)
+
+    def nnha(self, *arguments: str, entry: Sequence[str] = ("ha.cli.main",)) -> list[str]:
+        """One of nnha's commands with this cluster's configuration."""
+        return [sys.executable, "-m", *entry, *arguments, "--conf-dir", str(self.conf_dir)]
+
+    def command(self, process: str) -> Sequence[str]:
+        """As ``System.command``."""
+        entry = self.entries.get(process, ("ha.cli.main",))
+        if process in JOURNALNODES:
+            keys = journalnode_keys(self.disks, process)
+            return self.nnha("journalnode", *_options(keys), entry=entry)
+        program = "namenode" if process in NAMENODES else "zkfc"
+        own = {"dfs.ha.namenode.id": process.removeprefix("zkfc-")}
+        return self.nnha(program, *_options(own), entry=entry)
+
+    def formatting(self) -> Mapping[str, Sequence[str]]:
+        """As ``System.formatting``."""
+        own = _options({"dfs.ha.namenode.id": NAMENODES[0]})
+        return {
+            "format-namenode": self.nnha("namenode", "--format", "--non-interactive", *own),
+            "format-zk": self.nnha("zkfc", "--format-zk", "--non-interactive", *own),
+        }
+
+    def learn(self, journalnode: str) -> Sequence[str] | None:
+        """As ``System.learn``."""
+        node = f"{address(journalnode)}:{JOURNAL_PORT}"
+        return self.nnha("journal", "format", "--node", node)
+
+    def switchover(self, active: str, target: str) -> Sequence[str]:
+        """As ``System.switchover``; which one is active now it finds out itself."""
+        return self.nnha("switchover", target, "--yes", "--reason", f"instead of {active}")
+
+    def operate(self, *arguments: str) -> Sequence[str]:
+        """As ``System.operate``."""
+        return self.nnha(*arguments)
+
+    def lacking(self) -> Mapping[str, str]:
+        """As ``System.lacking``: nothing."""
+        return {}
+
+    def verification(self) -> Sequence[str]:
+        """As ``System.verification``."""
+        return self.nnha("journal", "verify", "--deep")
+
+    def unsettled(self) -> str:
+        """As ``System.unsettled``: one active, the others ready, all JournalNodes in sync."""
+        looks = (_mute_server(), *(_unready(host) for host in NAMENODES))
+        if why := next(filter(None, looks), ""):
+            return why
+        active = self.active()
+        return self._lagging(active) if active else "there is not one active"
+
+    def active(self) -> str | None:
+        """As ``System.active``."""
+        looks = {host: state.namenode_status(url(host)) for host in NAMENODES}
+        actives = [host for host, told in looks.items() if told and told.state == "active"]
+        return actives[0] if len(actives) == 1 else None
+
+    def _lagging(self, active: str) -> str:
+        told = state.status(url(active), deadline_seconds=LOOK_SECONDS) or {}
+        nodes = told.get("journal")
+        if not isinstance(nodes, list) or len(nodes) != len(JOURNALNODES):
+            return f"{active} does not tell of its journal"
+        for node in nodes:
+            if not node.get("in_sync") or node.get("learner"):
+                return f"{node.get('node')} is not in sync: {node.get('last_error')}"
+        return ""
+
+
+def _mute_server() -> str:
+    for host in ZOOKEEPERS:
+        if not zookeeper_serves(host):
+            return f"{host} does not serve"
+    for host in JOURNALNODES:
+        if state.status(url(host), deadline_seconds=LOOK_SECONDS) is None:
+            return f"{host} does not answer"
+    return ""
+
+
+def _unready(host: str) -> str:
+    told = state.namenode_status(url(host), deadline_seconds=LOOK_SECONDS)
+    if told is None:
+        return f"{host} does not answer"
+    if told.state != "active" and not told.ready:
+        return f"{host} is not ready: {told.not_ready_reason}"
+    return "" if state.zkfc_stands(url(zkfc_of(host))) else f"the ZKFC of {host} does not stand"
+
+
+def _options(keys: Mapping[str, str]) -> list[str]:
+    return [part for key, value in keys.items() for part in ("-D", f"{key}={value}")]

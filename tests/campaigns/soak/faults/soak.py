@@ -1,0 +1,132 @@
+"""`./run soak faults`: a cluster of real processes on hosts of their own, struck from a seed."""
+
+import json
+import random
+import time
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from deploy.local.errors import LocalClusterError
+from deploy.local.places import fresh_directory
+from deploy.local.screen import Screen
+from deploy.local.signals import orderly_end
+from tests.campaigns.bench.report import machine
+from tests.campaigns.soak.faults import network
+from tests.campaigns.soak.faults.campaign import play
+from tests.campaigns.soak.faults.disks import Disks
+from tests.campaigns.soak.faults.draw import KINDS, LONGEST_SECONDS, Draw
+from tests.campaigns.soak.faults.nnha import Nnha
+from tests.campaigns.soak.faults.planted import BUGS, entries
+from tests.campaigns.soak.faults.runs import remove_leftovers
+from tests.campaigns.soak.faults.system import System
+from tests.campaigns.soak.faults.verdict import verdict
+
+CANNOT: Final = 77
+"""The exit code where this machine cannot play faults: not root, or no namespaces."""
+
+_SHOWN: Final = ("faults", "faults_per_hour", "answered", "unanswered", "paths",
+                 "paths_without_an_order", "epochs", "epochs_with_two_actives", "journal_gaps",
+                 "journal_forks", "unavailable_seconds", "settle_seconds", "skipped")  # fmt: skip
+
+
+@click.command("faults")
+@click.option("--count", default=60, show_default=True, type=click.IntRange(min=1), help="Faults.")
+@click.option("--seed", type=int, help="Of an earlier run, to draw the same faults.")
+@click.option("--system", "whose", type=click.Choice(("nnha", "hadoop")), default="nnha")
+@click.option("--longest", default=LONGEST_SECONDS, show_default=True, help="Seconds of a fault.")
+@click.option("--only", multiple=True, type=click.Choice(KINDS), help="Kinds; else all.")
+@click.option("--plant", type=click.Choice(tuple(BUGS)), help="A bug that must be found.")
+@click.option("--schedule", is_flag=True, help="Print the seed's faults, and play nothing.")
+@click.option("--tidy", is_flag=True, help="Remove what killed runs left, and play nothing.")
+@click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
+@click.option("--directory", type=click.Path(path_type=Path, file_okay=False))
+def main(
+    *,
+    count: int,
+    seed: int | None,
+    whose: str,
+    longest: float,
+    only: tuple[str, ...],
+    plant: str | None,
+    schedule: bool,
+    tidy: bool,
+    as_object: bool,
+    directory: Path | None,
+) -> None:
+    """Strike a cluster --count times under clients whose every answer is judged.
+
+    Only root can; exit code 77 says that this machine cannot.  0 only if no acknowledged write is
+    lost, no answer is wrong, each epoch has one active, and service is back within the bound.
+    """
+    seed = random.SystemRandom().randrange(2**32) if seed is None else seed
+    draw = Draw(seed, count, longest, only or KINDS)
+    if schedule:
+        click.echo("\n".join(draw.lines()))
+        return
+    if why := network.lacking():
+        click.echo(f"cannot play faults: {why}", err=True)
+        raise SystemExit(CANNOT)
+    if tidy:
+        click.echo(f"removed: {', '.join(remove_leftovers()) or 'nothing'}")
+        return
+    raise SystemExit(
+        _soak(draw, whose, plant, Screen.on_stderr_if(as_object), directory, as_object)
+    )
+
+
+def _soak(
+    draw: Draw,
+    whose: str,
+    plant: str | None,
+    screen: Screen,
+    directory: Path | None,
+    as_object: bool,
+) -> int:
+    place = directory or fresh_directory("soak-faults")
+    place.mkdir(parents=True, exist_ok=True)
+    screen.say(f"seed {draw.seed}, {draw.count} faults on {whose}")
+    if plant is not None:
+        screen.say(f"planted: {plant}")
+    began = time.monotonic()
+    make = partial(_make, whose=whose, draw=draw, plant=plant)
+    try:
+        with orderly_end():
+            played = play(place, make, draw, screen.say)
+    except LocalClusterError as error:
+        raise click.ClickException(f"--seed {draw.seed}: {error}") from error
+    judged = verdict(played)
+    facts = {
+        "seed": draw.seed,
+        "system": whose,
+        "planted": plant,
+        "fencing": "login, then epochs" if draw.logs_in else "epochs",
+        **judged.facts,
+        "findings": list(judged.findings),
+        "well": not judged.findings,
+        "total_seconds": round(time.monotonic() - began, 1),
+        "directory": str(place),
+        "machine": machine(),
+    }
+    for finding in judged.findings:
+        screen.console.print(f"  {finding}", markup=False)
+    rows = [(name, str(facts[name])) for name in _SHOWN]
+    title = "nothing lost, no wrong answer" if facts["well"] else f"NOT WELL, --seed {draw.seed}"
+    screen.summary(title, rows, well=bool(facts["well"]))
+    if as_object:
+        click.echo(json.dumps(facts))
+    return 0 if facts["well"] else 1
+
+
+def _make(disks: Disks, *, whose: str, draw: Draw, plant: str | None) -> System:
+    if whose == "nnha":
+        return Nnha(disks, draw.logs_in, entries(plant) if plant else {})
+    from tests.campaigns.soak.faults.hadoop import hadoop  # loads what only it needs
+
+    return hadoop(disks, logs_in=draw.logs_in)
+
+
+if __name__ == "__main__":
+    main()

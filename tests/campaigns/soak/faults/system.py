@@ -1,0 +1,41 @@
+"""What a campaign must know of nnha and of Hadoop, whose daemons it strikes."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+
+class System(Protocol):
+    """The daemons of one maker, by the process names of ``hosts``; all have the same ZooKeeper."""
+
+    name: str
+
+    def configure(self, directory: Path) -> None:
+        """Write what its daemons read."""
+
+    def command(self, process: str) -> Sequence[str]:
+        """The command line of a JournalNode, NameNode or ZKFC."""
+
+    def formatting(self) -> Mapping[str, Sequence[str]]:
+        """The command lines that create journal, nn1's image and znode; JournalNodes run then."""
+
+    def learn(self, journalnode: str) -> Sequence[str] | None:
+        """What to run after a JournalNode with an empty disk has started; None for nothing."""
+
+    def unsettled(self) -> str:
+        """Why the cluster is not as well as it can be; empty where it is."""
+
+    def switchover(self, active: str, target: str) -> Sequence[str]:
+        """An operator's command line that makes ``target`` active."""
+
+    def operate(self, *arguments: str) -> Sequence[str]:
+        """Another command line of an operator: pause, resume, drain."""
+
+    def lacking(self) -> Mapping[str, str]:
+        """Kinds of faults that it cannot be struck with, and why."""
+
+    def verification(self) -> Sequence[str] | None:
+        """A command line that ends with 0 if all copies of the journal agree; None for none."""
+
+    def active(self) -> str | None:
+        """The NameNode that calls itself active, if just one does."""

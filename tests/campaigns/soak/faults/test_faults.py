@@ -1,0 +1,90 @@
+"""The drawn faults: the same for the same seed, of every kind, and with real names at last."""
+
+from collections import Counter
+
+from tests.campaigns.soak.faults.draw import KINDS, Draw
+from tests.campaigns.soak.faults.faults import (
+    ACTIVE,
+    ALL,
+    STANDBYS,
+    Cut,
+    Kill,
+    Switchover,
+    named,
+)
+from tests.campaigns.soak.faults.hosts import CLIENTS, PROCESSES, READERS
+
+ROLES = {ACTIVE: "nn2", **dict(zip(STANDBYS, ("nn1", "nn3"), strict=True))}
+
+
+def test_a_seed_gives_the_same_faults_again() -> None:
+    assert Draw(7, 200).lines() == Draw(7, 200).lines()
+    assert Draw(7, 200).lines() != Draw(8, 200).lines()
+
+
+def test_as_many_faults_are_drawn_as_were_asked_for() -> None:
+    for count in (1, 2, 40, 500):
+        assert sum(map(len, Draw(3, count).rounds())) == count
+
+
+def test_a_limit_shortens_faults_and_changes_nothing_else() -> None:
+    for long, short in zip(Draw(5, 300).rounds(), Draw(5, 300, 4).rounds(), strict=True):
+        assert [fault.what for fault in long] == [fault.what for fault in short]
+        assert all(fault.seconds <= 4 and fault.after_seconds <= 4 for fault in short)
+
+
+def test_every_kind_is_drawn() -> None:
+    drawn = [fault for faults in Draw(1, 2000).rounds() for fault in faults]
+    kinds = Counter(fault.kind for fault in drawn)
+    for kind in (
+        "kill active", "kill zookeeper x2", "kill journalnode x3", "freeze active+zkfc",
+        "freeze zookeeper x3", "cut host", "cut halves", "cut one-way", "cut bridge", "cut pair",
+        "cut bridge flapping", "cut deposed", "loss", "narrow link", "full disk", "read-only disk",
+        "slow disk",
+        "wiped journalnode", "clock", "switchover", "pause", "drain", "rolling restart",
+    ):  # fmt: skip
+        assert kinds[kind], kind
+    freezes = [fault.seconds for fault in drawn if fault.kind.startswith("freeze")]
+    assert min(freezes) < 0.3
+    assert max(freezes) > 40
+
+
+def test_names_are_real_when_a_fault_strikes() -> None:
+    known = {*PROCESSES, CLIENTS, READERS}
+    for faults in Draw(2, 500).rounds():
+        for fault in faults:
+            match named(fault.what, ROLES):
+                case Kill(processes):
+                    assert known.issuperset(processes)
+                case Cut(ways):
+                    assert ways
+                    assert all(known.issuperset(way) for way in ways)
+                case Switchover(target):
+                    assert target in ("nn1", "nn3")
+                case _:
+                    pass
+    assert named(Kill((ACTIVE, "zkfc-active", "jn1")), ROLES) == Kill(("nn2", "zkfc-nn2", "jn1"))
+
+
+def test_a_bridge_sees_both_sides() -> None:
+    cuts = [
+        fault.what
+        for faults in Draw(4, 1000).rounds()
+        for fault in faults
+        if isinstance(fault.what, Cut) and fault.what.shape == "bridge"
+    ]
+    assert cuts
+    for cut in cuts:
+        touched = {host for way in cut.ways for host in way}
+        assert len(touched) == len(ALL) - 1
+
+
+def test_a_draw_may_be_limited_to_some_kinds() -> None:
+    for only in KINDS:
+        assert sum(map(len, Draw(1, 9, only=(only,)).rounds())) == 9
+    kinds = {fault.kind for faults in Draw(1, 50, only=("deposed",)).rounds() for fault in faults}
+    assert kinds == {"cut deposed", "cut deposed flapping"}
+
+
+def test_half_of_the_seeds_fence_by_login() -> None:
+    assert 70 < sum(Draw(seed, 1).logs_in for seed in range(200)) < 130
