@@ -7,6 +7,8 @@ docs/reference/namenode.md#retry-cache.
 
 from dataclasses import dataclass
 
+from google.protobuf.message import Message
+
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INodeFile
 
@@ -44,7 +46,14 @@ class SnapshotTaken:
         return f"{self.root.rstrip('/')}/.snapshot/{self.name}"
 
 
-Remembered = CachedAnswer | Opened | SnapshotTaken
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The call was answered and changed nothing; no edit tells of it, so a standby never knows."""
+
+    answer: Message
+
+
+Remembered = CachedAnswer | Opened | SnapshotTaken | Unchanged
 DONE = CachedAnswer()
 
 

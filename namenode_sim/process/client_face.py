@@ -32,6 +32,7 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INode
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.retry_cache import Remembered, RetryCache, Unchanged
 from namenode_sim.process.answers import Answers, EditLog
 from namenode_sim.process.user_groups import Groups, SystemGroups
 from namenode_sim.proto import client_namenode_pb2 as calls
@@ -42,6 +43,9 @@ log = structlog.get_logger()
 
 LOOK_SECONDS = 0.025
 """The default of dfs.namenode.max-lock-hold-to-release-lease-ms."""
+
+MAX_UNCHANGED = 20_000
+"""Of the answers to calls that changed nothing so many are kept, for ten minutes at most."""
 
 SUPERGROUP = "supergroup"
 """The default of dfs.permissions.superusergroup."""
@@ -94,6 +98,7 @@ class ClientFace:
     clock: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time
     _answers: Answers = field(init=False)
+    _unchanged: RetryCache = field(default_factory=partial(RetryCache, max_entries=MAX_UNCHANGED))
 
     def __post_init__(self) -> None:
         self._answers = Answers(self.log, self.namespace)
@@ -193,17 +198,31 @@ class ClientFace:
         """
         scene = self.scene(call, changes=not write.checked_as_read)
         if write.repeated is not None:
-            before = self.namespace.retry_cache.find(scene.caller.rpc)
+            before = self._before(scene)
+            if isinstance(before, Unchanged):
+                return before.answer
             if before is not None:
                 return write.repeated(scene, request)
         safe_mode = self._safe_mode()
         if not write.checked_as_read:
             safe_mode.check_edit(name, request)
-            return self._carry_out(write.plan(scene, request))
+            plan = write.plan(scene, request)
+            answer = self._carry_out(plan)
+            if write.repeated is not None and not plan.ops:
+                # The bad schedule: an attempt is late on its way, and the client repeats it and is
+                # told that there is nothing to delete.  Somebody makes it; the late one deletes it.
+                self._unchanged.remember(scene.caller.rpc, Unchanged(answer))
+            return answer
         plan = write.plan(scene, request)
         answer = plan.answer() if self.cluster.safe_mode.is_on() else self._carry_out(plan)
         safe_mode.check_located(answer, getattr(request, "src", ""))
         return answer
+
+    def _before(self, scene: Scene) -> Remembered | None:
+        """What this very call was answered before."""
+        rpc = scene.caller.rpc
+        self._unchanged.advance(scene.now)
+        return self.namespace.retry_cache.find(rpc) or self._unchanged.find(rpc)
 
     def _carry_out(self, plan: EditPlan) -> Message:
         self._log_and_apply(plan.ops)

@@ -201,3 +201,31 @@ async def test_an_edit_that_was_logged_and_broke_while_it_was_applied_is_reporte
         await served.create("/d/new", clientName="writer")
     assert len(told) == 1
     assert "NoneType" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "fields"),
+    [
+        ("delete", {"src": "/d", "recursive": True}),
+        ("rename", {"src": "/d", "dst": "/elsewhere"}),
+    ],
+)
+async def test_a_late_duplicate_of_a_call_that_did_nothing_does_nothing(
+    method: str, fields: Fields
+) -> None:
+    """A cut network holds the first attempt back; the second one is answered, then a peer acts."""
+    served = serve()
+
+    async def does(call_id: int) -> bool:
+        answer = await served.call(method, call_id=call_id, **fields)
+        assert isinstance(answer, calls.DeleteResponseProto | calls.RenameResponseProto)
+        return answer.result
+
+    assert not await does(90)
+    await served.mkdirs("/d")
+    edits = len(served.log.frames)
+    assert not await does(90)
+    assert len(served.log.frames) == edits
+    assert await served.status("/d") is not None
+    assert await does(91), "another call of the same client is another call"
+    assert await served.status("/d") is None
