@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from ha.health.core import Health, Trouble
-from ha.notices.model import Member
+from ha.notices.model import Drain, Member, Pause
 from ha.notices.seen import FREE, Notices
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.core import step
@@ -247,6 +247,24 @@ class CandidacyMachine(RuleBasedStateMachine):
         self.is_well(said, True)
         if self.taking_over:
             self.becomes_active(False)
+        self.time_passes(LONG)
+        assert self.inside
+
+    @precondition(lambda self: self.gave_away)
+    @rule(
+        pause=st.sampled_from([None, PAUSE]),
+        drain=st.sampled_from([None, DRAIN]),
+        holder=st.sampled_from([None, FREE, "nn1", "nn2"]),
+    )
+    def who_gave_the_lock_away_may_have_it_back(
+        self, pause: Pause | None, drain: Drain | None, holder: str | None
+    ) -> None:
+        """Whatever was asked since, however often: else nobody is active until the pause ends."""
+        members = (replace(PEER, state="standby"),)
+        self.notices = Notices(pause=pause, drain=drain, members=members, lock_holder=holder)
+        self.feed(NoticesSeen(self.notices))
+        self.is_let_back()
+        self.is_well(S.STANDBY, True)
         self.time_passes(LONG)
         assert self.inside
 

@@ -110,6 +110,10 @@ class Nodes:
         host, port = self.addresses[i]
         return f"{host}:{port}"
 
+    def reached_by(self, link: LinkFactory) -> None:
+        """How the next writers reach them."""
+        self._link = link
+
     def writer(
         self, settings: WriterSettings = QUICK, addresses: Sequence[tuple[str, int]] = ()
     ) -> QuorumWriter:

@@ -200,9 +200,10 @@ class _Clock:
 class _LateNode:
     """A channel whose node answers when the test lets it."""
 
-    def __init__(self, name: NodeName) -> None:
+    def __init__(self, name: NodeName, *, in_sync: bool = True, learner: bool = False) -> None:
         self.name = name
         self.asked: list[QuorumCall[None]] = []
+        self._status = ChannelStatus(name, in_sync, TxId(1), 0, None, learner=learner)
 
     async def heartbeat(self) -> None:
         return
@@ -211,7 +212,7 @@ class _LateNode:
         self.asked.append(call)
 
     def status(self) -> ChannelStatus:
-        return ChannelStatus(self.name, True, TxId(1), 0, None)
+        return self._status
 
 
 async def test_a_heartbeat_renews_from_when_it_was_sent() -> None:
@@ -232,6 +233,31 @@ async def test_a_heartbeat_renews_from_when_it_was_sent() -> None:
             await asyncio.sleep(0)
     clock.now += 1.0
     assert not lease.valid()
+    await beats.stop()
+
+
+@pytest.mark.parametrize(
+    ("in_sync", "learner", "counts"),
+    [(True, False, True), (False, False, False), (True, True, False), (False, True, False)],
+)
+async def test_only_a_node_in_sync_that_votes_renews(
+    in_sync: bool, learner: bool, counts: bool
+) -> None:
+    """One that is left out, or learns, may have lost its promise with its disk."""
+    first, *others = NODES
+    nodes = [_LateNode(first), *(_LateNode(n, in_sync=in_sync, learner=learner) for n in others)]
+    lease = ReadLease(NODES, 30.0, _Clock())
+    settings = WriterSettings(read_lease_seconds=30.0)
+    beats = Heartbeats(cast(Sequence[NodeChannel], nodes), settings, lease)
+    beats.start()
+    async with asyncio.timeout(30):
+        while not all(node.asked for node in nodes):
+            await asyncio.sleep(0)
+    for node in nodes:
+        node.asked[0].succeed(node.name, None)
+    for _ in range(20):  # turns: each heartbeat goes on with its answer
+        await asyncio.sleep(0)
+    assert lease.valid() is counts
     await beats.stop()
 
 

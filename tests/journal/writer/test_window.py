@@ -93,6 +93,24 @@ async def test_a_learner_is_fed_and_counts_nowhere() -> None:
         await written
 
 
+async def test_a_node_that_comes_back_wiped_has_acknowledged_nothing() -> None:
+    """Its batch still waits, and with another's acknowledgement of it there would be two of three:
+    of which one has lost it with its disk."""
+    window = opened()
+    written = write(window)
+    ack(window, A, 1)
+    window.failed(A, DOWN)
+    window.takes_part(A, 0, learner=DOWN)
+    assert window.holders(TxId(1)) == []
+    ack(window, B, 1)
+    assert not written.done()
+    ack(window, A, 1)
+    assert not written.done(), "what a learner has counts nowhere"
+    window.admitted(A, TxId(1))
+    assert sorted(window.holders(TxId(1))) == [A, B]
+    await written
+
+
 async def test_one_broken_invariant_outweighs_a_quorum_to_come() -> None:
     window = opened()
     written = write(window)

@@ -1,0 +1,128 @@
+"""The record beside the breadcrumb speaks of the write that our NameNode is active under, or not
+at all."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from ha.elector.model import SessionNumber, Term
+from ha.elector.term import TermRecord, encode_term, term_of
+from ha.elector.term_keeper import TermKeeper
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refusal, Refused
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+
+S = SessionNumber(3)
+SETTINGS = ZooKeeperSettings(
+    hosts="zk:1", session_timeout_seconds=6.0, scope="/hadoop-ha/ns1",
+    acl=parse_acl("world:anyone:rwcda"),
+)  # fmt: skip
+
+
+class Znodes:
+    """Persistent znodes in memory, as one session writes and reads them."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, tuple[bytes, int]] = {}
+        self.transaction = 100
+
+    def put(self, path: str, data: bytes) -> int:
+        """Somebody writes."""
+        self.transaction += 1
+        self.there[path] = data, self.transaction
+        return self.transaction
+
+    async def read(self, path: str) -> Outcome[tuple[bytes, NodeFacts]]:
+        if path not in self.there:
+            return Refused(Refusal.NO_NODE, path)
+        data, written_by = self.there[path]
+        return Done((data, NodeFacts(0, ours=False, written_by=written_by)))
+
+    def write(self, path: str, data: bytes, *, version: int) -> "asyncio.Future[Outcome[int]]":
+        assert version == -1
+        outcome: asyncio.Future[Outcome[int]] = asyncio.get_running_loop().create_future()
+        if path in self.there:
+            self.put(path, data)
+            outcome.set_result(Done(0))
+        else:
+            outcome.set_result(Refused(Refusal.NO_NODE, path))
+        return outcome
+
+    async def create(self, path: str, data: bytes = b"") -> Outcome[None]:
+        if path in self.there:
+            return Refused(Refusal.NODE_EXISTS, path)
+        self.put(path, data)
+        return Done(None)
+
+    def recorded(self) -> bytes | None:
+        found = self.there.get(SETTINGS.term)
+        return None if found is None else found[0]
+
+
+async def settle(keeper: TermKeeper, znodes: Znodes, content: bytes) -> None:
+    """Until the record is written, or is not."""
+    before = asyncio.all_tasks()
+    keeper.settled(S, cast(Session, znodes), content)
+    await asyncio.gather(*(asyncio.all_tasks() - before))
+
+
+@pytest.mark.parametrize("there_already", [False, True])
+async def test_the_record_is_bound_to_the_write_of_the_breadcrumb(there_already: bool) -> None:
+    znodes, keeper = Znodes(), TermKeeper(SETTINGS)
+    if there_already:
+        znodes.put(SETTINGS.term, encode_term(TermRecord(7, Term.ENDED)))
+    written = znodes.put(SETTINGS.breadcrumb, b"nn1")
+    await settle(keeper, znodes, b"nn1")
+    assert term_of(written, znodes.recorded()) is Term.SETTLED
+    assert term_of(written + 1, znodes.recorded()) is Term.UNKNOWN
+    keeper.ended(S, cast(Session, znodes), "nn1 has ended")
+    assert term_of(written, znodes.recorded()) is Term.ENDED
+
+
+@pytest.mark.parametrize("found", [b"nn2", None], ids=["another's", "gone"])
+async def test_a_breadcrumb_that_changed_between_promotion_and_settling_is_not_ours(
+    found: bytes | None,
+) -> None:
+    """The bad schedule: ours expired while our NameNode was promoted, and another has fenced us.
+
+    A record of that one's term, written by us, would say that our end is the end of its NameNode.
+    """
+    znodes, keeper = Znodes(), TermKeeper(SETTINGS)
+    before = encode_term(TermRecord(7, Term.ENDED))
+    znodes.put(SETTINGS.term, before)
+    if found is not None:
+        znodes.put(SETTINGS.breadcrumb, found)
+    await settle(keeper, znodes, b"nn1")
+    assert znodes.recorded() == before
+    keeper.ended(S, cast(Session, znodes), "nn1 has ended")
+    assert znodes.recorded() == before
+
+
+async def test_the_end_in_another_session_records_nothing() -> None:
+    znodes, keeper = Znodes(), TermKeeper(SETTINGS)
+    written = znodes.put(SETTINGS.breadcrumb, b"nn1")
+    await settle(keeper, znodes, b"nn1")
+    keeper.ended(SessionNumber(S + 1), cast(Session, znodes), "nn1 has ended")
+    assert term_of(written, znodes.recorded()) is Term.SETTLED
+
+
+@pytest.mark.parametrize(
+    ("data", "term"),
+    [
+        (None, Term.UNKNOWN),
+        (b"", Term.UNKNOWN),
+        (b"[]", Term.UNKNOWN),
+        (b"{}", Term.UNKNOWN),
+        (b"[" * 100_000, Term.UNKNOWN),
+        (encode_term(TermRecord(5, Term.SETTLED)), Term.SETTLED),
+        (encode_term(TermRecord(5, Term.ENDED, "told")), Term.ENDED),
+        (encode_term(TermRecord(5, Term.DOUBTED)), Term.UNKNOWN),
+        (encode_term(TermRecord(4, Term.ENDED)), Term.UNKNOWN),
+        (encode_term(TermRecord(6, Term.ENDED)), Term.UNKNOWN),
+        (b'{"breadcrumb": 5, "term": "never"}', Term.UNKNOWN),
+    ],
+)
+def test_a_record_speaks_of_its_breadcrumb_alone(data: Any, term: Term) -> None:  # noqa: ANN401
+    assert term_of(5, data) is term
