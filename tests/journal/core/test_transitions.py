@@ -1,0 +1,317 @@
+"""A JournalNode's core in many states, and what each request makes of it: reviewed as one text."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from journal.core.machine import step
+from journal.core.requests import (
+    AcceptRecovery,
+    Admit,
+    AdmitByVoters,
+    AdmitFounding,
+    AdoptCatchUp,
+    AdoptFinalized,
+    AdoptRecovery,
+    CanRollBack,
+    CatchUp,
+    DiscardSegments,
+    FinalizeLogSegment,
+    FinalizeUpgrade,
+    Format,
+    GetEditLogManifest,
+    GetJournalCTime,
+    GetJournalState,
+    Heartbeat,
+    Journal,
+    LearnDigest,
+    NewEpoch,
+    PeekRecovery,
+    PrepareRecovery,
+    PreUpgrade,
+    PurgeLogs,
+    ReportDamage,
+    Request,
+    ResumeSegment,
+    RollBack,
+    Stamp,
+    StartLogSegment,
+    Upgrade,
+)
+from journal.core.state import (
+    NO_SERIAL,
+    SERIAL_UNKNOWN,
+    Damage,
+    Decision,
+    JournalState,
+    OpenSegment,
+)
+from journal.model import LAYOUT_VERSION, MAX_EPOCH_LEAP, Epoch, Segment, TxId
+from tests.journal.core.requests_of import LIFE, NAMESPACE, digest, records, segment
+from tests.transitions import crossed, same_as
+
+TABLE = Path(__file__).with_name("transitions.txt")
+OTHER = replace(NAMESPACE, namespace_id=7)
+FOREIGN = replace(NAMESPACE, cluster_id="other")
+NEWER = replace(NAMESPACE, ctime=9)
+OTHER_LIFE = "1" * 32
+OLD, HELD, NEXT = (
+    segment(1, 4, finalized=True), segment(5, 7, 3), segment(8, 9, 3))  # fmt: skip
+DONE = replace(HELD, finalized=True)
+BEFORE = segment(5, 7, 2)
+LONGER, SHORTER = segment(5, 8, 3), segment(5, 6, 3)
+E3, E4 = Epoch(3), Epoch(4)
+
+
+def known(*segments: Segment) -> dict[TxId, Segment]:
+    """By their first txids."""
+    return {each.first: each for each in segments}
+
+
+BASE = JournalState(
+    namespace=NAMESPACE, incarnation=LIFE, promised=E3, writer=E3, serial=5,
+    committed=TxId(4), claimed=TxId(4), segments=known(OLD),
+)  # fmt: skip
+OPEN = replace(
+    BASE, open=OpenSegment(TxId(5), TxId(8), digest(5, 7, 3), E3, LAYOUT_VERSION))  # fmt: skip
+EMPTY = replace(BASE, open=OpenSegment(TxId(5), TxId(5), b"", E3, LAYOUT_VERSION))
+LEFT = replace(BASE, segments=known(OLD, HELD))
+CLOSED = replace(BASE, segments=known(OLD, DONE), committed=TxId(7), claimed=TxId(7))
+LEARNER = replace(CLOSED, learner=True)
+STATES: dict[str, JournalState] = {
+    "not formatted": JournalState(),
+    "not formatted, not empty": JournalState(occupied=True),
+    "fresh": JournalState(namespace=NAMESPACE, incarnation=LIFE),
+    "a fresh learner": JournalState(namespace=NAMESPACE, incarnation=LIFE, learner=True),
+    "nothing open": BASE,
+    "nothing open, restarted": replace(BASE, serial=SERIAL_UNKNOWN, claimed=TxId(0)),
+    "nothing open, promised a newer one": replace(BASE, promised=E4, serial=NO_SERIAL),
+    "open and empty": EMPTY,
+    "open": OPEN,
+    "open, its writer unknown": replace(
+        OPEN, open=OpenSegment(TxId(5), TxId(8), digest(5, 7, 3))),
+    "open, of an older writer": replace(
+        OPEN, writer=Epoch(2), open=replace(OPEN.open, writer=Epoch(2))),  # type: ignore[type-var]
+    "open, claimed further": replace(OPEN, claimed=TxId(9), committed=TxId(7)),
+    "open, decided before": replace(OPEN, decisions={TxId(5): Decision(HELD, E3)}),
+    "left": LEFT,
+    "left, restarted": replace(LEFT, serial=SERIAL_UNKNOWN),
+    "left, committed": replace(LEFT, committed=TxId(7)),
+    "left, committed in part": replace(LEFT, committed=TxId(6)),
+    "left, of an older writer": replace(BASE, segments=known(OLD, BEFORE)),
+    "left, digest unknown": replace(LEFT, segments=known(OLD, replace(HELD, digest=b""))),
+    "left and decided": replace(LEFT, decisions={TxId(5): Decision(HELD, Epoch(2))}),
+    "left and decided in this epoch": replace(LEFT, decisions={TxId(5): Decision(HELD, E3)}),
+    "left and decided otherwise": replace(LEFT, decisions={TxId(5): Decision(LONGER, Epoch(2))}),
+    "decided, and nothing here": replace(BASE, decisions={TxId(5): Decision(HELD, Epoch(2))}),
+    "left and damaged": replace(LEFT, damaged={TxId(5): Damage(HELD, "rot.")}),
+    "closed": CLOSED,
+    "closed, digest unknown": replace(CLOSED, segments=known(OLD, replace(DONE, digest=b""))),
+    "closed, other edits": replace(CLOSED, segments=known(OLD, replace(BEFORE, finalized=True))),
+    "closed and damaged": replace(CLOSED, damaged={TxId(5): Damage(DONE, "rot")}),
+    "closed, the older damaged": replace(CLOSED, damaged={TxId(1): Damage(OLD, "rot")}),
+    "closed and decided": replace(CLOSED, decisions={TxId(5): Decision(HELD, E3)}),
+    "closed, and another open": replace(
+        CLOSED, open=OpenSegment(TxId(8), TxId(9), digest(8, 8, 3), E3, LAYOUT_VERSION)),
+    "closed, and another left": replace(CLOSED, segments=known(OLD, DONE, NEXT)),
+    "two left": replace(BASE, segments=known(OLD, HELD, NEXT)),
+    "purged": replace(CLOSED, purged=TxId(5), segments=known(DONE)),
+    "a learner": LEARNER,
+    "a learner that heard a start": replace(LEARNER, start_heard=E3),
+    "a learner, open": replace(OPEN, learner=True),
+    "a learner that lacks one": replace(LEARNER, segments=known(OLD)),
+    "upgrade begun": replace(CLOSED, upgrade_begun=True),
+    "upgraded": replace(CLOSED, namespace=NEWER, previous=NAMESPACE),
+}  # fmt: skip
+
+
+def stamp(epoch: int = 3, serial: int = 6, committed: int | None = None) -> Stamp:
+    """A writer's, mostly the next of the present one."""
+    return Stamp(Epoch(epoch), serial, None if committed is None else TxId(committed))
+
+
+def batch(stamp_: Stamp, segment_first: int, first: int, last: int, count: int = 0) -> Journal:
+    """Edits of the third writer."""
+    data = records(first, last, 3)
+    return Journal(stamp_, TxId(segment_first), TxId(first), count or last - first + 1, data)
+
+
+FAR = MAX_EPOCH_LEAP + 3
+STAMPS: dict[str, Stamp] = {
+    "older epoch": stamp(2),
+    "next epoch": stamp(4, 0),
+    "epoch as far as may be": stamp(FAR),
+    "epoch too far": stamp(FAR + 1),
+    "same serial": stamp(serial=5),
+    "serial far ahead": stamp(serial=2**40),
+    "serial -1": stamp(serial=-1),
+    "serial 0": stamp(serial=0),
+    "committed backward": stamp(committed=3),
+    "committed as known": stamp(committed=4),
+    "committed 7": stamp(committed=7),
+    "committed 8": stamp(committed=8),
+    "committed far ahead": stamp(committed=2**50),
+    "committed -5": stamp(committed=-5),
+    "another file system's": replace(stamp(), namespace_id=7),
+    "ours": replace(stamp(), namespace_id=NAMESPACE.namespace_id),
+    "with a lease": replace(stamp(), read_lease_micros=1000),
+    "with a long lease": replace(stamp(), read_lease_micros=2**50),
+    "with a negative lease": replace(stamp(), read_lease_micros=-1),
+}
+REQUESTS: dict[str, Request] = {
+    "format": Format(NAMESPACE, incarnation=OTHER_LIFE),
+    "format a learner": Format(NAMESPACE, founding=False, incarnation=OTHER_LIFE),
+    "format for nothing": Format(replace(NAMESPACE, namespace_id=0), incarnation=OTHER_LIFE),
+    "format for no cluster": Format(replace(NAMESPACE, cluster_id=""), incarnation=OTHER_LIFE),
+    "format by force": Format(NAMESPACE, force=True, incarnation=OTHER_LIFE),
+    "format by force, seen": Format(
+        OTHER, force=True, incarnation=OTHER_LIFE, seen_promised=E3,
+        seen_namespace_id=NAMESPACE.namespace_id),
+    "format by force, seen another": Format(
+        OTHER, force=True, incarnation=OTHER_LIFE, seen_promised=E3, seen_namespace_id=7),
+    "state": GetJournalState(),
+    "manifest": GetEditLogManifest(TxId(1)),
+    "manifest from 5, in progress": GetEditLogManifest(TxId(5), in_progress_ok=True),
+    "manifest from 8, in progress": GetEditLogManifest(TxId(8), in_progress_ok=True),
+    "new epoch 3": NewEpoch(NAMESPACE, E3),
+    "new epoch 4": NewEpoch(NAMESPACE, E4),
+    "new epoch far": NewEpoch(NAMESPACE, Epoch(FAR)),
+    "new epoch too far": NewEpoch(NAMESPACE, Epoch(FAR + 1)),
+    "new epoch, another file system": NewEpoch(OTHER, E4),
+    "new epoch, another cluster": NewEpoch(FOREIGN, E4),
+    "start 5": StartLogSegment(stamp(), TxId(5), LAYOUT_VERSION),
+    "start 5, next epoch": StartLogSegment(stamp(4, 0), TxId(5), LAYOUT_VERSION),
+    "start 8": StartLogSegment(stamp(), TxId(8), LAYOUT_VERSION),
+    "start 8, next epoch": StartLogSegment(stamp(4, 0), TxId(8), LAYOUT_VERSION),
+    "start 1": StartLogSegment(stamp(), TxId(1), LAYOUT_VERSION),
+    "start 0": StartLogSegment(stamp(), TxId(0), LAYOUT_VERSION),
+    "start 9": StartLogSegment(stamp(), TxId(9), LAYOUT_VERSION),
+    "start 5, a layout of old": StartLogSegment(stamp(), TxId(5), -50),
+    "start 5, a layout to come": StartLogSegment(stamp(), TxId(5), -200),
+    "batch 5-6": batch(stamp(), 5, 5, 6),
+    "batch 8-9": batch(stamp(), 5, 8, 9),
+    "batch 8-9, committed": batch(stamp(committed=7), 5, 8, 9),
+    "batch 8-9, next epoch": batch(stamp(4, 0), 5, 8, 9),
+    "batch 8-9 of segment 8": batch(stamp(), 8, 8, 9),
+    "batch 9-9 of segment 8": batch(stamp(), 8, 9, 9),
+    "batch 9-9": batch(stamp(), 5, 9, 9),
+    "batch 8-9, miscounted": batch(stamp(), 5, 8, 9, 3),
+    "batch 8-9, broken": replace(batch(stamp(), 5, 8, 9), records=records(8, 9, 3)[:-1]),
+    "batch of none": Journal(stamp(), TxId(5), TxId(8), 0, b""),
+    "finalize 5-7": FinalizeLogSegment(stamp(), TxId(5), TxId(7), digest(5, 7, 3)),
+    "finalize 5-7, committed": FinalizeLogSegment(
+        stamp(committed=7), TxId(5), TxId(7), digest(5, 7, 3)),
+    "finalize 5-7, next epoch": FinalizeLogSegment(
+        stamp(4, 0), TxId(5), TxId(7), digest(5, 7, 3)),
+    "finalize 5-7, no digest": FinalizeLogSegment(stamp(), TxId(5), TxId(7), None),
+    "finalize 5-7, other edits": FinalizeLogSegment(stamp(), TxId(5), TxId(7), digest(5, 7, 2)),
+    "finalize 5-6": FinalizeLogSegment(stamp(), TxId(5), TxId(6), digest(5, 6, 3)),
+    "finalize 5-8": FinalizeLogSegment(stamp(), TxId(5), TxId(8), digest(5, 8, 3)),
+    "finalize 5-4": FinalizeLogSegment(stamp(), TxId(5), TxId(4), digest(5, 5, 3)),
+    "finalize 1-4": FinalizeLogSegment(stamp(), TxId(1), TxId(4), digest(1, 4)),
+    "finalize 8-8": FinalizeLogSegment(stamp(), TxId(8), TxId(8), digest(8, 8, 3)),
+    "prepare 5": PrepareRecovery(stamp(), TxId(5)),
+    "prepare 1": PrepareRecovery(stamp(), TxId(1)),
+    "prepare 5, next epoch": PrepareRecovery(stamp(4, 0), TxId(5)),
+    "peek": PeekRecovery(None),
+    "peek 5": PeekRecovery(TxId(5)),
+    "accept 5-7": AcceptRecovery(stamp(), HELD),
+    "accept 5-7, next epoch": AcceptRecovery(stamp(4, 0), HELD),
+    "accept 5-7, finalized": AcceptRecovery(stamp(), DONE),
+    "accept 5-7, other edits": AcceptRecovery(stamp(), BEFORE),
+    "accept 5-7, an unknown writer": AcceptRecovery(stamp(), replace(HELD, writer=Epoch(0))),
+    "accept 5-7, another writer": AcceptRecovery(stamp(), replace(HELD, writer=Epoch(2))),
+    "accept 5-8": AcceptRecovery(stamp(), LONGER),
+    "accept 5-6": AcceptRecovery(stamp(), SHORTER),
+    "accept 5-4": AcceptRecovery(stamp(), replace(HELD, last=TxId(4))),
+    "accept 0-3": AcceptRecovery(stamp(), replace(HELD, first=TxId(0), last=TxId(3))),
+    "accept without a digest": AcceptRecovery(stamp(), replace(HELD, digest=b"")),
+    "accept 4-6": AcceptRecovery(stamp(), segment(4, 6, 3)),
+    "accept 8-9": AcceptRecovery(stamp(), NEXT),
+    "adopt 5-7": AdoptRecovery(E3, HELD),
+    "adopt 5-7, other edits": AdoptRecovery(E3, BEFORE),
+    "adopt 5-8": AdoptRecovery(E3, LONGER),
+    "adopt 5-6": AdoptRecovery(E3, SHORTER),
+    "adopt 5-7, epoch 2": AdoptRecovery(Epoch(2), HELD),
+    "adopt 5-7, epoch 4": AdoptRecovery(E4, HELD),
+    "digest of 5": LearnDigest(TxId(5)),
+    "adopt finalized 5-7": AdoptFinalized(DONE, fetched=True),
+    "adopt finalized 5-7, not fetched": AdoptFinalized(DONE),
+    "adopt finalized 5-7, stalled at 7": AdoptFinalized(DONE, stalled_at=TxId(7)),
+    "adopt finalized 5-7, stalled at 5": AdoptFinalized(DONE, fetched=True, stalled_at=TxId(5)),
+    "adopt finalized 5-6": AdoptFinalized(replace(SHORTER, finalized=True), fetched=True),
+    "adopt finalized 5-7, other edits": AdoptFinalized(
+        replace(BEFORE, finalized=True), fetched=True),
+    "adopt finalized 4-6": AdoptFinalized(segment(4, 6, 3, finalized=True), fetched=True),
+    "adopt finalized 8-9": AdoptFinalized(replace(NEXT, finalized=True), fetched=True),
+    "resume 5": ResumeSegment(stamp(), TxId(5), LAYOUT_VERSION),
+    "resume 5, next epoch": ResumeSegment(stamp(4, 0), TxId(5), LAYOUT_VERSION),
+    "resume 8": ResumeSegment(stamp(), TxId(8), LAYOUT_VERSION),
+    "resume 0": ResumeSegment(stamp(), TxId(0), LAYOUT_VERSION),
+    "resume 5, a layout to come": ResumeSegment(stamp(), TxId(5), -200),
+    "catch up 5-7": CatchUp(stamp(), HELD, LAYOUT_VERSION),
+    "catch up 5-8": CatchUp(stamp(), LONGER, LAYOUT_VERSION),
+    "catch up 5-7, other edits": CatchUp(stamp(), BEFORE, LAYOUT_VERSION),
+    "catch up 5-8, no digest": CatchUp(stamp(), replace(LONGER, digest=b""), LAYOUT_VERSION),
+    "catch up 5-8, next epoch": CatchUp(stamp(4, 0), LONGER, LAYOUT_VERSION),
+    "adopt catch-up 5-8": AdoptCatchUp(E3, LONGER, LAYOUT_VERSION),
+    "adopt catch-up 5-7": AdoptCatchUp(E3, HELD, LAYOUT_VERSION),
+    "adopt catch-up 5-6": AdoptCatchUp(E3, SHORTER, LAYOUT_VERSION),
+    "adopt catch-up 5-8, epoch 2": AdoptCatchUp(Epoch(2), LONGER, LAYOUT_VERSION),
+    "adopt catch-up 5-8, epoch 4": AdoptCatchUp(E4, LONGER, LAYOUT_VERSION),
+    "purge below 5": PurgeLogs(stamp(), TxId(5)),
+    "purge below 8": PurgeLogs(stamp(), TxId(8)),
+    "purge below 8, committed": PurgeLogs(stamp(committed=7), TxId(8)),
+    "purge below 4": PurgeLogs(stamp(), TxId(4)),
+    "purge below 100": PurgeLogs(stamp(), TxId(100)),
+    "purge below 0": PurgeLogs(stamp(), TxId(0)),
+    "admit": Admit(stamp(), LIFE, (OLD, DONE), TxId(7)),
+    "admit, an older life": Admit(stamp(), OTHER_LIFE, (OLD, DONE), TxId(7)),
+    "admit, nothing required": Admit(stamp(), LIFE, (), TxId(4)),
+    "admit, committed 9": Admit(stamp(), LIFE, (OLD,), TxId(9)),
+    "admit, purged": Admit(stamp(), LIFE, (DONE,), TxId(7), TxId(5)),
+    "admit, next epoch": Admit(stamp(4, 0), LIFE, (OLD, DONE), TxId(7)),
+    "admit as a founder": AdmitFounding(LIFE),
+    "admit as a founder, an older life": AdmitFounding(OTHER_LIFE),
+    "admit by voters": AdmitByVoters(LIFE, E3, (OLD, DONE), TxId(7)),
+    "admit by voters, an older life": AdmitByVoters(OTHER_LIFE, E3, (OLD, DONE), TxId(7)),
+    "admit by voters, epoch 2": AdmitByVoters(LIFE, Epoch(2), (OLD, DONE), TxId(7)),
+    "admit by voters, epoch 4": AdmitByVoters(LIFE, E4, (OLD, DONE), TxId(7)),
+    "admit by voters, reached 8": AdmitByVoters(LIFE, E3, (OLD, DONE), TxId(8)),
+    "admit by voters, purged": AdmitByVoters(LIFE, E3, (DONE,), TxId(7), TxId(5)),
+    "damage of 5": ReportDamage(TxId(5), "rot"),
+    "damage of 1": ReportDamage(TxId(1), "rot"),
+    "damage of 8": ReportDamage(TxId(8), "rot"),
+    "before an upgrade": PreUpgrade(stamp()),
+    "before an upgrade, next epoch": PreUpgrade(stamp(4, 0)),
+    "upgrade": Upgrade(stamp(), NEWER),
+    "upgrade to another": Upgrade(stamp(), replace(NEWER, namespace_id=7)),
+    "finalize the upgrade": FinalizeUpgrade(stamp()),
+    "can roll back": CanRollBack(NAMESPACE, LAYOUT_VERSION),
+    "can roll back, to an older layout": CanRollBack(NAMESPACE, -50),
+    "can roll back, another": CanRollBack(OTHER, LAYOUT_VERSION),
+    "roll back": RollBack(stamp()),
+    "roll back, next epoch": RollBack(stamp(4, 0)),
+    "discard from 5": DiscardSegments(stamp(), TxId(5)),
+    "discard from 8": DiscardSegments(stamp(), TxId(8)),
+    "discard from 6": DiscardSegments(stamp(), TxId(6)),
+    "ctime": GetJournalCTime(),
+    **{f"heartbeat, {name}": Heartbeat(each) for name, each in STAMPS.items()},
+    **{
+        f"batch 8-8, {name}": replace(batch(each, 5, 8, 8), stamp=each)
+        for name, each in STAMPS.items()
+    },
+}  # fmt: skip
+NAMES: dict[object, str] = {
+    OLD: "1-4", HELD: "5-7", DONE: "5-7 finalized", BEFORE: "5-7 of 2", LONGER: "5-8",
+    SHORTER: "5-6", NEXT: "8-9", NAMESPACE: "ours", NEWER: "ours, newer", OTHER: "another",
+}  # fmt: skip
+
+
+def took(state: JournalState, request: Request) -> tuple[JournalState, tuple[object, ...]]:
+    """One step: the effects, and the reply behind them."""
+    result = step(state, request)
+    return result.state, (*result.effects, result.reply)
+
+
+def test_every_request_in_many_states_is_as_it_was_reviewed() -> None:
+    same_as(TABLE, crossed(STATES, REQUESTS, took, NAMES))
