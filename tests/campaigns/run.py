@@ -20,6 +20,7 @@ CAMPAIGNS: Final = {
         "journal": "tests.campaigns.soak.journal:main",
         "kill": "deploy.local.soak:kill",
         "lane": "tests.campaigns.soak.lane:main",
+        "mutation": "tests.campaigns.soak.mutation:main",
         "newcomer": "tests.campaigns.soak.newcomer:main",
         "security": "tests.campaigns.soak.security:main",
         "zkfc": "tests.campaigns.soak.zkfc:main",

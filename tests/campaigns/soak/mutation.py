@@ -1,0 +1,112 @@
+"""`./run soak mutation`: one slip after another in a core; every one has to be noticed.
+
+First by the core's fast tests, then by drawn worlds that run the changed line.  A slip that changes
+nothing anybody could see is listed with its reason in tests/mutation/explained.json.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from random import Random
+
+import click
+
+from tests.campaigns.soak.invoked import exit_code
+from tests.mutation.cores import CORES, Core
+from tests.mutation.explained import explained
+from tests.mutation.judging import Limits, Verdict, judge
+from tests.mutation.slips import Slip, slips_of
+
+
+@click.command()
+@click.option("--core", "names", multiple=True, type=click.Choice(list(CORES)), help="Or all.")
+@click.option("--sample", default=0, type=click.IntRange(min=0), help="So many of each; 0: all.")
+@click.option("--seed", default=1, show_default=True, help="Of the sample.")
+@click.option("--only", default="", help="Those whose name has this text in it.")
+@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(min=1))
+@click.option("--worlds", default=25, show_default=True, help="At most so many for a slip.")
+@click.option("--measured", default=200, show_default=True, help="Worlds that tell their reach.")
+@click.option("--first-seed", default=1, show_default=True, help="Of the worlds.")
+@click.option("--seconds", default=120.0, show_default=True, help="For the worlds of one slip.")
+@click.option("--list", "listed", is_flag=True, help="Only say which slips there are.")
+@click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
+def mutation(
+    *,
+    names: Sequence[str],
+    sample: int,
+    seed: int,
+    only: str,
+    jobs: int,
+    worlds: int,
+    measured: int,
+    first_seed: int,
+    seconds: float,
+    listed: bool,
+    as_object: bool,
+) -> None:
+    """Plant slips into the cores; exit code 0 only if each is noticed or explained."""
+    limits = Limits(jobs, measured, worlds, seconds, first_seed)
+    scores = []
+    for name in names or CORES:
+        slips = chosen(CORES[name], sample, seed, only)
+        if listed:
+            for slip in slips:
+                click.echo(slip.name)
+            continue
+        scores.append(_score(name, slips, limits))
+    if as_object:
+        click.echo(json.dumps({"cores": scores}))
+    raise SystemExit(1 if any(score["survived"] for score in scores) else 0)
+
+
+def chosen(core: Core, sample: int, seed: int, only: str) -> list[Slip]:
+    """Some of this core's slips, without the explained ones."""
+    known = explained()
+    slips = [slip for path in core.files for slip in slips_of(path) if only in slip.name]
+    slips = [slip for slip in slips if slip.name not in known]
+    if 0 < sample < len(slips):
+        picked = sorted(Random(seed).sample(range(len(slips)), sample))
+        slips = [slips[index] for index in picked]
+    return slips
+
+
+def _score(name: str, slips: Sequence[Slip], limits: Limits) -> dict[str, object]:
+    began = time.monotonic()
+    done = 0
+
+    def told(verdict: Verdict) -> None:
+        nonlocal done
+        done += 1
+        by = f"by {verdict.by}"[:90] if verdict.by else "SURVIVED"
+        click.echo(f"{done}/{len(slips)} {verdict.slip.path}:{verdict.slip.line} {by}", err=True)
+
+    verdicts = judge(CORES[name], slips, limits, told)
+    survived = [verdict for verdict in verdicts if not verdict.by]
+    for verdict in survived:
+        ran = f"{verdict.tests} tests and {verdict.worlds} of {limits.measured} worlds run its line"
+        click.echo(f"SURVIVED {verdict.slip.diff()}\n    {ran}", err=True)
+    by_world = sum(verdict.by.startswith("seed ") for verdict in verdicts)
+    took = time.monotonic() - began
+    click.echo(
+        f"{name}: {len(verdicts)} slips, {len(verdicts) - len(survived)} noticed"
+        f" ({by_world} by worlds alone), {len(survived)} survived, {took:.0f} s",
+        err=True,
+    )
+    return {
+        "core": name,
+        "slips": len(verdicts),
+        "noticed_by_worlds_alone": by_world,
+        "survived": [verdict.slip.name for verdict in survived],
+        "seconds": round(took, 1),
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the soak with these command-line arguments."""
+    return exit_code(mutation, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,130 @@
+"""The pure cores: their files, the fast tests of each, and the worlds that run it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+_JOURNAL: Final = (
+    "tests/journal/core",
+    "tests/journal/test_quorum.py",
+    "tests/journal/test_recovery.py",
+    "tests/simulation/journal/test_found.py",
+    "tests/simulation/journal/test_tables.py",
+    "tests/simulation/journal/test_voters_word.py",
+    "tests/simulation/journal/test_writers.py",
+    "tests/simulation/journal/test_learners.py",
+)
+_WRITER: Final = (
+    "tests/journal/test_quorum.py",
+    "tests/journal/test_recovery.py",
+    "tests/journal/test_lease.py",
+    "tests/journal/writer/test_window.py",
+    "tests/journal/writer/test_epoch_claim.py",
+    "tests/journal/writer/test_lease.py",
+)
+_ELECTION: Final = ("tests/ha/elector", "tests/ha/zkfc")
+"""Those that need a real ZooKeeper are left out, as everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """One core.
+
+    Attributes:
+        files: from the root.
+        tests: files and folders of tests; those that need a real ZooKeeper are left out, and those
+            that do not run a changed line as well.
+        worlds: the package of the simulation that runs it.
+    """
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+    worlds: str
+
+
+CORES: Final[dict[str, Core]] = {
+    "elector": Core(
+        ("ha/elector/core.py", "ha/elector/term.py", "ha/elector/invariants.py"),
+        _ELECTION,
+        "failover",
+    ),
+    "takeover": Core(
+        (
+            "ha/elector/takeover.py",
+            "ha/zkfc/takeover/takeover.py",
+            "ha/zkfc/takeover/former_active.py",
+            "ha/zkfc/takeover/superseded.py",
+            "ha/zkfc/takeover/planned_fence.py",
+        ),
+        _ELECTION,
+        "failover",
+    ),
+    "candidacy": Core(
+        (
+            "ha/zkfc/candidacy/core.py",
+            "ha/zkfc/candidacy/eligibility.py",
+            "ha/zkfc/candidacy/failback.py",
+            "ha/zkfc/candidacy/failover_obstacle.py",
+            "ha/zkfc/candidacy/flapping.py",
+            "ha/zkfc/candidacy/state.py",
+        ),
+        _ELECTION,
+        "failover",
+    ),
+    "witness": Core(
+        ("ha/zkfc/witness/core.py", "ha/zkfc/guard/core.py", "journal/silence.py"),
+        (*_ELECTION, "tests/journal/test_silence.py"),
+        "failover",
+    ),
+    "health": Core(("ha/health/core.py",), ("tests/ha/health", *_ELECTION), "failover"),
+    "role": Core(
+        ("namenode_sim/term/role.py", "namenode_sim/term/gate.py"),
+        ("tests/namenode_sim/term",),
+        "blocks",
+    ),
+    "journal": Core(
+        (
+            "journal/core/admission.py",
+            "journal/core/limits.py",
+            "journal/core/machine.py",
+            "journal/core/segments.py",
+            "journal/core/state.py",
+            "journal/core/usual_batch.py",
+        ),
+        _JOURNAL,
+        "journal",
+    ),
+    "journal-recovery": Core(
+        ("journal/recovery.py", "journal/core/recovery.py", "journal/core/rejoin.py"),
+        _JOURNAL,
+        "journal",
+    ),
+    "journal-members": Core(
+        (
+            "journal/core/learner.py",
+            "journal/core/purge.py",
+            "journal/core/sync.py",
+            "journal/core/upgrade.py",
+            "journal/core/voters.py",
+        ),
+        _JOURNAL,
+        "journal",
+    ),
+    "quorum": Core(("journal/quorum.py", "journal/lease.py"), _WRITER, "journal"),
+    "window": Core(("journal/writer/window.py",), _WRITER, "journal"),
+    "claim": Core(("journal/writer/epoch_claim.py",), _WRITER, "journal"),
+    "blocks": Core(
+        (
+            "namenode_sim/blocks/commit.py",
+            "namenode_sim/blocks/doomed.py",
+            "namenode_sim/blocks/follow.py",
+            "namenode_sim/blocks/invalidations.py",
+            "namenode_sim/blocks/judge.py",
+            "namenode_sim/blocks/needed.py",
+            "namenode_sim/blocks/reports.py",
+            "namenode_sim/blocks/safemode.py",
+            "namenode_sim/blocks/waiting.py",
+        ),
+        ("tests/namenode_sim/blocks", "tests/namenode_sim/datanodes"),
+        "blocks",
+    ),
+}

@@ -1,0 +1,269 @@
+"""All slips of one source file, and how one takes the place of the product's code."""
+
+import ast
+import copy
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Final
+
+from tests import ROOT
+from tests.mutation.alternatives import alternatives, skipped
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_SHOWN: Final = 110
+_MOST_ENTRIES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """One change of one function, or of one constant of a module.
+
+    Attributes:
+        path: of the file, from the root.
+        scope: the qualified name of the function, or the name of the constant.
+        line: where it is.
+        block: the first line of the statements that it is among: they must run, or nothing can
+            notice it.
+        before: the piece of syntax, as text.
+        after: what takes its place.
+        number: of those in one scope with the same two texts, from 1.
+    """
+
+    path: str
+    scope: str
+    line: int
+    block: int
+    before: str
+    after: str
+    number: int
+    place: "Place"
+
+    @property
+    def name(self) -> str:
+        """What a list calls it by; the line is not in it, so that it outlives other changes."""
+        more = f" #{self.number}" if self.number > 1 else ""
+        return f"{self.path}::{self.scope}: {self.before} -> {self.after}{more}"
+
+    def diff(self) -> str:
+        """For people: where it is, and what changes."""
+        where = f"{self.path}:{self.line} {self.scope}"
+        return f"{where}\n    - {self.before}\n    + {self.after}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A field of a node of a module's tree, and what may stand there instead."""
+
+    tree: ast.Module
+    parent: ast.AST
+    field: str
+    index: int | None
+    new: ast.AST | None
+
+    @contextmanager
+    def changed(self) -> Iterator[ast.Module]:
+        """The tree with the slip in it, for so long."""
+        old = getattr(self.parent, self.field)
+        if self.index is None:
+            put: Any = self.new
+        else:
+            put = [*old[: self.index], *([self.new] if self.new else []), *old[self.index + 1 :]]
+        setattr(self.parent, self.field, put)
+        try:
+            yield self.tree
+        finally:
+            setattr(self.parent, self.field, old)
+
+
+def slips_of(path: str) -> tuple[Slip, ...]:
+    """All slips of this file, in its order."""
+    return slips_in(path, (ROOT / path).read_text(encoding="utf-8"))
+
+
+def slips_in(path: str, source: str) -> tuple[Slip, ...]:
+    """The slips of this text, taken for the file at ``path``."""
+    tree = ast.parse(source)
+    seen: Counter[str] = Counter()
+    found = []
+    for slip in _all(path, tree):
+        if slip.before == slip.after:
+            continue
+        seen[slip.name] += 1
+        number = seen[slip.name]
+        found.append(slip if number == 1 else _numbered(slip, number))
+    return tuple(found)
+
+
+def _numbered(slip: Slip, number: int) -> Slip:
+    return Slip(
+        slip.path, slip.scope, slip.line, slip.block, slip.before, slip.after, number, slip.place
+    )
+
+
+def _all(path: str, tree: ast.Module) -> Iterator[Slip]:
+    for scope, function in functions(tree):
+        first = function.body[0].lineno
+        for index, statement in enumerate(function.body):
+            for found in _walk(tree, function, "body", index, statement, first):
+                yield _slip(path, scope, *found)
+    for node in tree.body:
+        yield from _of_constant(path, tree, node)
+
+
+def _slip(path: str, scope: str, line: int, block: int, place: Place, before: ast.AST) -> Slip:
+    after = "nothing" if place.new is None else _text(place.new)
+    return Slip(path, scope, line, block, _text(before), after, 1, place)
+
+
+def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
+    """Those of the module and of its classes; what is defined inside one belongs to it."""
+    for node in tree.body:
+        if isinstance(node, Function):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            for inner in node.body:
+                if isinstance(inner, Function) and not _is_stub(inner):
+                    yield f"{node.name}.{inner.name}", inner
+
+
+def _is_stub(function: Function) -> bool:
+    return len(function.body) == 1 and isinstance(function.body[0], ast.Expr)
+
+
+def _walk(
+    tree: ast.Module, parent: ast.AST, field: str, index: int | None, node: ast.AST, block: int
+) -> Iterator[tuple[int, int, Place, ast.AST]]:
+    if skipped(node, parent, field):
+        return
+    line = getattr(node, "lineno", block)
+    for new in alternatives(node, parent, field):
+        yield line, block, Place(tree, parent, field, index, new), node
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST):
+            yield from _walk(tree, node, name, None, value, block)
+        elif isinstance(value, list):
+            inner = _first_line(value, block)
+            for number, each in enumerate(value):
+                if isinstance(each, ast.AST):
+                    yield from _walk(tree, node, name, number, each, inner)
+
+
+def _first_line(nodes: list[Any], otherwise: int) -> int:
+    return nodes[0].lineno if nodes and isinstance(nodes[0], ast.stmt) else otherwise
+
+
+def _of_constant(path: str, tree: ast.Module, node: ast.stmt) -> Iterator[Slip]:
+    """A number that is one more, and a table that lacks an entry."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            pass
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            pass
+        case _:
+            return
+    for new in _other_values(value):
+        yield _slip(path, name, node.lineno, 0, Place(tree, node, "value", None, new), value)
+
+
+def _other_values(value: ast.expr) -> Iterator[ast.expr]:
+    match value:
+        case ast.Constant(value=bool()):
+            return
+        case ast.Constant(value=int(number)):
+            yield ast.Constant(number + 1)
+        case ast.Constant(value=float(number)):
+            yield ast.Constant(number * 2)
+        case ast.Dict(keys=keys, values=values) if len(keys) <= _MOST_ENTRIES:
+            for gone in range(len(keys)):
+                yield ast.Dict(
+                    [key for number, key in enumerate(keys) if number != gone],
+                    [each for number, each in enumerate(values) if number != gone],
+                )
+        case ast.Call(func=ast.Name(id="frozenset") as func, args=[ast.Set(elts=elts)]):
+            for gone in range(len(elts)):
+                rest = [each for number, each in enumerate(elts) if number != gone]
+                yield ast.Call(func, [ast.Set(rest)] if rest else [], [])
+        case _:
+            return
+
+
+def _text(node: ast.AST) -> str:
+    """In one line; of a compound statement its first."""
+    if isinstance(node, ast.match_case):
+        return f"case {ast.unparse(node.pattern)}: ..."
+    return " ".join(ast.unparse(node).split())
+
+
+# ---- in the place of the product's code ----------------------------------------------------
+
+
+def plant(slip: Slip) -> None:
+    """Put it in the place of the product's code, for the rest of this process."""
+    module = module_of(slip.path)
+    with slip.place.changed() as tree:
+        changed = ast.fix_missing_locations(copy.deepcopy(tree))
+    if slip.block == 0:
+        _plant_constant(module, slip.scope, changed)
+        return
+    function = live(module, slip.scope)
+    code = code_of(compile(changed, str(ROOT / slip.path), "exec"), slip.scope)
+    function.__code__ = code
+
+
+def _plant_constant(module: ModuleType, name: str, changed: ast.Module) -> None:
+    for node in changed.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and target.id == name:
+            value = getattr(node, "value")  # noqa: B009 - of two kinds of statements
+            new = eval(compile(ast.Expression(value), "slip", "eval"), vars(module))
+            _replace_everywhere(name, getattr(module, name), new)
+
+
+def _replace_everywhere(name: str, old: object, new: object) -> None:
+    """Others have it by its name, from an import."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__dict__", {}).get(name) is old:
+            setattr(module, name, new)
+
+
+def module_of(path: str) -> ModuleType:
+    """The module that the product imports from this file."""
+    return import_module(path.removesuffix(".py").replace("/", "."))
+
+
+def live(module: ModuleType, scope: str) -> FunctionType:
+    """The function that the product calls by this name, below what wraps it."""
+    found: Any = module
+    for part in scope.split("."):
+        found = vars(found)[part]
+    found = getattr(found, "fget", None) or getattr(found, "__func__", None) or found
+    while not isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
+        found = found.__wrapped__
+    return found
+
+
+def code_of(module: CodeType, scope: str) -> CodeType:
+    """The code of one function of a compiled module."""
+    for code in _codes(module):
+        if code.co_qualname == scope:
+            return code
+    raise LookupError(f"{scope} is not in {module.co_filename}")
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+@cache
+def short(text: str) -> str:
+    """For one line of a terminal."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

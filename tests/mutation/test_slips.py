@@ -1,0 +1,146 @@
+"""Each kind of slip is made, and takes the place of the product's code in one process alone."""
+
+import ast
+from collections.abc import Callable
+
+import pytest
+
+from tests import ROOT
+from tests.mutation import toy
+from tests.mutation.cores import CORES
+from tests.mutation.explained import explained
+from tests.mutation.judging import forked
+from tests.mutation.reach import Reached, lines_of, probe
+from tests.mutation.slips import Slip, code_of, module_of, plant, slips_in, slips_of
+
+TOY = "tests/mutation/toy.py"
+SECONDS = 30.0
+
+KINDS = {
+    "a condition is forced": ("if a(): b()", {"a() -> True", "a() -> False"}),
+    "a boundary": ("return a < 3", {"a < 3 -> a <= 3", "3 -> 4"}),
+    "a comparison is turned": ("return a is None", {"a is None -> a is not None"}),
+    "and, or": ("return a and b", {"a and b -> a or b", "a and b -> b", "a and b -> a"}),
+    "a not is left out": ("return not a", {"not a -> a"}),
+    "a term is left out": ("return a + b", {"a + b -> a"}),
+    "min, max": ("return min(a, b)", {
+        "min(a, b) -> max(a, b)", "min(a, b) -> b", "min(a, b) -> a"}),
+    "a field is not replaced": ("return replace(a, b=c)", {"replace(a, b=c) -> replace(a)"}),
+    "an action is left out": ("return Step(a, (b(), c()))", {
+        "(b(), c()) -> (c(),)", "(b(), c()) -> (b(),)"}),
+    "a call is left out": ("a(b)", {"a(b) -> pass"}),
+    "a change is left out": ("a = replace(a)", {"a = replace(a) -> pass"}),
+    "a case is narrower": ("match a:\n  case 1 | 2: b()\n  case _: c()", {
+        "1 | 2 -> 2", "1 | 2 -> 1", "case 1 | 2: ... -> nothing"}),
+    "an ensure's condition": ("ensure(a or b, f'{a}')", {
+        "a or b -> True", "a or b -> a and b", "a or b -> a", "a or b -> b",
+        "ensure(a or b, f'{a}') -> pass"}),
+    "what is told is none": ("raise Error(f'{a + b}', c and d)", set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_of_slip_is_made(kind: str) -> None:
+    source, expected = KINDS[kind]
+    body = source.replace("\n", "\n    ")
+    made = slips_in("x.py", f"def f(a, b, c, d):\n    {body}\n")
+    calls = {"b() -> pass", "c() -> pass", "1 -> 2", "2 -> 3"}  # of the statements around it
+    names = {f"{slip.before} -> {slip.after}" for slip in made}
+    assert names - calls == expected - calls
+
+
+def of_toy(text: str) -> Slip:
+    (slip,) = [slip for slip in slips_of(TOY) if text in slip.name]
+    return slip
+
+
+PLANTED: dict[str, tuple[Callable[[], object], object]] = {
+    "toy.full or word not in TABLE -> word not in TABLE": (
+        lambda: toy.step(toy.Toy(3), "a"), (toy.Toy(4, "a"), ("told", "full"))),
+    "self.count >= LIMIT -> self.count > LIMIT": (lambda: toy.Toy(3).full, False),
+    "LIMIT: 3 -> 4": (lambda: toy.Toy(3).full, False),
+    "TABLE: {'a': 1, 'b': 2} -> {'a': 1}": (
+        lambda: toy.step(toy.Toy(), "b"), (toy.Toy(), ())),
+    "replace(toy, count=count, last=word) -> replace(toy, count=count)": (
+        lambda: toy.step(toy.Toy(), "a"), (toy.Toy(1), ("told",))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", PLANTED)
+def test_a_slip_takes_the_place_of_the_code_in_its_process_alone(text: str) -> None:
+    call, expected = PLANTED[text]
+    slip, before = of_toy(text), call()
+
+    def planted() -> object:
+        plant(slip)
+        return call()
+
+    (result,) = forked([planted], 1, SECONDS)
+    assert result == expected
+    assert call() == before != expected
+
+
+def test_one_that_runs_for_ever_is_ended_and_one_that_fails_is_told() -> None:
+    slip = of_toy("turns = turns - 1 -> pass")
+
+    def spin() -> object:
+        plant(slip)
+        return toy.spin(2)
+
+    works = [lambda: toy.spin(2), spin, lambda: 1 // 0]
+    results = list(forked(works, 2, 1.0))
+    assert results == [
+        0,
+        "not done in 1 s",
+        "ZeroDivisionError: integer division or modulo by zero",
+    ]
+
+
+def test_the_blocks_that_run_are_told() -> None:
+    def measured() -> object:
+        reached = Reached()
+        blocks = probe([TOY], reached)
+        toy.step(toy.Toy(), "none")
+        first = reached.taken()
+        toy.step(toy.Toy(2), "a")
+        return len(blocks), lines_of(first), lines_of(reached.taken()) - lines_of(first)
+
+    (result,) = forked([measured], 1, SECONDS)
+    lines = (ROOT / TOY).read_text(encoding="utf-8").splitlines()
+    refused = 1 + lines.index("        return toy, ()")
+    assert isinstance(result, tuple)
+    blocks, first, then = result
+    assert blocks > len(first)
+    assert (TOY, refused) in first
+    assert (TOY, refused) not in then
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_the_slips_of_a_core_have_names_and_can_be_planted(core: str) -> None:
+    for path in CORES[core].files:
+        slips = slips_of(path)
+        assert len({slip.name for slip in slips}) == len(slips)
+        for slip in slips[:: max(1, len(slips) // 3)]:
+            with slip.place.changed() as tree:
+                if slip.block:
+                    code_of(compile(module_text(tree), path, "exec"), slip.scope)
+    assert all((ROOT / name).exists() for name in CORES[core].tests)
+
+
+def module_text(tree: object) -> str:
+    """As source, since a changed tree has no lines for what is new."""
+    assert isinstance(tree, ast.Module)
+    return ast.unparse(tree)
+
+
+def test_the_list_of_explained_slips_is_not_stale() -> None:
+    paths = {path for core in CORES.values() for path in core.files}
+    names = {slip.name for path in paths for slip in slips_of(path)}
+    assert explained().keys() <= names
+    assert all(why.strip() for why in explained().values())
+
+
+def test_every_file_of_a_core_is_a_module_of_the_product() -> None:
+    for core in CORES.values():
+        for path in core.files:
+            assert module_of(path).__file__ == str(ROOT / path)

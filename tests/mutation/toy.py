@@ -1,0 +1,35 @@
+"""A small core that slips are planted into, to see that they are."""
+
+from dataclasses import dataclass, replace
+
+LIMIT = 3
+TABLE = {"a": 1, "b": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Toy:
+    """A counter."""
+
+    count: int = 0
+    last: str = ""
+
+    @property
+    def full(self) -> bool:
+        """Whether it takes no more."""
+        return self.count >= LIMIT
+
+
+def step(toy: Toy, word: str) -> tuple[Toy, tuple[str, ...]]:
+    """Count a word; one that is not known, or comes when it is full, changes nothing."""
+    if toy.full or word not in TABLE:
+        return toy, ()
+    count = min(toy.count + TABLE[word], 100)
+    after = replace(toy, count=count, last=word)
+    return after, ("told", "full") if after.full else ("told",)
+
+
+def spin(turns: int) -> int:
+    """Count down."""
+    while turns > 0:
+        turns = turns - 1
+    return turns
