@@ -11,7 +11,9 @@ import click
 from tests.campaigns.soak.exhaustive import DEPTHS, explore_all, facts
 from tests.campaigns.soak.invoked import exit_code
 from tests.campaigns.soak.mutants import find_all
+from tests.campaigns.soak.reach import tell_reach
 from tests.campaigns.soak.seeds import MOST_SHOWN, soak
+from tests.simulation.journal.ambush import FIRST
 from tests.simulation.journal.exhaustive import Scope, Tally, first_strikes
 from tests.simulation.journal.simulation import SIMULATION
 
@@ -24,8 +26,10 @@ from tests.simulation.journal.simulation import SIMULATION
     "--exhaustive", type=click.Choice(list(DEPTHS)), help="Instead of seeds: all of them."
 )
 @click.option("--mutants", is_flag=True, help="Instead of seeds: hunt every planted bug.")
+@click.option("--reach", is_flag=True, help="Tell which branches of the cores the seeds run.")
 @click.option("--from-first", is_flag=True, help="Mutants: begin at seed 1, not near known ones.")
 @click.option("--note-seeds", is_flag=True, help="Mutants: write down which seeds found them.")
+@click.option("--aimed", is_flag=True, help="Worlds whose faults wait for places.")
 @click.option("--symmetric/--every-node", help="Exhaustive: up to the names of the nodes.")
 @click.option("--silent", is_flag=True, help="Exhaustive: lost messages break no connection.")
 @click.option("--nodes", default=3, show_default=True, type=click.IntRange(3, 7))
@@ -38,8 +42,10 @@ def journal(
     jobs: int,
     exhaustive: str | None,
     mutants: bool,
+    reach: bool,
     from_first: bool,
     note_seeds: bool,
+    aimed: bool,
     symmetric: bool,
     silent: bool,
     nodes: int,
@@ -59,7 +65,10 @@ def journal(
     if exhaustive is not None:
         scope = Scope(DEPTHS[exhaustive], nodes, symmetric, rest=symmetric, silent=silent)
         raise SystemExit(_exhaust(scope, jobs, part, as_object=as_object))
+    first_seed += FIRST if aimed and first_seed < FIRST else 0
     chosen = range(first_seed, first_seed + seeds)
+    if reach:
+        raise SystemExit(tell_reach(SIMULATION, chosen, jobs, as_object=as_object))
     raise SystemExit(soak(SIMULATION, chosen, jobs, as_object=as_object))
 
 

@@ -84,10 +84,12 @@ class Simulation:
             return 1
         return max(1, known - self.beside)
 
-    def hunt(self, mutant: Mutant, *, first: int | None = None) -> Found:
-        """Play worlds with the bug in them, up to its budget, until one shows it."""
+    def hunt(self, mutant: Mutant, *, first: int | None = None, most: int = 0) -> Found:
+        """Play worlds with the bug in them until one shows it: up to its budget, or ``most``."""
         begin = self.first_seed(mutant) if first is None else first
         last = max(mutant.seeds, self.known_seeds().get(mutant.name, 1))
+        if most:
+            last = begin + most - 1
         for worlds, seed in enumerate(range(begin, last + 1), start=1):
             with planted(mutant):
                 violation = self.run(seed).violation

@@ -89,6 +89,8 @@ class Swarm:
     """The journal has three nodes, and the lock of a silent owner may be removed."""
     java: bool
     """There, the writers are Hadoop's, of whose silence nobody can bear witness."""
+    placed: bool = False
+    """Faults and wishes wait for places: aimed worlds."""
 
     @property
     def reliable(self) -> bool:

@@ -21,6 +21,7 @@ from tests.simulation.engine.network import Network
 from tests.simulation.engine.runs import Outcome, note, to_the_end
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Stuck, Violated
+from tests.simulation.failover import places
 from tests.simulation.failover.cluster import SERVICE_PORT, ZOOKEEPER, Cluster, settings
 from tests.simulation.failover.fencing_seam import POWER, Fencers
 from tests.simulation.failover.hosts import Host, Life, WorldNetwork
@@ -57,7 +58,7 @@ class World:
 
     def __init__(self, seed: int, only: Set[str] | None, keep_trace: bool) -> None:
         self.seed = seed
-        self.swarm = Swarm.drawn(seed)
+        self.swarm = places.drawn(seed) if seed >= places.FIRST else Swarm.drawn(seed)
         self.faults = Faults(seed, self.swarm.rates, only)
         self.faults.over = True  # until there is something to hurt
         self.loop = VirtualLoop(lambda _process: 0.0)
@@ -113,6 +114,8 @@ class World:
         await self._first_active()
         self.faults.over = False
         strikes = Strikes(self)
+        if self.swarm.placed:
+            places.Places(self, strikes)
         begins = self.loop.now
         aimed = plan_aimed(self.swarm, self.faults.random("aimed"), begins)
         silent = plan_silent(self.swarm, self.faults.random("silent"), begins)

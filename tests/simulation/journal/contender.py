@@ -38,12 +38,14 @@ class Habits:
     """What a writer does besides writing: answers reads under its lease, lets go of old edits.
 
     ``chance`` says where; it is the writer's own.  One that is ``hadoop_like`` admits nobody.
+    ``window_bytes`` is what it keeps for a slow node; 0: the usual.
     """
 
     lease_seconds: float
     purging: float
     chance: Random
     hadoop_like: bool = False
+    window_bytes: int = 0
 
     @classmethod
     def none(cls) -> "Habits":
@@ -73,14 +75,21 @@ class Life:
 
     @classmethod
     def drawn(
-        cls, number: int, begins: float, unclosed: float, rng: Random, *, rolls: int = 1
+        cls,
+        number: int,
+        begins: float,
+        unclosed: float,
+        rng: Random,
+        *,
+        rolls: int = 1,
+        edits: int = 4,
     ) -> "Life":
-        """A writer's plan: segments of 1-4 transactions in batches of 1-3."""
+        """A writer's plan: segments of 1-4 transactions, or as many, in batches of 1-3."""
         plans = []
         for _ in range(rolls * rng.choice((1, 1, 2, 3))):
-            left, batches = rng.randint(1, 4), []
+            left, batches = rng.randint(1, edits), []
             while left:
-                batches.append(min(left, rng.randint(1, 3)))
+                batches.append(min(left, rng.randint(1, 3 if edits < 20 else 20)))
                 left -= batches[-1]
             plans.append(
                 SegmentPlan(
@@ -195,7 +204,12 @@ class Contender:
             journal_id=JOURNAL,
             nameservice_id=JOURNAL,
             namespace=NAMESPACE,
-            settings=replace(SETTINGS, read_lease_seconds=self.habits.lease_seconds),
+            settings=replace(
+                SETTINGS,
+                read_lease_seconds=self.habits.lease_seconds,
+                queued_edits_limit_bytes=self.habits.window_bytes
+                or SETTINGS.queued_edits_limit_bytes,
+            ),
         )
         writer.read_lease.clock = self._loop.time
         return hadoop_like(writer) if self.habits.hadoop_like else writer

@@ -57,7 +57,12 @@ class Upkeep:
 
 @dataclass(frozen=True, slots=True)
 class Swarm:
-    """What this seed is about."""
+    """What this seed is about.
+
+    What is behind ``lanes`` is other than this in aimed worlds only: faults wait for places, every
+    three writers leave copies behind that differ (``relay``), a segment has up to so many edits,
+    and a writer keeps so many bytes for a slow node (0: the usual).
+    """
 
     nodes: int
     rates: Mapping[str, float]
@@ -70,6 +75,10 @@ class Swarm:
     unclosed: float
     upkeep: Upkeep = Upkeep()
     lanes: bool = False
+    aimed: bool = False
+    relay: bool = False
+    edits: int = 4
+    window_bytes: int = 0
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":

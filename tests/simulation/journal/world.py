@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -19,7 +20,7 @@ from tests.simulation.engine.network import Network
 from tests.simulation.engine.runs import Outcome, note, to_the_end
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Stuck, Violated
-from tests.simulation.journal import byzantine
+from tests.simulation.journal import ambush, byzantine
 from tests.simulation.journal.contender import Contender, Habits, Life
 from tests.simulation.journal.grpc_seam import Switchboard
 from tests.simulation.journal.http_seam import session_maker
@@ -54,7 +55,7 @@ class World:
         self, seed: int, only: Set[str] | None, keep_trace: bool, swarm: Swarm | None = None
     ) -> None:
         self.seed = seed
-        self.swarm = swarm or Swarm.drawn(seed)
+        self.swarm = swarm or (ambush.drawn(seed) if seed >= ambush.FIRST else Swarm.drawn(seed))
         self.faults = Faults(seed, self.swarm.rates, only)
         self._disk_delay = self.faults.random("disk delay")
         self.loop = VirtualLoop(self._blocking_delay)
@@ -75,6 +76,7 @@ class World:
         self.oracle = Oracle(platters, self.trace)
         self.writers: dict[str, Process] = {}
         self.readers: dict[str, Process] = {}
+        self.ambushes = ambush.Ambushes(self) if self.swarm.aimed else None
         self.loop.set_exception_handler(self._unhandled)
 
     @contextmanager
@@ -109,7 +111,9 @@ class World:
             machine.boot()
         lives, horizon = self._lives()
         for life in lives:
-            self.loop.call_at(life.begins, self._begin, life)
+            self.loop.call_at(life.begins, self.begin, life)
+        if self.ambushes is not None:
+            self.ambushes.lie(horizon)
         for number in range(1, self.swarm.readers + 1):
             self._tail(f"r{number}", rng.uniform(0.05, 0.5))
         if self.swarm.upkeep.byzantine:
@@ -151,17 +155,27 @@ class World:
         begins, lives = 0.0, []
         rolls = _HADOOP_ROLLS if self.swarm.upkeep.hadoop_like else 1
         for number in range(1, self.swarm.writers + 1):
-            lives.append(Life.drawn(number, begins, self.swarm.unclosed, rng, rolls=rolls))
+            drawn = partial(Life.drawn, number, begins, self.swarm.unclosed, rng)
+            lives.append(drawn(rolls=rolls, edits=self.swarm.edits))
             begins += self.swarm.crowd * rng.random()
         return lives, begins + 1.0
 
-    def _begin(self, life: Life) -> None:
+    def begin(self, life: Life) -> None:
+        """A writer starts."""
         process = self.writers[life.name] = Process(life.name, self.loop)
         upkeep, chance = self.swarm.upkeep, self.faults.random("habits", life.name)
         like = self.faults.random("kind", life.name).random() < upkeep.hadoop_like
-        habits = Habits(upkeep.lease_seconds, upkeep.purging, chance, hadoop_like=like)
+        habits = Habits(
+            upkeep.lease_seconds,
+            upkeep.purging,
+            chance,
+            hadoop_like=like,
+            window_bytes=self.swarm.window_bytes,
+        )
         contender = Contender(life, self.machines, self.loop, self.oracle, self.trace, habits)
         self._handicap(life.name)
+        if self.ambushes is not None:
+            self.ambushes.begins(life.name)
         process.spawn(contender.live())
 
     def _handicap(self, name: str) -> None:

@@ -1,0 +1,261 @@
+"""Aimed worlds: faults wait for a place in the protocol, and strike there.
+
+Faults at drawn times seldom meet what lasts for two messages: the time between the rounds of a
+claim, a recovery that one node has accepted, a batch that one node alone has.  Seeds from ``FIRST``
+on are such worlds; the others are what they always were.
+"""
+
+from collections.abc import Callable
+from contextvars import Context
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from tests.simulation.engine.clock import Process
+from tests.simulation.engine.network import Action, Link
+from tests.simulation.journal.contender import Life
+from tests.simulation.journal.nemesis import Event
+from tests.simulation.journal.swarm import EVENT_KINDS, LIFE_KINDS, WEAR_KINDS, Swarm
+from tests.simulation.journal.wear import wear
+
+if TYPE_CHECKING:
+    from tests.simulation.journal.world import World
+
+FIRST: Final = 1_000_000_000
+"""The first seed of an aimed world."""
+
+PLACES: Final = {
+    "claim": ("NewEpoch", "answer NewEpoch", "answer NewEpoch", "GetJournalState"),
+    "recovery": (
+        "answer PrepareRecovery",
+        "AcceptRecovery",
+        "answer AcceptRecovery",
+        "answer AcceptRecovery",
+        "FinalizeLogSegment",
+        "answer FinalizeLogSegment",
+    ),
+    "start": ("StartLogSegment", "answer StartLogSegment"),
+    "batch": ("Write", "answer Write"),
+    "return": ("ResumeSegment", "answer ResumeSegment", "CatchUp", "Admit", "answer Admit"),
+}
+"""Messages, by what they are about.  A strike falls just behind the arrival of one of them."""
+STRIKES: Final = (
+    "wipe",
+    "wipe-alone",
+    "kill",
+    "power",
+    "isolate",
+    "freeze-node",
+    "kill-writer",
+    "freeze-writer",
+    "lone",
+    "lone",
+    "rival",
+    "rival",
+    "power-all",
+)
+"""``alone``: meanwhile the writer reaches this node only.  ``lone``: that, and then the writer
+ends.  ``rival``: another one begins at once."""
+
+
+def drawn(seed: int) -> Swarm:
+    """What an aimed world is about: mostly calm, or nobody would come to the places."""
+    rng = Random(f"{seed} aimed")
+    base = Swarm.drawn(seed - FIRST)
+    calm, untroubled, steady = (rng.random() < share for share in (0.7, 0.8, 0.6))
+    relay = rng.random() < 0.4
+    long = not relay and rng.random() < 0.1
+    nodes = 3 if relay else rng.choice((3, 3, 3, 3, 4, 5, 7))
+    return replace(
+        base,
+        nodes=nodes,
+        writers=rng.choice((3, 4, 6)) if relay else base.writers,
+        rates=dict.fromkeys(base.rates, 0.0) if calm else base.rates,
+        events=dict.fromkeys((*EVENT_KINDS, *WEAR_KINDS), 0.0) if untroubled else base.events,
+        lives=dict.fromkeys(LIFE_KINDS, 0.0) if relay or steady else base.lives,
+        lanes=rng.random() < 0.4,
+        crowd=1.5 if relay else base.crowd,
+        unclosed=0.05 if long else base.unclosed,
+        aimed=True,
+        relay=relay,
+        edits=rng.choice((60, 300)) if long else 4,
+        window_bytes=rng.choice((400, 4000)) if rng.random() < 0.2 else 0,
+    )
+
+
+@dataclass(slots=True)
+class _Ambush:
+    """Lies at a place from ``event.at`` on, and lets so many messages pass."""
+
+    event: Event
+    what: str
+    strike: str
+    skip: int
+    delay: float
+
+
+class Ambushes:
+    """All that lie in wait in one world."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._waiting: list[_Ambush] = []
+        self._rivals = 0
+        self._relay: dict[str, Callable[[], None]] = {}
+        self._order = list(world.machines)
+        world.faults.random("relay").shuffle(self._order)
+        world.network.script = self._seen
+
+    def lie(self, horizon: float) -> None:
+        """Draw them."""
+        rng = self._world.faults.random("ambushes")
+        families = list(PLACES.values())
+        for number in range(rng.randint(2, 8)):
+            what, strike = rng.choice(rng.choice(families)), rng.choice(STRIKES)
+            event = Event(
+                at=rng.choice((0.01, horizon)) * rng.random(),
+                kind=f"{strike} at {what.replace(' ', '-')} {number}",
+                victim=rng.randrange(1000),
+                other=rng.randrange(1000),
+                lasts=rng.choice((0.02, 0.1, 0.5, 2.0)) * (0.5 + rng.random()),
+                after=0,
+            )
+            delay = rng.choice((0.0, 0.0, 0.0005, 0.003))
+            ambush = _Ambush(event, what, strike, rng.choice((0, 0, 1, 2, 4)), delay)
+            self._world.loop.call_at(event.at, self._waiting.append, ambush)
+
+    def begins(self, name: str) -> None:
+        """A writer begins; in a relay it leaves its first batch with one node, as its turn is.
+
+        One after another leaves other bytes under the same numbers, where the one before is not
+        reached; the third one sees both.
+        """
+        if not self._world.swarm.relay or name.startswith("w8"):
+            return
+        turn = (int(name[1:]) - 1) % 3
+        first, second, third = self._order[:3]
+        event = Event(self._world.loop.now, f"relay by {name}", 0, 0, 0.0, 0)
+        if not self._world.faults.allowed(event.name):
+            return
+        unseen = (None, first, third)[turn]
+        if unseen is not None:
+            self._cut(name, [unseen])
+        if turn < 2:
+            self._relay[name] = partial(self._alone, event, name, (first, second)[turn], ends=0.05)
+
+    def _seen(self, link: Link, what: str, arrive: Action, lost: Action) -> tuple[Action, Action]:
+        """What becomes of a message: it arrives, and something strikes."""
+        if what == "Write" and link[0] in self._relay:
+            self._relay.pop(link[0])()
+        for ambush in self._waiting:
+            if ambush.what != what or self._world.faults.over:
+                continue
+            if ambush.skip:
+                ambush.skip -= 1
+                continue
+            node, writer = link if what.startswith("answer") else (link[1], link[0])
+            if not self._fits(ambush, node):
+                continue
+            self._waiting.remove(ambush)
+            return self._struck(ambush, node, writer, arrive), lost
+        return arrive, lost
+
+    def _struck(self, ambush: _Ambush, node: str, writer: str, arrive: Action) -> Action:
+        def arrive_and_strike() -> None:
+            arrive()
+            self._later(ambush.delay, self._strike, ambush, node, writer)
+
+        return arrive_and_strike
+
+    def _fits(self, ambush: _Ambush, node: str) -> bool:
+        """Disks are lost by a minority only, as in all worlds; not where one of two has a word."""
+        if not ambush.strike.startswith("wipe"):
+            return node in self._world.machines
+        names = sorted(self._world.machines)
+        fragile = self._world.faults.random("fragile").sample(names, (len(names) - 1) // 2)
+        return node in fragile
+
+    def _strike(self, ambush: _Ambush, node: str, writer: str) -> None:
+        world, event = self._world, ambush.event
+        machine = world.machines[node]
+        if ambush.strike.startswith("wipe"):
+            if ambush.strike == "wipe-alone":
+                self._alone(event, writer, node, heals=event.lasts + 0.3)
+            wear(self._wiping(event, node), world)
+            return
+        if not world.faults.allowed(event.name):
+            return
+        world.trace.add("aim", f"{event.kind}: {node}, {writer}", event.name)
+        match ambush.strike:
+            case "kill" | "power":
+                end = machine.kill if ambush.strike == "kill" else machine.cut_power
+                end("at a place", event.name)
+                self._later(event.lasts, world.restart, machine)
+            case "power-all":
+                for each in world.machines.values():
+                    each.cut_power("everywhere", event.name)
+                    self._later(event.lasts, world.restart, each)
+            case "isolate":
+                others = [name for name in (*world.machines, *world.writers) if name != node]
+                self._cut_for(event.lasts, node, others)
+            case "freeze-node":
+                self._freeze(machine.process, event)
+            case "rival":
+                self._rivals += 1
+                rng = world.faults.random("rival", event.name)
+                world.begin(Life.drawn(79 + self._rivals, 0.0, 0.5, rng))
+            case _:
+                self._strike_writer(ambush, node, writer)
+
+    def _strike_writer(self, ambush: _Ambush, node: str, writer: str) -> None:
+        process = self._world.writers.get(writer)
+        if process is None:
+            return  # a syncer, or a stranger
+        match ambush.strike:
+            case "kill-writer":
+                process.kill()
+            case "freeze-writer":
+                self._freeze(process, ambush.event)
+            case _:
+                self._alone(ambush.event, writer, node, ends=ambush.event.lasts)
+
+    def _freeze(self, process: Process | None, event: Event) -> None:
+        if process is None:
+            return
+        process.freeze()
+        self._later(event.lasts, process.thaw)
+
+    def _wiping(self, event: Event, node: str) -> Event:
+        names = sorted(self._world.machines)
+        fragile = self._world.faults.random("fragile").sample(names, (len(names) - 1) // 2)
+        return replace(event, kind="wipe", victim=fragile.index(node))
+
+    def _alone(
+        self, event: Event, writer: str, node: str, *, heals: float = 0.0, ends: float | None = None
+    ) -> None:
+        world = self._world
+        if writer not in world.writers:
+            return
+        others = [name for name in world.machines if name != node]
+        world.trace.add("aim", f"{writer} reaches {node} only", event.name)
+        if ends is None:
+            self._cut_for(heals, writer, others)
+            return
+        self._cut(writer, others)
+        self._later(ends, world.writers[writer].kill)
+
+    def _cut(self, name: str, others: list[str]) -> None:
+        for other in others:
+            self._world.network.cut((name, other))
+            self._world.network.cut((other, name))
+
+    def _cut_for(self, seconds: float, name: str, others: list[str]) -> None:
+        self._cut(name, others)
+        for other in others:
+            for link in ((name, other), (other, name)):
+                self._later(seconds, self._world.network.heal, link)
+
+    def _later(self, seconds: float, act: Callable[..., None], *arguments: object) -> None:
+        """Not in the context of the process whose message that was: it may be dead by then."""
+        Context().run(self._world.loop.call_later, seconds, act, *arguments)
