@@ -64,7 +64,7 @@ def drawn(seed: int) -> Swarm:
     rng = Random(f"{seed} aimed")
     base = Swarm.drawn(seed - FIRST)
     calm, untroubled, steady = (rng.random() < share for share in (0.7, 0.8, 0.6))
-    relay = rng.random() < 0.4
+    relay = rng.random() < 0.5
     long = not relay and rng.random() < 0.1
     nodes = 3 if relay else rng.choice((3, 3, 3, 3, 4, 5, 7))
     return replace(
@@ -74,8 +74,8 @@ def drawn(seed: int) -> Swarm:
         rates=dict.fromkeys(base.rates, 0.0) if calm else base.rates,
         events=dict.fromkeys((*EVENT_KINDS, *WEAR_KINDS), 0.0) if untroubled else base.events,
         lives=dict.fromkeys(LIFE_KINDS, 0.0) if relay or steady else base.lives,
-        lanes=rng.random() < 0.4,
-        crowd=1.5 if relay else base.crowd,
+        lanes=rng.random() < (0.1 if relay else 0.5),
+        crowd=4.0 if relay else base.crowd,
         unclosed=0.05 if long else base.unclosed,
         aimed=True,
         relay=relay,
@@ -111,7 +111,8 @@ class Ambushes:
         """Draw them."""
         rng = self._world.faults.random("ambushes")
         families = list(PLACES.values())
-        for number in range(rng.randint(2, 8)):
+        most = rng.randint(0, 2) if self._world.swarm.relay else rng.randint(2, 8)
+        for number in range(most):
             what, strike = rng.choice(rng.choice(families)), rng.choice(STRIKES)
             event = Event(
                 at=rng.choice((0.01, horizon)) * rng.random(),
