@@ -84,3 +84,17 @@ def test_an_absurd_promise_of_a_minority_does_not_stop_the_next_claim(
     promises: list[int], nodes: int, wanted: int | None
 ) -> None:
     assert next_epoch([Epoch(promise) for promise in promises], nodes) == wanted
+
+
+def test_silent_is_who_has_said_neither() -> None:
+    tally = majority_of(NAMES[:4]).yes(NAMES[0]).no(NAMES[1])
+    assert tally.silent == {NAMES[2], NAMES[3]}
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("second", [True, False])
+def test_a_node_answers_once_whatever_it_says(first: bool, second: bool) -> None:
+    tally = majority_of(NAMES[:3])
+    tally = tally.yes(NAMES[0]) if first else tally.no(NAMES[0])
+    with pytest.raises(InvariantBroken, match="answers once"):
+        tally.yes(NAMES[0]) if second else tally.no(NAMES[0])
