@@ -110,7 +110,11 @@ CORES: Final[dict[str, Core]] = {
         "journal",
     ),
     "quorum": Core(("journal/quorum.py", "journal/lease.py"), _WRITER, "journal"),
-    "window": Core(("journal/writer/window.py",), _WRITER, "journal"),
+    "window": Core(
+        ("journal/writer/window.py",),
+        ("tests/journal/writer/test_window.py", "tests/journal/writer/test_window_life.py"),
+        "journal",
+    ),
     "claim": Core(("journal/writer/epoch_claim.py",), _WRITER, "journal"),
     "blocks": Core(
         (
