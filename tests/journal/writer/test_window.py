@@ -111,6 +111,16 @@ async def test_a_node_that_comes_back_wiped_has_acknowledged_nothing() -> None:
     await written
 
 
+async def test_who_waits_for_a_mark_hears_of_the_end() -> None:
+    window = opened()
+    write(window)
+    waiting = asyncio.create_task(window.committed_mark())
+    await asyncio.sleep(0)
+    window.close()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(waiting, 30)
+
+
 async def test_one_broken_invariant_outweighs_a_quorum_to_come() -> None:
     window = opened()
     written = write(window)

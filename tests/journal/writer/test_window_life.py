@@ -153,9 +153,6 @@ async def test_a_long_life_is_as_it_was_reviewed() -> None:
         life = Life(rng)
         for _ in range(STEPS // 4):
             await life.step()
-        life.write(NODES[0])
-        life.mark(NODES[0])
-        await asyncio.sleep(0)
         life.window.close()
         async with asyncio.timeout(30):
             await asyncio.gather(*life.marks, return_exceptions=True)
