@@ -4,6 +4,8 @@ from typing import Final
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from ha.daemon.notify import SERVICE
+
 STATES: Final = (
     "initializing",
     "standby",
@@ -68,6 +70,7 @@ for _state in STATES:
 
 def enter_state(present: str) -> None:
     """Show this role as the present one."""
+    SERVICE.status(present)
     for state in STATES:
         NODE_STATE.labels(state).set(1.0 if state == present else 0.0)
     if present == "active":

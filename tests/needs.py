@@ -150,6 +150,9 @@ FILES_OF_HADOOP: Final = Need("files that Hadoop wrote", _testdata)
 PROMETHEUS: Final = Need(
     "prometheus", partial(_commands, "apt-get install prometheus", "prometheus", "promtool")
 )
+SYSTEMD: Final = Need(
+    "systemd's tools", partial(_commands, "apt-get install systemd", "systemd-analyze")
+)
 GIT: Final = Need("a git checkout", _git)
 MOUNT: Final = Need("a file system of its own", _mount)
 OTHER_USER: Final = Need("processes of another user", _stranger)
@@ -185,6 +188,7 @@ NEEDS: Final = {
         JAVA_COMPILER,
         FILES_OF_HADOOP,
         PROMETHEUS,
+        SYSTEMD,
         GIT,
         MOUNT,
         OTHER_USER,

@@ -22,6 +22,7 @@ from ha.daemon.event_loop import (
     loop_factory,
     uvloop_installed,
 )
+from ha.daemon.notify import SERVICE
 from ha.daemon.private_files import private_files
 from ha.daemon.stderr import let_go_of_stderr, say
 
@@ -161,6 +162,7 @@ async def _supervise(
     name: str, main: Callable[[asyncio.Event], Awaitable[None]], loop: EventLoop
 ) -> None:
     stop = asyncio.Event()
+    SERVICE.adopt()
     async with _signals(stop), _lag_gauge(name):
         calm_collector()
         lean_heap()
@@ -179,6 +181,7 @@ async def _signals(stop: asyncio.Event) -> AsyncIterator[None]:
         if stop.is_set() and task is not None and number is not signal.SIGHUP:
             task.cancel()
         stop.set()
+        SERVICE.stopping()
 
     # As Java does: a terminal that closes is no reason to leave a lock behind until it expires.
     hangups = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
@@ -208,6 +211,7 @@ async def _measure_lag(name: str) -> None:
     gauge = _lag.labels(process=name)
     lags = Lags()
     _longest_lag.labels(process=name).set_function(lambda: lags.longest(loop.time()))
+    told_at = loop.time()
     while True:
         asked = loop.time() + LAG_PROBE_SECONDS
         await asyncio.sleep(LAG_PROBE_SECONDS)
@@ -216,6 +220,9 @@ async def _measure_lag(name: str) -> None:
         lags.add(loop.time(), late)
         if late >= LAG_WORTH_A_LINE_SECONDS:
             log.warning("daemon.loop_was_late", seconds=round(late, 3))
+        if 0 < SERVICE.alive_every_seconds <= loop.time() - told_at:
+            told_at = loop.time()
+            SERVICE.alive()
 
 
 _M_ARENA_MAX: Final = -8

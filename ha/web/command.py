@@ -22,6 +22,7 @@ from ha.daemon.endpoint import Endpoint
 from ha.daemon.exposure import Door, check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import LogOptions, configure_logging
+from ha.daemon.notify import SERVICE
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from ha.security.access_control import AccessControl
@@ -107,6 +108,7 @@ async def _serve(
     try:
         await endpoint.start(at.host, at.port)
         await endpoint.prepare()
+        SERVICE.ready()
         await stop.wait()
     except OSError as problem:
         raise ExitWith(

@@ -21,6 +21,7 @@ from ha.console.options import configuration
 from ha.daemon.exposure import Door, check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import LogOptions, configure_logging
+from ha.daemon.notify import SERVICE
 from ha.daemon.private_files import warn_of_open_folders
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
@@ -62,6 +63,7 @@ def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOp
             if (settings.lane_host, settings.hadoop_host) != (None, None):
                 sys.setswitchinterval(WRITERS_SWITCH_SECONDS)
             async with JournalNodeDaemon(settings, access):
+                SERVICE.ready()
                 await stop.wait()
         except (ConfigurationError, StorageFailed, PortTaken) as failure:
             raise ExitWith(1, str(failure)) from failure

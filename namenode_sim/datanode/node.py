@@ -12,6 +12,7 @@ import structlog
 
 from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
+from ha.daemon.notify import SERVICE
 from ha.daemon.process import ExitWith
 from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl
@@ -240,6 +241,7 @@ class DataNode:
         ]
         self._running.push_async_callback(_ended, tasks)
         store.listeners.append(self._tell_all)
+        SERVICE.ready()
         log.info("datanode.ready", replicas=len(store), data_port=data_port, rpc_port=rpc_port)
         return _Joined(identity, store, xceivers, executor)
 

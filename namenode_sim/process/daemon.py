@@ -17,6 +17,7 @@ from ha.conf.keys import cluster as keys
 from ha.conf.keys import files as keys_files
 from ha.conf.keys import namenode as keys_namenode
 from ha.conf.own_user import own_user
+from ha.daemon.notify import SERVICE
 from ha.daemon.private_files import warn_of_open_folders
 from ha.daemon.process import halt
 from ha.rpc.protocol import RpcProtocol
@@ -107,6 +108,7 @@ async def run_namenode(
             if loaded is not None:
                 parts = _Parts(conf, place, storage, loaded, face, operators)
                 namenode = await parts.start(listeners, running, begun)
+                SERVICE.ready()
                 await _serve(namenode, stop)
         finally:
             await listeners.stop()

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 import structlog
 
+from ha.daemon.notify import SERVICE
 from ha.rpc.java_names import CLIENT_PROTOCOL, NAMENODE_PROTOCOL, RETRIABLE, STANDBY_EXCEPTION
 from ha.rpc.packets import Detail
 from ha.rpc.protocol import Call, Method, NotServed, RpcProtocol
@@ -94,6 +95,7 @@ async def loaded_beside(
 
 async def _tell(loading: Loading) -> None:
     while True:
+        SERVICE.status(loading.reason(), more_seconds=3 * TOLD_EVERY_SECONDS)
         await asyncio.sleep(TOLD_EVERY_SECONDS)
         log.info("namenode.loading", namenode=loading.name, because=loading.reason())
 

@@ -11,6 +11,7 @@ import structlog
 
 from fencing.model import proves_gone, shown
 from ha.conf.secrets import redacted
+from ha.daemon.notify import SERVICE
 from ha.elector.events import (
     Event,
     OutcomeUnknown,
@@ -111,6 +112,7 @@ class Observer:
         if before.role is after.role:
             return
         metrics.set_state(metrics.ELECTOR, self._node, after.role)
+        SERVICE.status(f"{after.role.value}, beside {self._node}")
         metrics.ROLE_CHANGES.labels(self._node, after.role.value).inc()
         if before.role is Role.ACTIVE:
             self._held_as_active = True

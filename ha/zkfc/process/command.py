@@ -23,6 +23,7 @@ from ha.daemon.endpoint import Endpoint
 from ha.daemon.exposure import Door, check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import LogOptions, configure_logging
+from ha.daemon.notify import SERVICE
 from ha.daemon.probes import RoleSeen
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
@@ -67,6 +68,8 @@ NO_FENCER = 4
 NO_AUTO_FAILOVER = 5
 NO_ZOOKEEPER = 6
 
+READY_WITHOUT_ZOOKEEPER_SECONDS = 10.0
+"""So long systemd waits, where there is no ZooKeeper, until what follows us may start."""
 INHERIT_SECONDS = 3.0
 """So long after the start an inherited session is kept for an election that was not joined yet."""
 INHERIT_LOOK_SECONDS = 0.02
@@ -278,6 +281,7 @@ async def _serve(
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
     inheriting = asyncio.create_task(_let_go_in_time(controller, contact))
+    telling = asyncio.create_task(_tell_when_ready(contact))
     guard = Guard(
         controller.duties,
         session_seconds=lambda: _session_seconds(controller, zookeeper),
@@ -290,7 +294,16 @@ async def _serve(
         await endpoint.stop()
         await loading
         inheriting.cancel()
-        await asyncio.gather(inheriting, return_exceptions=True)
+        telling.cancel()
+        await asyncio.gather(inheriting, telling, return_exceptions=True)
+
+
+async def _tell_when_ready(contact: FirstContact) -> None:
+    """To systemd: without ZooKeeper, too, for this controller waits for it as long as it takes."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(READY_WITHOUT_ZOOKEEPER_SECONDS):
+            await contact.made.wait()
+    SERVICE.ready()
 
 
 def _session_seconds(controller: Controller, zookeeper: ZooKeeperSettings) -> float:

@@ -5,6 +5,7 @@ import itertools
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests import ROOT
@@ -57,7 +58,11 @@ class Site:
         (self.directory / "core-site.xml").write_text("<configuration></configuration>")
 
     async def begin(
-        self, *arguments: str, stdin: int = DEVNULL, blockable: bool = False
+        self,
+        *arguments: str,
+        stdin: int = DEVNULL,
+        blockable: bool = False,
+        environment: Mapping[str, str] | None = None,
     ) -> asyncio.subprocess.Process:
         """Start ``nnha zkfc``, with stdin at its end unless told otherwise."""
         self.write()
@@ -69,7 +74,7 @@ class Site:
             stdout=PIPE,
             stderr=PIPE,
             cwd=ROOT,
-            env={**os.environ},
+            env={**os.environ, **(environment or {})},
         )  # fmt: skip
 
     async def run(self, *arguments: str, typed: str | None = None) -> tuple[int | None, str]:

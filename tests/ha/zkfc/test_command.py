@@ -12,6 +12,7 @@ from deploy.local.zookeeper import ZooKeeper
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import read_active
 from ha.service.model import ServiceState
+from tests.ha.daemon.notified import Manager
 from tests.ha.zkfc.site import Site
 from tests.ha.zkfc.toy_namenode import SharedResource, ToyNameNode
 from tests.ha.zkfc.zkfc_world import free_port, until
@@ -191,3 +192,31 @@ def _get(url: str) -> dict[str, object]:
     with urllib.request.urlopen(url, timeout=5) as answer:
         found: dict[str, object] = json.load(answer)
         return found
+
+
+async def test_systemd_hears_when_a_supervised_controller_is_ready_and_what_it_is(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+    site = Site(tmp_path, zookeeper.connect, namenode.port)
+    assert (await site.run("-formatZK"))[0] == 0
+    manager = Manager(str(tmp_path / "notify"))
+    told = {"NOTIFY_SOCKET": manager.socket.getsockname(), "WATCHDOG_USEC": "3000000"}
+    parent = await site.begin("--supervised", environment=told)
+    gathering = asyncio.create_task(parent.communicate())
+    try:
+        await asyncio.to_thread(manager.hear, lambda text: text.startswith("STATUS=active"))
+        await until(lambda: namenode.state is ServiceState.ACTIVE, "active")
+        if "READY=1" not in manager.heard:
+            await asyncio.to_thread(manager.hear, lambda text: text == "READY=1")
+        await asyncio.to_thread(manager.hear, lambda text: text == "WATCHDOG=1")
+        parent.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(manager.hear, lambda text: text == "STOPPING=1")
+        assert await parent.wait() == 0
+    finally:
+        if parent.returncode is None:
+            parent.kill()
+        await gathering
+        manager.socket.close()
+        await namenode.die()

@@ -1,0 +1,67 @@
+"""What systemd is told of this daemon: ready, how it does, alive (sd_notify(3)).
+
+One datagram for each message, to the socket that ``NOTIFY_SOCKET`` names; nothing where there is
+none.  These variables are taken out of the environment: a fencing script must not speak for us.
+"""
+
+import contextlib
+import os
+import socket
+from dataclasses import dataclass
+from typing import Final
+
+_SOCKET: Final = "NOTIFY_SOCKET"
+_WATCHDOG: Final = "WATCHDOG_USEC"
+_WATCHDOG_PID: Final = "WATCHDOG_PID"
+_STATUS_CHARACTERS: Final = 200
+
+
+@dataclass(slots=True)
+class Service:
+    """Who has started this process, if systemd has; a process has one."""
+
+    address: str = ""
+    """Of the socket; empty: nobody listens."""
+    alive_every_seconds: float = 0.0
+    """How often systemd wants to hear that our loop runs; 0: never."""
+
+    def adopt(self) -> None:
+        """Take what systemd has put into the environment."""
+        address = os.environ.pop(_SOCKET, "")
+        usec = os.environ.pop(_WATCHDOG, "")
+        os.environ.pop(_WATCHDOG_PID, None)  # of our parent, where it has one (zkfc --supervised)
+        if address.startswith(("/", "@")):
+            self.address = address
+        if self.address and usec.isascii() and usec.isdecimal():
+            self.alive_every_seconds = int(usec) / 1e6 / 3
+
+    def ready(self) -> None:
+        """The start is over: listeners are open, and what depends on us may start."""
+        self._send("READY=1")
+
+    def alive(self) -> None:
+        """The event loop has run."""
+        self._send("WATCHDOG=1")
+
+    def stopping(self) -> None:
+        """We end in order, which may take a while."""
+        self._send("STOPPING=1")
+
+    def status(self, text: str, *, more_seconds: float = 0.0) -> None:
+        """One line for ``systemctl status``; ``more_seconds``: so long the start may still take."""
+        line = " ".join(text.split())[:_STATUS_CHARACTERS]
+        extend = f"\nEXTEND_TIMEOUT_USEC={int(more_seconds * 1e6)}" if more_seconds else ""
+        self._send(f"STATUS={line}{extend}")
+
+    def _send(self, message: str) -> None:
+        if not self.address:
+            return
+        name = f"\0{self.address[1:]}" if self.address.startswith("@") else self.address
+        # It never blocks: a systemd that does not read is no reason to stand still.
+        with contextlib.suppress(OSError):
+            kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+            with socket.socket(socket.AF_UNIX, kind) as sender:
+                sender.sendto(message.encode(), name)
+
+
+SERVICE: Final = Service()

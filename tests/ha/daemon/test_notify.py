@@ -1,0 +1,105 @@
+"""What systemd hears of a daemon, over a real socket and from real processes."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ha.daemon.notify import Service
+from tests import ROOT
+from tests.ha.daemon.notified import PATIENCE_SECONDS, Manager
+from tests.journal.node.test_process import configuration, free_port
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[Manager]:
+    listening = Manager(str(tmp_path / "notify"))
+    yield listening
+    listening.socket.close()
+
+
+def adopted(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Service:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    service = Service()
+    service.adopt()
+    return service
+
+
+def test_a_fencing_script_cannot_speak_for_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    adopted(monkeypatch, NOTIFY_SOCKET="/run/x", WATCHDOG_USEC="3000000", WATCHDOG_PID="1")
+    assert not {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} & set(os.environ)
+
+
+@pytest.mark.parametrize(
+    ("given", "every_seconds"), [("3000000", 1.0), ("", 0.0), ("soon", 0.0), ("0", 0.0)]
+)
+def test_a_sign_of_life_is_due_three_times_in_the_watchdogs_time(
+    monkeypatch: pytest.MonkeyPatch, given: str, every_seconds: float
+) -> None:
+    service = adopted(monkeypatch, NOTIFY_SOCKET="@x", WATCHDOG_USEC=given)
+    assert service.alive_every_seconds == every_seconds
+
+
+@pytest.mark.parametrize("address", ["", "relative", "vsock:2:1"])
+def test_without_a_socket_nothing_is_told(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    service = adopted(monkeypatch, NOTIFY_SOCKET=address, WATCHDOG_USEC="3000000")
+    assert (service.address, service.alive_every_seconds) == ("", 0.0)
+    service.ready()
+
+
+def test_a_manager_that_is_gone_or_does_not_read_is_no_reason_to_stop(tmp_path: Path) -> None:
+    Service(str(tmp_path / "nobody")).ready()
+    name = f"@nnha-test-{os.getpid()}"
+    listening = Manager(name)
+    with listening.socket:
+        service = Service(name)
+        for _ in range(10_000):  # far more than its buffer takes
+            service.alive()
+        assert listening.socket.recv(100) == b"WATCHDOG=1"
+
+
+def test_a_status_is_one_line(manager: Manager) -> None:
+    service = Service(manager.socket.getsockname())
+    service.status("loading\nREADY=1  42 %", more_seconds=30)
+    assert manager.socket.recv(4096).decode().splitlines() == [
+        "STATUS=loading READY=1 42 %",
+        "EXTEND_TIMEOUT_USEC=30000000",
+    ]
+
+
+async def test_a_journalnode_says_when_it_is_ready_that_it_lives_and_that_it_stops(
+    tmp_path: Path, manager: Manager
+) -> None:
+    conf = configuration(
+        tmp_path / "conf",
+        edits_dir=tmp_path / "jn",
+        rpc_address=f"127.0.0.1:{free_port()}",
+        http_address="127.0.0.1:0",
+    )
+    told = {"NOTIFY_SOCKET": manager.socket.getsockname(), "WATCHDOG_USEC": "900000"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "ha.cli.main", "journalnode", "--conf-dir", str(conf)],
+        cwd=ROOT, env=os.environ | told, stderr=subprocess.DEVNULL,
+    ) as node:  # fmt: skip
+        try:
+            await asyncio.to_thread(manager.hear, lambda text: text == "READY=1")
+            await asyncio.to_thread(manager.hear, lambda text: text == "WATCHDOG=1")
+            # It stands still: no sign of life, which is what the watchdog is for.
+            node.send_signal(signal.SIGSTOP)
+            manager.socket.settimeout(1.0)
+            with pytest.raises(TimeoutError):
+                manager.hear(lambda _: False)
+            manager.socket.settimeout(PATIENCE_SECONDS)
+            node.send_signal(signal.SIGCONT)
+            await asyncio.to_thread(manager.hear, lambda text: text == "WATCHDOG=1")
+            node.terminate()
+            await asyncio.to_thread(manager.hear, lambda text: text == "STOPPING=1")
+            assert node.wait(PATIENCE_SECONDS) == 0
+        finally:
+            node.kill()
