@@ -38,6 +38,9 @@ _LEAVE_SECONDS: Final = 30.0
 if TYPE_CHECKING:
     from ha.security.tls_files import Material
 
+_looked_at: Final[dict[tuple[str, int], "Material"]] = {}
+"""By node of this process: under which of our certificates it has shown a JournalNode's."""
+
 M = TypeVar("M", bound=Message)
 
 
@@ -46,7 +49,6 @@ class GrpcLink:
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
-        self._known = False
         self._leaving: set[asyncio.Task[None]] = set()
         self._connect()
 
@@ -85,11 +87,14 @@ class GrpcLink:
         """Raise Unavailable unless a JournalNode's certificate is shown there.
 
         gRPC checks the authority and the host's name, and tells a client no more of the server;
-        so the role is looked at over a connection of our own, once.
+        so the role is looked at over a connection of our own, once under each certificate that we
+        have: a takeover must not wait for it where the standby has read from that node.
         """
-        secured = context_for(Role.JOURNALNODE)
-        if self._known or secured is None:
+        own, secured = own_tls(), context_for(Role.JOURNALNODE)
+        node = self._host, self._port
+        if own is None or secured is None or _looked_at.get(node) is own.files.material:
             return
+        material = own.files.material
         try:
             async with asyncio.timeout(timeout_seconds):
                 _, writer = await asyncio.open_connection(self._host, self._port, ssl=secured)
@@ -100,7 +105,7 @@ class GrpcLink:
             ) from None
         except (OSError, TimeoutError):
             return  # the call itself tells what is wrong
-        self._known = True
+        _looked_at[node] = material
 
     def open_write_stream(self) -> WriteStream:
         """A new stream for batches and heartbeats."""

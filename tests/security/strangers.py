@@ -56,7 +56,9 @@ def stranger(port: int) -> Iterator[int]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **AS_STRANGER) as process:
         assert process.stdout is not None
         try:
-            yield int(process.stdout.readline())
+            port = process.stdout.readline()
+            assert port, f"the relay ended with {process.wait()}"
+            yield int(port)
         finally:
             process.kill()
 

@@ -12,6 +12,7 @@ import ctypes
 import gc
 import mmap
 import os
+import select
 import signal
 import struct
 import sys
@@ -88,7 +89,7 @@ def supervise(serve: Serve) -> int:
             began = time.monotonic()
             if not _start(serve, ticket, slot, charge):
                 return _stopped()
-            _, status = os.waitpid(charge.pid, 0)
+            status = charge.wait()
             charge.pid = 0
             stood_still = os.WIFEXITED(status) and os.WEXITSTATUS(status) == STOOD_STILL
             if os.WIFEXITED(status) and not stood_still:
@@ -124,9 +125,11 @@ def _stopped(by_signal: int = signal.SIGTERM) -> int:
 class _Charge:
     """The child that signals are forwarded to."""
 
-    def __init__(self) -> None:
+    def __init__(self, heard: int) -> None:
+        """``heard``: a descriptor that every signal writes to."""
         self.pid = 0
         self.stopping = False
+        self._heard = heard
 
     def forward(self, number: int, _frame: object) -> None:
         """Pass a signal on; between two children, remember it."""
@@ -134,6 +137,21 @@ class _Charge:
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
+
+    def wait(self) -> int:
+        """Wait for its end; the exit status.
+
+        The bad schedule: a signal comes just before waitpid, and Python would run its handler only
+        after it, when the child has ended by itself.
+        """
+        child = os.pidfd_open(self.pid)
+        try:
+            while child not in (ready := select.select([child, self._heard], [], [])[0]):
+                if self._heard in ready:
+                    os.read(self._heard, _SLOT_BYTES)
+            return os.waitpid(self.pid, 0)[1]
+        finally:
+            os.close(child)
 
     def sleep(self, seconds: float) -> bool:
         """Wait; True when it was told to stop meanwhile."""
@@ -150,13 +168,18 @@ def _heeded() -> tuple[signal.Signals, ...]:
 
 @contextmanager
 def _forwarding() -> Iterator[_Charge]:
-    charge = _Charge()
+    heard, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    charge = _Charge(heard)
+    wakened = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     before = {number: signal.signal(number, charge.forward) for number in _heeded()}
     try:
         yield charge
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(wakened)
+        os.close(heard)
+        os.close(told)
 
 
 def _start(
@@ -194,6 +217,7 @@ def _be_child(
     try:
         for number in _heeded():
             signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
         # A group of its own: Ctrl-C at a terminal comes once, from the parent.
         os.setpgid(0, 0)

@@ -7,7 +7,6 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
-import click
 import pytest
 
 from ha.cli.hadoop.haadmin import run
@@ -288,4 +287,4 @@ def test_hadoops_program_names_are_installed() -> None:
     assert {"nnha", "haadmin", "zkfc"} <= scripts.keys()
     for place in scripts.values():
         module, _, name = place.partition(":")
-        assert isinstance(getattr(import_module(module), name), click.Command)
+        assert callable(getattr(import_module(module), name))

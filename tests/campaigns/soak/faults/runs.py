@@ -49,7 +49,7 @@ def registered(mark: str, mounts: tuple[Path, ...]) -> Iterator[str]:
         facts = {"mark": mark, "mounts": [str(mount) for mount in mounts]}
         file.write(json.dumps(facts))
         file.flush()
-        with _janitor():
+        with _janitor(path):
             try:
                 yield run_id
             finally:
@@ -88,10 +88,10 @@ def remove(leftover: Leftover) -> None:
 
 
 @contextlib.contextmanager
-def _janitor() -> Iterator[None]:
+def _janitor(entry: Path) -> Iterator[None]:
     """A process that tidies up behind us once our end of its pipe is closed, by whatever."""
     janitor = subprocess.Popen(
-        [sys.executable, "-m", __name__],
+        [sys.executable, "-m", __name__, str(entry)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -113,4 +113,7 @@ def _janitor() -> Iterator[None]:
 if __name__ == "__main__":
     while os.read(0, 4096):
         pass
+    # A dying process may close its end of our pipe before it lets go of its lock.
+    with contextlib.suppress(FileNotFoundError), Path(sys.argv[1]).open() as entry:
+        fcntl.flock(entry, fcntl.LOCK_EX)
     remove_leftovers()
