@@ -7,7 +7,7 @@ import pytest
 from deploy.local.screen import Screen
 from tests.campaigns.soak.security import played
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(300)]
 
 
 def test_an_authority_changes_with_a_failover_in_each_step_and_no_failed_call(

@@ -45,6 +45,7 @@ def test_forty_faults_lose_nothing_and_mislead_nobody(tmp_path: Path) -> None:
 
 @NAMESPACES.mark
 @pytest.mark.cluster
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_a_planted_bug_is_found(tmp_path: Path) -> None:
     """Two JournalNodes hang, the active goes on answering, and is killed before they go on."""
