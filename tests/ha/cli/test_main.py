@@ -3,15 +3,18 @@
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 from typing import Final
 
 import click
 import pytest
 from click.testing import CliRunner
+from packaging.utils import canonicalize_name
 
 from ha.cli.main import COMMANDS, LazyGroup, main
 from ha.cli.missing import EXTRAS
+from tests.package.locks import derived, entries
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 
@@ -89,10 +92,17 @@ def test_a_command_says_which_extra_is_missing(command: str, module: str, extra:
     assert "Traceback" not in told.stderr
 
 
-def test_each_extra_of_the_table_is_one_of_the_project() -> None:
-    """And each module that only an extra brings is in the table."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert set(EXTRAS.values()) <= set(project["optional-dependencies"])
+@pytest.mark.parametrize(("module", "extra"), EXTRAS.items())
+def test_the_extra_that_is_told_brings_the_module_and_the_base_does_not(
+    module: str, extra: str
+) -> None:
+    if extra == "sasl":  # not locked: Kerberos needs the system's libraries
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        assert "pure-sasl" in str(project["optional-dependencies"][extra])
+        return
+    names = {canonicalize_name(one) for one in metadata.packages_distributions()[module]}
+    assert names <= set(entries(derived(extra)))
+    assert not names & set(entries(derived("")))
 
 
 @pytest.mark.parametrize("daemon", ["namenode", "datanode", "journalnode", "zkfc"])
