@@ -20,7 +20,6 @@ from kazoo.security import ACL, Id
 from ha.elector.zookeeper.credentials import AclEntry
 from ha.elector.zookeeper.error_meanings import meaning_of
 from ha.elector.zookeeper.handler import Handler
-from ha.elector.zookeeper.metrics import REQUEST_SECONDS
 from ha.elector.zookeeper.outcome import (
     Done,
     Doubt,
@@ -40,6 +39,8 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 OnState = Callable[[SessionState, str], None]
+Measure = Callable[[str, str, float], None]
+"""Told of each request to ZooKeeper: its operation, its result, its seconds."""
 
 
 class SessionFactory(Protocol):
@@ -94,8 +95,10 @@ class Session:
         on_change: Callable[[bool], None] = lambda _: None,
         *,
         ticket: SessionTicket | None = None,
+        measure: Measure = lambda *_: None,
     ) -> None:
         self._settings = settings
+        self._measure = measure
         self._on_state = on_state
         self._on_change = on_change
         self._loop = asyncio.get_running_loop()
@@ -249,15 +252,15 @@ class Session:
         deadline = self._settings.request_deadline_seconds
         timer = self._loop.call_later(deadline, self._settle, future, Unknown(Doubt.LATE))
         future.add_done_callback(lambda _: timer.cancel())
-        future.add_done_callback(partial(self._measure, _name(start), self._loop.time()))
+        future.add_done_callback(partial(self._ended, _name(start), self._loop.time()))
         start().rawlink(lambda result: self._hand_over(self._settle, future, _end(result, value)))
         return future
 
-    def _measure(self, op: str, sent: float, future: asyncio.Future[Outcome[Any]]) -> None:
+    def _ended(self, op: str, sent: float, future: asyncio.Future[Outcome[Any]]) -> None:
         if future.cancelled():
             return
         outcome = future.result()
-        REQUEST_SECONDS.labels(op, type(outcome).__name__.lower()).observe(self._loop.time() - sent)
+        self._measure(op, type(outcome).__name__.lower(), self._loop.time() - sent)
         if isinstance(outcome, Done):
             # Counted from when it was sent: the answer may have waited as long as we were stopped.
             self.last_contact = max(sent, self.last_contact or sent)

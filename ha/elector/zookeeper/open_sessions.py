@@ -5,6 +5,7 @@ from collections.abc import Callable
 from weakref import WeakSet
 
 from ha.elector.zookeeper.client import OnState, Session
+from ha.elector.zookeeper.metrics import measured_session
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 
@@ -24,7 +25,7 @@ class OpenSessions:
         ticket: SessionTicket | None = None,
     ) -> Session:
         """See ``SessionFactory``."""
-        session = Session(settings, on_state, on_change, ticket=ticket)
+        session = measured_session(settings, on_state, on_change, ticket=ticket)
         self._sessions.add(session)
         return session
 

@@ -8,7 +8,8 @@ from typing import Protocol
 from fencing.fencer import fence
 from fencing.model import FencingReport
 from ha.conf.topology import HostPort
-from ha.elector.zookeeper.client import Session, SessionFactory
+from ha.elector.zookeeper.client import SessionFactory
+from ha.elector.zookeeper.metrics import measured_session
 from ha.notices.board import utc_now
 from ha.rpc.client import Connect, RpcConnection
 from ha.rpc.protocol import RpcProtocol
@@ -41,7 +42,7 @@ class Surroundings:
 
     connect: Connect = RpcConnection.open
     serve: Callable[[Sequence[RpcProtocol]], Server] = RpcServer
-    session: SessionFactory = Session
+    session: SessionFactory = measured_session
     fence: Callable[..., Awaitable[FencingReport]] = fence
     """As ``fencing.fencer.fence``."""
     watch: Callable[[ProcessIdentity], Watched | None] = watch_process

@@ -105,6 +105,20 @@ def test_the_extra_that_is_told_brings_the_module_and_the_base_does_not(
     assert not names & set(entries(derived("")))
 
 
+def test_status_loads_no_metrics() -> None:
+    """They are a seventh of what it imports, and nobody asks a command for metrics."""
+    said = (
+        "import sys\n"
+        "from ha.cli.main import COMMANDS, _load\n"
+        "_load('status', COMMANDS['status'])\n"
+        "assert 'prometheus_client' not in sys.modules\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", said], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert told.returncode == 0, told.stderr
+
+
 @pytest.mark.parametrize("daemon", ["namenode", "datanode", "journalnode", "zkfc"])
 def test_a_daemon_does_without_what_it_may_never_need(daemon: str) -> None:
     """Each of these costs memory for as long as the daemon runs, and time at each start."""

@@ -41,3 +41,43 @@ def test_hadoops_names_are_there_beside_nnha(tmp_path: Path) -> None:
         )  # fmt: skip
         assert says in told.stdout + told.stderr
     assert {"nnha", "haadmin", "zkfc"} == set(scripts)
+
+
+SLOW_PYTHON = """#!/bin/sh
+case "$*" in
+"-m venv "*) echo made >>{log}; mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+"-m pip "*) echo installs >>{log}; read -r go <{gate} ;;
+*) exec "{python}" "$@" ;;
+esac
+"""
+
+
+def test_two_first_runs_at_once_set_up_once(tmp_path: Path) -> None:
+    for name in ("run", "requirements.lock"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    log, gate = tmp_path / "log", tmp_path / "gate"
+    os.mkfifo(gate)
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    python.write_text(SLOW_PYTHON.format(log=log, gate=gate, python=sys.executable))
+    python.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"}
+
+    def first_run() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [tmp_path / "run", "setup"], env=environment, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    first = first_run()
+    with gate.open("w") as go:  # opens when the first one's pip reads
+        second = first_run()
+        assert second.stderr is not None
+        told = second.stderr.readline()
+        print("go", file=go)
+    assert "another set-up" in told
+    for one in (first, second):
+        one.communicate(timeout=60)
+        assert one.returncode == 0
+    assert log.read_text().split() == ["made", "installs"]
+    assert (tmp_path / ".venv" / "nnha-stamp").exists()

@@ -3,9 +3,11 @@
 import asyncio
 import itertools
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from kazoo.client import KazooClient
+from prometheus_client import REGISTRY
 
 from deploy.local.zookeeper import ZooKeeper
 from ha.elector.actions import CloseSession, OpenSession, ReleaseLock
@@ -16,6 +18,7 @@ from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.open_sessions import OpenSessions
 from ha.elector.zookeeper.outcome import Done, Refusal, Refused, SessionState, Unknown
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import (
@@ -26,6 +29,7 @@ from ha.elector.zookeeper.znodes import (
     parent_exists,
     read_active,
 )
+from ha.zkfc.surroundings.surroundings import REAL_WORLD
 from tests.ha.elector.people import people
 from tests.ha.zkfc.zkfc_world import free_port, until
 
@@ -201,6 +205,28 @@ async def test_requests_without_a_connection_are_not_queued(zookeeper: ZooKeeper
     await until(lambda: SessionState.CONNECTED in states, "connected")
     assert await session.look("/ghost") == Done(None)
     assert await session.close(deadline_seconds=5.0)
+
+
+async def test_sessions_of_a_daemon_are_measured(zookeeper: ZooKeeper) -> None:
+    settings = _settings(zookeeper)
+
+    def measured() -> float:
+        words = {"op": "exists", "result": "done"}
+        return REGISTRY.get_sample_value("nnha_zk_request_duration_seconds_count", words) or 0.0
+
+    before = measured()
+    opened = partial(connected, settings, deadline_seconds=5.0)
+    async with opened(open_session=OpenSessions().open) as session:
+        assert not await parent_exists(session, settings)
+        once = measured()
+        assert once > before
+    async with opened(open_session=REAL_WORLD.session) as session:
+        assert not await parent_exists(session, settings)
+        twice = measured()
+        assert twice > once
+    async with opened() as session:  # a command's
+        assert not await parent_exists(session, settings)
+        assert measured() == twice
 
 
 async def test_an_expired_session_reports_that_once_and_is_over(zookeeper: ZooKeeper) -> None:
