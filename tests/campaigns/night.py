@@ -96,7 +96,7 @@ ROUND: Final = (
 def main(hours: float, as_json: bool, directory: Path | None) -> None:
     """Play the tests and then every campaign in turns, until the hours are over.
 
-    No turn begins after them.  DIRECTORY/report.md is written anew after each turn, with the
+    No turn begins after them.  The report in DIRECTORY is written anew after each turn, with the
     figures of all; exit code 0 only if every turn holds.
     """
     began = datetime.now(UTC)
@@ -208,7 +208,7 @@ def as_object(began: datetime, over: Sequence[Played]) -> dict[str, object]:
 
 
 def write_report(directory: Path, began: datetime, over: Sequence[Played]) -> None:
-    """``report.md`` for people, ``report.json`` for programs; each is replaced as a whole."""
+    """As Markdown for people and as JSON for programs; each file is replaced as a whole."""
     facts = as_object(began, over)
     bad = sum(each.verdict is not Verdict.HOLDS for each in over)
     lines = [
