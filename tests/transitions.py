@@ -36,7 +36,7 @@ class Text:
             case Enum():
                 return value.name
             case Exception():
-                return type(value).__name__
+                return self._refusal(value)
             case bytes():
                 return value.decode("latin-1") if len(value) < 9 else f"{value[:3].hex()}.."
             case float():
@@ -57,6 +57,12 @@ class Text:
                 return f"{type(value).__name__}({', '.join(told)})"
             case _:
                 return str(value)
+
+    def _refusal(self, refusal: Exception) -> str:
+        """Its type and the facts that it carries; the words are for people."""
+        facts = {name: value for name, value in vars(refusal).items() if value is not None}
+        told = ", ".join(f"{name}={self.of(facts[name])}" for name in sorted(facts))
+        return f"{type(refusal).__name__}({told})" if told else type(refusal).__name__
 
     def changes(self, before: object, after: object) -> str:
         """The fields that differ, as they are afterwards."""
@@ -80,7 +86,7 @@ class Text:
         try:
             after, asked = step(state, event)
         except Exception as refusal:  # noqa: BLE001 - which it is belongs to the text, its words do not
-            return state, "", f"raises {type(refusal).__name__}"
+            return state, "", f"raises {self._refusal(refusal)}"
         asks = " ".join(self.of(each) for each in asked)
         return after, "" if after == state else self.changes(state, after), asks
 

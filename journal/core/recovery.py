@@ -104,7 +104,7 @@ def accept(state: JournalState, request: AcceptRecovery) -> Step:
     closed = abandon(state)
     state = closed.state
     decided = request.segment
-    if decided.last <= 0 or decided.first <= 0 or decided.last < decided.first:
+    if decided.first <= 0 or decided.last < decided.first:
         bad = BadRequest(f"bad recovery state for segment {decided.first}: end {decided.last}")
         return Step(state, closed.effects, bad)
     if len(decided.digest) != DIGEST_BYTES:

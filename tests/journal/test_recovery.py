@@ -23,7 +23,7 @@ def held(
     digest: str = "",
 ) -> Held:
     """A copy of 101..last; by default its bytes are those of the one history there is."""
-    content = (digest or f"history to {last}").encode()
+    content = b"" if digest == "none" else (digest or f"history to {last}").encode()
     return Held(
         Segment(FIRST, TxId(last), closed, content, Epoch(writer)),
         accepted_in=Epoch(accepted),
@@ -57,6 +57,16 @@ CASES: dict[str, tuple[list[Answer], int | None, list[NodeName]]] = {
         150,
         [N1],
     ),
+    "the better of the other copies is the next source": (
+        [held(150, writer=3), held(150), held(150, writer=2)],
+        150,
+        [N1, N3, N2],
+    ),
+    "a copy whose bytes nobody knows is no source": (
+        [held(150, digest="none"), held(150, digest="none")],
+        150,
+        [N1],
+    ),
     "one empty node does not matter": ([Empty(), held(103), Empty()], 103, [N2]),
     "finalized beats longer": ([held(103, closed=True), held(104)], 103, [N1]),
     "finalized beats an accepted recovery": (
@@ -79,6 +89,11 @@ def test_comparisons_of_known_cases(
     assert isinstance(decision, Copy)
     assert decision.segment.last == last
     assert list(decision.sources) == sources
+
+
+def test_a_copy_whose_bytes_are_not_known_yet_contradicts_nobody() -> None:
+    answers = {N1: held(150, digest="none"), N2: held(150)}
+    assert isinstance(choose(FIRST, answers), Copy)
 
 
 BROKEN: dict[str, list[Answer]] = {

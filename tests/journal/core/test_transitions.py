@@ -37,15 +37,15 @@ from journal.core.requests import (
     StartLogSegment,
     Upgrade,
 )
+from journal.core.segments import OLDEST_LAYOUT
 from journal.core.state import (
     NO_SERIAL,
     SERIAL_UNKNOWN,
-    Damage,
     Decision,
     JournalState,
     OpenSegment,
 )
-from journal.model import LAYOUT_VERSION, MAX_EPOCH_LEAP, Epoch, Segment, TxId
+from journal.model import LAYOUT_VERSION, MAX_EPOCH_LEAP, NO_EPOCH, Epoch, Segment, TxId
 from tests.journal.core.requests_of import LIFE, NAMESPACE, digest, records, segment
 from tests.transitions import crossed, same_as
 
@@ -103,12 +103,22 @@ STATES: dict[str, JournalState] = {
     "left and decided in this epoch": replace(LEFT, decisions={TxId(5): Decision(HELD, E3)}),
     "left and decided otherwise": replace(LEFT, decisions={TxId(5): Decision(LONGER, Epoch(2))}),
     "decided, and nothing here": replace(BASE, decisions={TxId(5): Decision(HELD, Epoch(2))}),
-    "left and damaged": replace(LEFT, damaged={TxId(5): Damage(HELD, "rot.")}),
+    "left, of a newer writer": replace(BASE, segments=known(OLD, segment(5, 7, 4))),
+    "left, of nobody known": replace(BASE, segments=known(OLD, replace(HELD, writer=NO_EPOCH))),
+    "left and damaged": LEFT.with_damage(TxId(5), "rot."),
+    "two left, the later damaged": replace(
+        BASE, segments=known(OLD, HELD, NEXT)).with_damage(TxId(8), "rot"),
+    "left, damaged and decided": replace(
+        LEFT, decisions={TxId(5): Decision(HELD, E3)}).with_damage(TxId(5), "rot"),
     "closed": CLOSED,
     "closed, digest unknown": replace(CLOSED, segments=known(OLD, replace(DONE, digest=b""))),
     "closed, other edits": replace(CLOSED, segments=known(OLD, replace(BEFORE, finalized=True))),
-    "closed and damaged": replace(CLOSED, damaged={TxId(5): Damage(DONE, "rot")}),
-    "closed, the older damaged": replace(CLOSED, damaged={TxId(1): Damage(OLD, "rot")}),
+    "closed and damaged": CLOSED.with_damage(TxId(5), "rot"),
+    "closed and damaged, digest unknown": replace(
+        CLOSED, segments=known(OLD, replace(DONE, digest=b""))).with_damage(TxId(5), "rot"),
+    "closed, other edits, damaged": replace(
+        CLOSED, segments=known(OLD, replace(BEFORE, finalized=True))).with_damage(TxId(5), "rot"),
+    "closed, the older damaged": CLOSED.with_damage(TxId(1), "rot"),
     "closed and decided": replace(CLOSED, decisions={TxId(5): Decision(HELD, E3)}),
     "closed, and another open": replace(
         CLOSED, open=OpenSegment(TxId(8), TxId(9), digest(8, 8, 3), E3, LAYOUT_VERSION)),
@@ -228,6 +238,9 @@ REQUESTS: dict[str, Request] = {
     "accept 4-6": AcceptRecovery(stamp(), segment(4, 6, 3)),
     "accept 8-9": AcceptRecovery(stamp(), NEXT),
     "adopt 5-7": AdoptRecovery(E3, HELD),
+    "accept 7-9": AcceptRecovery(stamp(), segment(7, 9, 3)),
+    "accept 3-5": AcceptRecovery(stamp(), segment(3, 5, 3)),
+    "accept 0-0": AcceptRecovery(stamp(), replace(HELD, first=TxId(0), last=TxId(0))),
     "adopt 5-7, other edits": AdoptRecovery(E3, BEFORE),
     "adopt 5-8": AdoptRecovery(E3, LONGER),
     "adopt 5-6": AdoptRecovery(E3, SHORTER),
@@ -248,6 +261,16 @@ REQUESTS: dict[str, Request] = {
     "resume 8": ResumeSegment(stamp(), TxId(8), LAYOUT_VERSION),
     "resume 0": ResumeSegment(stamp(), TxId(0), LAYOUT_VERSION),
     "resume 5, a layout to come": ResumeSegment(stamp(), TxId(5), -200),
+    "resume 7": ResumeSegment(stamp(), TxId(7), LAYOUT_VERSION),
+    "resume 5, the oldest layout": ResumeSegment(stamp(), TxId(5), OLDEST_LAYOUT),
+    "resume 5, an older layout": ResumeSegment(stamp(), TxId(5), OLDEST_LAYOUT + 1),
+    "catch up 5-5": CatchUp(stamp(), segment(5, 5, 3), LAYOUT_VERSION),
+    "catch up 7-7": CatchUp(stamp(), segment(7, 7, 3), LAYOUT_VERSION),
+    "catch up 5-4": CatchUp(stamp(), replace(HELD, last=TxId(4)), LAYOUT_VERSION),
+    "catch up 0-3": CatchUp(stamp(), replace(HELD, first=TxId(0)), LAYOUT_VERSION),
+    "catch up 8-9": CatchUp(stamp(), NEXT, LAYOUT_VERSION),
+    "catch up 8-8": CatchUp(stamp(), segment(8, 8, 3), LAYOUT_VERSION),
+    "catch up 5-8, a layout of old": CatchUp(stamp(), LONGER, -50),
     "catch up 5-7": CatchUp(stamp(), HELD, LAYOUT_VERSION),
     "catch up 5-8": CatchUp(stamp(), LONGER, LAYOUT_VERSION),
     "catch up 5-7, other edits": CatchUp(stamp(), BEFORE, LAYOUT_VERSION),
