@@ -88,12 +88,13 @@ class Gate:
         """Hold a call back; True when this NameNode has become active meanwhile."""
         deadline = time.monotonic() + self._park_timeout_seconds
         while (left := deadline - time.monotonic()) > 0:
-            if await self._somebody_else_is_active():
-                PARKED_CALLS.labels("another is active").inc()
-                return False
-            if self._role is Role.ACTIVE:
+            another = await self._somebody_else_is_active()
+            if self._role is Role.ACTIVE:  # whatever a peer says that does not know it yet
                 PARKED_CALLS.labels("served").inc()
                 return True
+            if another:
+                PARKED_CALLS.labels("another is active").inc()
+                return False
             if self._role is Role.STOPPED or self._just_demoted():
                 return False
             await self._wait_for_change(min(left, PEER_POLL_SECONDS))

@@ -27,6 +27,7 @@ from namenode_sim.term.role import (
     StopProcess,
     TakeoverFailed,
     Ticket,
+    state_name,
     step,
 )
 
@@ -158,3 +159,16 @@ def test_each_request_is_answered_once_and_never_before_its_role_holds(events: l
                 opened = step(state, LogOpened(state.attempt))
                 open_tickets -= {a.ticket for a in opened.actions if isinstance(a, Grant)}
                 state = opened.state
+
+
+def test_metrics_name_every_role_and_a_takeover_as_one() -> None:
+    names = {role.name: state_name(role) for role in Role}
+    assert names == {
+        "STANDBY": "standby",
+        "RECOVERING": "becoming active",
+        "CATCHING_UP": "becoming active",
+        "OPENING": "becoming active",
+        "ACTIVE": "active",
+        "CLOSING": "becoming standby",
+        "STOPPED": "stopped",
+    }

@@ -1,0 +1,237 @@
+"""Whom a takeover makes harmless, how often, and which turn its requests carry."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from fencing.model import Attempt, FencingOutcome, FencingReport, JournalEpochMethod, Target
+from ha.conf.topology import HostPort, NameNodeAddress
+from ha.elector.events import LockGone, LockSeen
+from ha.elector.model import Role, SessionNumber, Term
+from ha.elector.state import ElectorState
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.errors import TakeoverImpossible
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.health.core import HealthSettings
+from ha.notices.model import FencingAttempt
+from ha.service.model import ServiceState
+from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
+from ha.zkfc.surroundings.surroundings import Surroundings
+from ha.zkfc.takeover.takeover import Takeover
+from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
+from tests.ha.zkfc.zkfc_world import free_port
+from tests.stand_in import say_nothing, stand_in
+
+LATER = SessionNumber(8)
+NOW = SessionNumber(7)
+
+
+class Methods:
+    """In the place of the fencing methods: they remember whom they were given."""
+
+    def __init__(self, *outcomes: FencingOutcome, proves_gone: bool = False) -> None:
+        self.outcomes = outcomes or (FencingOutcome.SUCCEEDED,)
+        self.proves_gone = proves_gone
+        self.given: list[Target] = []
+
+    async def __call__(self, _methods: object, target: Target, **_limits: object) -> FencingReport:
+        self.given.append(target)
+        tries = tuple(
+            Attempt(f"m{number}", outcome, "it says", 1.5, proves_gone=self.proves_gone)
+            for number, outcome in enumerate(self.outcomes)
+        )
+        return FencingReport(target, tries, 3.0)
+
+
+def node(name: str, port: int) -> NameNodeAddress:
+    rpc, off = HostPort(HOST, port), HostPort(HOST, 0)
+    return NameNodeAddress("ns1", name, rpc, rpc, off, off, off, rpc)
+
+
+def settings(own_port: int, **others: int) -> ZkfcSettings:
+    return ZkfcSettings(
+        own=node("nn1", own_port),
+        others=tuple(node(name, port) for name, port in others.items()),
+        zookeeper=ZooKeeperSettings(hosts="x", session_timeout_seconds=1, scope="/x"),
+        health=HealthSettings(),
+        fencing={"": FencingPlan(methods=(JournalEpochMethod(),))},
+        bind_host=HOST,
+    )
+
+
+def crumb(name: str, port: int, nameservice: str = "ns1") -> bytes:
+    return encode(ActiveNodeInfo(nameservice, name, HOST, port, 0))
+
+
+@asynccontextmanager
+async def toy(name: str) -> AsyncIterator[ToyNameNode]:
+    one = ToyNameNode(name, SharedResource())
+    await one.start()
+    one.state = ServiceState.ACTIVE
+    try:
+        yield one
+    finally:
+        await one.cut_off()
+
+
+VICTIMS = {
+    # nameservice and name in the breadcrumb, whether its port is the configured one, who is fenced
+    "where it is configured": ("ns1", "nn2", True, ["there"]),
+    "it has moved": ("ns1", "nn2", False, ["old", "there"]),
+    "nobody knows it": ("ns1", "nn9", False, ["old"]),
+    "its namesake of another nameservice": ("ns2", "nn2", False, ["old"]),
+}
+
+
+@pytest.mark.parametrize("case", VICTIMS)
+async def test_all_addresses_at_which_the_named_one_may_live_are_fenced(case: str) -> None:
+    nameservice, name, at_home, expected = VICTIMS[case]
+    old, there, methods = free_port(), free_port(), Methods()
+    taking = Takeover(settings(1, nn2=there), around=Surroundings(fence=methods))
+    fenced = await taking.fence(crumb(name, there if at_home else old, nameservice), Term.SETTLED)
+    ports = {"old": old, "there": there}
+    assert [(each.nameservice, each.namenode, each.port) for each in methods.given] == [
+        (nameservice, name, ports[which]) for which in expected
+    ]
+    assert fenced.how.count("was fenced by m0") == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("silent", "proves", "term", "gone"),
+    [
+        (False, False, Term.ENDED, True),
+        (False, False, Term.SETTLED, False),
+        (True, False, Term.ENDED, False),
+        (True, True, Term.SETTLED, True),
+        (True, True, Term.UNKNOWN, False),
+    ],
+)
+async def test_what_is_known_of_the_former_actives_end(
+    *, silent: bool, proves: bool, term: Term, gone: bool
+) -> None:
+    """A refused connection is no word of one that was not seen to end; silence never is."""
+    tried: list[FencingAttempt] = []
+    methods = Methods(FencingOutcome.FAILED, FencingOutcome.SUCCEEDED, proves_gone=proves)
+    async with stand_in(say_nothing) as silent_port:
+        port = silent_port if silent else free_port()
+        taking = Takeover(
+            settings(1, nn2=port), measure=tried.append, around=Surroundings(fence=methods)
+        )
+        fenced = await taking.fence(crumb("nn2", port), term)
+    assert fenced.gone is gone
+    assert fenced.how.endswith("was fenced by m1")
+    assert [(one.method, one.result) for one in tried] == [
+        ("rpc", "failed"), ("m0", "failed"), ("m1", "succeeded")]  # fmt: skip
+
+
+async def test_one_that_answers_is_told_as_such_and_no_method_runs() -> None:
+    tried, methods = list[FencingAttempt](), Methods()
+    async with toy("nn2") as former:
+        around = Surroundings(fence=methods)
+        taking = Takeover(settings(1, nn2=former.port), measure=tried.append, around=around)
+        assert (await taking.fence(crumb("nn2", former.port), Term.SETTLED)).gone
+    assert [(one.method, one.result, methods.given) for one in tried] == [("rpc", "succeeded", [])]
+
+
+async def test_a_takeover_ends_where_no_method_succeeds() -> None:
+    methods = Methods(FencingOutcome.FAILED, FencingOutcome.TIMED_OUT)
+    port = free_port()
+    taking = Takeover(settings(1, nn2=port), around=Surroundings(fence=methods))
+    with pytest.raises(TakeoverImpossible, match=r"Unable to fence ns1\.nn2"):
+        await taking.fence(crumb("nn2", port), Term.ENDED)
+
+
+OURSELVES = {
+    # where the breadcrumb says that we are, and whether a takeover may go on
+    "at our address, where nobody listens": ("here", "dead", False),
+    "at a former address, where nobody listens": ("moved", "dead", True),
+    "at a former address, which is silent": ("moved", "silent", False),
+}
+
+
+@pytest.mark.parametrize("case", OURSELVES)
+async def test_no_method_ever_strikes_our_own_namenode(case: str) -> None:
+    where, state, goes_on = OURSELVES[case]
+    methods = Methods()
+    async with stand_in(say_nothing) as silent, toy("nn1") as alive:
+        port = silent if state == "silent" else free_port()
+        own = port if where == "here" else alive.port
+        taking = Takeover(settings(own), around=Surroundings(fence=methods))
+        if goes_on:
+            fenced = await taking.fence(crumb("nn1", port), Term.ENDED)
+            assert "nobody listens at our former address" in fenced.how
+            assert not fenced.gone
+        else:
+            with pytest.raises(TakeoverImpossible, match="names our own NameNode"):
+                await taking.fence(crumb("nn1", port), Term.ENDED)
+    assert methods.given == []
+
+
+async def test_in_doubt_every_other_is_asked_and_the_named_one_fenced_once() -> None:
+    async with toy("nn2") as second, toy("nn3") as third:
+        taking = Takeover(settings(1, nn2=second.port, nn3=third.port))
+        fenced = await taking.fence(crumb("nn2", second.port), Term.DOUBTED)
+        assert (second.seen, third.seen) == (["standby by ZKFC"],) * 2
+        settled = await taking.fence(crumb("nn2", second.port), Term.SETTLED)
+        assert (len(second.seen), len(third.seen)) == (2, 1), "without a doubt nobody else is asked"
+    assert "ns1.nn3" in fenced.how
+    assert "breadcrumb is in doubt, went standby" in fenced.how
+    assert "ns1.nn3" not in settled.how
+
+
+WANTED = {
+    # whether it is wanted, before each try; whether the NameNode refuses then; how often it is
+    # asked, and what is answered
+    "it confirms at once": ([True], [False], 1, None),
+    "it confirms at the second time": ([True, True], [True, False], 2, None),
+    "it never confirms": ([True, True, True], [True, True, True], 3, "injected failure"),
+    "it is not wanted any more": ([True, False], [True, True], 1, "injected failure"),
+    "it was never wanted": ([False], [True], 0, "nobody asked it"),
+}
+
+
+@pytest.mark.parametrize("case", WANTED)
+async def test_a_demotion_is_asked_for_again_while_it_is_wanted(case: str) -> None:
+    wanted, refuses, asked, answer = WANTED[case]
+    turns = iter(zip(wanted, refuses, strict=True))
+
+    def next_turn() -> bool:
+        is_wanted, one.fail_to_become_standby = next(turns)
+        return is_wanted
+
+    async with toy("nn1") as one:
+        told = await Takeover(settings(one.port)).demote_surely(next_turn)
+        assert len(one.seen) == asked
+    assert (told is None) if answer is None else (answer in (told or ""))
+
+
+async def test_a_demotion_that_was_not_confirmed_is_told() -> None:
+    async with toy("nn1") as one:
+        taking = Takeover(settings(one.port))
+        assert await taking.demote()
+        one.fail_to_become_standby = True
+        assert not await taking.demote()
+
+
+async def test_a_request_carries_the_number_of_the_lock_that_it_is_asked_under() -> None:
+    """A NameNode that was demoted under a newer lock refuses a promotion under an older one."""
+    standby = ElectorState(session=NOW, role=Role.STANDBY)
+    taking_over = ElectorState(session=NOW, role=Role.TAKING_OVER)
+    async with toy("nn1") as one:
+        demoting, promoting = Takeover(settings(one.port)), Takeover(settings(one.port))
+        demoting.stepped(LockSeen(NOW, ours=True, made=7), taking_over, taking_over)
+        assert await demoting.demote()
+        late = "made under 0x5, and under 0x7"
+        promoting.stepped(LockSeen(NOW, ours=True, made=5), taking_over, taking_over)
+        with pytest.raises(TakeoverImpossible, match=late):
+            await promoting.promote(None, predecessor_gone_until=0.0)
+        of_another_session = LockSeen(LATER, ours=True, made=9)
+        promoting.stepped(of_another_session, taking_over, taking_over)
+        promoting.stepped(LockGone(NOW), taking_over, taking_over)
+        promoting.stepped(LockGone(NOW), taking_over, standby)
+        with pytest.raises(TakeoverImpossible, match=late):
+            await promoting.promote(None, predecessor_gone_until=0.0)
+        promoting.stepped(LockGone(NOW), standby, taking_over)  # a new lock, not looked at yet
+        await promoting.promote(None, predecessor_gone_until=0.0)
+        assert one.active_transitions == 1
