@@ -1,24 +1,38 @@
 """Whom a takeover makes harmless, how often, and which turn its requests carry."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
 
-from fencing.model import Attempt, FencingOutcome, FencingReport, JournalEpochMethod, Target
+from fencing.model import (
+    Attempt,
+    FencingOutcome,
+    FencingReport,
+    JournalEpochMethod,
+    KillMethod,
+    Target,
+)
 from ha.conf.topology import HostPort, NameNodeAddress
-from ha.elector.events import LockGone, LockSeen
-from ha.elector.model import Role, SessionNumber, Term
+from ha.elector.actions import WriteBreadcrumb
+from ha.elector.events import BreadcrumbRead, LockGone, LockSeen
+from ha.elector.model import Role, SessionNumber, Stage, Term
 from ha.elector.state import ElectorState
+from ha.elector.takeover import answer_takeover
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.notices.model import FencingAttempt
+from ha.service.client import ServiceClient
 from ha.service.model import ServiceState
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from ha.zkfc.surroundings.surroundings import Surroundings
-from ha.zkfc.takeover.takeover import Takeover
+from ha.zkfc.takeover.former_active import ensure_heard
+from ha.zkfc.takeover.planned_fence import fence_as_planned
+from ha.zkfc.takeover.takeover import DEMOTION_PAUSES_SECONDS, Takeover
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 from tests.ha.zkfc.zkfc_world import free_port
 from tests.stand_in import say_nothing, stand_in
@@ -132,6 +146,19 @@ async def test_one_that_answers_is_told_as_such_and_no_method_runs() -> None:
         taking = Takeover(settings(1, nn2=former.port), measure=tried.append, around=around)
         assert (await taking.fence(crumb("nn2", former.port), Term.SETTLED)).gone
     assert [(one.method, one.result, methods.given) for one in tried] == [("rpc", "succeeded", [])]
+    assert tried[0].detail == "it answered that it is standby"
+    assert tried[0].seconds is not None
+    assert 0.0 <= tried[0].seconds < 3600.0
+
+
+async def test_one_that_refuses_lives_whatever_its_controller_has_seen() -> None:
+    tried, methods = list[FencingAttempt](), Methods()
+    async with toy("nn2") as former:
+        former.fail_to_become_standby = True
+        around = Surroundings(fence=methods)
+        taking = Takeover(settings(1, nn2=former.port), measure=tried.append, around=around)
+        assert not (await taking.fence(crumb("nn2", former.port), Term.ENDED)).gone
+    assert "injected failure" in tried[0].detail
 
 
 async def test_a_takeover_ends_where_no_method_succeeds() -> None:
@@ -147,6 +174,7 @@ OURSELVES = {
     "at our address, where nobody listens": ("here", "dead", False),
     "at a former address, where nobody listens": ("moved", "dead", True),
     "at a former address, which is silent": ("moved", "silent", False),
+    "at a former address, where one refuses": ("moved", "refusing", False),
 }
 
 
@@ -154,8 +182,9 @@ OURSELVES = {
 async def test_no_method_ever_strikes_our_own_namenode(case: str) -> None:
     where, state, goes_on = OURSELVES[case]
     methods = Methods()
-    async with stand_in(say_nothing) as silent, toy("nn1") as alive:
-        port = silent if state == "silent" else free_port()
+    async with stand_in(say_nothing) as silent, toy("nn1") as alive, toy("nn1") as refusing:
+        refusing.fail_to_become_standby = True
+        port = {"silent": silent, "refusing": refusing.port, "dead": free_port()}[state]
         own = port if where == "here" else alive.port
         taking = Takeover(settings(own), around=Surroundings(fence=methods))
         if goes_on:
@@ -180,6 +209,27 @@ async def test_in_doubt_every_other_is_asked_and_the_named_one_fenced_once() -> 
     assert "ns1.nn3" not in settled.how
 
 
+async def test_in_doubt_the_one_that_is_named_is_fenced_all_the_same() -> None:
+    port, methods = free_port(), Methods()
+    taking = Takeover(settings(1, nn2=port), around=Surroundings(fence=methods))
+    await taking.fence(crumb("nn2", port), Term.DOUBTED)
+    assert [each.port for each in methods.given] == [port]
+
+
+async def test_only_some_of_the_planned_methods_run_where_they_are_named() -> None:
+    given = []
+
+    async def by(methods: object, target: Target, **_limits: object) -> FencingReport:
+        given.append(methods)
+        return FencingReport(target, (), 0.0)
+
+    plan, target = FencingPlan(methods=(JournalEpochMethod(),)), Target("ns1", "nn2", HOST, 1)
+    only = (KillMethod(),)
+    await fence_as_planned(plan, target, by=by)
+    await fence_as_planned(plan, target, only=only, by=by)
+    assert given == [plan.methods, only]
+
+
 WANTED = {
     # whether it is wanted, before each try; whether the NameNode refuses then; how often it is
     # asked, and what is answered
@@ -201,8 +251,11 @@ async def test_a_demotion_is_asked_for_again_while_it_is_wanted(case: str) -> No
         return is_wanted
 
     async with toy("nn1") as one:
+        began = asyncio.get_running_loop().time()
         told = await Takeover(settings(one.port)).demote_surely(next_turn)
         assert len(one.seen) == asked
+        waited = asyncio.get_running_loop().time() - began
+        assert waited >= sum(DEMOTION_PAUSES_SECONDS[: len(wanted)])
     assert (told is None) if answer is None else (answer in (told or ""))
 
 
@@ -230,8 +283,44 @@ async def test_a_request_carries_the_number_of_the_lock_that_it_is_asked_under()
         promoting.stepped(of_another_session, taking_over, taking_over)
         promoting.stepped(LockGone(NOW), taking_over, taking_over)
         promoting.stepped(LockGone(NOW), taking_over, standby)
+        promoting.stepped(LockGone(NOW), standby, standby)
         with pytest.raises(TakeoverImpossible, match=late):
             await promoting.promote(None, predecessor_gone_until=0.0)
         promoting.stepped(LockGone(NOW), standby, taking_over)  # a new lock, not looked at yet
         await promoting.promote(None, predecessor_gone_until=0.0)
         assert one.active_transitions == 1
+        await Takeover(settings(one.port)).promote(None, predecessor_gone_until=0.0)
+
+
+async def test_a_promotion_takes_the_connection_that_is_open() -> None:
+    async with toy("nn1") as one:
+        address = HostPort(HOST, one.port)
+        async with ServiceClient.connected(address, deadline_seconds=30.0) as client:
+            elsewhere = Takeover(settings(free_port()))
+            await elsewhere.promote(client, predecessor_gone_until=0.0)
+        assert one.active_transitions == 1
+
+
+@dataclass
+class Contact:
+    """What is known of a session."""
+
+    last_contact: float | None
+    session_timeout_seconds: float | None
+
+
+def test_a_session_may_be_silent_for_exactly_its_timeout() -> None:
+    for sent, timeout in ((90.0, 10.0), (None, 10.0), (1.0, None), (None, None)):
+        ensure_heard(Contact(sent, timeout), now=100.0)
+    with pytest.raises(TakeoverImpossible, match="no ZooKeeper has answered us for"):
+        ensure_heard(Contact(89.5, 10.0), now=100.0)
+
+
+def test_without_a_breadcrumb_one_is_made_and_none_replaced() -> None:
+    """A version of an earlier term would make the write fail for ever."""
+    reading = ElectorState(
+        session=NOW, role=Role.TAKING_OVER, stage=Stage.READING, breadcrumb_version=4)  # fmt: skip
+    event = BreadcrumbRead(NOW, reading.attempt, None)
+    asked = answer_takeover(reading, event)
+    assert asked.actions == (WriteBreadcrumb(NOW, reading.attempt, b"", None),)
+    assert asked.state.breadcrumb_version is None
