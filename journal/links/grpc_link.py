@@ -62,6 +62,27 @@ class GrpcLink:
         stub_of = cast(Any, journal_pb2_grpc.JournalNodeStub)
         self._stub = stub_of(self._channel)
 
+    @property
+    def node(self) -> tuple[str, int]:
+        """Host and port."""
+        return self._host, self._port
+
+    @property
+    def connected(self) -> bool:
+        """Whether a call goes out at once, under the newest certificate."""
+        ready = self._channel.get_state() is grpc.ChannelConnectivity.READY
+        return bool(ready) and not self.outdated
+
+    @property
+    def outdated(self) -> bool:
+        """Whether our certificate has changed since the connection was made."""
+        own = own_tls()
+        return own is not None and own.files.material is not self._material
+
+    def connect(self) -> None:
+        """Begin to connect where there is no connection; returns at once."""
+        self._channel.get_state(try_to_connect=True)
+
     async def close(self) -> None:
         """Drop the connection and whatever is under way on it."""
         for task in tuple(self._leaving):
@@ -74,8 +95,7 @@ class GrpcLink:
         What is under way on the old one has a while to end; a stream is then opened anew.  So a
         writer, whose stream carries batches, does it where a segment starts.
         """
-        own = own_tls()
-        if own is None or own.files.material is self._material:
+        if not self.outdated:
             return
         old = self._channel
         self._connect()
@@ -91,7 +111,7 @@ class GrpcLink:
         have: a takeover must not wait for it where the standby has read from that node.
         """
         own, secured = own_tls(), context_for(Role.JOURNALNODE)
-        node = self._host, self._port
+        node = self.node
         if own is None or secured is None or _looked_at.get(node) is own.files.material:
             return
         material = own.files.material

@@ -14,6 +14,9 @@ from ha.conf.topology import (
     shared_edits,
 )
 from journal.links.configuration import reader_settings, writer_link, writer_settings
+from journal.links.grpc_link import GrpcLink
+from journal.links.kept_links import KeptLinks
+from journal.links.link import LinkFactory
 from journal.model import JournalId, NamespaceInfo
 from journal.reader.reader import JournalReader
 from journal.writer.writer import QuorumWriter
@@ -151,7 +154,10 @@ def required_directories(conf: Configuration, address: NameNodeAddress) -> list[
 
 
 def journal_writer(
-    conf: Configuration, place: NameNodeIdentity, namespace_info: NamespaceInfo
+    conf: Configuration,
+    place: NameNodeIdentity,
+    namespace_info: NamespaceInfo,
+    link: LinkFactory | None = None,
 ) -> QuorumWriter:
     """A writer that has not yet asked for an epoch.  Raises ConfigurationError."""
     return QuorumWriter(
@@ -160,7 +166,7 @@ def journal_writer(
         nameservice_id=place.address.nameservice,
         namespace=namespace_info,
         settings=writer_settings(conf),
-        link=writer_link(conf, place.journal_nodes),
+        link=link or writer_link(conf, place.journal_nodes),
     )
 
 
@@ -186,9 +192,12 @@ def journal_access(
     in_progress = conf.get(
         keys_namenode.TAIL_IN_PROGRESS, nameservice=address.nameservice, namenode=address.namenode
     )
+    over_grpc = writer_link(conf, place.journal_nodes) is GrpcLink
+    kept = KeptLinks(place.journal_nodes) if over_grpc else None
     return JournalAccess(
-        lambda: JournalSet(journal_writer(conf, place, namespace_info), copies),
+        lambda: JournalSet(journal_writer(conf, place, namespace_info, kept), copies),
         reader,
         tails_open_segment=in_progress,
         silence=reader.writer_silence,
+        kept=kept,
     )

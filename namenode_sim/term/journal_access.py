@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from journal.errors import Unavailable
+from journal.links.kept_links import KeptLinks
 from journal.model import TxId
 from journal.reader.reader import Chunk
 from journal.silence import Silence
@@ -64,6 +65,19 @@ class JournalAccess:
     silence: Callable[[float], Awaitable[Silence]] = _untold
     """For how long a majority has not heard the newest writer; raises JournalError where it has not
     told so within so many seconds."""
+    kept: KeptLinks | None = None
+    """What ``new_writer`` takes its connections from, if they are made before."""
+
+    def start(self, is_standby: Callable[[], bool]) -> None:
+        """Have connections ready for the next writer while we are standby."""
+        if self.kept is not None:
+            self.kept.start(is_standby)
+
+    async def close(self) -> None:
+        """Drop every connection that is not a writer's."""
+        if self.kept is not None:
+            await self.kept.close()
+        await self.reader.close()
 
 
 class JournalSet:

@@ -77,8 +77,7 @@ class NameNode:
     ) -> None:
         """Put together a NameNode that is standby.
 
-        ``must_reach`` is the last edit beside its image: it was acknowledged before there was a
-        quorum journal, so a journal that ends earlier lacks it.
+        ``must_reach``: the last edit beside its image, which a journal that ends earlier lacks.
         """
         self.name = name
         self._must_reach = must_reach
@@ -110,6 +109,7 @@ class NameNode:
         self._owner = supervised(self._run(), "role-owner", self._end_now)
         enter_state("standby")
         self.tailer.start()
+        self._journal.start(lambda: self.state.role is Role.STANDBY)
 
     async def stop(self) -> None:
         """Stop every task.  An open segment is left for the next writer to recover."""
@@ -119,7 +119,7 @@ class NameNode:
                 await asyncio.gather(task, return_exceptions=True)
         await self.tailer.stop()
         await self._drop_writer()
-        await self._journal.reader.close()
+        await self._journal.close()
 
     async def become_active(self, *, predecessor_gone_until: float = 0.0) -> None:
         """Become active, or raise TransitionRefused.  Returns once the first edit is durable.

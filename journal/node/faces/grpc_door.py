@@ -18,7 +18,7 @@ import structlog
 
 from ha.security.access_control import AccessControl
 from ha.security.first_byte import TLS_FIRST_BYTE
-from ha.security.tls_files import TlsFiles
+from ha.security.tls_files import Material, TlsFiles
 
 log = structlog.get_logger()
 
@@ -29,8 +29,14 @@ _PIECE_BYTES: Final = 64 * 1024
 def server_credentials(tls: TlsFiles) -> Any:  # noqa: ANN401 - grpc has no types
     """Those of the files as they are when a connection begins; callers must have a certificate."""
 
+    given: Material | None = None
+
     def configuration() -> Any:  # noqa: ANN401
+        nonlocal given
         now = tls.material
+        if now is given:
+            return None  # those that it has: to read a key takes longer than a handshake
+        given = now
         pair = (now.pair.key, now.pair.certificate)
         return grpc.ssl_server_certificate_configuration([pair], root_certificates=now.authorities)
 
