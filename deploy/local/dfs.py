@@ -12,7 +12,7 @@ import click
 from deploy.local.errors import LocalClusterError
 from deploy.local.hadoop_client import client_argv
 from deploy.local.java import Java, find_java
-from deploy.local.places import last_cluster
+from deploy.local.places import last_cluster, running_clusters
 from ha.cli.cluster.daemon_queries import look_at
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import load_configuration
@@ -42,14 +42,18 @@ def fs_shell(
 
 
 def configured_directory(given: Path | None) -> Path:
-    """The conf directory: the one given, else HADOOP_CONF_DIR, else the last local cluster's.
+    """The conf directory: the one given, else HADOOP_CONF_DIR, else that of the local cluster that
+    runs, or was started last.
 
     Raises LocalClusterError where that is no directory with a core-site.xml.
     """
     directory = given
     if directory is None and (from_environment := os.environ.get("HADOOP_CONF_DIR")):
         directory = Path(from_environment)
-    if directory is None and (cluster := last_cluster()) is not None:
+    if (
+        directory is None
+        and (cluster := next(iter(running_clusters()), last_cluster())) is not None
+    ):
         directory = cluster / "conf"
     if directory is None:
         raise LocalClusterError(

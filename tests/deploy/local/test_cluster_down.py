@@ -1,4 +1,4 @@
-"""`nnha cluster down` finds the cluster that runs, whatever else was started after it."""
+"""`nnha cluster down` and `nnha dfs` find the cluster that runs, whatever was started after it."""
 
 import subprocess
 import sys
@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.local.command import cluster
+from deploy.local.dfs import configured_directory
 from deploy.local.places import OWNER_FILE, remember
 
 LISTENS = "import sys; print('up', flush=True); sys.stdin.read()"
@@ -23,7 +24,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def running(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that looks like the `nnha cluster up` of this directory, and the last one here."""
-    directory.mkdir(parents=True)
+    directory.mkdir(parents=True, exist_ok=True)
     look = [sys.executable, "-c", LISTENS, "cluster", "up"]
     with subprocess.Popen(look, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
@@ -54,6 +55,19 @@ def test_a_bench_that_came_later_is_not_taken_for_it(tmp_path: Path) -> None:
         assert told.exit_code == 0, told.output
         assert told.output == f"stopped; data and logs stay in {tmp_path / 'var' / 'cluster-1'}\n"
         assert process.wait(30) == -15
+
+
+def test_the_shell_asks_the_cluster_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    for kept in ("cluster-1", "bench-kill-2"):
+        (tmp_path / "var" / kept / "conf").mkdir(parents=True)
+        (tmp_path / "var" / kept / "conf" / "core-site.xml").touch()
+    with running(tmp_path / "var" / "cluster-1"):
+        remember(tmp_path / "var" / "bench-kill-2")
+        assert configured_directory(None) == tmp_path / "var" / "cluster-1" / "conf"
+    assert configured_directory(None) == tmp_path / "var" / "bench-kill-2" / "conf"
 
 
 def test_of_several_the_newest_is_stopped_and_the_others_are_named(tmp_path: Path) -> None:
