@@ -200,6 +200,24 @@ async def test_a_journal_is_formatted_by_no_stranger(tmp_path: Path) -> None:
         assert "seen" in lines[3]["reason"]
 
 
+async def test_what_is_no_message_has_an_end_in_the_audit_log(tmp_path: Path) -> None:
+    async with (
+        journalnode(tmp_path) as (process, rpc, _, _, _),
+        grpc.aio.insecure_channel(str(rpc)) as channel,
+    ):
+        for name in ("NewEpoch", "PurgeLogs", "Format"):
+            call = channel.unary_unary(f"/nnha.journal.JournalNode/{name}")
+            with pytest.raises(grpc.aio.AioRpcError, match="INVALID_ARGUMENT"):
+                await call(b"\xff", timeout=SECONDS)
+        lines = await process.audited(4)
+        assert [(line["action"], line["outcome"], line["reason"]) for line in lines] == [
+            ("NewEpoch", "granted", None),
+            ("NewEpoch", "failed", "the request is no message of NewEpoch"),
+            ("PurgeLogs", "granted", None),
+            ("PurgeLogs", "failed", "the request is no message of PurgeLogs"),
+        ], "and nobody knows which right a Format needed that cannot be read"
+
+
 async def test_a_stolen_key_opens_no_lane(tmp_path: Path) -> None:
     async with journalnode(tmp_path) as (process, rpc, _, _, lane):
         ours = NodeClient(rpc.port)

@@ -63,7 +63,8 @@ class GrpcAccess:
             outcome = Outcome.UNKNOWN
         elif failure is not None:
             # What ends a call carries nothing; why it was ended came before it.
-            outcome, reason = Outcome.FAILED, str(failure.__context__ or failure)
+            why = failure.__cause__ or failure.__context__ or failure
+            outcome, reason = Outcome.FAILED, str(why)
         self._access.ended(caller, "grpc", JOURNALNODE, action, outcome, reason)
 
     def watched(self, context: Context, end: Callable[[str], None]) -> "Opened | None":

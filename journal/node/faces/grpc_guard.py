@@ -18,7 +18,7 @@ from grpc._cython import cygrpc
 
 from ha.security.caller import Caller
 from ha.security.decision import Denied
-from journal.errors import BadRequest
+from journal.errors import BadRequest, Unavailable
 from journal.node.faces.calls import action_of
 from journal.node.faces.grpc_access import GrpcAccess, known_as
 from journal.node.faces.grpc_room import OpenStream, OpenStreams, ReadingRoom
@@ -87,16 +87,20 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     ) -> Callable[[Any, Context], Awaitable[Any]]:
         async def answer(_requests: object, context: Context) -> Any:  # noqa: ANN401 - any reply
             caller = await self._admitted(name, context)
-            request = await self._read_one(name, caller, context)
             if caller is None or self._access is None:
-                return await handle(request, context)
-            action = action_of(name, request)
-            if name in _TOLD_BY_REQUEST:
-                await self._check(caller, action, context)
+                return await handle(await self._read_one(name, caller, context), context)
+            # What was granted has an end in the audit log, also where its request is no message.
+            action, granted = name, name not in _TOLD_BY_REQUEST
             try:
+                request = await self._read_one(name, caller, context)
+                action = action_of(name, request)
+                if not granted:
+                    await self._check(caller, action, context)
+                    granted = True
                 reply = await handle(request, context)
             except BaseException as failure:
-                self._access.ended(caller, action, failure)
+                if granted:
+                    self._access.ended(caller, action, failure)
                 raise
             self._access.ended(caller, action, None)
             return reply
@@ -172,7 +176,11 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
     async def _give_up(self, context: Context, limit: str, what: str) -> NoReturn:
         GRPC_LIMITS.labels(limit).inc()
-        await context.abort(_Code.RESOURCE_EXHAUSTED, f"{what} within {self._read_seconds:g} s")
+        why = f"{what} within {self._read_seconds:g} s"
+        try:
+            await context.abort(_Code.RESOURCE_EXHAUSTED, why)
+        except grpc.aio.AbortError as ended:
+            raise ended from Unavailable(why)
         raise AssertionError("abort raises")
 
 
@@ -234,8 +242,9 @@ async def _abort(context: Context, code: Any, reason: str) -> None:  # noqa: ANN
 async def _refuse(name: str, context: Context) -> NoReturn:
     no = BadRequest(f"the request is no message of {name}")
     said = refusal(no)
-    await context.abort(
-        kind_of(no).status, said.message,
-        trailing_metadata=((REFUSAL_KEY, said.SerializeToString()),),
-    )  # fmt: skip
+    trailing = ((REFUSAL_KEY, said.SerializeToString()),)
+    try:
+        await context.abort(kind_of(no).status, said.message, trailing_metadata=trailing)
+    except grpc.aio.AbortError as ended:
+        raise ended from no
     raise AssertionError("abort raises")
