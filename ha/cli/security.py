@@ -12,7 +12,7 @@ import click
 
 from ha.cli.authority_change import AuthorityChange, NotReady, cluster_of, read_signing
 from ha.cli.certificates_told import in_lines, of_daemons, of_folder
-from ha.conf.errors import ConfigurationError
+from ha.conf.errors import BadValue, ConfigurationError
 from ha.console.exit_codes import FAILED, REFUSED, UNHEALTHY
 from ha.console.options import configuration, timeout_option
 from ha.console.own_audit import OwnAudit
@@ -50,6 +50,7 @@ from ha.security.names import BadName, CertifiedName, role_of
 
 if TYPE_CHECKING:
     from ha.cli.cluster.certificates import Held
+    from ha.conf.topology import HostPort
 
 AUDIT: Final = "audit.log"
 """In an authority's folder: what was done with it."""
@@ -64,6 +65,10 @@ _LONG = click.option("--long-lived", is_flag=True, help="Allow more than 90 days
 
 
 _TIMEOUT = timeout_option(10.0)
+_ALSO = click.option(
+    "--also", multiple=True, metavar="HOST:PORT",
+    help="Ask this page too: of a DataNode or a checkpoint service.  May be given again.",
+)  # fmt: skip
 
 
 @click.group()
@@ -149,6 +154,7 @@ def sign_command(
 @click.argument("folder", type=_FOLDER, required=False)
 @configuration
 @_TIMEOUT
+@_ALSO
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
 def show(
     *,
@@ -156,16 +162,18 @@ def show(
     conf_dir: Path | None,
     overrides: tuple[str, ...],
     timeout_seconds: float,
+    also: tuple[str, ...],
     output: str,
 ) -> None:
     """Tell what the certificate of a FOLDER says, and whom the folder trusts.
 
-    Without a FOLDER: those of all NameNodes, ZKFCs and JournalNodes, by their own word.
+    Without a FOLDER: those of all NameNodes, ZKFCs and JournalNodes, and of --also, by their own
+    word.
     Exits 8 when less than a quarter of a life is left, or one does not say.
     """
     with _told():
         if folder is None:
-            told, well = of_daemons(ask_daemons(conf_dir, overrides, timeout_seconds))
+            told, well = of_daemons(ask_daemons(conf_dir, overrides, timeout_seconds, also))
         else:
             told, well = of_folder(folder)
     if output == "json":
@@ -198,18 +206,20 @@ def check(folder: Path) -> None:
 )
 @configuration
 @_TIMEOUT
+@_ALSO
 @_DAYS
 @_LONG
 def rotate(  # noqa: PLR0913 - its options
     *,
     folder: Path, out: Path | None, authority: bool, step: int | None, unchecked: bool,
-    conf_dir: Path | None, overrides: tuple[str, ...], timeout_seconds: float, days: float,
-    long_lived: bool,
+    conf_dir: Path | None, overrides: tuple[str, ...], timeout_seconds: float,
+    also: tuple[str, ...], days: float, long_lived: bool,
 ) -> None:  # fmt: skip
     """Renew a certificate with a new key; or change the authority.
 
     Daemons take the new files within nnha.security.tls.check-interval, without a restart.  Steps 2
-    and 3 are refused while a NameNode, ZKFC or JournalNode of the configuration is not ready.
+    and 3 are refused while a NameNode, ZKFC or JournalNode of the configuration, or a daemon of
+    --also, is not ready.
     """
     if authority == (out is not None) or authority != (step is not None):
         raise click.UsageError("give either --out FOLDER, or --ca with --step 1, 2 or 3")
@@ -228,7 +238,13 @@ def rotate(  # noqa: PLR0913 - its options
         change = AuthorityChange(folder)
         change.check(number)
         if number > 1 and not unchecked:
-            change.require_ready(number, ask_daemons(conf_dir, overrides, timeout_seconds))
+            asked = ask_daemons(conf_dir, overrides, timeout_seconds, also)
+            change.require_ready(number, asked)
+            click.echo(f"ready, by their own word: {', '.join(one.daemon for one in asked)}")
+            click.echo(
+                "DataNodes and checkpoint services stand in no configuration but their own: none "
+                "was asked but those of --also"
+            )
         click.echo(change.take(number))
 
 
@@ -276,21 +292,31 @@ def problems_of(folder: Path) -> list[str]:
 
 
 def ask_daemons(
-    conf_dir: Path | None, overrides: tuple[str, ...], seconds: float
+    conf_dir: Path | None, overrides: tuple[str, ...], seconds: float, also: Sequence[str] = ()
 ) -> Sequence["Held"]:
-    """What the daemons of a configuration say of their certificates.
+    """What the daemons of a configuration, and those behind the pages ``also``, say.
 
     Raises:
-        ConfigurationError: it cannot be used, or there is none.
+        ConfigurationError: it cannot be used, or there is none; or one of ``also`` is no address.
     """
     # Loaded here: making certificates needs no cluster.
     from ha.cli.cluster.certificates import held_by_all
     from ha.conf.configuration import load_configuration
     from ha.console.own_certificate import call_under_certificate
 
+    pages = [_page(one) for one in also]
     conf = load_configuration(conf_dir, overrides)
     call_under_certificate(conf)
-    return asyncio.run(held_by_all(conf, seconds))
+    return asyncio.run(held_by_all(conf, seconds, pages))
+
+
+def _page(value: str) -> "HostPort":
+    from ha.conf.keys.units import host_port
+
+    try:
+        return host_port()(value)
+    except BadValue as bad:
+        raise ConfigurationError(f"--also {value!r}: {bad}") from None
 
 
 def leaf_files(folder: Path, made: Pair) -> dict[str, bytes]:

@@ -10,6 +10,8 @@ import aiohttp
 import pytest
 
 from deploy.local.ports import HOST, free_ports
+from ha.cli.cluster.certificates import held_by_all
+from ha.conf.configuration import load_configuration
 from ha.conf.keys.security import Mode
 from ha.conf.topology import HostPort
 from ha.daemon.http_get import http_get
@@ -177,6 +179,25 @@ async def test_pages_are_for_roles(authority: Authority, tmp_path: Path) -> None
                 session.get(f"https://{HOST}:{http}/status", ssl=operator.client(None)) as answer,
             ):
                 assert answer.status == 200
+
+
+async def test_a_page_beside_the_configuration_is_asked_whom_it_trusts(
+    authority: Authority, tmp_path: Path
+) -> None:
+    admin = TlsFiles(authority.issue(Role.ADMIN, "alice"), 1)
+    async with node(authority, tmp_path / "jn", **{"nnha.security.mode": "strict"}) as (
+        _,
+        _r,
+        http,
+    ):
+        conf = load_configuration(tmp_path / "jn" / "conf")
+        with acting_as(admin):
+            page = HostPort(HOST, http)
+            *configured, beside = await held_by_all(conf, SECONDS, [page])
+        assert configured
+        assert (beside.daemon, beside.error) == (f"page {page}", "")
+        assert beside.name == "nnha://c1/journalnode/jn1"
+        assert beside.trusts == admin.material.trusted
 
 
 class Cluster:

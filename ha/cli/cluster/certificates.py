@@ -2,7 +2,7 @@
 
 import asyncio
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -39,14 +39,18 @@ class _Asked:
     """Where a JournalNode's page is it tells itself: its address, journal and nameservice."""
 
 
-async def held_by_all(configuration: Configuration, seconds: float) -> tuple[Held, ...]:
+async def held_by_all(
+    configuration: Configuration, seconds: float, also: Sequence[HostPort] = ()
+) -> tuple[Held, ...]:
     """NameNodes, ZKFCs and JournalNodes of all nameservices; raises ``ConfigurationError``.
 
-    DataNodes and checkpoint services stand in no configuration but their own.
+    DataNodes and checkpoint services stand in no configuration but their own: those whose pages
+    are in ``also`` are asked.
     """
     look = Look(seconds)
+    asked = [*_daemons(configuration), *(_Asked(f"page {page}", page) for page in also)]
     try:
-        return tuple(await asyncio.gather(*(_held(look, one) for one in _daemons(configuration))))
+        return tuple(await asyncio.gather(*(_held(look, one) for one in asked)))
     finally:
         look.end()
 

@@ -195,6 +195,12 @@ def test_a_step_without_a_configuration_is_refused(authority: Path) -> None:
     assert (authority / "ca.key").read_bytes() == before
 
 
+def test_a_page_that_is_no_address_is_refused() -> None:
+    made = run("show", "--also", "dn1/9864", "-D", "fs.defaultFS=hdfs://ns1")
+    assert made.exit_code == 3, made.output
+    assert "--also 'dn1/9864': must be host:port" in made.output
+
+
 def test_what_was_done_with_an_authority_is_written_beside_it(authority: Path) -> None:
     issued(authority)
     run("issue", "king", "x", "--dir", authority, "--out", authority.parent / "other")
