@@ -67,6 +67,19 @@ def test_a_duty_that_is_not_done_is_found_after_its_time_and_the_patience() -> N
     assert 1.2 <= played.now - began <= 1.5
 
 
+def test_a_duty_has_all_of_its_time_and_the_first_that_is_not_done_is_told() -> None:
+    watch = Watch()
+    signs = [Sign("election", 1, 0.5), Sign("probes", 1, 0.25)]
+    told = []
+    for turn in range(6):
+        watch, stalled = core.look(
+            watch, signs, now=turn * 0.5, interval_seconds=0.5, patience_seconds=1.0
+        )
+        told.append(stalled and (stalled.duty, stalled.silent_seconds, stalled.allowed_seconds))
+    first = ("probes", 1.5, 1.25)
+    assert told == [None, None, None, first, ("election", 2.0, 1.5), ("election", 2.5, 1.5)]
+
+
 def test_a_process_that_was_stopped_gets_its_turn_before_it_is_judged() -> None:
     """SIGSTOP, or a suspended machine: by the clock alone no duty was done for an hour."""
     played = Played()

@@ -7,6 +7,7 @@ import pytest
 from ha.elector.model import Removal
 from ha.service.model import WriterSilence
 from ha.zkfc.witness.core import (
+    LEAST_SECONDS_BETWEEN,
     Action,
     Answer,
     AskWriter,
@@ -238,3 +239,10 @@ def test_a_writer_that_stalls_for_a_second_is_left_alone() -> None:
     """
     settings = WitnessSettings()
     assert 1.25 - limit_seconds(settings, 1.0) < LOOK
+
+
+def test_two_answers_count_that_lie_exactly_so_far_apart() -> None:
+    state = step(State(), SILENT, now=0.0).state
+    for now in (0.0, LEAST_SECONDS_BETWEEN):
+        state = step(state, SAYS, now=now).state
+    assert state.suspicion.told == 2

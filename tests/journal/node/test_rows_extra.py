@@ -117,7 +117,7 @@ async def test_x19_any_number_of_nodes(tmp_path: Path, count: int) -> None:
             await writer.write(TxId(8), 1, edits(8, 8))
         await writer.close()
         failing = nodes.writer()
-        with pytest.raises(QuorumLost):
+        with pytest.raises(QuorumLost, match=r"needs \d of \d JournalNodes"):
             await failing.become_writer()
         await failing.close()
         await nodes.start(spare)

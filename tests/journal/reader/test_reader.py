@@ -140,7 +140,7 @@ async def test_a_minority_is_not_trusted(nodes: Nodes) -> None:
     reader = small_reader(nodes)
     with pytest.raises(QuorumLost, match="listing the segments needs 2 of 3"):
         await read(reader)
-    with pytest.raises(QuorumLost):
+    with pytest.raises(QuorumLost, match=r"needs 2 of 3"):
         await reader.last_finalized()
     await reader.close()
 

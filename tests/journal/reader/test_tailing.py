@@ -116,7 +116,7 @@ async def test_select_via_rpc_one_dead_jn(hands: Hands) -> None:
 async def test_select_via_rpc_two_dead_jns(hands: Hands) -> None:
     await hands.written([5, 5, 6])
     await hands.nodes.stop(0, 1)
-    with pytest.raises(QuorumLost):
+    with pytest.raises(QuorumLost, match=r"needs 2 of 3"):
         await tail(hands.nodes)
 
 

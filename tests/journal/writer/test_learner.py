@@ -203,7 +203,7 @@ async def test_an_imported_journal_is_founded_by_an_operators_word(nodes: Nodes)
         (nodes.current(i) / "incarnation").unlink()  # as Hadoop leaves it
     await nodes.start()
     failing = nodes.writer()
-    with pytest.raises(QuorumLost):
+    with pytest.raises(QuorumLost, match=r"none agreed; failed: .*no vote"):
         await failing.become_writer()
     await failing.close()
     for i in range(3):

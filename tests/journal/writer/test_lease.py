@@ -77,7 +77,7 @@ async def test_a_new_writer_lets_the_old_lease_run_out_first(nodes: Nodes) -> No
     await new.start_segment(TxId(4))
     assert now() - leased >= LONG
     assert not old.read_lease.valid()
-    with pytest.raises(QuorumLost):
+    with pytest.raises(QuorumLost, match=r"writing transactions 4-4 .*epoch"):
         await old.write(TxId(4), 1, edits(4, 4))
     await old.close()
     await new.close()

@@ -52,7 +52,7 @@ async def out_of_sync_at_beginning(rig: Rig, k: int) -> int:
     judges[empty], judges[without] = lose("Write", *REJOINING), lose(*WRITING)
     rig.arm(*judges)
     await writer.start_segment(TxId(4))
-    with pytest.raises(QuorumLost):
+    with pytest.raises(QuorumLost, match=r"writing transactions 4-4 needs 2 of 3"):
         await writer.write(TxId(4), 1, edits(4, 4))
     await writer.settle(timeout_seconds=30)
     await writer.close()
@@ -141,7 +141,7 @@ async def test_miss_finalize_and_next_start(rig: Rig) -> None:
 async def test_recover_after_incomplete_recovery(rig: Rig) -> None:
     """First without JN2, and every finalize fails; then without JN0: 4, although JN2 has 5."""
     await rig.leave_open([3, 4, 5])
-    with pytest.raises(QuorumLost):
+    with pytest.raises(QuorumLost, match=r"finaliz.* needs 2 of 3"):
         await rig.recover(0, 1, without=("FinalizeLogSegment",))
     assert rig.nodes.finalized(0) == rig.nodes.finalized(1) == []
     assert await rig.recover(1, 2) == 4
@@ -156,7 +156,7 @@ async def edge_state(rig: Rig) -> None:
     writer = rig.writer()
     unheard = lose("NewEpoch", "PrepareRecovery", "AcceptRecovery")
     rig.arm(always_pass, lose("AcceptRecovery"), unheard)
-    with pytest.raises(QuorumLost):
+    with pytest.raises(QuorumLost, match=r"accept.* needs 2 of 3"):
         await writer.become_writer()
     await writer.settle(timeout_seconds=30)
     await writer.close()
@@ -217,7 +217,7 @@ async def test_crash_between_sync_log_and_persist_paxos_data(rig: Rig) -> None:
     await rig.leave_open([3, 4, 5])
     rig.arm(always_pass, lose("AcceptRecovery"), lose(*EVERYTHING))
     first = rig.writer()
-    with pytest.raises(QuorumLost):
+    with pytest.raises(QuorumLost, match=r"accept.* needs 2 of 3"):
         await first.become_writer()
     await first.settle(timeout_seconds=30)
     await first.close()

@@ -59,7 +59,7 @@ async def test_a_copy_with_other_bytes_is_replaced(tmp_path: Path) -> None:
         await alone.become_writer()
         await alone.start_segment(TxId(1))
         await nodes.stop(1)
-        with pytest.raises(QuorumLost):
+        with pytest.raises(QuorumLost, match=r"writing transactions 1-3 needs 2 of 3"):
             await alone.write(TxId(1), 3, edits(1, 3, "lost"))
         await alone.close()
         await nodes.stop(0)
