@@ -6,6 +6,7 @@ import time
 import pytest
 
 from journal.errors import Fenced, InvariantBroken, QuorumLost, Unavailable
+from journal.links.countdown import Countdown
 from journal.model import LAYOUT_VERSION, Epoch, NodeName, TxId
 from journal.writer.window import Window, awaitable
 from tests.journal.writer.journal_cluster import edit, edits
@@ -204,8 +205,7 @@ async def test_the_countdown_goes_on_after_everything_that_waited_has_ended() ->
     for node in (A, B):
         ack(window, node, 3)
     await answered
-    seen = window._countdown.step
-    async with asyncio.timeout(30):
-        while window._countdown.step == seen:
-            await asyncio.sleep(0.01)
+    later = asyncio.Event()
+    Countdown(0.4, lambda: later.set() is not None).start()  # behind the window's next step
+    await asyncio.wait_for(later.wait(), 30)
     assert not broken

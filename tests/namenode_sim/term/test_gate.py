@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
+from prometheus_client import REGISTRY
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import STANDBY_EXCEPTION
-from namenode_sim.metrics import PARKED_CALLS
 from namenode_sim.term.gate import Gate
 from namenode_sim.term.role import Role
 
@@ -118,7 +118,7 @@ async def test_every_namenode_tells_its_state() -> None:
 
 def told(outcome: str) -> float:
     """How many held calls have ended so in this process."""
-    return float(PARKED_CALLS.labels(outcome)._value.get())
+    return REGISTRY.get_sample_value("nnha_parked_calls_total", {"outcome": outcome}) or 0.0
 
 
 async def test_a_demotion_sends_away_the_calls_that_are_held() -> None:
