@@ -20,6 +20,7 @@ from tests.campaigns.bench.hadoop_peer import hadoop_rows
 from tests.campaigns.bench.mkdirs import mkdirs
 from tests.campaigns.bench.nnthroughput import nnthroughput
 from tests.campaigns.bench.report import Row, publish
+from tests.campaigns.bench.secure_commits import with_certificates
 from tests.campaigns.bench.simulator import simulator
 from tests.campaigns.bench.transports import transport_rows
 from tests.campaigns.bench.world import World
@@ -46,6 +47,9 @@ FIGURES: Final[dict[str, Figure]] = {
     "simulator": simulator,
 }
 
+SECURE: Final[dict[str, Figure]] = {"secure": with_certificates}
+"""Played by itself: what certificates cost, against the same without in turns."""
+
 
 def rows_of(names: Sequence[str], charts: Path | None) -> list[Row]:
     """The figures of these names, in their order; each must leave the others undisturbed."""
@@ -55,7 +59,7 @@ def rows_of(names: Sequence[str], charts: Path | None) -> list[Row]:
         world = World(running, directory)
         loop = running.enter_context(asyncio.Runner(loop_factory=daemon_loop()))
         for name in names:
-            found = FIGURES[name](world)
+            found = (FIGURES | SECURE)[name](world)
             rows += found if isinstance(found, list) else loop.run(found)
         if charts is not None:
             from tests.campaigns.bench.charts import draw
@@ -66,15 +70,20 @@ def rows_of(names: Sequence[str], charts: Path | None) -> list[Row]:
 
 @click.command()
 @click.option("--only", multiple=True, type=click.Choice(list(FIGURES)), help="Not all figures.")
+@click.option("--secure", is_flag=True, help="Commits with certificates, and without.")
 @click.option("--charts", type=click.Path(path_type=Path), help="Draw PNGs into this folder.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object as stdout's last line.")
-def main(*, only: tuple[str, ...], charts: Path | None, as_json: bool) -> None:
+def main(*, only: tuple[str, ...], secure: bool, charts: Path | None, as_json: bool) -> None:
     """Measure the journal: medians of five runs, ours and the peers in turn."""
     if charts is not None and find_spec("matplotlib") is None:
         raise click.UsageError("--charts needs matplotlib, which ./run setup installs")
+    if secure and (only or charts is not None):
+        raise click.UsageError(
+            "--secure has one figure and no chart; leave out --only and --charts"
+        )
     configure_logging("bench", level="error")
     calm_collector()  # as in the NameNode, whose part this process plays
-    rows = rows_of(only or tuple(FIGURES), charts)
+    rows = rows_of(tuple(SECURE) if secure else only or tuple(FIGURES), charts)
     raise SystemExit(publish("journal", rows, as_json=as_json))
 
 

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from deploy.local.layout import JOURNALNODES, plan
+from deploy.local.certificates import make_certificates, tls_folder
+from deploy.local.layout import JOURNALNODES, NAMENODES, plan
 from deploy.local.processes import ManagedProcess, Supervisor, http_get, wait_until
 from deploy.local.site import journalnode_overrides, write_conf_dir
+from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
+from ha.security.tls_files import TlsFiles
 from journal.model import JournalId, NamespaceInfo, TxId
 from journal.writer.writer import QuorumWriter
 
@@ -19,6 +22,7 @@ NAMESPACE = NamespaceInfo(-65, 4711, "CID-bench", 0, "BP-bench")
 EDITS_KEY = "dfs.namenode.shared.edits.dir"
 LANE_KEY = "nnha.journalnode.write-lane-address"
 NO_KEYS: Mapping[str, str] = {}
+_LOOKED_AT_SECONDS = 10.0
 _NUMBERS = count(1)
 
 
@@ -43,9 +47,10 @@ class OurNodes:
     @asynccontextmanager
     async def journal(self) -> AsyncIterator[str]:
         """The name of an empty journal."""
-        name = self.unused.pop() if self.unused else f"bench{next(_NUMBERS)}"
+        again = bool(self.unused)
+        name = self.unused.pop() if again else f"bench{next(_NUMBERS)}"
         writer = self.writer(name)
-        await writer.format(force=True)
+        await writer.format(force=again)  # a NameNode's certificate does not open the force
         await writer.close()
         try:
             yield name
@@ -65,6 +70,14 @@ class OurNodes:
                 await writer.close()
 
 
+@dataclass(frozen=True, slots=True)
+class SecuredNodes:
+    """Nodes that are strict, and the certificate of a NameNode that may write to them."""
+
+    nodes: OurNodes
+    files: TlsFiles
+
+
 @dataclass(slots=True)
 class World:
     """What is started on demand, and the samples that charts are drawn from."""
@@ -75,6 +88,7 @@ class World:
     rates: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     _ours: OurNodes | None = None
     _without_lanes: OurNodes | None = None
+    _secured: SecuredNodes | None = None
     _peers: dict[str, list[int]] = field(default_factory=dict)
     _peer_pids: dict[str, list[int]] = field(default_factory=dict)
 
@@ -91,6 +105,15 @@ class World:
         if self._without_lanes is None:
             self._without_lanes = self.fresh_nodes("without-lanes", keys={LANE_KEY: "off"})
         return self._without_lanes
+
+    @property
+    def secured(self) -> SecuredNodes:
+        """Our nodes with certificates, started once."""
+        if self._secured is None:
+            nodes = self.fresh_nodes("secured", secure=True)
+            own = tls_folder(plan(self.directory / "secured"), NAMENODES[0])
+            self._secured = SecuredNodes(nodes, TlsFiles(own, _LOOKED_AT_SECONDS))
+        return self._secured
 
     def peer(self, module: str) -> list[int]:
         """The ports of three processes of ``tests.campaigns.bench.<module>``, started once."""
@@ -114,17 +137,24 @@ class World:
         name: str,
         module: str = "ha.cli.main",
         keys: Mapping[str, str] = NO_KEYS,
+        *,
+        secure: bool = False,
     ) -> OurNodes:
         """Three more JournalNodes."""
         directory = self.directory / name
         directory.mkdir()
         layout = plan(directory)
         write_conf_dir(layout)
+        if secure:
+            make_certificates(layout)
         supervisor = self.running.enter_context(Supervisor(directory))
         started = []
         for node in JOURNALNODES:
             # Without named journals a node makes any; each measurement has one of its own.
             overrides = {**journalnode_overrides(layout, node), EDITS_KEY: "", **keys}
+            if secure:
+                overrides[TLS_DIR.name] = str(tls_folder(layout, node))
+                overrides[SECURITY_MODE.name] = Mode.STRICT
             options = [f"-D{key}={value}" for key, value in overrides.items()]
             command = [sys.executable, "-m", module, "journalnode"]
             command += ["--conf-dir", str(layout.conf_dir), *options]
