@@ -206,6 +206,11 @@ async def test_the_countdown_goes_on_after_everything_that_waited_has_ended() ->
         ack(window, node, 3)
     await answered
     later = asyncio.Event()
-    Countdown(0.4, lambda: later.set() is not None).start()  # behind the window's next step
+
+    def ends() -> bool:
+        later.set()
+        return False
+
+    Countdown(0.4, ends).start()  # behind the window's next step
     await asyncio.wait_for(later.wait(), 30)
     assert not broken
