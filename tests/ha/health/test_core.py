@@ -18,9 +18,11 @@ from ha.health.core import (
     Refused,
     Trouble,
     Unanswered,
+    Unjudged,
     Unwell,
     monitor_failed,
     step,
+    unless_we_were_late,
 )
 
 H = Health
@@ -170,3 +172,43 @@ def test_the_reason_is_kept_and_forgotten() -> None:
 def test_settings_are_checked(bad: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="health"):
         HealthSettings(**bad)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "late", "judged"),
+    [(SLOW, 0.0, True), (SLOW, 0.9, True), (SLOW, 1.0, False), (SLOW, 9.0, False),
+     (OK, 9.0, True), (NO, 9.0, True), (ILL, 9.0, True)],
+)  # fmt: skip
+def test_only_silence_is_not_judged_where_a_third_of_it_was_our_own(
+    outcome: ProbeOutcome, late: float, *, judged: bool
+) -> None:
+    found = unless_we_were_late(outcome, late_seconds=late, deadline_seconds=3.0)
+    assert (found is outcome) is judged
+    assert isinstance(found, Unjudged) is not judged
+
+
+def test_no_more_than_two_silences_in_a_row_are_ours() -> None:
+    state, seen = HealthState(settings=QUICK), []
+    outcomes: list[ProbeOutcome] = [OK, *[Unjudged("late")] * 3]
+    for outcome in outcomes:
+        state = step(state, outcome).state
+        seen.append(state.health)
+    assert seen == [H.HEALTHY] * 3 + [H.NOT_RESPONDING]
+
+
+@pytest.mark.parametrize(("of", "fits"), [(0, True), (1, False), (2, True), (3, True)])
+def test_so_many_failures_fit_into_so_many_probes(of: int, *, fits: bool) -> None:
+    for limits in ({"refusals": 2, "refusals_of": of}, {"timeouts": 2, "timeouts_of": of}):
+        if fits:
+            HealthSettings(**limits)
+        else:
+            with pytest.raises(ValueError, match="health cannot see 2 failures in 1 probes"):
+                HealthSettings(**limits)
+
+
+def test_intervals_may_be_shorter_than_a_second_and_not_nothing() -> None:
+    HealthSettings(check_interval_seconds=0.25, rpc_timeout_seconds=0.25)
+    with pytest.raises(ValueError, match="must be greater than 0"):
+        HealthSettings(check_interval_seconds=0.0)
+    with pytest.raises(ValueError, match="must be greater than 0"):
+        HealthSettings(rpc_timeout_seconds=0.0)

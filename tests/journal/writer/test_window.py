@@ -207,10 +207,10 @@ async def test_the_countdown_goes_on_after_everything_that_waited_has_ended() ->
     await answered
     later = asyncio.Event()
 
-    def ends() -> bool:
+    def reached() -> bool:
         later.set()
         return False
 
-    Countdown(0.4, ends).start()  # behind the window's next step
+    Countdown(0.4, reached).start()  # behind the window's next step
     await asyncio.wait_for(later.wait(), 30)
     assert not broken
