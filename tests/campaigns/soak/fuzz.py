@@ -24,11 +24,12 @@ from tests.campaigns.soak.fuzz_door import Door, Play
 from tests.campaigns.soak.fuzz_journal_doors import JOURNAL_DOORS
 from tests.campaigns.soak.fuzz_namenode_doors import NAMENODE_DOORS
 from tests.campaigns.soak.fuzz_random import Finding, fuzz_at_random
+from tests.campaigns.soak.fuzz_report_doors import REPORT_DOORS
 from tests.campaigns.soak.fuzz_target import Target
 from tests.campaigns.soak.fuzz_targets import TARGETS
 from tests.hostile.strokes import MAX_INPUT_BYTES
 
-DOORS: Final = (*NAMENODE_DOORS, *JOURNAL_DOORS)
+DOORS: Final = (*NAMENODE_DOORS, *REPORT_DOORS, *JOURNAL_DOORS)
 NAMES: Final = tuple(one.name for one in (*TARGETS, *DOORS))
 
 ADVICE = (

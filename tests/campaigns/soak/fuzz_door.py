@@ -174,7 +174,7 @@ class Play:
         count = _NO_END if count is None else count
         with self._watch.watching(), TemporaryDirectory(prefix="fuzz-") as work:
             async with self._door.open(Path(work)) as opened:
-                seeds = await opened.good()
+                seeds = await self._good(opened, ())
                 await self._batch(opened, seeds, min(count, AT_ONCE))
                 before, checked = resident_bytes(), self.cases
                 while self.cases < count and time.monotonic() < ends:

@@ -30,6 +30,8 @@ PLANTED: dict[str, tuple[str, Any]] = {
     "namenode-rpc": ("ha.rpc.packets.DecodeError", OtherError),
     "pages": ("ha.daemon.library_complaints._blaming", lambda _record: None),
     "datanode": ("namenode_sim.datanode.packets.DecodeError", OtherError),
+    "datanode-protocol": ("namenode_sim.datanode_protocol.face.BadMessage", OtherError),
+    "image-put": ("namenode_sim.checkpoint.image_receive.ImageDamaged", OtherError),
     "journal-grpc": ("journal.node.faces.grpc_guard.DecodeError", OtherError),
     "journal-http2": ("journal.node.faces.grpc_guard._AnsweringServer", cygrpc.AioServer),
     "journal-java": ("journal.node.peers.UnicodeError", OtherError),
