@@ -5,6 +5,7 @@ import inspect
 import itertools
 from collections.abc import Iterator
 from functools import partial
+from typing import cast
 
 import pytest
 from kazoo.client import KazooClient
@@ -12,6 +13,7 @@ from kazoo.client import KazooClient
 from deploy.local.zookeeper import ZooKeeper, running_zookeeper
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.metrics import measured_session
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from tests.simulation.engine.clock import Process, VirtualLoop
@@ -104,9 +106,11 @@ async def test_the_model_shows_what_a_server_shows(scenario: str, zookeeper: Zoo
 def test_the_model_has_every_method_of_the_door() -> None:
     """With the same parameters, so that a new one is not forgotten here."""
     for name, method in inspect.getmembers(Session, callable):
-        if name.startswith("_") and name != "__init__":
-            continue
-        ours = [*inspect.signature(getattr(ModelSession, name)).parameters]
-        if name == "__init__":
-            ours.remove("ensemble")
-        assert ours == [*inspect.signature(method).parameters], name
+        if not name.startswith("_"):
+            ours = inspect.signature(getattr(ModelSession, name)).parameters
+            assert [*ours] == [*inspect.signature(method).parameters], name
+
+
+def test_the_model_is_opened_as_daemons_open_a_session() -> None:
+    opened = inspect.signature(partial(ModelSession, cast("Ensemble", None))).parameters
+    assert [*opened] == [*inspect.signature(measured_session).parameters]

@@ -87,5 +87,6 @@ async def write_journal(
             await writer.write(first, len(segment), frames(first, segment))
             first = TxId(first + len(segment))
             await writer.finalize_segment(TxId(first - 1))
+        await writer.settle(timeout_seconds=30)  # a quorum had it: tests count on all three
     finally:
         await writer.close()
