@@ -249,7 +249,6 @@ class JournalNode:
     async def _accept(
         self, owner: JournalOwner, request: AcceptRecovery, urls: Sequence[str]
     ) -> None:
-        await require_peers(owner.journal_id, urls, self.settings)
         try:
             reply = await owner.ask(request)
             if isinstance(reply, Fetch):
@@ -263,7 +262,6 @@ class JournalNode:
         metrics.RECOVERIES.labels(owner.journal_id, result).inc()
 
     async def _catch_up(self, owner: JournalOwner, request: CatchUp, urls: Sequence[str]) -> TxId:
-        await require_peers(owner.journal_id, urls, self.settings)
         reply = await owner.ask(request)
         if isinstance(reply, Fetch):
             with self._one_download(owner, reply.segment.first):
@@ -274,6 +272,7 @@ class JournalNode:
         return reply.next_txid
 
     async def _fetch(self, owner: JournalOwner, wanted: Fetch, urls: Sequence[str]) -> None:
+        await require_peers(owner.journal_id, urls, self.settings)
         # Loaded here: only a node that lacks edits needs an HTTP client.
         await load_late("aiohttp")
         from journal.node.segment_fetch import fetch_decided

@@ -116,11 +116,9 @@ async def test_edits_are_fetched_from_no_other_host(authority: Authority, tmp_pa
                 await remote.format(NAMESPACE, force=False, founding=True, timeout_seconds=SECONDS)
                 await remote.new_epoch(NAMESPACE, Epoch(1), SECONDS)
                 wanted = Segment(TxId(1), TxId(3), finalized=False, digest=bytes(32))
-                for url in (
-                    f"http://{FAR_AWAY}:{port}/getJournal?jid={JOURNAL}",
-                    f"http://{HOST}:{port}/getJournal?jid={JOURNAL}",
-                ):
-                    info_of = remote.request_info(Epoch(1), 1, None)
+                for serial, host in enumerate((FAR_AWAY, HOST), 1):
+                    url = f"http://{host}:{port}/getJournal?jid={JOURNAL}"
+                    info_of = remote.request_info(Epoch(1), serial, None)
                     with pytest.raises(BadRequest, match="is no address of a JournalNode of"):
                         await remote.accept_recovery(info_of, wanted, [url], SECONDS)
                 await remote.close()

@@ -110,12 +110,35 @@ async def test_segments_come_from_peers_only(tmp_path: Path) -> None:
     ):
         await client.format()
         await client.new_epoch(1)
+        writer = Writer(1)
         for url in elsewhere:
-            work = client.accept(Writer(1), segment(4, 6), [url])
+            work = client.accept(writer, segment(4, 6), [url])
             assert await kind_of_refusal(work) == BAD, url
             fault = await refused(java.at(1).accept(4, 6, url))
             assert "no address of a JournalNode" in fault.message
     assert met == []
+
+
+async def test_a_node_whose_copy_is_right_asks_no_peer(tmp_path: Path) -> None:
+    """It asked each of them where it serves segments: with certificates, most of a takeover."""
+    met: list[str] = []
+
+    async def listen(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        met.append("somebody")
+        writer.close()
+
+    listener = await asyncio.start_server(listen, HOST, 0)
+    peer = (HOST, listener.sockets[0].getsockname()[1])
+    async with listener, node_and_client(tmp_path, nodes={JID: [peer]}) as (_, client):
+        await client.format()
+        await client.new_epoch(1)
+        writer = Writer(1)
+        await client.written(writer, 1, 3)
+        url = f"http://{HOST}:1/getJournal?jid={JID}&segmentTxId=1"
+        await client.accept(writer, segment(1, 3), [url])
+        assert met == []
+        assert await kind_of_refusal(client.accept(writer, segment(1, 6), [url])) == BAD
+        assert met != []
 
 
 async def test_a_segment_is_for_who_names_its_file_system(tmp_path: Path) -> None:
