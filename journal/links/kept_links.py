@@ -12,7 +12,8 @@ from journal.links.grpc_link import GrpcLink
 from journal.links.link import Link
 
 _REFRESH_SECONDS: Final = 1.0
-"""What a standby is late by where it has just become one, or a node has just come back."""
+"""What a standby is late by where a node has just come back, and twice where it has just become
+one."""
 
 
 class KeptLinks:
@@ -66,9 +67,12 @@ class KeptLinks:
         await asyncio.gather(*self._closing)
 
     async def _keep(self, wanted: Callable[[], bool]) -> None:
+        before = True
         while True:
-            if wanted():
+            now = wanted()
+            if now and before:  # else a handshake with each node would slow whoever takes over
                 self.refresh()
+            before = now
             await asyncio.sleep(_REFRESH_SECONDS)
 
     def _drop(self, link: GrpcLink | None) -> None:

@@ -10,6 +10,7 @@ import grpc
 import grpc.aio
 import structlog
 
+from ha.security.own_tls import own_tls
 from journal.errors import JournalError, Unavailable
 from journal.lane import Offer
 from journal.links import codec
@@ -39,14 +40,26 @@ class WriteLine:
         self._deadline_seconds = deadline_seconds
         self._stream: WriteStream | None = None
         self._lane: Lane | None = None
+        self._opening: asyncio.Task[Lane | None] | None = None
         self._ended: Lane | None = None
         self._tried: Offer | None = None
         self._told = False
         self._unbroken = False
 
+    def prepare(self) -> None:
+        """Begin to open the lane that the node has offered, while it is asked other things.
+
+        A handshake takes longer than to start a segment, and a takeover waits for both.  Nothing is
+        sent over it before ``begin``.
+        """
+        offer = self._fresh_offer()
+        if own_tls() is not None and offer and self._lane is None and self._opening is None:
+            self._opening = asyncio.create_task(self._open(offer), name="open a write lane")
+
     def begin(self) -> None:
         """The node has the segment open now, whatever became of the last stream to it."""
-        if self._stream is not None and (self._stream.done() or self._fresh_offer() is not None):
+        offered = self._opening is not None or self._fresh_offer() is not None
+        if self._stream is not None and (self._stream.done() or offered):
             # Nothing is under way on it, and a lane is used only when no stream is.
             self._stream.cancel()
             self._stream = None
@@ -105,6 +118,15 @@ class WriteLine:
             self._stream = None
         if self._lane is not None:
             self._lane.drop()
+        self._drop_what_opens()
+
+    def _drop_what_opens(self) -> None:
+        opening, self._opening = self._opening, None
+        if opening is None:
+            return
+        self._tried = None
+        if not opening.cancel() and not opening.cancelled() and (lane := opening.result()):
+            lane.drop()
 
     def _forget_lane(self) -> None:
         self._ended, self._lane, self._unbroken = self._lane, None, False
@@ -122,12 +144,22 @@ class WriteLine:
             self._ended = None
         if self._lane is not None:
             return self._lane
-        offer = self._fresh_offer()
-        if not self._unbroken or self._stream is not None or offer is None:
+        if not self._unbroken or self._stream is not None:
             return None
+        offer = self._fresh_offer()
+        if self._opening is not None:
+            self._lane = await self._opening
+            self._opening = None
+            if self._lane is not None and self._lane.closed:  # before anything was sent over it
+                self._lane, offer = None, self._tried
+        if self._lane is None and offer is not None:
+            self._lane = await self._open(offer)
+        return self._lane
+
+    async def _open(self, offer: Offer) -> Lane | None:
         self._tried = offer
         try:
-            self._lane = await self._remote.open_lane(offer, self._deadline_seconds)
+            lane = await self._remote.open_lane(offer, self._deadline_seconds)
         except Unavailable as failure:
             if not self._told:
                 log.warning(
@@ -139,7 +171,7 @@ class WriteLine:
             self._told = True
             return None
         self._told = False
-        return self._lane
+        return lane
 
     async def _over_the_stream(self, request: pb.WriteRequest) -> object:
         deadline = self._deadline_seconds

@@ -260,6 +260,7 @@ class NodeChannel:
             self._next, self._seq = ask.starts, self._window.seq_at(ask.starts)
             self._catching_up_to = NO_TXID
             self._line.begin()
+        self._line.prepare()
         ask.call.succeed(self.name, result)
 
     def _forgot_us(self, error: JournalError) -> bool:
@@ -374,8 +375,6 @@ class NodeChannel:
     def _reconnected(self) -> None:
         self._retry_at = 0.0
         self.wake()
-
-    # ---- small matters ----
 
     def _lose(self, error: JournalError) -> None:
         if self._lost_because is None:

@@ -70,6 +70,21 @@ async def test_none_is_made_while_none_is_wanted(nodes: Nodes) -> None:
         await link.close()
 
 
+async def test_who_has_just_become_a_standby_lets_its_successor_go_first(nodes: Nodes) -> None:
+    """Three handshakes while another NameNode recovers the journal would delay it."""
+    kept: list[int] = []
+
+    def wanted() -> bool:
+        kept.append(len(links.connected))
+        return len(kept) > 1
+
+    links = KeptLinks(nodes.addresses)
+    links.start(wanted)
+    await connected(links)
+    assert kept[:3] == [0, 0, 0]
+    await links.close()
+
+
 async def test_one_that_is_broken_is_not_handed_out(nodes: Nodes) -> None:
     async with kept_by(nodes) as links:
         await connected(links)
