@@ -69,7 +69,6 @@ class Material:
     trusted: tuple[str, ...]
     signed_by: str
     revoked: frozenset[str]
-    server: ssl.SSLContext
     client: ssl.SSLContext
 
 
@@ -104,7 +103,8 @@ class TlsFiles:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self.connections = OpenConnections()
-        self.server = serving(lambda: self._material.server)
+        self.server = serving(self._newest_server)
+        self._served: tuple[Material, ssl.SSLContext] | None = None
         self._clients: dict[Role | None, ssl.SSLContext] = {}
         self._show()
 
@@ -127,6 +127,14 @@ class TlsFiles:
                 lambda: self._material.client, lambda shown: self.why_no_server(shown, role)
             )
         return self._clients[role]
+
+    def _newest_server(self) -> ssl.SSLContext:
+        """Made when it is first asked for: a command listens nowhere, and has no time to lose."""
+        material, served = self._material, self._served
+        if served is None or served[0] is not material:
+            served = material, server_context(material.pair, material.authorities)
+            self._served = served
+        return served[1]
 
     # Who others are.
 
@@ -299,7 +307,7 @@ def _read(folder: Path) -> Material:
     return Material(
         leaf.name, leaf, pair, authorities, fingerprints(authorities), signed_by,
         revoked_lines(revoked),
-        server_context(pair, authorities), client_context(pair, authorities),
+        client_context(pair, authorities),
     )  # fmt: skip
 
 
