@@ -24,9 +24,14 @@ EXTRAS: Final = {"base": "", "namenode": "namenode", "ssh": "ssh", "spark": "spa
 
 
 def entries(lock: str) -> Mapping[str, str]:
-    """By distribution: its lines of a lock with hashes."""
+    """By distribution: its lines of a lock with hashes, for every Python that it names."""
     found = re.split(r"^(?=\S+==)", lock, flags=re.MULTILINE)
-    return {canonicalize_name(one.partition("==")[0]): one for one in found if "==" in one}
+    lines: dict[str, str] = {}
+    for one in found:
+        if "==" in one:
+            name = canonicalize_name(one.partition("==")[0])
+            lines[name] = lines.get(name, "") + one
+    return lines
 
 
 def derived(extra: str) -> str:

