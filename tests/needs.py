@@ -153,6 +153,16 @@ PROMETHEUS: Final = Need(
 SYSTEMD: Final = Need(
     "systemd's tools", partial(_commands, "apt-get install systemd", "systemd-analyze")
 )
+_BOOT: Final = ("systemd-nspawn", "mmdebstrap", "unshare", "nsenter")
+
+
+def _booted() -> str:
+    if os.geteuid() != 0:
+        return "only root can boot containers; this is uid " + str(os.geteuid())
+    return _commands("apt-get install systemd-container mmdebstrap util-linux", *_BOOT) or _mount()
+
+
+BOOTED_SYSTEMD: Final = Need("a booted systemd", _booted)
 GIT: Final = Need("a git checkout", _git)
 MOUNT: Final = Need("a file system of its own", _mount)
 OTHER_USER: Final = Need("processes of another user", _stranger)
@@ -189,6 +199,7 @@ NEEDS: Final = {
         FILES_OF_HADOOP,
         PROMETHEUS,
         SYSTEMD,
+        BOOTED_SYSTEMD,
         GIT,
         MOUNT,
         OTHER_USER,

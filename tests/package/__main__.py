@@ -68,6 +68,14 @@ def package(out: Path) -> dict[str, str]:
     return digests
 
 
+def build_wheel(out: Path) -> Path:
+    """One wheel of the tree as it is, for trials: not committed, not compared."""
+    with tempfile.TemporaryDirectory() as name:
+        tools = Path(name) / "tools"
+        _run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), HATCHLING)
+        return next(_hatch(ROOT, out, tools, "wheel").glob("*.whl"))
+
+
 def _built(folder: Path, tools: Path) -> Path:
     """Wheel and sdist of the last commit, from a copy of its files alone."""
     source = folder / "source"
