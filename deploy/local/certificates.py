@@ -1,13 +1,14 @@
 """Certificates of a local cluster: an authority beside it, and a folder for each of its daemons."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from deploy.local.layout import Layout
 from ha.security.caller import Role
 from ha.security.certificate_files import CA, CA_KEY, CERT, KEY, new_folder, read_authority, replace
-from ha.security.certificates import MOST_DAYS, Wish, issue, new_authority, now, parse
+from ha.security.certificates import MOST_DAYS, Pair, Wish, issue, new_authority, now, parse
 from ha.security.names import CertifiedName
 
 CLUSTER: Final = "local"
@@ -32,22 +33,34 @@ def make_certificates(layout: Layout) -> None:
     """Make what is missing or grows old; raises OSError."""
     folder = authority_folder(layout)
     if not folder.exists():
-        made = new_authority(CLUSTER, now())
-        new_folder(
-            folder, {CA_KEY: made.key, CA: made.certificate, "cluster-id": f"{CLUSTER}\n".encode()}
-        )
+        make_authority(folder, now())
     authority = read_authority(folder)
     for part, role, name in identities(layout):
         own = tls_folder(layout, part)
         if own.exists() and parse((own / CERT).read_bytes()).left(now()) > _RENEWED_BELOW:
             continue
-        wish = Wish(CertifiedName(CLUSTER, role, name), _HOSTS, MOST_DAYS)
-        pair = issue(authority, wish, now())
-        files = {CA: authority.certificate, CERT: pair.certificate, KEY: pair.key}
-        if own.exists():
-            replace(own, files)
-        else:
-            new_folder(own, files)
+        certify(authority, own, role, name, _HOSTS, now())
+
+
+def make_authority(folder: Path, at: datetime) -> None:
+    """An authority in a new folder, as if it had been made at that time; raises OSError."""
+    made = new_authority(CLUSTER, at)
+    new_folder(
+        folder, {CA_KEY: made.key, CA: made.certificate, "cluster-id": f"{CLUSTER}\n".encode()}
+    )
+
+
+def certify(
+    authority: Pair, own: Path, role: Role, name: str, hosts: tuple[str, ...], at: datetime
+) -> None:
+    """A certificate for one daemon or person, in place of one that is there; raises OSError."""
+    wish = Wish(CertifiedName(CLUSTER, role, name), hosts, MOST_DAYS)
+    pair = issue(authority, wish, at)
+    files = {CA: authority.certificate, CERT: pair.certificate, KEY: pair.key}
+    if own.exists():
+        replace(own, files)
+    else:
+        new_folder(own, files)
 
 
 def identities(layout: Layout) -> Iterator[tuple[str, Role, str]]:

@@ -26,6 +26,8 @@ from ha.rpc.packets import (
     encode_call,
     encode_context,
 )
+from ha.security.caller import Role
+from ha.security.own_tls import context_for
 
 CONNECT_SECONDS: Final = 1.0
 ATTEMPT_SECONDS: Final = 3.0
@@ -130,7 +132,9 @@ class Caller:
         self._hang_up(name)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                reader, writer = await asyncio.open_connection(where.host, where.port)
+                reader, writer = await asyncio.open_connection(
+                    where.host, where.port, ssl=context_for(Role.NAMENODE)
+                )
         except (OSError, TimeoutError) as trouble:
             raise NotSent(f"{name}: {trouble!r}") from trouble
         writer.write(PREAMBLE + encode_context(self._client_id, CLIENT_PROTOCOL, USER, None))

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from deploy.local.audit import read_journal
+from deploy.local.certificates import ADMIN
 from deploy.local.errors import LocalClusterError
 from deploy.local.java import find_java
 from deploy.local.layout import JournalNodePorts, Layout
 from deploy.local.processes import Supervisor, wait_until
 from tests.campaigns.soak.faults import clients
+from tests.campaigns.soak.faults.certified import CLIENT, calling_under
 from tests.campaigns.soak.faults.cluster import START_SECONDS, Cluster
 from tests.campaigns.soak.faults.disks import Disks, Preloads
 from tests.campaigns.soak.faults.draw import Draw
@@ -34,7 +36,9 @@ from tests.campaigns.soak.faults.hosts import (
 )
 from tests.campaigns.soak.faults.nemesis import SETTLE_SECONDS, Nemesis
 from tests.campaigns.soak.faults.network import Network
+from tests.campaigns.soak.faults.nnha import url
 from tests.campaigns.soak.faults.runs import registered
+from tests.campaigns.soak.faults.strangers import let_in
 from tests.campaigns.soak.faults.system import System
 from tests.campaigns.soak.faults.watch import Watch
 
@@ -77,6 +81,8 @@ class Played:
     journal_forks: list[int]
     verify: str
     """What the system's own look at its journal says against it; empty for nothing."""
+    let_in: list[str] = field(default_factory=list)
+    """What strangers were let do to a cluster with certificates."""
     trouble: str = ""
     """Why the run was not played to its end."""
     revived: Mapping[str, int] = field(default_factory=dict)
@@ -92,11 +98,17 @@ def play(directory: Path, make: Callable[[Disks], System], draw: Draw, tell: Tel
     with (directory / FAULTS).open("w") as log, _standing(directory, make) as cluster:
         tell(f"logs, history and faults stay in {directory}")
         nemesis = Nemesis(cluster, _logger(log))
-        cluster.up()
-        took = cluster.wait_settled(START_SECONDS)
-        tell(f"all processes are up and well, {took:.1f} s after the last one was started")
-        with Watch().watching() as watch:
-            return _played(cluster, nemesis, watch, draw, tell)
+        cluster.system.configure(directory)
+        with calling_under(_certificate(cluster.system, ADMIN)):
+            cluster.up()
+            took = cluster.wait_settled(START_SECONDS)
+            tell(f"all processes are up and well, {took:.1f} s after the last one was started")
+            with Watch().watching() as watch:
+                return _played(cluster, nemesis, watch, draw, tell)
+
+
+def _certificate(system: System, part: str) -> Path | None:
+    return None if system.tls is None else system.tls / part
 
 
 @contextlib.contextmanager
@@ -128,29 +140,27 @@ def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: 
         servers=tuple((host, address(host), NAMENODE_PORT) for host in NAMENODES),
         root="/faults",
         history=str(directory / HISTORY),
+        certificate=str(_certificate(cluster.system, CLIENT) or ""),
     )
     cluster.run_on(CLIENTS, "clients", clients.argv(plan))
     reading = replace(plan, clients=READER_COUNT, first_client=FIRST_READER, reads_only=True)
     cluster.run_on(READERS, "readers", clients.argv(reading))
-    lacking = {**cluster.preloads.lacking, **cluster.system.lacking()}
     done: list[Round] = []
     skipped: dict[str, int] = {}
+    strangers: list[str] = []
     trouble = ""
     nemesis.begin()
     try:
         for drawn in draw.rounds():
-            fit = tuple(fault for fault in drawn if fault.kind not in lacking)
-            for fault in drawn:
-                if fault.kind in lacking:
-                    reason = f"{fault.kind}: {lacking[fault.kind]}"
-                    skipped[reason] = skipped.get(reason, 0) + 1
-            if fit:
+            if fit := _playable(cluster, drawn, skipped):
                 done.append(_round(cluster, nemesis, fit))
                 tell(_told(done, draw.count))
         cluster.supervisor.stop_together(("readers", "clients"))
         ended = time.monotonic()
         cluster.wait_settled(SETTLE_SECONDS)
         _audit(cluster, plan)
+        if cluster.system.tls is not None:
+            strangers = let_in((*JOURNALNODES, *NAMENODES), url)
     except LocalClusterError as failure:
         trouble = str(failure)
         ended = time.monotonic()
@@ -168,9 +178,22 @@ def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: 
         journal_gaps=journal.missing_txids,
         journal_forks=journal.diverging,
         verify="" if trouble else _verify(cluster),
+        let_in=strangers,
         trouble=trouble,
         revived=dict(cluster.revived),
     )
+
+
+def _playable(
+    cluster: Cluster, drawn: tuple[Fault, ...], skipped: dict[str, int]
+) -> tuple[Fault, ...]:
+    """Those that can be played here; the others are counted, by the reason."""
+    lacking = {**cluster.preloads.lacking, **cluster.system.lacking()}
+    for fault in drawn:
+        if fault.kind in lacking:
+            reason = f"{fault.kind}: {lacking[fault.kind]}"
+            skipped[reason] = skipped.get(reason, 0) + 1
+    return tuple(fault for fault in drawn if fault.kind not in lacking)
 
 
 def _round(cluster: Cluster, nemesis: Nemesis, drawn: tuple[Fault, ...]) -> Round:

@@ -23,6 +23,7 @@ from ha.rpc.packets import CallAnswer, Status
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto
 from tests.campaigns.soak.faults.caller import Caller, NoAnswer
+from tests.campaigns.soak.faults.certified import calling_under
 from tests.campaigns.soak.faults.history import (
     ABSENT,
     UNKNOWN,
@@ -56,6 +57,8 @@ class Plan:
     first_client: int = 0
     reads_only: bool = False
     """Read what others write, as their history tells."""
+    certificate: str = ""
+    """The folder of the certificate under which all of them call; empty: in plain."""
 
 
 class UnexpectedAnswer(Exception):
@@ -236,7 +239,9 @@ def main() -> None:
     """Play the plan on the command line."""
     found = json.loads(sys.argv[1])
     servers = tuple(tuple(server) for server in found.pop("servers"))
-    asyncio.run(_play(Plan(servers=servers, **found)))
+    plan = Plan(servers=servers, **found)
+    with calling_under(Path(plan.certificate) if plan.certificate else None):
+        asyncio.run(_play(plan))
 
 
 if __name__ == "__main__":

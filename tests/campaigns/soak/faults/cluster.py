@@ -49,8 +49,7 @@ class Cluster:
     _ended: dict[str, float] = field(default_factory=dict)
 
     def up(self) -> None:
-        """Configure, format and start all; raises LocalClusterError with the log of what failed."""
-        self.system.configure(self.supervisor.directory)
+        """Format and start all, as configured; raises LocalClusterError with a failure's log."""
         for name in (*ZOOKEEPERS, *JOURNALNODES):
             self.start(name)
         for host in ZOOKEEPERS:

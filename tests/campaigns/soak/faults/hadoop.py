@@ -2,10 +2,8 @@
 
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,9 +27,11 @@ from tests.campaigns.soak.faults.hosts import (
     host_of,
 )
 from tests.campaigns.soak.faults.site import (
+    LOOK_SECONDS,
     core_site,
     hdfs_site,
     journalnode_keys,
+    listens,
     write_conf_dir,
     zookeeper_serves,
 )
@@ -39,7 +39,6 @@ from tests.interop.hadoop_jars import JarsMissing, server_jar
 from tests.interop.hadoop_server import JARS
 from tests.interop.relocated import relocated_zookeeper
 
-LOOK_SECONDS: Final = 2.0
 _PACKAGE: Final = "org.apache.hadoop.hdfs"
 _MAINS: Final = {
     "journalnode": (f"{_PACKAGE}.qjournal.server.JournalNode", 128),
@@ -60,6 +59,7 @@ class Hadoop:
     name: str = "hadoop"
     directory: Path = Path()
     conf_dir: Path = Path()
+    tls: Path | None = None
 
     def configure(self, directory: Path) -> None:
         """As ``System.configure``."""
@@ -118,7 +118,7 @@ class Hadoop:
             *((host, JOURNAL_PORT) for host in JOURNALNODES),
             *((host, ZKFC_PORT) for host in NAMENODES),
         ]:
-            if not _listens(host, port):
+            if not listens(host, port):
                 return f"{host}:{port} takes no connection"
         states = [_state(host) for host in NAMENODES]
         if sorted(map(str, states)) == sorted(
@@ -162,12 +162,6 @@ def hadoop(disks: Disks, *, logs_in: bool) -> Hadoop:
     except JarsMissing as missing:
         raise LocalClusterError(str(missing)) from missing
     return Hadoop(disks, logs_in, find_java(), os.pathsep.join((zookeeper, jars)))
-
-
-def _listens(host: str, port: int) -> bool:
-    with suppress(OSError), socket.create_connection((address(host), port), LOOK_SECONDS):
-        return True
-    return False
 
 
 def _state(host: str) -> ServiceState | None:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from deploy.local import state
+from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
+from tests.campaigns.soak.faults.certified import make_certificates, tls_folder
 from tests.campaigns.soak.faults.disks import Disks
 from tests.campaigns.soak.faults.hosts import (
     JOURNAL_HTTP_PORT,
@@ -48,15 +50,21 @@ class Nnha:
     """How it fences, see ``site.hdfs_site``."""
     entries: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The module that starts a process in place of nnha's own, and its first arguments."""
+    secure: bool = False
+    """Whether everybody has a certificate, and nobody is believed without."""
     name: str = "nnha"
     conf_dir: Path = Path()
+    tls: Path | None = None
 
     def configure(self, directory: Path) -> None:
         """As ``System.configure``."""
         hdfs = hdfs_site(self.disks, directory, logs_in=self.logs_in) | {
             "dfs.ha.tail-edits.in-progress": "true",
-            "nnha.security.mode": "insecure-i-know",
+            SECURITY_MODE.name: Mode.INSECURE,
         }
+        if self.secure:
+            hdfs |= make_certificates(directory)
+            self.tls = tls_folder(directory)
         self.conf_dir = write_conf_dir(directory, core_site(directory), hdfs)
 
     def nnha(self, *arguments: str, entry: Sequence[str] = ("ha.cli.main",)) -> list[str]:
@@ -68,14 +76,16 @@ class Nnha:
         entry = self.entries.get(process, ("ha.cli.main",))
         if process in JOURNALNODES:
             keys = journalnode_keys(self.disks, process)
-            return self.nnha("journalnode", *_options(keys), entry=entry)
-        program = "namenode" if process in NAMENODES else "zkfc"
-        own = {"dfs.ha.namenode.id": process.removeprefix("zkfc-")}
-        return self.nnha(program, *_options(own), entry=entry)
+            program = "journalnode"
+        else:
+            keys = {"dfs.ha.namenode.id": process.removeprefix("zkfc-")}
+            program = "namenode" if process in NAMENODES else "zkfc"
+        return self.nnha(program, *_options(keys | self._tls_of(process)), entry=entry)
 
     def formatting(self) -> Mapping[str, Sequence[str]]:
         """As ``System.formatting``."""
-        own = _options({"dfs.ha.namenode.id": NAMENODES[0]})
+        first = NAMENODES[0]
+        own = _options({"dfs.ha.namenode.id": first} | self._tls_of(first))
         return {
             "format-namenode": self.nnha("namenode", "--format", "--non-interactive", *own),
             "format-zk": self.nnha("zkfc", "--format-zk", "--non-interactive", *own),
@@ -115,6 +125,9 @@ class Nnha:
         looks = {host: state.namenode_status(url(host)) for host in NAMENODES}
         actives = [host for host, told in looks.items() if told and told.state == "active"]
         return actives[0] if len(actives) == 1 else None
+
+    def _tls_of(self, process: str) -> dict[str, str]:
+        return {} if self.tls is None else {TLS_DIR.name: str(self.tls / process)}
 
     def _lagging(self, active: str) -> str:
         told = state.status(url(active), deadline_seconds=LOOK_SECONDS) or {}

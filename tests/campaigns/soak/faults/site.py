@@ -1,5 +1,7 @@
 """What the daemons and commands of a cluster under faults read."""
 
+import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +26,7 @@ from tests.campaigns.soak.faults.hosts import (
 )
 
 FENCE_SCRIPT: Final = "fence.sh"
+LOOK_SECONDS: Final = 2.0
 _PROXY: Final = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
 _FENCE: Final = """\
 #!/bin/bash
@@ -149,3 +152,10 @@ def write_zookeeper(disks: Disks, host: str) -> Path:
 def zookeeper_serves(host: str) -> bool:
     """Whether a member is part of a quorum."""
     return "Mode: " in four_letters(address(host), CLIENT_PORT, "srvr")
+
+
+def listens(host: str, port: int) -> bool:
+    """Whether a host takes connections at a port."""
+    with suppress(OSError), socket.create_connection((address(host), port), LOOK_SECONDS):
+        return True
+    return False

@@ -3,7 +3,7 @@
 import json
 import random
 import time
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +36,7 @@ _SHOWN: Final = ("faults", "faults_per_hour", "answered", "unanswered", "paths",
 @click.option("--count", default=60, show_default=True, type=click.IntRange(min=1), help="Faults.")
 @click.option("--seed", type=int, help="Of an earlier run, to draw the same faults.")
 @click.option("--system", "whose", type=click.Choice(("nnha", "hadoop")), default="nnha")
+@click.option("--secure", is_flag=True, help="Strict, with certificates and closed znodes.")
 @click.option("--longest", default=LONGEST_SECONDS, show_default=True, help="Seconds of a fault.")
 @click.option("--only", multiple=True, type=click.Choice(KINDS), help="Kinds; else all.")
 @click.option("--plant", type=click.Choice(tuple(BUGS)), help="A bug that must be found.")
@@ -48,6 +49,7 @@ def main(
     count: int,
     seed: int | None,
     whose: str,
+    secure: bool,
     longest: float,
     only: tuple[str, ...],
     plant: str | None,
@@ -72,36 +74,54 @@ def main(
     if tidy:
         click.echo(f"removed: {', '.join(remove_leftovers()) or 'nothing'}")
         return
-    raise SystemExit(
-        _soak(draw, whose, plant, Screen.on_stderr_if(as_object), directory, as_object)
-    )
+    if whose != "nnha" and (secure or plant is not None):
+        raise click.UsageError("--secure and --plant are for nnha")
+    screen = Screen.on_stderr_if(as_object)
+    subject = Subject(draw, whose, secure=secure, plant=plant)
+    raise SystemExit(_soak(subject, screen, directory, as_object))
 
 
-def _soak(
-    draw: Draw,
-    whose: str,
-    plant: str | None,
-    screen: Screen,
-    directory: Path | None,
-    as_object: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is struck, and with what."""
+
+    draw: Draw
+    whose: str
+    secure: bool
+    plant: str | None
+
+    def __str__(self) -> str:
+        how = ", with certificates" if self.secure else ""
+        what = f"; planted: {self.plant}" if self.plant is not None else ""
+        return f"seed {self.draw.seed}, {self.draw.count} faults on {self.whose}{how}{what}"
+
+    def system(self, disks: Disks) -> System:
+        """The daemons; raises LocalClusterError where they cannot be had."""
+        logs_in = self.draw.logs_in
+        if self.whose == "nnha":
+            return Nnha(disks, logs_in, entries(self.plant) if self.plant else {}, self.secure)
+        from tests.campaigns.soak.faults.hadoop import hadoop  # loads what only it needs
+
+        return hadoop(disks, logs_in=logs_in)
+
+
+def _soak(subject: Subject, screen: Screen, directory: Path | None, as_object: bool) -> int:
+    draw = subject.draw
     place = directory or fresh_directory("soak-faults")
     place.mkdir(parents=True, exist_ok=True)
-    screen.say(f"seed {draw.seed}, {draw.count} faults on {whose}")
-    if plant is not None:
-        screen.say(f"planted: {plant}")
+    screen.say(str(subject))
     began = time.monotonic()
-    make = partial(_make, whose=whose, draw=draw, plant=plant)
     try:
         with orderly_end():
-            played = play(place, make, draw, screen.say)
+            played = play(place, subject.system, draw, screen.say)
     except LocalClusterError as error:
         raise click.ClickException(f"--seed {draw.seed}: {error}") from error
     judged = verdict(played)
     facts = {
         "seed": draw.seed,
-        "system": whose,
-        "planted": plant,
+        "system": subject.whose,
+        "secure": subject.secure,
+        "planted": subject.plant,
         "fencing": "login, then epochs" if draw.logs_in else "epochs",
         **judged.facts,
         "findings": list(judged.findings),
@@ -118,14 +138,6 @@ def _soak(
     if as_object:
         click.echo(json.dumps(facts))
     return 0 if facts["well"] else 1
-
-
-def _make(disks: Disks, *, whose: str, draw: Draw, plant: str | None) -> System:
-    if whose == "nnha":
-        return Nnha(disks, draw.logs_in, entries(plant) if plant else {})
-    from tests.campaigns.soak.faults.hadoop import hadoop  # loads what only it needs
-
-    return hadoop(disks, logs_in=draw.logs_in)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ class System(Protocol):
     """The daemons of one maker, by the process names of ``hosts``; all have the same ZooKeeper."""
 
     name: str
+    tls: Path | None
+    """Below it everybody has a folder with a certificate, once all is configured; None: nobody."""
 
     def configure(self, directory: Path) -> None:
         """Write what its daemons read."""

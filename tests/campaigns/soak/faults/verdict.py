@@ -55,6 +55,7 @@ def verdict(played: Played) -> Verdict:
         (undecided, undecided),
         (played.trouble, played.trouble),
         (played.verify, played.verify),
+        (played.let_in, "; ".join(played.let_in)),
         (played.journal_gaps, f"edits are missing from the journal: {played.journal_gaps[:5]}"),
         (played.journal_forks, f"edits differ between nodes: {played.journal_forks[:5]}"),
         (longest > BOUND_SECONDS, f"nobody served for {longest:.1f} s, although it could"),
