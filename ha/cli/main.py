@@ -51,6 +51,11 @@ COMMANDS: Mapping[str, Entry] = {
         "ha.cli.explain.doctor.command:doctor", "Check configuration and daemons for problems."
     ),
     "web": Entry("ha.web.command:web", "Show the whole cluster as a page, live."),
+    "probe": Entry(
+        "ha.cli.probe.command:probe",
+        "Ask a daemon whether it is live or ready.",
+        logs=False,
+    ),
     "haadmin": Entry(
         "ha.cli.hadoop.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."
     ),

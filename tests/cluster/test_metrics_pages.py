@@ -11,6 +11,8 @@ import pytest
 
 from deploy.local.cluster import Cluster, open_cluster
 from deploy.local.processes import wait_until
+from ha.cli.probe.question import answer, parsed
+from ha.console.exit_codes import DONE
 from tests.deploy.monitoring.documented import DAEMONS, metrics_of
 
 pytestmark = pytest.mark.cluster
@@ -91,6 +93,9 @@ def test_every_daemon_is_alive_and_ready(cluster: Cluster, daemon: str) -> None:
     active = cluster.wait_for_active()
     for path in ("/livez", "/readyz", "/health"):
         assert get(address(cluster, daemon, active) + path)[0] == HTTPStatus.OK, path
+    for page, told in (("livez", "live"), ("readyz", "ready")):
+        question = parsed(f"{address(cluster, daemon, active)}/{page}")
+        assert answer(question, timeout_seconds=30.0) == (DONE, told)
 
 
 def test_tools_made_for_hadoop_find_the_state_of_a_namenode(cluster: Cluster) -> None:

@@ -1,11 +1,16 @@
 """The scripts of an installation: each finds nnha's packages first, and then runs its command."""
 
+import sys
+
 from nnha import activate
 
 
 def main() -> None:
     """``nnha``."""
     activate(first=True)
+    match sys.argv[1:]:
+        case ["probe", address] if not address.startswith("-"):
+            _probe(address)
     from ha.cli.main import main as nnha
 
     nnha(prog_name="nnha")
@@ -25,3 +30,19 @@ def zkfc() -> None:
     from ha.cli.main import zkfc as command
 
     command(prog_name="zkfc")
+
+
+def _probe(address: str) -> None:
+    """A health check as containers run it: without click, in half the time.
+
+    What is wrong with the address is told by the command itself.
+    """
+    from ha.cli.probe.question import answer, parsed
+
+    try:
+        question = parsed(address)
+    except ValueError:
+        return
+    verdict = answer(question)
+    print(verdict.text)  # noqa: T201 - this is the command's output
+    sys.exit(verdict.exit_code)

@@ -1,0 +1,1 @@
+"""``nnha probe``: a health check that starts as quickly as a process can."""
