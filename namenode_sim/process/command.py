@@ -58,7 +58,24 @@ def _mode_options(command: F) -> F:
     "--genclusterid", "-genclusterid", is_flag=True, help="Print a new cluster id and exit."
 )
 @click.option("-regular", is_flag=True, hidden=True, help="Just serve: the default.")
-@click.option("--cluster-id", "-clusterid", help="With --format: the new cluster's id.")
+@click.option(
+    "--cluster-id", "-clusterid", help="With --format and --prepare --found: the new cluster's id."
+)
+@click.option(
+    "--found",
+    "may_found",
+    is_flag=True,
+    help="With --prepare: where there is no file system anywhere, make one; for one NameNode only.",
+)
+@click.option(
+    "--wait",
+    "wait_seconds",
+    type=click.FloatRange(min=0.0, max=86400.0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --prepare: how long to wait for JournalNodes and other NameNodes.",
+)
 @click.option(
     "--force", "-force", is_flag=True, help="Answer yes to every question; erase what is there."
 )
@@ -74,7 +91,7 @@ def _mode_options(command: F) -> F:
     is_flag=True,
     help="With --bootstrap-standby: do not ask the JournalNodes for the edits that follow.",
 )
-def namenode(
+def namenode(  # noqa: PLR0913 - its options
     *,
     conf_dir: Path | None,
     overrides: tuple[str, ...],
@@ -83,6 +100,8 @@ def namenode(
     force: bool,
     non_interactive: bool,
     skip_shared_edits_check: bool,
+    may_found: bool,
+    wait_seconds: float,
     log_as: LogOptions,
     **modes: object,
 ) -> None:
@@ -91,7 +110,8 @@ def namenode(
     Exit codes: 0 stopped on request or done, 1 could not start, was refused or failed, 2 wrong
     usage, 78 would be open to strangers (nnha.security.mode); --bootstrap-standby has Hadoop's: 2
     no NameNode answers, 3 wrong version, 5 already formatted, 6 the journal lacks edits, and 4 for
-    an image that could not be fetched.  The reason is the last line on standard error.
+    an image that could not be fetched; --prepare refuses with 3.  The reason is the last line on
+    standard error.
     """
     configure_logging("namenode", level=log_as.level, form=log_as.form)
     _refuse_unbuilt(modes)
@@ -99,6 +119,8 @@ def namenode(
         click.echo(f"Generating new cluster id:\n{new_cluster_id()}")
         return
     mode = _chosen(modes)
+    if may_found and (mode is None or mode.name != "prepare"):
+        raise click.UsageError("--found goes with --prepare")
     conf, place = _configured(conf_dir, overrides)
     if mode is None:
         name = f"namenode {place.address.namenode}"
@@ -111,6 +133,8 @@ def namenode(
         choose=_refuse_choice if non_interactive else chosen_letter,
         cluster_id=cluster_id,
         check_shared_edits=not skip_shared_edits_check,
+        may_found=may_found,
+        wait_seconds=wait_seconds,
     )
     sys.exit(_run(mode, request))
 

@@ -19,6 +19,7 @@ from journal.model import LAYOUT_VERSION
 from namenode_sim.startup.bootstrap import bootstrap_standby
 from namenode_sim.startup.format import ABORTED, format_all, new_namespace_info
 from namenode_sim.startup.identity import NameNodeIdentity, name_directories
+from namenode_sim.startup.prepare.carry_out import Permission, prepare
 from namenode_sim.startup.questions import Choose, Consent
 from namenode_sim.startup.recover import Recovery, recover
 from namenode_sim.startup.shared_edits import initialize_shared_edits
@@ -37,6 +38,8 @@ class Request:
     choose: Choose
     cluster_id: str | None
     check_shared_edits: bool
+    may_found: bool = False
+    wait_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,12 @@ def bootstrap(request: Request) -> str:
     )
 
 
+def prepare_directories(request: Request) -> str:
+    """Have an image here: the one that is there, a peer's, or a new file system's."""
+    allowed = Permission(request.may_found, request.wait_seconds, request.cluster_id)
+    return asyncio.run(prepare(request.conf, request.place, allowed))
+
+
 def recover_namespace(request: Request) -> str:
     """Load what damaged edits still hold, and save it."""
     consent = request.consent
@@ -169,6 +178,12 @@ MODES: Final = (
         ("--bootstrap-standby", "-bootstrapStandby"),
         "Copy the namespace of the other NameNode, to become its standby.",
         bootstrap,
+    ),
+    Mode(
+        "prepare",
+        ("--prepare",),
+        "Have an image here, whatever there is, or refuse: for containers; changes nothing twice.",
+        prepare_directories,
     ),
     Mode(
         "recover",

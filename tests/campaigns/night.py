@@ -78,6 +78,7 @@ ROUND: Final = (
     _soak("zkfc --seconds 60 --seed SEED"),
     _soak("fuzz --minutes 10 --seed SEED"),
     _soak("security --rounds 1"),
+    _soak("prepare --count 20 --seed SEED"),
     _soak("journal --mutants"),
     _soak("failover --mutants"),
     _soak("java --count 5"),

@@ -22,6 +22,7 @@ CAMPAIGNS: Final = {
         "lane": "tests.campaigns.soak.lane:main",
         "mutation": "tests.campaigns.soak.mutation:main",
         "newcomer": "tests.campaigns.soak.newcomer:main",
+        "prepare": "tests.campaigns.soak.prepare:main",
         "security": "tests.campaigns.soak.security:main",
         "zkfc": "tests.campaigns.soak.zkfc:main",
     },

@@ -1,0 +1,127 @@
+"""Decides what becomes of a NameNode's directories; pure.
+
+A file system is founded only where nothing is anywhere, and never where something is not known.
+Who finds its own unfinished founding goes on with it, as long as nobody has used the journal.
+
+See docs/reference/namenode.md#prepare.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from journal.model import NamespaceInfo
+from namenode_sim.startup.prepare.model import (
+    Bootstrap,
+    Deed,
+    Formatted,
+    Found,
+    Half,
+    Ready,
+    Refuse,
+    Seen,
+    Serving,
+    Unclear,
+    Unformatted,
+    Wait,
+    Whole,
+)
+
+BY_HAND: Final = (
+    "If no NameNode has an image of it, and it may be given up: nnha namenode --format --force, "
+    "with all NameNodes stopped."
+)
+
+Identity = tuple[int, str]
+
+
+def identity(namespace: NamespaceInfo) -> Identity:
+    """What tells two file systems apart."""
+    return namespace.namespace_id, namespace.cluster_id
+
+
+def decide(seen: Seen, *, may_found: bool) -> Deed:
+    """What to do now.  ``may_found``: this NameNode may found a file system where there is none."""
+    owners = _owners(seen)
+    if len({identity(one) for one in owners.values()}) > 1:
+        shown = "; ".join(f"{who} has cluster {one.cluster_id}" for who, one in owners.items())
+        return Refuse(
+            f"there are several file systems: {shown}. Point this NameNode at the JournalNodes of "
+            "its own cluster, or move its name directories away to make it a standby"
+        )
+    whole = [one for one in seen.directories.values() if isinstance(one, Whole)]
+    if _resumes(seen, owners):
+        return _go_on(seen)
+    if whole:
+        return _here(seen)
+    if halves := [name for name, one in seen.directories.items() if isinstance(one, Half)]:
+        return Refuse(
+            f"{', '.join(halves)} holds files but no VERSION: a file system that was damaged, or "
+            "one whose making was not finished. Move it away if nothing in it is needed"
+        )
+    if any(isinstance(one, Serving) for one in seen.peers.values()):
+        return Bootstrap()
+    return _nobody_serves(seen, owners, may_found=may_found)
+
+
+def _owners(seen: Seen) -> Mapping[str, NamespaceInfo]:
+    """Whose file system each of them has, of those that have one."""
+    everybody = {**seen.directories, **seen.journal, **seen.peers}
+    return {
+        who: one.namespace
+        for who, one in everybody.items()
+        if isinstance(one, Whole | Formatted | Serving)
+    }
+
+
+def _resumes(seen: Seen, owners: Mapping[str, NamespaceInfo]) -> bool:
+    """Whether what is there comes from our own founding that was cut short."""
+    if seen.begun is None or all(isinstance(one, Whole) for one in seen.directories.values()):
+        return False
+    ours = identity(seen.begun)
+    return bool(owners) and all(identity(one) == ours for one in owners.values())
+
+
+def _go_on(seen: Seen) -> Deed:
+    if silent := _unclear(seen.journal):
+        return Wait(f"a founding that was cut short needs all JournalNodes: {silent}")
+    if any(isinstance(one, Formatted) and one.used for one in seen.journal.values()):
+        return Refuse(
+            "the founding here was cut short, but the journal that it made has been written to. "
+            f"{BY_HAND}"
+        )
+    return Found(seen.begun)
+
+
+def _here(seen: Seen) -> Deed:
+    if all(isinstance(one, Unformatted) for one in seen.journal.values()):
+        return Refuse(
+            "there is an image here, and no JournalNode has a journal. To give them the edits that "
+            "are here: nnha namenode --initialize-shared-edits"
+        )
+    return Ready()
+
+
+def _nobody_serves(seen: Seen, owners: Mapping[str, NamespaceInfo], *, may_found: bool) -> Deed:
+    silent = _unclear({**seen.journal, **seen.peers})
+    if owners:
+        who, namespace = next(iter(owners.items()))
+        missing = silent or f"{', '.join(seen.peers) or 'no other NameNode'} does not run"
+        return Wait(
+            f"{who} has the journal of cluster {namespace.cluster_id}, and no NameNode answers "
+            f"that has its image: {missing}. Start that one. {BY_HAND}"
+        )
+    if silent:
+        return Wait(f"it is not known whether there is a file system: {silent}")
+    if not may_found:
+        return Wait(
+            "there is no file system anywhere, and this NameNode may not found one. One NameNode "
+            "of the nameservice must be given --found"
+        )
+    return Found(seen.begun)
+
+
+def _unclear(nodes: Mapping[str, object]) -> str:
+    """Of whom nothing is known, and why; empty where there is no doubt."""
+    return "; ".join(
+        f"{who}: {one.reason}" for who, one in nodes.items() if isinstance(one, Unclear)
+    )
