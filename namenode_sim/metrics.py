@@ -4,7 +4,7 @@ from typing import Final
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from ha.daemon.notify import SERVICE
+from ha.daemon.notify import SERVICE, clock_time
 
 STATES: Final = (
     "initializing",
@@ -68,9 +68,11 @@ for _state in STATES:
     ROLE_CHANGES.labels(_state)
 
 
-def enter_state(present: str) -> None:
-    """Show this role as the present one."""
-    SERVICE.status(present)
+def enter_state(present: str, epoch: int = 0) -> None:
+    """Show this role as the present one; ``epoch``: of the writer, 0 while it is none."""
+    writing = f", epoch {epoch}" if epoch else ""
+    SERVICE.status(f"{present}{writing}, since {clock_time()}")
+    EPOCH.set(epoch)
     for state in STATES:
         NODE_STATE.labels(state).set(1.0 if state == present else 0.0)
     if present == "active":

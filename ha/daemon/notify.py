@@ -7,6 +7,8 @@ none.  These variables are taken out of the environment: a fencing script must n
 import contextlib
 import os
 import socket
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +26,9 @@ class Service:
     """Of the socket; empty: nobody listens."""
     alive_every_seconds: float = 0.0
     """How often systemd wants to hear that our loop runs; 0: never."""
+    overdue: Callable[[], str] = lambda: ""
+    """Which duty of this daemon, besides its event loop, has not moved for too long; empty: none.
+    While one is overdue the sign of life is not given."""
 
     def adopt(self) -> None:
         """Take what systemd has put into the environment."""
@@ -40,7 +45,7 @@ class Service:
         self._send("READY=1")
 
     def alive(self) -> None:
-        """The event loop has run."""
+        """The event loop has run, and the daemon's own duties are done."""
         self._send("WATCHDOG=1")
 
     def stopping(self) -> None:
@@ -62,6 +67,11 @@ class Service:
             kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
             with socket.socket(socket.AF_UNIX, kind) as sender:
                 sender.sendto(message.encode(), name)
+
+
+def clock_time() -> str:
+    """The time of day for a status, to the second."""
+    return time.strftime("%H:%M:%S UTC", time.gmtime())
 
 
 SERVICE: Final = Service()

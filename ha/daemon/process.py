@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import ctypes
+import faulthandler
 import gc
 import os
 import resource
 import signal
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, NoReturn
@@ -106,9 +108,13 @@ def run_daemon(
     SIGTERM, SIGINT and SIGHUP (unless it is ignored, as under nohup) set the event that ``main``
     gets; it then stops in its own order.  A second SIGTERM or SIGINT cancels it.  ``ExitWith``
     becomes its message and code; any other exception is logged and becomes 1.  Its files are for
-    its own user only.
+    its own user only.  SIGABRT, by which a watchdog ends it, leaves on stderr where it hangs.
     """
     _allow_many_files()
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is closed, or no file
+        # Only the thread that hears it, which is the event loop's: to read the stacks of threads
+        # that run meanwhile crashes now and then, before the loop's is written.
+        faulthandler.enable(sys.stderr, all_threads=False)
     try:
         with private_files():
             return _run(name, main, busy=busy)
@@ -222,7 +228,10 @@ async def _measure_lag(name: str) -> None:
             log.warning("daemon.loop_was_late", seconds=round(late, 3))
         if 0 < SERVICE.alive_every_seconds <= loop.time() - told_at:
             told_at = loop.time()
-            SERVICE.alive()
+            if why := SERVICE.overdue():
+                log.error("daemon.duty_overdue", why=why, consequence="no sign of life is given")
+            else:
+                SERVICE.alive()
 
 
 _M_ARENA_MAX: Final = -8

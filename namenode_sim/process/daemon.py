@@ -32,6 +32,7 @@ from namenode_sim.namespace.retry_cache import MAX_ENTRIES, RetryCache
 from namenode_sim.process.client_face import ClientFace
 from namenode_sim.process.client_settings import client_settings
 from namenode_sim.process.datanodes import cluster_of, datanode_protocols, keeper_of
+from namenode_sim.process.duties import overdue, tell_when_ready
 from namenode_sim.process.ha_face import HaFace, disk_trouble_of
 from namenode_sim.process.jmx import NameNodeBeans
 from namenode_sim.process.listeners import Listeners
@@ -108,7 +109,7 @@ async def run_namenode(
             if loaded is not None:
                 parts = _Parts(conf, place, storage, loaded, face, operators)
                 namenode = await parts.start(listeners, running, begun)
-                SERVICE.ready()
+                SERVICE.overdue = partial(overdue, namenode)
                 await _serve(namenode, stop)
         finally:
             await listeners.stop()
@@ -231,6 +232,7 @@ class _Parts:
         await listeners.serve(protocols, page, partial(_image_routes, conf, storage, namenode))
         duties = _duties(conf, place, namenode, client_face) | keeper.duties()
         duties["prepare-http"] = _prepare(listeners)
+        duties["tell-systemd"] = tell_when_ready(namenode)
         if checkpoints is not None:
             duties["checkpoints"] = checkpoints.run()
         broken = namenode.end_because

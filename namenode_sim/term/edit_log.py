@@ -51,6 +51,8 @@ class _Batch:
     count: int
     last: TxId
     ends_segment: bool
+    began: float
+    """By the loop's clock."""
 
 
 _Waiter = tuple[TxId, Callable[[], None], Callable[[str], None]]
@@ -107,6 +109,12 @@ class EditLog:
     def edits_in_segment(self) -> int:
         """How many edits the open segment holds, its opening mark included."""
         return self._next - self._segment_first
+
+    @property
+    def silent_seconds(self) -> float:
+        """For how long the batch that is under way has had no end; 0 where none is."""
+        batch = self._under_way
+        return 0.0 if batch is None else self._loop.time() - batch.began
 
     async def open(self, first: TxId) -> TxId:
         """Start a segment at ``first``; returns the txid of its opening mark once that is durable.
@@ -229,7 +237,7 @@ class EditLog:
             batch.append(frame)
             size += len(frame)
             last = TxId(last + 1)
-        self._under_way = _Batch(len(batch), last, last == ends_segment)
+        self._under_way = _Batch(len(batch), last, last == ends_segment, self._loop.time())
         return batch
 
     def _ended(self, failure: JournalError | None) -> None:

@@ -17,7 +17,7 @@ from ha.rpc.java_names import STANDBY_EXCEPTION
 from journal.errors import JournalError
 from journal.model import Epoch, TxId
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
-from namenode_sim.metrics import EPOCH, READS_WITHOUT_LEASE, ROLE_CHANGES, enter_state
+from namenode_sim.metrics import READS_WITHOUT_LEASE, ROLE_CHANGES, enter_state
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.local_edits import NO_EDIT, uninitialized
 from namenode_sim.supervised import supervised
@@ -253,8 +253,7 @@ class NameNode:
         for listener in self._role_listeners:
             listener(state.role)
         name = state_name(state.role)
-        enter_state(name)
-        EPOCH.set(state.epoch or 0)
+        enter_state(name, state.epoch or 0)
         ROLE_CHANGES.labels(name).inc()
         if state.role is Role.ACTIVE:
             self._log_phase("active")

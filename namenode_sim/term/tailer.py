@@ -65,6 +65,17 @@ class Tailer:
         self._level_at = 0.0
         self._clock: Callable[[], float] | None = None
         self._seen = namespace.last_applied
+        self._moved_at: float | None = None
+
+    @property
+    def silent_seconds(self) -> float:
+        """For how long a round that reads or applies has not moved; 0 between two rounds.
+
+        To wait until a checkpoint lets the namespace go is no silence: a slow disk is no fault.
+        """
+        if self._moved_at is None:
+            return 0.0
+        return asyncio.get_running_loop().time() - self._moved_at
 
     @property
     def lag_seconds(self) -> float | None:
@@ -146,16 +157,25 @@ class Tailer:
     async def _apply_available(self, read: Callable[[TxId], AsyncGenerator[Chunk]]) -> int:
         async with self.still:
             before = self._namespace.last_applied
-            async with aclosing(read(TxId(before + 1))) as chunks:
-                async for chunk in chunks:
-                    await self._apply(chunk)
+            try:
+                self._moved()
+                async with aclosing(read(TxId(before + 1))) as chunks:
+                    async for chunk in chunks:
+                        self._moved()
+                        await self._apply(chunk)
+            finally:
+                self._moved_at = None
             return self._namespace.last_applied - before
+
+    def _moved(self) -> None:
+        self._moved_at = asyncio.get_running_loop().time()
 
     async def _apply(self, chunk: Chunk) -> None:
         self._seen = max(self._seen, chunk.last)
         for count, (txid, op) in enumerate(decode_all(chunk.records, chunk.layout_version), 1):
             self._namespace.apply(txid, op)
             if count % EDITS_PER_TURN == 0:
+                self._moved()
                 await asyncio.sleep(0)
         TAIL_APPLIED.inc(chunk.last - chunk.first + 1)
         LAST_APPLIED_TXID.set(self._namespace.last_applied)

@@ -11,7 +11,7 @@ import structlog
 
 from fencing.model import proves_gone, shown
 from ha.conf.secrets import redacted
-from ha.daemon.notify import SERVICE
+from ha.daemon.notify import SERVICE, clock_time
 from ha.elector.events import (
     Event,
     OutcomeUnknown,
@@ -84,6 +84,7 @@ class Observer:
         metrics.FENCE_CONFIGURED.labels(self._node).set(len(self._methods()))
         metrics.begin_at_zero(self._node, map(_kind_of, self._methods()))
         self._link = Link.CLOSED
+        self._shown = (Role.INIT, Health.INITIALIZING)
 
     # -- health ------------------------------------------------------------------------------
 
@@ -98,6 +99,7 @@ class Observer:
         metrics.set_state(metrics.HEALTH, self._node, health)
         at = time_text(self._around.now())
         self._health_changes.appendleft({"at": at, "health": health.value, "reason": reason})
+        self._tell_systemd(self._shown[0], health)
         if serving and health is not Health.HEALTHY:
             self._detected_at = _now()
             self._phase("detected", None, 0.0, reason=reason)
@@ -112,7 +114,7 @@ class Observer:
         if before.role is after.role:
             return
         metrics.set_state(metrics.ELECTOR, self._node, after.role)
-        SERVICE.status(f"{after.role.value}, beside {self._node}")
+        self._tell_systemd(after.role, self._shown[1])
         metrics.ROLE_CHANGES.labels(self._node, after.role.value).inc()
         if before.role is Role.ACTIVE:
             self._held_as_active = True
@@ -128,6 +130,12 @@ class Observer:
         elif not isinstance(event, TakeoverFailed):
             # Nobody waits for this one: in a new session the next attempt may succeed.
             self._record(before.attempt, why_abandoned(event), asked)
+
+    def _tell_systemd(self, role: Role, health: Health) -> None:
+        self._shown = (role, health)
+        stands = "not in the election" if role is Role.INIT else role.value.replace("_", " ")
+        how = health.value.replace("_", " ")
+        SERVICE.status(f"{stands}, beside {self._node} ({how}), since {clock_time()}")
 
     def removing(self, because: str) -> None:
         """The silent owner's lock is removed for this reason; empty: it is not, after all."""

@@ -29,6 +29,7 @@ from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from ha.daemon.version import version
 from ha.elector.keeper import KazooKeeper
+from ha.elector.model import Role
 from ha.elector.zookeeper.credentials import open_to_all
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.open_sessions import OpenSessions
@@ -68,8 +69,11 @@ NO_FENCER = 4
 NO_AUTO_FAILOVER = 5
 NO_ZOOKEEPER = 6
 
-READY_WITHOUT_ZOOKEEPER_SECONDS = 10.0
-"""So long systemd waits, where there is no ZooKeeper, until what follows us may start."""
+READY_WITHOUT_ELECTION_SECONDS = 10.0
+"""So long systemd waits until what follows us may start, where we cannot stand in the election:
+there is no ZooKeeper, our NameNode is ill, there is a drain."""
+STANDING_LOOK_SECONDS = 0.05
+STANDING = frozenset({Role.STANDBY, Role.TAKING_OVER, Role.ACTIVE})
 INHERIT_SECONDS = 3.0
 """So long after the start an inherited session is kept for an election that was not joined yet."""
 INHERIT_LOOK_SECONDS = 0.02
@@ -281,7 +285,7 @@ async def _serve(
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
     inheriting = asyncio.create_task(_let_go_in_time(controller, contact))
-    telling = asyncio.create_task(_tell_when_ready(contact))
+    telling = asyncio.create_task(_tell_when_ready(controller))
     guard = Guard(
         controller.duties,
         session_seconds=lambda: _session_seconds(controller, zookeeper),
@@ -298,11 +302,12 @@ async def _serve(
         await asyncio.gather(inheriting, telling, return_exceptions=True)
 
 
-async def _tell_when_ready(contact: FirstContact) -> None:
-    """To systemd: without ZooKeeper, too, for this controller waits for it as long as it takes."""
+async def _tell_when_ready(controller: Controller) -> None:
+    """To systemd: when it stands in the election, for which it waits as long as it takes."""
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(READY_WITHOUT_ZOOKEEPER_SECONDS):
-            await contact.made.wait()
+        async with asyncio.timeout(READY_WITHOUT_ELECTION_SECONDS):
+            while controller.elector.state.role not in STANDING:  # noqa: ASYNC110 - no event of it
+                await asyncio.sleep(STANDING_LOOK_SECONDS)
     SERVICE.ready()
 
 

@@ -40,6 +40,9 @@ QUICK_SECONDS: Final = 1.0
 PAUSES: Final = (0.0, 0.0, 0.2, 1.0, 5.0)
 """Before the first restart, the second, and so on, in seconds; the last one is the longest."""
 
+LAST_WORDS_SECONDS: Final = 1.0
+"""So long a controller that a watchdog ends may take to write where it hangs."""
+
 _FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SLOT_BYTES: Final = 1024
 _HEAD: Final = struct.Struct("<II")
@@ -77,7 +80,8 @@ def supervise(serve: Serve) -> int:
     It gets the ticket of the controller before it, if that one was killed, and where to keep its
     own.  SIGTERM, SIGINT and SIGHUP are forwarded; whoever is told to stop while there is no
     controller that could hear it has stopped, and that is 0.  When this process dies, the child
-    is killed.
+    is killed.  SIGABRT, by which systemd's watchdog ends us, is passed on first: the stack that
+    tells what hangs is the child's.
     """
     slot = TicketSlot()
     ticket: SessionTicket | None = None
@@ -138,6 +142,17 @@ class _Charge:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
+    def abort(self, number: int, _frame: object) -> None:
+        """Let the child write where it hangs, and die as we were told to."""
+        if self.pid:
+            with contextlib.suppress(OSError):
+                child = os.pidfd_open(self.pid)
+                _tell_main_thread(self.pid, number)
+                os.kill(self.pid, signal.SIGCONT)  # one that is stopped would never hear it
+                select.select([child], [], [], LAST_WORDS_SECONDS)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
     def wait(self) -> int:
         """Wait for its end; the exit status.
 
@@ -161,6 +176,15 @@ class _Charge:
         return self.stopping
 
 
+def _tell_main_thread(pid: int, number: int) -> None:
+    """The kernel gives a process's signal to any thread where the first one is stopped."""
+    library = ctypes.CDLL(None)
+    if hasattr(library, "tgkill"):
+        library.tgkill(pid, pid, number)
+    else:
+        os.kill(pid, number)
+
+
 def _heeded() -> tuple[signal.Signals, ...]:
     """Without what our starter wants ignored: nohup, SIGHUP."""
     return tuple(one for one in _FORWARDED if signal.getsignal(one) is not signal.SIG_IGN)
@@ -172,6 +196,7 @@ def _forwarding() -> Iterator[_Charge]:
     charge = _Charge(heard)
     wakened = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     before = {number: signal.signal(number, charge.forward) for number in _heeded()}
+    before[signal.SIGABRT] = signal.signal(signal.SIGABRT, charge.abort)
     try:
         yield charge
     finally:
@@ -215,7 +240,7 @@ def _be_child(
 ) -> NoReturn:
     code = 1
     try:
-        for number in _heeded():
+        for number in (*_heeded(), signal.SIGABRT):
             signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)

@@ -88,6 +88,7 @@ class Hosts:
             "dfs.journalnode.http-address": f"{self.at[host]}:8480",
             "dfs.ha.automatic-failover.enabled": "true",
             "dfs.ha.tail-edits.in-progress": "true",
+            "dfs.permissions.enabled": "false",
             "dfs.ha.fencing.methods": "sshfence(hdfs:2222)\njournal-epoch",
             "dfs.ha.fencing.ssh.private-key-files": "/etc/nnha/id_ed25519",
             "nnha.fencing.ssh.known-hosts": "/etc/nnha/known_hosts",

@@ -1,6 +1,7 @@
 """What systemd hears of a daemon, over a real socket and from real processes."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -103,3 +104,64 @@ async def test_a_journalnode_says_when_it_is_ready_that_it_lives_and_that_it_sto
             assert node.wait(PATIENCE_SECONDS) == 0
         finally:
             node.kill()
+
+
+DAEMON = """
+import asyncio, sys
+from ha.daemon.notify import SERVICE
+from ha.daemon.process import run_daemon
+
+async def main(stop):
+    SERVICE.overdue = lambda: sys.argv[1]
+    SERVICE.ready()
+    await stop.wait()
+
+sys.exit(run_daemon("daemon", main))
+"""
+
+
+def test_a_daemon_with_a_duty_undone_gives_no_sign_of_life_though_its_loop_runs(
+    manager: Manager,
+) -> None:
+    told = {"NOTIFY_SOCKET": manager.socket.getsockname(), "WATCHDOG_USEC": "900000"}
+    with subprocess.Popen(
+        [sys.executable, "-c", DAEMON, "nobody follows the journal"],
+        cwd=ROOT, env=os.environ | told, stdout=subprocess.PIPE, text=True,
+    ) as daemon:  # fmt: skip
+        try:
+            assert daemon.stdout is not None
+            while "daemon.duty_overdue" not in (line := daemon.stdout.readline()):
+                assert line, "it has ended"
+            assert "nobody follows the journal" in line
+        finally:
+            daemon.kill()
+    assert "WATCHDOG=1" not in _rest(manager)
+
+
+def test_a_watchdogs_signal_tells_where_even_a_stopped_daemon_hangs(
+    manager: Manager,
+) -> None:
+    told = {"NOTIFY_SOCKET": manager.socket.getsockname()}
+    with subprocess.Popen(
+        [sys.executable, "-c", DAEMON, ""],
+        cwd=ROOT, env=os.environ | told, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True,
+    ) as daemon:  # fmt: skip
+        try:
+            manager.hear(lambda text: text == "READY=1")
+            daemon.send_signal(signal.SIGSTOP)
+            daemon.send_signal(signal.SIGABRT)
+            daemon.send_signal(signal.SIGCONT)  # systemd does so, too
+            _, said = daemon.communicate(timeout=PATIENCE_SECONDS)
+        finally:
+            daemon.kill()
+    assert daemon.returncode == -signal.SIGABRT
+    assert "Fatal Python error: Aborted" in said
+    assert "in run_daemon" in said
+
+
+def _rest(manager: Manager) -> list[str]:
+    manager.socket.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        manager.hear(lambda _: False)
+    return manager.heard

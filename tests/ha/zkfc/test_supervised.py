@@ -35,6 +35,8 @@ class Supervised:
     site: Site
     namenode: ToyNameNode
     parent: asyncio.subprocess.Process
+    told: "asyncio.Task[tuple[bytes, bytes]]"
+    """All that the parent and its children write."""
     zookeeper: KazooClient
 
     async def worker(self, *, other_than: int = 0) -> int:
@@ -77,7 +79,7 @@ async def supervised(zookeeper: ZooKeeper, folder: Path) -> AsyncIterator[Superv
     try:
         await asyncio.to_thread(client.start)
         await until(lambda: namenode.state is ServiceState.ACTIVE, "active", seconds=30)
-        yield Supervised(site, namenode, parent, client)
+        yield Supervised(site, namenode, parent, gathering, client)
     finally:
         if parent.returncode is None:
             parent.kill()
@@ -204,3 +206,19 @@ sys.exit(supervise(serve))
 """
     run = [sys.executable, "-c", supervising]
     assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode == 128 + 9
+
+
+@pytest.mark.zookeeper
+async def test_a_watchdogs_signal_to_the_parent_tells_where_a_stopped_controller_hangs(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """systemd sends it to the main process; what hangs is its child."""
+    async with supervised(zookeeper, tmp_path) as whole:
+        worker = await whole.worker()
+        os.kill(worker, signal.SIGSTOP)
+        whole.parent.send_signal(signal.SIGABRT)
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            _, said = await whole.told
+        assert whole.parent.returncode == -signal.SIGABRT
+        assert b"Fatal Python error: Aborted" in said
+        assert b"in run_daemon" in said, said.decode()

@@ -257,3 +257,15 @@ async def test_a_roll_that_fails_ends_the_log_and_nothing_more_is_written() -> N
     assert failures == ["not finalized"]
     assert writer.calls == ["start 1", "write 1+1", "write 2+1"]
     await log.abort()
+
+
+async def test_a_batch_without_an_end_is_silence_and_an_idle_log_is_none() -> None:
+    writer = MemoryWriter()
+    edit_log, _ = await opened(writer)
+    assert edit_log.silent_seconds == 0
+    writer.held = True
+    edit_log.append(EDIT)
+    while not edit_log.silent_seconds:
+        await asyncio.sleep(0)
+    writer.let_go()
+    assert edit_log.silent_seconds == 0

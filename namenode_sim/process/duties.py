@@ -1,0 +1,39 @@
+"""What a NameNode tells systemd: when it is ready, and that its own duties are done."""
+
+import asyncio
+import contextlib
+from typing import Final
+
+from ha.daemon.notify import SERVICE
+from namenode_sim.term.namenode import NameNode
+
+SILENT_SECONDS: Final = 60.0
+"""Far longer than any answer of the journal is waited for: whoever is silent for so long hangs."""
+READY_WITHOUT_JOURNAL_SECONDS: Final = 10.0
+"""So long systemd waits until what follows us may start, where the journal cannot be followed."""
+LOOK_SECONDS: Final = 0.05
+
+
+def overdue(namenode: NameNode) -> str:
+    """Which duty has not moved for SILENT_SECONDS; empty where all is well.
+
+    A standby follows the journal, an active writes it.  Failures count as done: they are told
+    elsewhere, and to start again mends none of them.
+    """
+    following = namenode.tailer.silent_seconds
+    if following > SILENT_SECONDS:
+        return f"following the journal has not moved for {following:.0f} s"
+    edit_log = namenode.edit_log
+    writing = 0.0 if edit_log is None else edit_log.silent_seconds
+    if writing > SILENT_SECONDS:
+        return f"a batch of edits has had no end for {writing:.0f} s"
+    return ""
+
+
+async def tell_when_ready(namenode: NameNode) -> None:
+    """When it could take over.  Blocks are not waited for: DataNodes may come later."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(READY_WITHOUT_JOURNAL_SECONDS):
+            while namenode.tailer.trouble or namenode.lacking():  # noqa: ASYNC110 - two owners
+                await asyncio.sleep(LOOK_SECONDS)
+    SERVICE.ready()
