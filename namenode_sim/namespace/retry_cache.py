@@ -53,7 +53,15 @@ class Unchanged:
     answer: Message
 
 
-Remembered = CachedAnswer | Opened | SnapshotTaken | Unchanged
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """As ``Unchanged``, of a call that was answered with an exception."""
+
+    java_class: str
+    message: str
+
+
+Remembered = CachedAnswer | Opened | SnapshotTaken | Unchanged | Refused
 DONE = CachedAnswer()
 
 

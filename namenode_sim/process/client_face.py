@@ -15,7 +15,7 @@ import structlog
 from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import CLIENT_PROTOCOL, UNSUPPORTED_OPERATION
+from ha.rpc.java_names import CLIENT_PROTOCOL, RETRIABLE, UNSUPPORTED_OPERATION
 from ha.rpc.protocol import Call, Ended, Method, RpcProtocol
 from journal.model import TxId
 from namenode_sim.client_protocol import summary
@@ -32,7 +32,7 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INode
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.namespace.retry_cache import Remembered, RetryCache, Unchanged
+from namenode_sim.namespace.retry_cache import Refused, Remembered, RetryCache, Unchanged
 from namenode_sim.process.answers import Answers, EditLog
 from namenode_sim.process.user_groups import Groups, SystemGroups
 from namenode_sim.proto import client_namenode_pb2 as calls
@@ -46,6 +46,9 @@ LOOK_SECONDS = 0.025
 
 MAX_UNCHANGED = 20_000
 """Of the answers to calls that changed nothing so many are kept, for ten minutes at most."""
+
+MOST_REMEMBERED_CHARACTERS = 400
+"""Of a refusal: paths in it may be long."""
 
 SUPERGROUP = "supergroup"
 """The default of dfs.permissions.superusergroup."""
@@ -201,21 +204,38 @@ class ClientFace:
             before = self._before(scene)
             if isinstance(before, Unchanged):
                 return before.answer
+            if isinstance(before, Refused):
+                raise FsError(before.java_class, before.message)
             if before is not None:
                 return write.repeated(scene, request)
         safe_mode = self._safe_mode()
         if not write.checked_as_read:
             safe_mode.check_edit(name, request)
-            plan = write.plan(scene, request)
-            answer = self._carry_out(plan)
-            if write.repeated is not None and not plan.ops:
-                # The bad schedule: an attempt is late on its way, and the client repeats it and is
-                # told that there is nothing to delete.  Somebody makes it; the late one deletes it.
-                self._unchanged.remember(scene.caller.rpc, Unchanged(answer))
-            return answer
+            if write.repeated is None:
+                return self._carry_out(write.plan(scene, request))
+            return self._carry_out_once(write, scene, request)
         plan = write.plan(scene, request)
         answer = plan.answer() if self.cluster.safe_mode.is_on() else self._carry_out(plan)
         safe_mode.check_located(answer, getattr(request, "src", ""))
+        return answer
+
+    def _carry_out_once(self, write: WriteCall, scene: Scene, request: Message) -> Message:
+        """Do it, and remember the answer where no edit tells of it.
+
+        The bad schedule: an attempt is late on its way, and the client repeats it and is told that
+        there is nothing to delete or move.  Somebody makes it; the late one deletes or moves it.
+        """
+        rpc = scene.caller.rpc
+        try:
+            plan = write.plan(scene, request)
+        except FsError as refusal:
+            if refusal.java_class != RETRIABLE:  # that one asks for the very call again
+                said = refusal.message[:MOST_REMEMBERED_CHARACTERS]
+                self._unchanged.remember(rpc, Refused(refusal.java_class, said))
+            raise
+        answer = self._carry_out(plan)
+        if not plan.ops:
+            self._unchanged.remember(rpc, Unchanged(answer))
         return answer
 
     def _before(self, scene: Scene) -> Remembered | None:

@@ -229,3 +229,17 @@ async def test_a_late_duplicate_of_a_call_that_did_nothing_does_nothing(
     assert await served.status("/d") is not None
     assert await does(91), "another call of the same client is another call"
     assert await served.status("/d") is None
+
+
+async def test_a_late_duplicate_of_a_call_that_was_refused_is_refused() -> None:
+    """As above, for the calls that tell by an exception that there is nothing to do."""
+    served = serve()
+    fields: Fields = {"src": "/d", "dst": "/elsewhere", "overwriteDest": False}
+    for made in (False, True):
+        if made:
+            await served.mkdirs("/d")
+        with pytest.raises(RemoteFault, match="rename source /d is not found"):
+            await served.call("rename2", call_id=90, **fields)
+    assert await served.status("/d") is not None
+    await served.call("rename2", call_id=91, **fields)
+    assert await served.status("/d") is None
