@@ -51,8 +51,8 @@ def package(out: Path) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         tools = scratch / "tools"
-        _run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), HATCHLING)
-        builds = [_built(scratch / which, tools) for which in ("one", "two")]
+        run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), HATCHLING)
+        builds = [built(scratch / which, tools) for which in ("one", "two")]
         _same(*(_digests(build) for build in builds))
         again = _of_the_sdist(next(builds[0].glob("*.tar.gz")), scratch / "again", tools)
         wheel = next(builds[0].glob("*.whl"))
@@ -76,7 +76,7 @@ def build_wheel(out: Path) -> Path:
         return next(_hatch(ROOT, out, tools, "wheel").glob("*.whl"))
 
 
-def _built(folder: Path, tools: Path) -> Path:
+def built(folder: Path, tools: Path) -> Path:
     """Wheel and sdist of the last commit, from a copy of its files alone."""
     source = folder / "source"
     source.mkdir(parents=True)
@@ -90,36 +90,38 @@ def _built(folder: Path, tools: Path) -> Path:
 
 def _of_the_sdist(sdist: Path, folder: Path, tools: Path) -> Path:
     folder.mkdir()
-    _run("tar", "-x", "-C", str(folder), "-f", str(sdist))
+    run("tar", "-x", "-C", str(folder), "-f", str(sdist))
     return _hatch(next(folder.iterdir()), folder / "built", tools, "wheel")
 
 
 def _hatch(source: Path, out: Path, tools: Path, *targets: str) -> Path:
     words = [word for target in targets for word in ("-t", target)]
-    _run(
+    run(
         *(sys.executable, "-m", "hatchling", "build", "-d", str(out), *words),
         cwd=source,
-        environment={"PYTHONPATH": str(tools), "SOURCE_DATE_EPOCH": _commit_time()},
+        environment={"PYTHONPATH": str(tools), "SOURCE_DATE_EPOCH": commit_time()},
     )
     return out
 
 
-def _commit_time() -> str:
-    words = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
+def commit_time(*paths: Path) -> str:
+    """When the last commit was made, or the last that changed these files; seconds."""
+    words = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct", "--", *map(str, paths)]
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _list_parts(out: Path, tools: Path) -> None:
     """A CycloneDX list of what requirements.lock pins."""
-    _run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), CYCLONEDX)
-    _run(
+    run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), CYCLONEDX)
+    run(
         *(sys.executable, "-m", "cyclonedx_py", "requirements", str(LOCK), "--of", "JSON"),
         *("--sv", "1.6", "--output-reproducible", "-o", str(out)),
         environment={"PYTHONPATH": str(tools)},
     )
 
 
-def _run(*words: str, cwd: Path | None = None, environment: dict[str, str] | None = None) -> None:
+def run(*words: str, cwd: Path | None = None, environment: dict[str, str] | None = None) -> None:
+    """Run a tool to its end; raises PackageFailed with what it said."""
     done = subprocess.run(
         words, cwd=cwd, env=os.environ | (environment or {}), check=False, capture_output=True,
         text=True, timeout=LIMIT_SECONDS,
