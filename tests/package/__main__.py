@@ -60,8 +60,8 @@ def package(out: Path) -> dict[str, str]:
         out.mkdir(parents=True, exist_ok=True)
         for old in out.iterdir():
             old.unlink()
-        for built in builds[0].iterdir():
-            built.rename(out / built.name)
+        for file in builds[0].iterdir():
+            file.rename(out / file.name)
         _list_parts(out / "sbom.cdx.json", scratch / "cyclonedx")
     digests = _digests(out)
     (out / "SHA256SUMS").write_text("".join(f"{d}  {n}\n" for n, d in sorted(digests.items())))
@@ -72,7 +72,7 @@ def build_wheel(out: Path) -> Path:
     """One wheel of the tree as it is, for trials: not committed, not compared."""
     with tempfile.TemporaryDirectory() as name:
         tools = Path(name) / "tools"
-        _run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), HATCHLING)
+        run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), HATCHLING)
         return next(_hatch(ROOT, out, tools, "wheel").glob("*.whl"))
 
 
