@@ -34,8 +34,8 @@ class Journal:
         await self.answer.wait()
         if self.fails:
             raise JournalError("nobody answers")
-        return
-        yield
+        for nothing in ():
+            yield nothing
 
 
 def follower(journal: Journal) -> Tailer:
