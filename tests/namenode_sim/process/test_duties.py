@@ -34,8 +34,9 @@ class Journal:
         await self.answer.wait()
         if self.fails:
             raise JournalError("nobody answers")
-        for nothing in ():
-            yield nothing
+        chunks: tuple[Chunk, ...] = ()
+        for chunk in chunks:
+            yield chunk
 
 
 def follower(journal: Journal) -> Tailer:
