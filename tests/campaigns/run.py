@@ -11,7 +11,7 @@ CAMPAIGNS: Final = {
     "soak": {
         "blocks": "tests.campaigns.soak.blocks:main",
         "checkpoint": "tests.campaigns.soak.checkpoint:main",
-        "deploy": "tests.campaigns.soak.web:main",
+        "deploy": "tests.campaigns.soak.deploy:main",
         "failover": "tests.campaigns.soak.failover:main",
         "faults": "tests.campaigns.soak.faults.soak:main",
         "files": "tests.campaigns.soak.files:main",

@@ -1,4 +1,4 @@
-"""``./run soak deploy``: the page of the cluster, in every state, and what it costs and how soon.
+"""The page of the cluster for ``./run soak deploy``: every state, what it costs, and how soon.
 
 All recorded states and pages are held against axe in light and dark.  A real cluster's active is
 killed again and again under a browser's eyes; every daemon is stopped while the page is asked; and
@@ -6,19 +6,15 @@ ten viewers watch while the processes' CPU is counted.
 """
 
 import asyncio
-import json
 import os
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import click
-
 from deploy.local.certificates import WEB
 from deploy.local.cluster import Cluster, open_cluster, zkfc_of
 from deploy.local.places import fresh_directory
-from deploy.local.signals import orderly_end
 from tests.ha.web.served_site import browser, each_page_holds, each_state_holds, until
 from tests.ha.web.situations import SITUATIONS
 from tests.ha.web.watched_cluster import asked, freeze_all, kill_seen, thaw_all, watch
@@ -28,28 +24,8 @@ LOOK_AGAIN_SECONDS: Final = 2.0
 """After so long without a viewer the next page needs a look of its own."""
 
 
-@click.command()
-@click.option("--rounds", type=click.IntRange(1), default=10, show_default=True, help="Kills.")
-@click.option(
-    "--seconds",
-    type=click.FloatRange(1.0),
-    default=60.0,
-    show_default=True,
-    help="How long ten viewers watch.",
-)
-@click.option("--states/--no-states", default=True, help="Hold the recorded states against axe.")
-@click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
-def main(*, rounds: int, seconds: float, states: bool, as_object: bool) -> None:
-    """Watch the page of the cluster."""
-    with orderly_end():
-        found = asyncio.run(_all(rounds, seconds, states=states))
-    for name, value in found.items():
-        click.echo(f"{name}: {value}")
-    if as_object:
-        click.echo(json.dumps(found))
-
-
-async def _all(rounds: int, seconds: float, *, states: bool) -> Mapping[str, object]:
+async def figures(rounds: int, seconds: float, *, states: bool) -> Mapping[str, object]:
+    """All of it; ``seconds``: how long ten viewers watch."""
     if states:
         await each_state_holds("light", tuple(SITUATIONS))
         await each_state_holds("dark", tuple(SITUATIONS))
@@ -135,7 +111,3 @@ def _spread(values: list[float]) -> Mapping[str, float]:
         "longest": round(max(values), 3),
         "count": len(values),
     }
-
-
-if __name__ == "__main__":
-    main()

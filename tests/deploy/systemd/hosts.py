@@ -61,6 +61,11 @@ class Hosts:
         """What clients beside the hosts give as --conf-dir."""
         return self.supervisor.directory / "conf"
 
+    @property
+    def exchange(self) -> Path:
+        """A folder that the hosts see as /exchange, and cannot write to."""
+        return exchange_in(self.supervisor.directory)
+
     def where(self, namenode: str) -> str:
         """The name of its host."""
         return HOSTS[NAMENODES.index(namenode)]
@@ -181,6 +186,13 @@ class Hosts:
         (folder / "hdfs-site.xml").write_text(site_xml(rest))
 
 
+def exchange_in(directory: Path) -> Path:
+    """Where that folder is."""
+    folder = directory / "exchange"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @contextlib.contextmanager
 def running(directory: Path, image: Image, *, seed: int) -> Iterator[Hosts]:
     """Three booted hosts with nothing but the image, and a ZooKeeper, for the length of a with."""
@@ -189,9 +201,9 @@ def running(directory: Path, image: Image, *, seed: int) -> Iterator[Hosts]:
         (port,) = free_ports(1)
         zookeeper = start_zookeeper(supervisor, java=java, port=port)
         wait_for_zookeeper(zookeeper)
+        binds = (f"--bind-ro={ROOT}:/src", f"--bind-ro={exchange_in(directory)}:/exchange")
         machines = {
-            host: Machine(f"nnha-{seed}-{host}", supervisor, image, [f"--bind-ro={ROOT}:/src"])
-            for host in HOSTS
+            host: Machine(f"nnha-{seed}-{host}", supervisor, image, binds) for host in HOSTS
         }
         try:
             for machine in machines.values():

@@ -143,6 +143,7 @@ class Machine:
 
     def journal(self, unit: str) -> str:
         """All that a unit has said so far, and systemd of it."""
+        self.run("journalctl", "--sync")
         return self.run("journalctl", "--no-pager", "-o", "cat", "-u", unit).output
 
     def off(self) -> int:

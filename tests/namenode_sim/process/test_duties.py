@@ -19,6 +19,7 @@ class Journal:
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     answer: asyncio.Event = field(default_factory=asyncio.Event)
     fails: bool = False
+    nothing: tuple[Chunk, ...] = ()
 
     async def edits(
         self,
@@ -34,8 +35,7 @@ class Journal:
         await self.answer.wait()
         if self.fails:
             raise JournalError("nobody answers")
-        chunks: tuple[Chunk, ...] = ()
-        for chunk in chunks:
+        for chunk in self.nothing:
             yield chunk
 
 
