@@ -16,6 +16,7 @@ CAMPAIGNS: Final = {
         "faults": "tests.campaigns.soak.faults.soak:main",
         "files": "tests.campaigns.soak.files:main",
         "fuzz": "tests.campaigns.soak.fuzz:fuzz",
+        "image": "tests.campaigns.soak.image:main",
         "java": "tests.campaigns.soak.java:main",
         "journal": "tests.campaigns.soak.journal:main",
         "kill": "deploy.local.soak:kill",
