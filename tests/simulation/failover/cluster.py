@@ -6,7 +6,6 @@ from typing import Final
 
 from fencing.model import MethodSpec
 from ha.conf.topology import HostPort, NameNodeAddress
-from ha.elector.keeper import KazooKeeper
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
@@ -19,7 +18,9 @@ from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from ha.zkfc.witness.core import WitnessSettings
 from tests.simulation.engine.clock import VirtualLoop
 from tests.simulation.failover.hosts import Host, WorldNetwork
+from tests.simulation.failover.lasting import Lasting
 from tests.simulation.failover.namenode import Condition, NameNode
+from tests.simulation.failover.wire import Wire
 from tests.simulation.failover.zk_ensemble import Ensemble
 
 NAMESERVICE: Final = "ns"
@@ -28,6 +29,10 @@ ZKFC_PORT: Final = 8019
 SESSION_SECONDS: Final = 4.0
 SILENCE_SECONDS: Final = 2.4
 """A writer's lease is 2 s here."""
+UNREAD_SECONDS: Final = 20.0
+"""How long a controller that reaches ZooKeeper may not know what stands there: it reads all of it
+each 10 s, and requests may take 5 s."""
+FLAPPING: Final = FlapSettings(window_seconds=30.0, delay_seconds=4.0)
 
 ZOOKEEPER: Final = ZooKeeperSettings(
     hosts="zk1:2181,zk2:2181,zk3:2181",
@@ -68,7 +73,7 @@ def settings(
         back_off=BackOff(first_seconds=1.0, cap_seconds=4.0),
         user="hdfs",
         rank=Rank(priority=100 - names.index(name) if ranked else 100),
-        flapping=FlapSettings(window_seconds=30.0, delay_seconds=4.0),
+        flapping=FLAPPING,
         witness=WitnessSettings(enabled=witnessed, silence_seconds=SILENCE_SECONDS),
     )
 
@@ -86,6 +91,11 @@ class Cluster:
     nodes: dict[str, NameNode] = field(default_factory=dict)
     lock: str = ZOOKEEPER.lock
     breadcrumb: str = ZOOKEEPER.breadcrumb
+
+    def __post_init__(self) -> None:
+        self.wire = Wire(self.hosts, ZOOKEEPER)
+        self.ensemble.listener = self.wire
+        self._unread = {name: Lasting() for name in self.hosts}
 
     @property
     def noticing_seconds(self) -> float:
@@ -108,12 +118,7 @@ class Cluster:
 
     def session_of(self, name: str) -> int | None:
         """The session in which a host's controller stands for election."""
-        controller = self.controllers.get(name)
-        if controller is None:
-            return None
-        keeper = controller.elector.keeper
-        assert isinstance(keeper, KazooKeeper)
-        return keeper.session_id
+        return self.wire.session_of(name)
 
     def lock_owner(self) -> str | None:
         """The host whose session owns the lock."""
@@ -126,13 +131,24 @@ class Cluster:
         return None if znode is None else decode(znode.data).namenode
 
     def known_bars(self, name: str) -> frozenset[str]:
-        """Which of them a host's controller knows of: a pause, a drain of its NameNode."""
-        controller = self.controller(name)
-        if controller is None or controller.candidacy.standing.notices is None:
+        """Which bars a host's controller must know of: a pause, a drain of its NameNode.
+
+        Those that it was shown last; and where it could have been shown another state of things
+        for long, that.
+        """
+        if self.controller(name) is None:
             return frozenset()
-        notices = controller.candidacy.standing.notices
-        bars = {"pause": notices.pause, "drain": notices.drain}
-        return frozenset(kind for kind, notice in bars.items() if notice is not None)
+        late = self._unread[name].since
+        if late is not None and self.loop.now - late > UNREAD_SECONDS:
+            return self.wire.bars_at(name, self.ensemble.head.znodes)
+        return self.wire.told_bars(name)
+
+    def look(self) -> None:
+        """Which controllers have not been shown what stands in ZooKeeper."""
+        for name, unread in self._unread.items():
+            now = self.wire.bars_at(name, self.ensemble.head.znodes)
+            other = self.unhindered(name) and self.wire.told_bars(name) != now
+            unread.seconds(self.loop.now, holds=other)
 
     def free_since(self, name: str) -> float:
         """Since when a host's controller has not been frozen."""

@@ -6,13 +6,17 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from ha.elector.model import Link, Role
-from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto
+from ha.notices.model import FailoverRecord, FailoverResult
+from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto, GracefulFailoverRequestProto
+from ha.service.model import ServiceState
 from tests.simulation.failover.cluster import Cluster
 from tests.simulation.failover.lasting import Lasting
 
 ILL_SECONDS: Final = 15.0
 """How long a controller that runs may hold the lock for a NameNode that is dead or unwell."""
+IDLE_SECONDS: Final = 30.0
+"""The same, for one that is well and has not been made active: what is to be fenced may take 5 s,
+and the promotion 8 s, and requests to ZooKeeper 5 s each."""
 _CLOCKS: Final = 0.95
 """A controller's clock may run faster than the world's."""
 
@@ -24,6 +28,12 @@ class Seen:
     """What is known of one controller."""
 
     lock_since: float = 0.0
+    lock: int = 0
+    """The transaction that has made its newest lock."""
+    under: dict[int, int] = field(default_factory=dict)
+    """Under which of its locks each call to become active was sent."""
+    served: set[int] = field(default_factory=set)
+    """The locks under which its NameNode has become active."""
     told_at: float = -1.0
     """When it last told its NameNode to become active."""
     told_by: int = 0
@@ -35,7 +45,10 @@ class Seen:
     """When it was last let back, or asked to take over."""
     asked: set[int] = field(default_factory=set)
     """Hand-overs to it that are under way, by the numbers of their calls."""
+    ceding: dict[int, float] = field(default_factory=dict)
+    """Requests to stand back that are under way, by their numbers, and since when."""
     ill: Lasting = field(default_factory=Lasting)
+    idle: Lasting = field(default_factory=Lasting)
 
 
 class Conduct:
@@ -45,25 +58,37 @@ class Conduct:
         self._cluster = cluster
         self._check = check
         self._seen: Mapping[str, Seen] = {name: Seen() for name in cluster.hosts}
+        self.on_ceded: Callable[[str, float], None] = lambda _who, _asked_at: None
 
     # ---- told by the world -----------------------------------------------------------------
 
-    def took_lock(self, name: str) -> None:
-        """A controller's session has created the lock."""
+    def took_lock(self, name: str, number: int) -> None:
+        """A controller's session has created the lock, by this transaction."""
         if name in self._seen:
             self._seen[name].lock_since = self._cluster.loop.now
+            self._seen[name].lock = number
 
     def called(self, receiver: str, method: str, number: int) -> None:
         """A call is sent."""
         seen = self._seen[receiver]
         if method == "transitionToActive":
             seen.told_at, seen.told_by = self._cluster.loop.now, number
-        elif method == "gracefulFailover":
+            seen.under[number] = seen.lock
+
+    def begun_call(self, receiver: str, request: Message, number: int) -> None:
+        """A call has arrived."""
+        seen = self._seen[receiver]
+        if isinstance(request, GracefulFailoverRequestProto):
             seen.asked.add(number)
+        elif isinstance(request, CedeActiveRequestProto) and request.millisToCede > 0:
+            seen.ceding[number] = self._cluster.loop.now
 
     def obeyed(self, name: str, number: int) -> None:
         """A NameNode is active by this call, or was it already."""
-        self._seen[name].obeyed = max(self._seen[name].obeyed, number)
+        seen = self._seen[name]
+        seen.obeyed = max(seen.obeyed, number)
+        if number in seen.under:
+            seen.served.add(seen.under[number])
 
     def ended_call(
         self, receiver: str, request: Message, number: int, sent_at: float | None
@@ -73,6 +98,8 @@ class Conduct:
         if number in seen.asked:
             seen.asked.remove(number)
             self._released(seen)
+        if number in seen.ceding:
+            self.on_ceded(receiver, seen.ceding.pop(number))
         if not isinstance(request, CedeActiveRequestProto) or sent_at is None:
             return
         if request.millisToCede == 0:
@@ -88,6 +115,33 @@ class Conduct:
         """A controller's process is gone, and all that it knew."""
         self._released(self._seen[name])
         self._seen[name].asked.clear()
+        self._seen[name].ceding.clear()
+
+    def wishes(self, name: str) -> None:
+        """A controller asks ZooKeeper for the lock: who has agreed to stand back does not."""
+        seen = self._seen[name]
+        early = self._cluster.loop.now < seen.out_until and not seen.asked
+        self._check(not early, "P2", f"{name} asks for the lock before {seen.out_until:.1f}, until "
+                                     f"when it has agreed to stand back")  # fmt: skip
+
+    def recorded(self, record: FailoverRecord) -> None:
+        """A controller writes down for operators what has come of a takeover."""
+        seen = self._seen[record.namenode]
+        well = record.result is FailoverResult.SUCCEEDED and record.lock_czxid is not None
+        true = not well or record.lock_czxid in seen.served
+        which = f"the lock of transaction {record.lock_czxid}"
+        self._check(true, "I12", f"the history says that {record.namenode} became active under "
+                                 f"{which}, and it did not")  # fmt: skip
+
+    # ---- asked by others -------------------------------------------------------------------
+
+    def is_wished(self, name: str) -> bool:
+        """Whether a hand-over to it is under way."""
+        return bool(self._seen[name].asked)
+
+    def cedes(self, name: str) -> bool:
+        """Whether it is just being asked to stand back."""
+        return bool(self._seen[name].ceding)
 
     # ---- now and then ----------------------------------------------------------------------
 
@@ -96,32 +150,9 @@ class Conduct:
         owner = self._cluster.lock_owner()
         for name, seen in self._seen.items():
             if self._cluster.controller(name) is None:
-                seen.ill = Lasting()
+                seen.ill = seen.idle = Lasting()
                 continue
-            if name == owner:
-                self._rests_on_a_promotion(name, seen)
-            self._stands_back(name, seen)
             self._leaves_when_ill(name, seen, owns=name == owner)
-
-    def _rests_on_a_promotion(self, name: str, seen: Seen) -> None:
-        """Who calls itself active has heard so from its NameNode, under this very lock."""
-        state = self._cluster.controllers[name].elector.state
-        session = self._cluster.ensemble.owner_of(self._cluster.lock)
-        same = session is not None and session.number == self._cluster.session_of(name)
-        if not same or state.role is not Role.ACTIVE or state.link is not Link.CONNECTED:
-            return
-        told, heard = seen.told_at >= seen.lock_since, seen.obeyed >= seen.told_by
-        self._check(told, "I7", f"{name} calls itself active, and has told its NameNode nothing "
-                                f"since it got the lock")  # fmt: skip
-        self._check(heard, "I7", f"{name} calls itself active, and its NameNode has not carried "
-                                 f"that out")  # fmt: skip
-
-    def _stands_back(self, name: str, seen: Seen) -> None:
-        """Who has agreed to stand back does so until its time is up, or somebody lets it go."""
-        early = self._cluster.loop.now < seen.out_until and not seen.asked
-        wants = self._cluster.controllers[name].elector.state.wanted
-        self._check(not (early and wants), "P2", f"{name} stands for election again before "
-                                                 f"{seen.out_until:.1f}, as agreed")  # fmt: skip
 
     def _leaves_when_ill(self, name: str, seen: Seen, *, owns: bool) -> None:
         """The lock of a NameNode that can serve nobody must become free."""
@@ -135,3 +166,13 @@ class Conduct:
         if lasts is not None:
             self._check(lasts < ILL_SECONDS, "L4", f"{name} keeps the lock, and its NameNode has "
                                                    f"been ill for {lasts:.0f} s")  # fmt: skip
+        lasts = seen.idle.seconds(now, holds=not excused and not self._serves(name, seen))
+        if lasts is not None:
+            self._check(lasts < IDLE_SECONDS, "L4", f"{name} has had the lock for {lasts:.0f} s, "
+                                                    f"and its NameNode serves nobody")  # fmt: skip
+
+    def _serves(self, name: str, seen: Seen) -> bool:
+        """Whether its NameNode is active by what it was told under this very lock."""
+        node = self._cluster.namenode(name)
+        told = seen.told_at >= seen.lock_since and seen.obeyed >= seen.told_by
+        return told and node is not None and node.state is ServiceState.ACTIVE

@@ -3,7 +3,6 @@
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from ha.elector.model import Role
 from ha.notices.store import drains_path, pause_path
 from ha.service.model import ServiceState
 from tests.simulation.engine.verdict import Violated
@@ -94,19 +93,28 @@ def what_is_missing(world: "World") -> str | None:
     if cluster.named() != owner:
         return f"{owner} has the lock, and the breadcrumb names {cluster.named()}"
     for name in cluster.hosts:
-        node, controller = cluster.namenode(name), cluster.controller(name)
+        node = cluster.namenode(name)
         assert node is not None
-        assert controller is not None
-        state, role = ServiceState.STANDBY, Role.STANDBY
-        if name == owner:
-            state, role = ServiceState.ACTIVE, Role.ACTIVE
+        state = ServiceState.ACTIVE if name == owner else ServiceState.STANDBY
         if node.state is not state:
             return f"{name} is {node.state}, and {owner} has the lock"
-        if controller.elector.state.role is not role and not controller.candidacy.waits:
-            return f"{name}'s elector is {controller.elector.state.role}, and {owner} has the lock"
-        if controller.believed is not state and not controller.candidacy.waits:
-            return f"{name}'s controller believes it {controller.believed}"
+        if name != owner and not stands_by(world, name, owner):
+            return f"{name}'s controller does not wait for the lock, which {owner} has"
     active = cluster.namenode(owner)
     if active is None or active.epoch != world.journal.epoch:
         return f"{owner} cannot write"
     return None
+
+
+def stands_by(world: "World", name: str, owner: str) -> bool:
+    """Whether ZooKeeper will tell this controller's election when the lock is gone.
+
+    One whose rank is lower than that of another standby waits outside, as it should.
+    """
+    names = world.swarm.names if world.swarm.ranked else (name,)
+    if any(better != owner for better in names[: names.index(name)]):
+        return True
+    ensemble = world.cluster.ensemble
+    session = ensemble.sessions.get(world.cluster.session_of(name) or 0)
+    link = None if session is None or not session.alive else session.connection
+    return link is not None and link in link.replica.watches.get(world.cluster.lock, {})

@@ -6,6 +6,7 @@ from ha.elector import core as election_core
 from ha.elector import runner
 from ha.zkfc.candidacy import core as candidacy_core
 from tests.simulation.engine.mutants import Mutant, Planting, all_of, replacing
+from tests.simulation.failover import planted_beliefs as beliefs
 from tests.simulation.failover import planted_control as control
 from tests.simulation.failover import planted_elector as elector
 from tests.simulation.failover import planted_guard as guard
@@ -31,6 +32,7 @@ _SUPERSEDED: Final = "tests/ha/zkfc/test_superseded.py::test_"
 _WITNESS: Final = "tests/ha/zkfc/test_witness.py::test_"
 _WITNESS_RUNNER: Final = "tests/ha/zkfc/test_witness_runner.py::test_"
 _BY_ITSELF: Final = "tests/ha/zkfc/test_by_itself.py::test_"
+_STANDING: Final = "tests/ha/zkfc/test_standing.py::test_"
 _NO_WORLD: Final = "the simulated controllers run without the guard's thread, and never lag"
 _PREDECESSOR: Final = "tests/ha/zkfc/test_predecessor.py::test_"
 
@@ -290,4 +292,19 @@ MUTANTS: Final = (
         killer=_WITNESS_RUNNER + "what_our_namenode_told_before_we_were_stopped_is_old",
         why="it takes a controller that is stopped between two answers",
     ),
+    # ---- what a controller believes, and the oracle does not ask it for ----
+    _bug("a notice that is read is forgotten", beliefs.notices_forgotten()),
+    _bug("a hand-over never ends", beliefs.asked_for_ever()),
+    _bug("who gave way may always return", beliefs.may_always_return()),
+    _bug("the end of a session is not heard", beliefs.end_of_session_unheard()),
+    _bug("promoted in words only", beliefs.promoted_in_words()),
+    _bug(
+        "takeovers are not counted",
+        beliefs.takeovers_forgotten(),
+        seeds=0,
+        killer=_STANDING + "w16_after_repeated_failovers_a_slow_active_is_kept_for_a_while",
+        why="it takes three takeovers by one controller within the window, and a silent host then",
+    ),
+    _bug("a drained active stays", beliefs.drained_stays()),
+    _bug("a pause bars the active as well", beliefs.pause_bars_the_active()),
 )

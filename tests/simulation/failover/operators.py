@@ -126,6 +126,8 @@ class Operators:
         return connected(ZOOKEEPER, deadline_seconds=5.0, open_session=session)
 
     def _resume(self, kind: str, target: str) -> None:
+        if self._world.faults.over:
+            return  # all notices have been ended
         process = Process("op3", self._world.loop)
         self._world.operators.append(process)
         process.spawn(self._clear(kind, target))

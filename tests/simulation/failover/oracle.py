@@ -10,20 +10,22 @@ from typing import Final
 from google.protobuf.message import Message
 
 from ha.elector.zookeeper.breadcrumb import decode
+from ha.notices.model import decode_record
+from ha.notices.store import history_path
 from ha.rpc.proto.ha_service_pb2 import HARequestSource, TransitionToActiveRequestProto
 from ha.service.model import ServiceState
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Violated
-from tests.simulation.failover.cluster import Cluster
+from tests.simulation.failover.cluster import ZOOKEEPER, Cluster
 from tests.simulation.failover.conduct import Conduct
 from tests.simulation.failover.lasting import Lasting
 from tests.simulation.failover.removals import Removals
+from tests.simulation.failover.unasked import Unasked
 from tests.simulation.failover.zk_tree import Change, Create, Delete, EndSession, SetData
 
-REPORTED_WITHIN_SECONDS: Final = 3.0
-"""How old what a controller knows of its NameNode's role may be: it looks each second, for 2 s."""
 LOCKLESS_SECONDS: Final = 20.0
 """How long a NameNode may be active beside the lock's owner, its controller being well."""
+_HISTORY: Final = f"{history_path(ZOOKEEPER)}/"
 _CHANGES_ROLE: Final = ("transitionToStandby", "transitionToActive")
 
 
@@ -40,23 +42,10 @@ class Told:
     overtaken: int = 0
     """The last call to become active that was sent before it was called harmless, not by itself."""
     lockless: Lasting = field(default_factory=Lasting)
-    deposed_at: float = -1e9
-    """When it last went from active to standby."""
     told_by: int = 0
     """The number of the last call that told it to become active."""
     obeyed: int = 0
     """The number of the last such call that it has carried out."""
-    bars: frozenset[str] = frozenset()
-    """What its controller knows of: a pause, a drain of it."""
-    barred_since: float | None = None
-    """Since when without a gap; a drain that follows a pause is another bar than that."""
-    kept_on: bool = False
-    """It has held the lock in it, and has never left the election since."""
-    lock_since: float = 0.0
-    wished: bool = False
-    """An operator had asked it to take over when it got the lock."""
-    might_return: bool = False
-    """It had given the lock away, and did not know of any active since, when it got the lock."""
     active_and_owner_at: float = -1.0
     """When it was last seen active under its controller's lock, or one that it had lost unseen."""
 
@@ -97,6 +86,7 @@ class Oracle:
     def __post_init__(self) -> None:
         self.told = {name: Told() for name in self.cluster.hosts}
         self.conduct = Conduct(self.cluster, self._check)
+        self.unasked = Unasked(self.cluster, self.conduct, self._check)
         self.removals = Removals(self.cluster, self._check)
         self.on_promotion: Callable[[str], None] = lambda _name: None
 
@@ -107,22 +97,25 @@ class Oracle:
         lock, breadcrumb = self.cluster.lock, self.cluster.breadcrumb
         now = self.cluster.loop.now
         # A pause may end and another begin between two looks, and the lock be won in between.
-        self._look_at_bars(now, self.cluster.lock_owner())
+        self.unasked.look()
         match change:
             case Create(path=path, owner=owner) if path == lock:
                 self._lock_sessions[owner] = float("inf")
-                self.told[who].lock_since = now
-                self.conduct.took_lock(who)
+                self.conduct.took_lock(who, number)
                 self.removals.made(number, who)
-                self._on_which_ground(who)
+                self.unasked.took_lock(who)
                 self.trace.add("zk", f"{who} has the lock")
             case Delete(path=path) if path == lock:
                 self._lock_lost(now)
+                self.unasked.lost_lock(self.removals.owner)
                 self.removals.deleted(who)
             case EndSession(session=session):
                 if self._lock_sessions.get(session) == float("inf"):
                     self._lock_sessions[session] = now
+                    self.unasked.lost_lock(who)
                     self.trace.add("zk", f"{who}'s session ends, and its lock goes")
+            case Create(path=path, data=data) if path.startswith(_HISTORY):
+                self.conduct.recorded(decode_record(data))
             case Create(path=path, data=data) | SetData(path=path, data=data):
                 if path == breadcrumb:
                     self._named(decode(data).namenode, who)
@@ -131,12 +124,6 @@ class Oracle:
             case _:
                 pass
         self._note_owner()
-
-    def _on_which_ground(self, who: str) -> None:
-        """What it learns later, while it fences for instance, calls it back no more (44028433)."""
-        told, controller = self.told[who], self.cluster.controllers[who]
-        told.wished = controller.hand_over.asked is not None
-        told.might_return = controller.candidacy.standing.may_return
 
     def _lock_lost(self, now: float) -> None:
         for session, lost in self._lock_sessions.items():
@@ -179,7 +166,7 @@ class Oracle:
             free = self.cluster.free_since(sender)
             overdue = self.cluster.loop.now - max(lost, free) > late
             self._check(not overdue, "I7", f"{sender} promotes long after its lock was lost")
-        self._wanted(sender)
+        self.unasked.promotes(sender)
         self.told[sender].may_be_active = True
         self.told[sender].told_by = number
         self._last_promoted = sender
@@ -199,23 +186,6 @@ class Oracle:
         self._check(named == name, "I7", f"{name} promotes, and the breadcrumb names {named}")
         others = [one for one, told in self.told.items() if told.may_be_active and one != name]
         self._check(not others, "I7", f"{name} promotes, and {others} may be active, unfenced")
-
-    def _wanted(self, name: str) -> None:
-        """In a pause or a drain nobody becomes active by itself but who was."""
-        told, controller = self.told[name], self.cluster.controllers[name]
-        known = told.barred_since is not None and told.lock_since > told.barred_since + 0.5
-        known = known and bool(self.cluster.known_bars(name))
-        unasked = controller.hand_over.asked is None and not told.wished
-        # Its NameNode's last report may still say active: it was fenced a moment ago (seed 103470),
-        # or its controller was frozen since that report (seed 5006452).
-        reported = max(told.deposed_at, self.cluster.free_since(name))
-        just_was = told.lock_since - reported < REPORTED_WITHIN_SECONDS
-        own = name == self._last_active or just_was or told.might_return
-        bad = known and unasked and not own and not told.kept_on
-        self._check(not bad, "P1", f"{name} promotes by itself, in a pause or a drain that it has "
-                                   f"known since {told.barred_since}")  # fmt: skip
-        # From now on it has the lock in the pause, and may go on until it leaves (seed 202603).
-        told.kept_on = told.kept_on or told.barred_since is not None
 
     def fenced(self, victim: str, by: str, true: bool | None) -> None:
         """A method has vouched for the victim; None: by its word alone the journal holds it."""
@@ -244,11 +214,12 @@ class Oracle:
         told = self.told[namenode]
         if state is ServiceState.ACTIVE:
             self.confirmed(namenode, asked or 0)
+            self.unasked.active(namenode)
             if not told.may_be_active:
                 self._late(namenode, asked or 0)
         elif asked is None or asked > told.told_by or told.obeyed == told.told_by:
             if told.may_be_active:
-                told.deposed_at = self.cluster.loop.now
+                self.unasked.deposed(namenode)
             told.may_be_active = told.lied_about = told.by_epoch = False
         # else: thawed, it obeys an old request to stand by, and the one to become active that was
         # sent after that is still on its way (seeds 27284, 38242).
@@ -259,6 +230,11 @@ class Oracle:
         """A NameNode is active by the call of this number, or was so already."""
         self.told[namenode].obeyed = max(self.told[namenode].obeyed, asked)
         self.conduct.obeyed(namenode, asked)
+
+    def answered(self, sender: str, receiver: str, method: str) -> None:
+        """A call has ended well, and its sender knows."""
+        if method == "transitionToActive" and sender == receiver == self.cluster.lock_owner():
+            self.removals.promoted(sender, wished=self.unasked.is_wished(sender))
 
     def _late(self, namenode: str, asked: int) -> None:
         """It becomes active after it was called harmless.
@@ -284,6 +260,7 @@ class Oracle:
                 self._late_epoch = epoch
             self.counts.takeovers += 1
             self._last_active = namenode
+            self.unasked.wrote(namenode)
             self._check_leases(namenode, "writes")
 
     def served_read(self, namenode: str, epoch: int) -> None:
@@ -343,7 +320,8 @@ class Oracle:
         self._note_owner()
         now = self.cluster.loop.now
         owner = self.cluster.lock_owner()
-        self._look_at_bars(now, owner)
+        self.cluster.look()
+        self.unasked.look()
         self.conduct.look()
         for node in self.cluster.namenodes():
             told = self.told[node.name]
@@ -355,16 +333,6 @@ class Oracle:
                             f"{lasts:.0f} s while {owner} has the lock")  # fmt: skip
         if self.violation is not None:
             raise self.violation
-
-    def _look_at_bars(self, now: float, owner: str | None) -> None:
-        for name, told in self.told.items():
-            before, told.bars = told.bars, self.cluster.known_bars(name)
-            if not told.bars:
-                told.barred_since, told.kept_on = None, False
-            elif not told.bars & before:
-                told.barred_since, told.kept_on = now, owner == name
-            elif not self.cluster.controllers[name].elector.state.wanted:
-                told.kept_on = False
 
     def _note_owner(self) -> None:
         self.removals.look()

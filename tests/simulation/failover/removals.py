@@ -3,17 +3,21 @@
 See docs/reference/invariants.md#control-plane.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from ha.elector.zookeeper.transaction import Delete, Part
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.flapping import too_many
-from ha.zkfc.witness.core import Verdict
-from tests.simulation.failover.cluster import SERVICE_PORT, SILENCE_SECONDS, ZKFC_PORT, Cluster
+from tests.simulation.failover.cluster import (
+    FLAPPING,
+    SERVICE_PORT,
+    SILENCE_SECONDS,
+    ZKFC_PORT,
+    Cluster,
+)
 from tests.simulation.failover.hosts import Life
 from tests.simulation.failover.journal_nodes import MAJORITY, QuorumJournal
+from tests.simulation.failover.zk_tree import Znode
 
 TOLD_WITHIN_SECONDS: Final = 0.7
 """How old the last testimony may be when the removal is sent: 0.3 s for it, 0.3 s for ZooKeeper."""
@@ -42,6 +46,10 @@ class Removals:
     """The transaction that has made the lock that stands, and whose it is."""
     _meant: set[tuple[str, int]] = field(default_factory=set)
     """Which controllers have asked for the removal of which locks, by the locks' transactions."""
+    _takeovers: dict[str, list[float]] = field(default_factory=dict)
+    """When each controller has taken over, and nobody had asked for it."""
+    _counted: int = 0
+    """The lock under which the newest of them was."""
     _owners: dict[int, str] = field(default_factory=dict)
     """By the transactions that have ever made a lock: whose it was."""
 
@@ -49,19 +57,17 @@ class Removals:
         """The nodes of this world's journal, and what else is known of it."""
         self.journal, self.reliable, self.java = journal, reliable, java
 
-    def sent(self, who: str, parts: Sequence[Part]) -> None:
-        """A controller sends a transaction; here only a removal counts."""
-        lock = self.cluster.lock
-        deletes = any(isinstance(part, Delete) and part.path == lock for part in parts)
-        if not deletes or self.cluster.controllers[who].witness.verdict is not Verdict.REMOVING:
-            return  # it makes a lock, or gives its own up
+    def sent(self, who: str, shown: Znode | None) -> None:
+        """A controller asks for the removal of a lock that is not its own, as it was shown it."""
         now, journal = self.cluster.loop.now, self.journal
         self.check(journal is not None and not self.java, "W1", f"{who} removes a lock in a world "
                    f"where nobody can bear witness")  # fmt: skip
+        self.check(shown is not None, "W5", f"{who} removes a lock, and has seen none")
         assert journal is not None
+        assert shown is not None
         # Not whose lock stands: a server that lags shows an older one (seed 44025017), and the
         # request for that one is refused.  That no other goes is looked at in deleted().
-        meant = self.cluster.controllers[who].witness.removed
+        meant = shown.created
         self._meant.add((who, meant))
         owner = self._owners.get(meant)
         self.check(owner is not None, "W5", f"{who} removes the lock of transaction {meant}, which "
@@ -76,11 +82,17 @@ class Removals:
                    f"would have answered")  # fmt: skip
         self.check(not self.cluster.known_bars(who), "W3", f"{who} removes the lock of {owner} in "
                    f"a pause or a drain that it knows of")  # fmt: skip
-        flapping = self.cluster.controllers[who].candidacy.flapping
-        self.check(not too_many(flapping, now), "W3", f"{who} removes the lock of {owner}, and has "
-                   f"taken over too often of late")  # fmt: skip
+        since = now - _HEARD_SHARE * FLAPPING.window_seconds
+        often = sum(moment > since for moment in self._takeovers.get(who, ()))
+        self.check(often < FLAPPING.failovers, "W3", f"{who} removes the lock of {owner}, and has "
+                   f"taken over {often} times of late")  # fmt: skip
         self.check(who not in self._unrewarded, "W4", f"{who} removes a second lock, and nobody "
                    f"has become active since the first")  # fmt: skip
+
+    @property
+    def owner(self) -> str:
+        """Who has made the newest lock."""
+        return self._made[1]
 
     def made(self, number: int, who: str) -> None:
         """A lock was made by this transaction."""
@@ -89,8 +101,8 @@ class Removals:
 
     def deleted(self, who: str) -> None:
         """The lock was deleted by a session of this machine."""
-        (made, owner), controller = self._made, self.cluster.controllers.get(who)
-        if controller is None or who == owner:
+        made, owner = self._made
+        if who not in self.cluster.hosts or who == owner:
             return  # an operator, or its own
         # Not what it means now: a request may be carried out when its process has ended and another
         # one has begun (seed 44003819).
@@ -99,6 +111,14 @@ class Removals:
         self._unrewarded.add(who)
         self.check(made in meant, "W5", f"{who} deletes the lock of {owner}, made by transaction "
                    f"{made}, and meant {meant}")  # fmt: skip
+
+    def promoted(self, who: str, *, wished: bool) -> None:
+        """A NameNode is active under its controller's lock; a takeover, where nobody wished it."""
+        made, owner = self._made
+        if owner != who or wished or self._counted == made:
+            return
+        self._counted = made
+        self._takeovers.setdefault(who, []).append(self.cluster.loop.now)
 
     def look(self) -> None:
         """Somebody who is active, and has the lock, ends all waiting for a success."""
@@ -110,6 +130,7 @@ class Removals:
     def ended(self, who: str) -> None:
         """A controller's process has ended; the next one remembers nothing."""
         self._unrewarded.discard(who)
+        self._takeovers.pop(who, None)
 
     def _reached(self, who: str, owner: str) -> str | None:
         """Which process of the owner must have answered when it was asked last."""

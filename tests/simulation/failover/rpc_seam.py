@@ -18,6 +18,10 @@ from tests.simulation.failover.hosts import LIFE, Host, Life, Listener, WorldNet
 M = TypeVar("M", bound=Message)
 Sent = Callable[[str, str, str, Message, int], None]
 """Told of each call as it is sent: sender's machine, receiver's, method, request, its number."""
+Begun = Callable[[str, Message, int], None]
+"""Told when a call has arrived: at whom, the request, its number."""
+Heard = Callable[[str, str, str], None]
+"""Told when a good answer has come in time: to whose machine, from whose, of which method."""
 Answered = Callable[[str, Message, int, float | None], None]
 """Told when a call has ended: by whom, the request, its number, when it was sent (None: failed)."""
 
@@ -30,6 +34,8 @@ class Switchboard:
         self.network = network
         self.hosts = hosts
         self.on_call: Sent = lambda _from, _to, _method, _request, _number: None
+        self.on_begin: Begun = lambda _by, _request, _number: None
+        self.on_answer: Heard = lambda _from, _to, _method: None
         self.on_end: Answered = lambda _by, _request, _number, _sent_at: None
         self.calls = count(1)
         numbers = count(1)
@@ -175,6 +181,7 @@ class SimConnection:
         if isinstance(found, NotServed):
             reply = RemoteFault(found.java_class, found.message)
         else:
+            self._board.on_begin(life.host.name, request, call.call_id)
             try:
                 reply = await found.handle(call, request)
             except RemoteFault as fault:
@@ -184,7 +191,9 @@ class SimConnection:
             done = None if isinstance(reply, Exception) else sent_at
             self._board.on_end(life.host.name, request, call.call_id, done)
         if life.alive:
-            self._tell(f"answer to {call.method}", partial(_settle, answer, reply))
+            self._tell(
+                f"answer to {call.method}", partial(self._settle, call.method, answer, reply)
+            )
 
     def _tell(self, what: str, act: Callable[[], None]) -> None:
         self._down_due = self._board.network.post(
@@ -195,6 +204,13 @@ class SimConnection:
             answer=True,
             not_before=self._down_due,
         )
+
+    def _settle(self, method: str, answer: asyncio.Future[Any], reply: Message | Exception) -> None:
+        if isinstance(reply, Exception):
+            _fail(answer, reply)
+        elif not answer.done():
+            self._board.on_answer(self._here.machine, self._there.name, method)
+            answer.set_result(reply)
 
     # ---- ends ------------------------------------------------------------------------------
 
@@ -254,13 +270,6 @@ def _resolve(future: "asyncio.Future[Any]", value: object) -> None:
 def _fail(future: "asyncio.Future[Any]", failure: Exception) -> None:
     if not future.done():
         future.set_exception(failure)
-
-
-def _settle(future: "asyncio.Future[Any]", reply: Message | Exception) -> None:
-    if isinstance(reply, Exception):
-        _fail(future, reply)
-    else:
-        _resolve(future, reply)
 
 
 def _nothing() -> None:

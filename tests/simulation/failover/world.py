@@ -33,6 +33,7 @@ from tests.simulation.failover.oracle import Oracle
 from tests.simulation.failover.rpc_seam import Switchboard, serve
 from tests.simulation.failover.seams import surroundings, traced
 from tests.simulation.failover.strikes import Strikes
+from tests.simulation.failover.trials import Trial
 from tests.simulation.failover.zk_ensemble import Ensemble
 from tests.simulation.failover.zk_tree import Create
 
@@ -90,9 +91,13 @@ class World:
     def _connect(self) -> None:
         """Let the oracle see everything."""
         self.cluster.ensemble.on_commit = self.oracle.committed
-        self.cluster.ensemble.on_transaction = self.oracle.removals.sent
+        wire, conduct, unasked = self.cluster.wire, self.oracle.conduct, self.oracle.unasked
+        wire.on_wish, wire.on_leaving = conduct.wishes, unasked.left
+        wire.on_removal = self.oracle.removals.sent
+        conduct.on_ceded = unasked.ceded
         self.board.on_call = self.oracle.called
-        self.board.on_end = self.oracle.conduct.ended_call
+        self.board.on_answer = self.oracle.answered
+        self.board.on_begin, self.board.on_end = conduct.begun_call, conduct.ended_call
         self.fencers.on_success = self._fenced
         for host in self.cluster.hosts.values():
             host.ended = self._ended
@@ -121,10 +126,12 @@ class World:
         silent = plan_silent(self.swarm, self.faults.random("silent"), begins)
         for event in (*plan(self.swarm, rng, begins), *aimed, *silent):
             self.loop.at(event.at, strikes.happen, event)
+        trial = Trial(self)
         while self.loop.now < begins + self.swarm.horizon:
             await asyncio.sleep(0.5)
             self.look()
         await demand_service(self)
+        await trial.stand()
 
     async def _first_active(self) -> None:
         while not self.oracle.counts.takeovers:

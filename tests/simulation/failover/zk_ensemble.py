@@ -6,18 +6,19 @@ from random import Random
 from typing import Any, Final
 
 from ha.elector.zookeeper.outcome import Refusal
-from ha.elector.zookeeper.transaction import Part
 from tests.simulation.engine.clock import VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.trace import Trace
 from tests.simulation.failover.hosts import WorldNetwork
 from tests.simulation.failover.zk_server import (
     Link,
+    Listener,
     Replica,
     Reply,
     Request,
     Respond,
     ServerSession,
+    Unheard,
 )
 from tests.simulation.failover.zk_tree import (
     BeginSession,
@@ -56,8 +57,7 @@ class Ensemble:
         self.sessions: dict[int, ServerSession] = {}
         self._leaderless = False
         self.on_commit: Callable[[Change, int, str], None] = lambda _change, _number, _who: None
-        self.on_transaction: Callable[[str, tuple[Part, ...]], None] = lambda _who, _parts: None
-        """Told when a client sends a transaction, before it is under way."""
+        self.listener: Listener = Unheard()
         self._next_session = 0x1000
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from ha.elector.zookeeper.credentials import AclEntry
 from ha.elector.zookeeper.transaction import Part
-from tests.simulation.engine.clock import VirtualLoop
+from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.failover.hosts import WorldNetwork
 from tests.simulation.failover.zk_tree import Change, News, RefusedError, Tree
 
@@ -53,6 +53,54 @@ class ServerSession:
     who: str
     alive: bool = True
     connection: "Link | None" = None
+
+
+class Client(Protocol):
+    """A client's session, as those see it who listen to the wire."""
+
+    process: Process
+
+    @property
+    def session_id(self) -> int | None:
+        """The ensemble's number of this session, once it was connected."""
+
+
+class Listener(Protocol):
+    """Told of what clients and servers say to each other, at the clients' end."""
+
+    def opened(self, client: Client) -> None:
+        """A client begins to connect."""
+
+    def asked(self, client: Client, request: Request) -> None:
+        """A request is sent."""
+
+    def answered(self, client: Client, request: Request, reply: Reply) -> None:
+        """An answer has come, in time."""
+
+    def failed(self, client: Client, request: Request) -> None:
+        """A request has got no answer in time, or none that its client could hear."""
+
+    def closing(self, client: Client) -> None:
+        """A client ends its session."""
+
+
+class Unheard:
+    """Nobody listens."""
+
+    def opened(self, client: Client) -> None:
+        """See Listener."""
+
+    def asked(self, client: Client, request: Request) -> None:
+        """See Listener."""
+
+    def answered(self, client: Client, request: Request, reply: Reply) -> None:
+        """See Listener."""
+
+    def failed(self, client: Client, request: Request) -> None:
+        """See Listener."""
+
+    def closing(self, client: Client) -> None:
+        """See Listener."""
 
 
 class Servers(Protocol):

@@ -45,7 +45,7 @@ class ModelSession:
     ) -> None:
         process = PROCESS.get()
         assert process is not None, "sessions belong to simulated processes"
-        self._process: Process = process
+        self.process: Process = process
         self._ensemble = ensemble
         self._settings = settings
         self._on_state = on_state
@@ -82,14 +82,15 @@ class ModelSession:
 
     def open(self) -> None:
         """Begin to connect."""
+        self._ensemble.listener.opened(self)
         self._connect()
         self._tick()
 
     def _connect(self) -> None:
-        if self._over or self._closing or not self._process.alive:
+        if self._over or self._closing or not self.process.alive:
             return
         replica = self._server()
-        link = self._link = Link(self._ensemble, replica, self._process.machine, self._hear)
+        link = self._link = Link(self._ensemble, replica, self.process.machine, self._hear)
         arrive = partial(
             self._ensemble.accept,
             link,
@@ -148,8 +149,8 @@ class ModelSession:
 
     def _hear(self, link: Link, act: Callable[[], None] | News | None) -> None:
         """Something has come from the server: to be handled when this process runs."""
-        if self._process.alive:
-            self._process.context.run(self._loop.call_soon, self._handle, link, act)
+        if self.process.alive:
+            self.process.context.run(self._loop.call_soon, self._handle, link, act)
 
     def _handle(self, link: Link, act: Callable[[], None] | News | None) -> None:
         if isinstance(act, News):
@@ -183,7 +184,7 @@ class ModelSession:
         self._again()
 
     def _tick(self) -> None:
-        if self._over or self._closing or not self._process.alive:
+        if self._over or self._closing or not self.process.alive:
             return
         timeout, now = self._settings.session_timeout_seconds, self._loop.time()
         if self._connected and self._link is not None:
@@ -200,7 +201,7 @@ class ModelSession:
     def _watched(self, news: News) -> None:
         if self._over or self._closing:
             return
-        place = self._process.machine
+        place = self.process.machine
         if name := self._ensemble.faults.strikes("late-watch", place):
             delay = self._ensemble.faults.random(name).choice((0.02, 0.3, 1.5, 6.0))
             self._ensemble.trace.add(place, f"hears {delay} s later of {news}", name)
@@ -222,7 +223,8 @@ class ModelSession:
         if self._closing:
             return True
         self._closing = True
-        connected = self._connected and self._process.alive and not self._over
+        self._ensemble.listener.closing(self)
+        connected = self._connected and self.process.alive and not self._over
         try:
             if connected:
                 closed: asyncio.Future[None] = self._loop.create_future()
@@ -273,7 +275,6 @@ class ModelSession:
 
     def transact(self, parts: Sequence[Part]) -> asyncio.Future[Outcome[None]]:
         """All of these in one transaction, or nothing."""
-        self._ensemble.on_transaction(self._process.machine, tuple(parts))
         request = Request("multi", parts[-1].path, parts=tuple(parts), acl=self._settings.acl)
         return self._request(request, lambda _: None)
 
@@ -315,19 +316,29 @@ class ModelSession:
         timer = self._loop.call_later(deadline, self._settle, future, Unknown(Doubt.LATE))
         future.add_done_callback(lambda _: timer.cancel())
         if self._connected and not self._closing and not self._over:
-            self._send(request, partial(self._answered, future, value, self._loop.time()))
+            self._ensemble.listener.asked(self, request)
+            future.add_done_callback(partial(self._told, request))
+            answered = partial(self._answered, request, future, value, self._loop.time())
+            self._send(request, answered)
         else:
             self._loop.call_soon(self._settle, future, Unknown(Doubt.LOST))
         return future
 
+    def _told(self, request: Request, future: asyncio.Future[Any]) -> None:
+        if future.cancelled() or isinstance(future.result(), Unknown):
+            self._ensemble.listener.failed(self, request)
+
     def _send(self, request: Request, respond: Callable[[Reply], None]) -> None:
-        if self._link is not None and self._process.alive:
+        if self._link is not None and self.process.alive:
             self._sent_at = self._loop.time()
             self._link.send(request, respond)
 
     def _answered(
-        self, future: asyncio.Future[Any], value: Callable[[Any], Any], sent: float, reply: Reply
-    ) -> None:
+        self, request: Request, future: asyncio.Future[Any], value: Callable[[Any], Any],
+        sent: float, reply: Reply,
+    ) -> None:  # fmt: skip
+        if not future.done():
+            self._ensemble.listener.answered(self, request, reply)
         self._seen = max(self._seen, reply.seen)
         if reply.error is not None:
             self._settle(future, Refused(reply.error.why, reply.error.text))

@@ -1,0 +1,91 @@
+"""Bugs in what a controller believes, to be planted: who asks it would hear that all is well."""
+
+from dataclasses import replace
+from typing import Any
+
+from ha.elector.keeper import KazooKeeper
+from ha.elector.zookeeper.outcome import SessionState
+from ha.zkfc.candidacy import core
+from ha.zkfc.candidacy.eligibility import Standing
+from ha.zkfc.candidacy.eligibility import bar as bar_of
+from ha.zkfc.candidacy.eligibility import noticed as noticed_of
+from ha.zkfc.candidacy.state import Step
+from ha.zkfc.handover.graceful_failover import HandOver
+from ha.zkfc.takeover.takeover import Takeover
+from tests.simulation.engine.mutants import Planting, all_of, replacing
+
+
+def notices_forgotten() -> Planting:
+    """A pause and a drain are read, and not kept."""
+
+    def noticed(standing: Standing, notices: Any, now: float) -> Standing:  # noqa: ANN401
+        return noticed_of(standing, replace(notices, pause=None, drain=None), now)
+
+    return replacing(core, "noticed", noticed)
+
+
+def asked_for_ever() -> Planting:
+    """A hand-over that has ended is taken to be under way."""
+    count, noted = core._asked, HandOver._noted
+    kept: dict[HandOver, Any] = {}
+
+    def asked(state: Any, more: int) -> Any:  # noqa: ANN401
+        return count(state, more) if more > 0 else state
+
+    async def note(self: HandOver, one: Any) -> None:  # noqa: ANN401
+        kept[self] = one
+        await noted(self, one)
+
+    return all_of(
+        replacing(core, "_asked", asked),
+        replacing(HandOver, "_noted", note),
+        replacing(HandOver, "asked", property(kept.get)),
+    )
+
+
+def may_always_return() -> Planting:
+    """Who has given the lock away may take it back, though another has become active since."""
+
+    def noticed(standing: Standing, notices: Any, now: float) -> Standing:  # noqa: ANN401
+        return replace(noticed_of(standing, notices, now), may_return=standing.may_return)
+
+    return replacing(core, "noticed", noticed)
+
+
+def end_of_session_unheard() -> Planting:
+    """A session that is lost, or over, is taken for a good one."""
+    really = KazooKeeper._session_changed
+
+    def changed(self: KazooKeeper, number: Any, state: SessionState, why: str) -> None:  # noqa: ANN401
+        if state is SessionState.CONNECTED:
+            really(self, number, state, why)
+
+    return replacing(KazooKeeper, "_session_changed", changed)
+
+
+def promoted_in_words() -> Planting:
+    """The NameNode is not told that it shall be active; everything else goes on."""
+
+    async def promote(self: Takeover, client: Any, **_named: Any) -> None:  # noqa: ANN401
+        return
+
+    return replacing(Takeover, "promote", promote)
+
+
+def takeovers_forgotten() -> Planting:
+    """Repeated failovers are not counted."""
+    return replacing(core, "took_over", lambda flapping, _now: flapping)
+
+
+def drained_stays() -> Planting:
+    """A drained active is not handed over; that it is drained is known and shown."""
+    return replacing(core, "_drain", lambda state, _now: Step(state))
+
+
+def pause_bars_the_active() -> Planting:
+    """A pause keeps everybody out of the election, also whose NameNode is the active."""
+
+    def bar(standing: Standing, **named: Any) -> Any:  # noqa: ANN401
+        return bar_of(standing, **{**named, "is_active": False})
+
+    return replacing(core, "bar", bar)

@@ -1,0 +1,201 @@
+"""When service has returned, one more thing happens, and what must come of it is known.
+
+Whoever stands by must take over, whatever its controller calls itself; and a pause or a drain must
+leave open what it does not forbid.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from ha.conf.topology import HostPort
+from ha.notices.model import Pause, encode_pause
+from ha.notices.store import drains_path, pause_path
+from ha.service.errors import ServiceError
+from ha.service.model import ServiceState
+from ha.service.zkfc_client import ZkfcClient
+from tests.simulation.engine.clock import Process
+from tests.simulation.engine.runs import note
+from tests.simulation.engine.verdict import Violated
+from tests.simulation.failover.cluster import ZKFC_PORT, ZOOKEEPER
+from tests.simulation.failover.liveness import what_is_missing
+from tests.simulation.failover.seams import BIRTH
+from tests.simulation.failover.zk_tree import Create, Delete, SetData
+
+if TYPE_CHECKING:
+    from tests.simulation.failover.world import World
+
+TRIALS: Final = (
+    "trial-kill",
+    "trial-pause-expire",
+    "trial-pause-restart",
+    "trial-pause-kill",
+    "trial-pause-switch",
+    "trial-drain",
+    "trial-drain-kill",
+)
+BOUND_SECONDS: Final = 25.0
+"""One round of fencing and promotion, and the pauses after the failures of before."""
+_READ_SECONDS: Final = 1.5
+"""After so long every controller has read a notice, where nothing is wrong."""
+_FORBIDDEN_SECONDS: Final = 6.0
+"""For so long nobody may do what a notice forbids."""
+
+
+class Trial:
+    """That of one world: drawn before its faults end, and stood when service has returned."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._cluster = world.cluster
+        self.kind = Random(f"{world.seed} trial").choice(TRIALS)
+        self._allowed = world.faults.allowed(self.kind)
+
+    async def stand(self) -> None:
+        """Whatever it is; and afterwards everything is in order again."""
+        active = self._cluster.lock_owner()
+        if not self._allowed or active is None:
+            return
+        for process in self._world.operators:
+            process.kill()  # one of them might end a notice of ours in the place of its own
+        self._world.trace.add("----", f"{self.kind}: {active} is active")
+        match self.kind:
+            case "trial-kill":
+                self._kill(active)
+                await self._until("L7", f"{active} was killed", lambda: self._another(active))
+            case "trial-pause-expire" | "trial-pause-restart":
+                await self._lose_the_session_in_a_pause(active)
+            case "trial-pause-kill":
+                await self._kill_in_a_pause(active)
+            case "trial-pause-switch":
+                await self._switch_in_a_pause(active)
+            case "trial-drain":
+                path = await self._notice(f"{drains_path(ZOOKEEPER)}/{active}")
+                await self._until("L6", f"{active} is drained", lambda: self._another(active))
+                self._end(path)
+            case _:
+                await self._kill_beside_a_drain(active)
+        await self._until("I10", f"{self.kind} is over", lambda: what_is_missing(self._world))
+
+    # ---- in a pause ------------------------------------------------------------------------
+
+    async def _lose_the_session_in_a_pause(self, active: str) -> None:
+        """Who was active takes its lock again, and no other does."""
+        path = await self._notice(pause_path(ZOOKEEPER))
+        session = self._cluster.ensemble.owner_of(self._cluster.lock)
+        assert session is not None
+        if self.kind == "trial-pause-restart":
+            self._cluster.hosts[active].kill("zkfc", self.kind)
+            self._world.boot(active, "zkfc")
+        self._cluster.ensemble.expire(session)
+        await self._until(
+            "L5", f"{active} has lost its session in a pause", lambda: self._serves_not(active)
+        )
+        self._end(path)
+
+    async def _kill_in_a_pause(self, active: str) -> None:
+        """Nobody takes over before the pause has ended."""
+        path = await self._notice(pause_path(ZOOKEEPER))
+        before = self._world.oracle.counts.takeovers
+        self._kill(active)
+        await self._look_on(_FORBIDDEN_SECONDS)
+        if self._world.oracle.counts.takeovers != before:
+            raise Violated("P1", f"{active} was killed in a pause, and somebody has taken over")
+        self._end(path)
+
+    async def _switch_in_a_pause(self, active: str) -> None:
+        """What an operator asks for is done."""
+        path = await self._notice(pause_path(ZOOKEEPER))
+        target = next(name for name in self._cluster.hosts if name != active)
+        process = Process("op4", self._world.loop)
+        self._world.operators.append(process)
+        process.spawn(self._ask(target))
+        await self._until("L5", f"{target} was wished for", lambda: self._serves_not(target))
+        self._end(path)
+
+    async def _ask(self, target: str) -> None:
+        try:
+            async with ZkfcClient.connected(
+                HostPort(target, ZKFC_PORT),
+                deadline_seconds=2.0,
+                connect=self._world.around.connect,
+            ) as client:
+                await client.graceful_failover(deadline_seconds=BOUND_SECONDS)
+        except ServiceError as failure:
+            if not self._world.closing:
+                why = f"a hand-over to {target} fails in a pause: {failure}"
+                note(self._world, Violated("L5", why))
+
+    # ---- beside a drain --------------------------------------------------------------------
+
+    async def _kill_beside_a_drain(self, active: str) -> None:
+        """Whoever is drained does not take over; somebody else does, if there is anybody."""
+        drained = next(name for name in self._cluster.hosts if name != active)
+        path = await self._notice(f"{drains_path(ZOOKEEPER)}/{drained}")
+        self._kill(active)
+        ends = self._world.loop.now + _FORBIDDEN_SECONDS
+        others = [name for name in self._cluster.hosts if name not in (active, drained)]
+        if others:
+            await self._until(
+                "L7", f"{active} was killed", lambda: self._serves_not(*others, besides=active)
+            )
+        await self._look_on(ends - self._world.loop.now)
+        node = self._cluster.namenode(drained)
+        if node is not None and node.state is ServiceState.ACTIVE:
+            raise Violated("P1", f"{drained} is drained, and has become active")
+        self._end(path)
+
+    # ---- what they are made of -------------------------------------------------------------
+
+    def _kill(self, name: str) -> None:
+        self._cluster.hosts[name].kill("namenode", self.kind)
+
+    async def _notice(self, path: str) -> str:
+        """An operator writes it; all controllers read it."""
+        ensemble = self._cluster.ensemble
+        above = path.rpartition("/")[0]
+        if ensemble.znode(above) is None:
+            ensemble.commit(Create(above, b"", 0, ZOOKEEPER.acl), "operator")
+        since = BIRTH + timedelta(seconds=self._world.loop.now)
+        pause = Pause(owner="op", reason="trial", since=since, until=None)
+        content = encode_pause(pause)
+        there = ensemble.znode(path) is not None  # by an operator who had given up
+        made = SetData(path, content) if there else Create(path, content, 0, ZOOKEEPER.acl)
+        ensemble.commit(made, "operator")
+        await self._look_on(_READ_SECONDS)
+        return path
+
+    def _end(self, path: str) -> None:
+        if self._cluster.ensemble.znode(path) is not None:
+            self._cluster.ensemble.commit(Delete(path), "operator")
+
+    async def _look_on(self, seconds: float) -> None:
+        ends = self._world.loop.now + seconds
+        while self._world.loop.now < ends:
+            await asyncio.sleep(0.25)
+            self._world.look()
+
+    def _serves_not(self, *names: str, besides: str = "") -> str | None:
+        """Why none of these is active and can write."""
+        owner = self._cluster.lock_owner()
+        if owner is None or owner not in (*names, besides):
+            return f"{owner or 'nobody'} has the lock"
+        node = self._cluster.namenode(owner)
+        if node is None or node.state is not ServiceState.ACTIVE:
+            return f"{owner} has the lock, and is not active"
+        return None if node.epoch == self._world.journal.epoch else f"{owner} cannot write"
+
+    def _another(self, active: str) -> str | None:
+        """Why nobody else has become active in its place."""
+        return self._serves_not(*(name for name in self._cluster.hosts if name != active))
+
+    async def _until(self, invariant: str, what: str, missing: Callable[[], str | None]) -> None:
+        """Wait, but not for ever."""
+        began = self._world.loop.now
+        while (why := missing()) is not None:
+            if self._world.loop.now > began + BOUND_SECONDS:
+                late = f"{BOUND_SECONDS:.0f} s after that {why}"
+                raise Violated(invariant, f"{self.kind}: {what}, and {late}")
+            await self._look_on(0.25)

@@ -1,0 +1,136 @@
+"""Checks who becomes active in a pause or a drain: nobody by himself but who was.
+
+What ZooKeeper holds and has told a controller counts, what operators asked for, and what NameNodes
+were: not what a controller takes for a pause, a wish or its right to come back.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ha.service.model import ServiceState
+from tests.simulation.failover.cluster import Cluster
+from tests.simulation.failover.conduct import Conduct
+from tests.simulation.failover.lasting import Lasting
+
+REPORTED_WITHIN_SECONDS: Final = 3.0
+"""How old what a controller knows of its NameNode's role may be: it looks each second, for 2 s."""
+REPLACED_SECONDS: Final = 8.0
+"""How long a successor may be active before all know; a request to ZooKeeper may take 5 s."""
+_KNOWN_SECONDS: Final = 0.5
+"""A notice that was shown to a controller is one that it obeys, so much later."""
+
+Check = Callable[[bool, str, str], None]
+
+
+@dataclass(slots=True)
+class Ground:
+    """What one NameNode may become active on."""
+
+    bars: frozenset[str] = frozenset()
+    """What its controller was told of: a pause, a drain of it."""
+    barred_since: float | None = None
+    """Since when without a gap; a drain that follows a pause is another bar than that."""
+    kept_on: bool = False
+    """It has held the lock in it, and has never left the election since."""
+    lock_since: float = 0.0
+    lock_until: float = -1.0
+    """When it has last lost the lock; infinity while it has it."""
+    wished: bool = False
+    """An operator had asked it to take over when it got the lock."""
+    gave_way: bool = False
+    """It has given the lock away, and nobody has been active since for so long that all know."""
+    might_return: bool = False
+    """The same, when it got the lock."""
+    replaced: Lasting = field(default_factory=Lasting)
+    deposed_at: float = -1e9
+    """When it last went from active to standby."""
+
+
+class Unasked:
+    """Told by the oracle what happens."""
+
+    def __init__(self, cluster: Cluster, conduct: Conduct, check: Check) -> None:
+        self._cluster = cluster
+        self._conduct = conduct
+        self._check = check
+        self._grounds: Mapping[str, Ground] = {name: Ground() for name in cluster.hosts}
+        self._last_active = ""
+
+    # ---- told by the oracle ----------------------------------------------------------------
+
+    def took_lock(self, name: str) -> None:
+        """What it learns later, while it fences for instance, calls it back no more (44028433)."""
+        ground = self._grounds[name]
+        ground.lock_since, ground.lock_until = self._cluster.loop.now, float("inf")
+        ground.wished = self._conduct.is_wished(name)
+        ground.might_return = ground.gave_way or self._conduct.cedes(name)
+
+    def lost_lock(self, name: str) -> None:
+        """The lock of this one's controller is gone."""
+        if name in self._grounds:
+            self._grounds[name].lock_until = self._cluster.loop.now
+
+    def ceded(self, name: str, asked_at: float) -> None:
+        """A request to stand back has ended at this one's controller, with whatever answer."""
+        ground = self._grounds[name]
+        if ground.lock_until >= asked_at:
+            ground.gave_way, ground.replaced = True, Lasting()
+
+    def left(self, name: str) -> None:
+        """Its controller has left the election."""
+        self._grounds[name].kept_on = False
+
+    def deposed(self, name: str) -> None:
+        """It was active, and stands by now."""
+        self._grounds[name].deposed_at = self._cluster.loop.now
+
+    def active(self, name: str) -> None:
+        """It has become active."""
+        self._grounds[name].gave_way = False
+
+    def wrote(self, name: str) -> None:
+        """It has written the first edit of an epoch."""
+        self._last_active = name
+
+    def look(self) -> None:
+        """Which bars there are, and who has been replaced by whom."""
+        now, owner = self._cluster.loop.now, self._cluster.lock_owner()
+        node = None if owner is None else self._cluster.namenode(owner)
+        serves = node is not None and node.state is ServiceState.ACTIVE
+        for name, ground in self._grounds.items():
+            self._look_at_bars(name, ground, now, owner)
+            known = serves and owner != name and self._cluster.unhindered(name)
+            lasts = ground.replaced.seconds(now, holds=known)
+            if lasts is not None and lasts > REPLACED_SECONDS:
+                ground.gave_way = False
+
+    def _look_at_bars(self, name: str, ground: Ground, now: float, owner: str | None) -> None:
+        before, ground.bars = ground.bars, self._cluster.known_bars(name)
+        if not ground.bars:
+            ground.barred_since, ground.kept_on = None, False
+        elif not ground.bars & before:
+            ground.barred_since, ground.kept_on = now, owner == name
+
+    def is_wished(self, name: str) -> bool:
+        """Whether an operator has asked it to take over, now or when it got the lock."""
+        return self._conduct.is_wished(name) or self._grounds[name].wished
+
+    # ---- the check -------------------------------------------------------------------------
+
+    def promotes(self, name: str) -> None:
+        """A controller tells its NameNode to become active."""
+        ground = self._grounds[name]
+        since = ground.barred_since
+        known = since is not None and ground.lock_since > since + _KNOWN_SECONDS
+        known = known and bool(self._cluster.known_bars(name))
+        # Its NameNode's last report may still say active: it was fenced a moment ago (seed 103470),
+        # or its controller was frozen since that report (seed 5006452).
+        reported = max(ground.deposed_at, self._cluster.free_since(name))
+        just_was = ground.lock_since - reported < REPORTED_WITHIN_SECONDS
+        own = name == self._last_active or just_was or ground.might_return
+        bad = known and not self.is_wished(name) and not own and not ground.kept_on
+        self._check(not bad, "P1", f"{name} promotes by itself, in a pause or a drain that it has "
+                                   f"known since {since}")  # fmt: skip
+        # From now on it has the lock in the pause, and may go on until it leaves (seed 202603).
+        ground.kept_on = ground.kept_on or since is not None
