@@ -70,6 +70,7 @@ ROUND: Final = (
     _soak("failover --seeds 6000 --first-seed SEED"),
     _soak("failover --aimed --seeds 2000 --first-seed SEED", aimed=True),
     _soak("faults --count 60 --seed SEED"),
+    _soak("faults --count 60 --seed SEED --secure"),
     _soak("blocks --seeds 2000 --first-seed SEED"),
     _soak("checkpoint --seeds 100 --first-seed SEED"),
     _soak("lane --count 1000 --seed SEED"),
@@ -81,9 +82,10 @@ ROUND: Final = (
     _soak("prepare --count 20 --seed SEED"),
     _soak("journal --mutants"),
     _soak("failover --mutants"),
+    _soak("faults --mutants"),
     _soak("java --count 5"),
 )
-"""Some two hours on two cores."""
+"""Some two and a half hours on two cores."""
 
 
 @click.command()

@@ -45,6 +45,8 @@ from tests.campaigns.soak.faults.watch import Watch
 CLIENT_COUNT: Final = 8
 READER_COUNT: Final = 3
 FIRST_READER: Final = 100
+CALLS_BEFORE: Final = 100
+"""The first fault strikes when so many were answered, not while the clients still start."""
 AUDIT_SECONDS: Final = 120.0
 HISTORY: Final = "history.jsonl"
 FAULTS: Final = "faults.jsonl"
@@ -83,6 +85,8 @@ class Played:
     """What the system's own look at its journal says against it; empty for nothing."""
     let_in: list[str] = field(default_factory=list)
     """What strangers were let do to a cluster with certificates."""
+    disturbed: list[str] = field(default_factory=list)
+    """What an active that had been replaced did to its successor."""
     trouble: str = ""
     """Why the run was not played to its end."""
     revived: Mapping[str, int] = field(default_factory=dict)
@@ -145,6 +149,11 @@ def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: 
     cluster.run_on(CLIENTS, "clients", clients.argv(plan))
     reading = replace(plan, clients=READER_COUNT, first_client=FIRST_READER, reads_only=True)
     cluster.run_on(READERS, "readers", clients.argv(reading))
+    wait_until(
+        lambda: len(read_calls(directory / HISTORY)) >= CALLS_BEFORE,
+        what="clients to ask and be told",
+        deadline_seconds=START_SECONDS,
+    )
     done: list[Round] = []
     skipped: dict[str, int] = {}
     strangers: list[str] = []
@@ -179,6 +188,7 @@ def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: 
         journal_forks=journal.diverging,
         verify="" if trouble else _verify(cluster),
         let_in=strangers,
+        disturbed=nemesis.disturbed,
         trouble=trouble,
         revived=dict(cluster.revived),
     )

@@ -23,6 +23,7 @@ from tests.campaigns.soak.faults.faults import (
     Narrow,
     Pause,
     ReadOnlyDisk,
+    Revenant,
     RollingRestart,
     SlowDisk,
     Switchover,
@@ -49,6 +50,7 @@ def _victims(rng: Random) -> tuple[str, ...]:
             (rng.choice(ZOOKEEPERS),), (rng.choice(ZOOKEEPERS),),
             tuple(sorted(rng.sample(ZOOKEEPERS, 2))), ZOOKEEPERS,
             (ACTIVE, rng.choice(JOURNALNODES)), (ACTIVE, rng.choice(ZOOKEEPERS)),
+            (ACTIVE, "zkfc-active", *JOURNALNODES),
         )
     )  # fmt: skip
 
@@ -116,6 +118,18 @@ def _deposed(rng: Random) -> Cut:
     return Cut(ways_between((ACTIVE,), others), "deposed", rng.choice((1, 1, 1, 3)))
 
 
+def _unheard(_rng: Random) -> Cut:
+    """What the active is asked is done, and its answers are lost, so that it is asked again."""
+    return Cut(((ACTIVE, CLIENTS),), "unheard")
+
+
+def _revenant(rng: Random) -> Revenant:
+    majority = tuple(sorted(rng.sample(JOURNALNODES, 2)))
+    return rng.choice(
+        (Revenant(), Revenant(cut_off=True), Revenant(majority), Revenant(JOURNALNODES))
+    )
+
+
 def _at_once(_rng: Random) -> float:
     return 0.0
 
@@ -125,6 +139,9 @@ _KINDS: Final[dict[str, tuple[int, Callable[[Random], What], Callable[[Random], 
     "freeze": (18, lambda rng: Freeze(_victims(rng)), lambda rng: _seconds(rng, 0.1, 60)),
     "cut": (22, _cut, lambda rng: _seconds(rng, 0.5, 25)),
     "deposed": (5, _deposed, lambda rng: _seconds(rng, 1, 25)),
+    # Longer than a client waits for an answer.
+    "unheard": (3, _unheard, lambda rng: _seconds(rng, 3.5, 9)),
+    "revenant": (4, _revenant, lambda rng: _seconds(rng, 1, 8)),
     "loss": (6, lambda rng: Loss(rng.choice(ALL), rng.choice((5, 20, 50))), _short),
     "narrow": (3, _narrow, _short),
     "full": (4, lambda rng: FullDisk(_disk(rng)), _short),
@@ -173,7 +190,14 @@ def _ambush(rng: Random) -> tuple[Fault, Fault]:
         )
     )
     second: What = rng.choice(
-        (Kill((ACTIVE,)), Kill((ACTIVE, "zkfc-active")), Freeze((ACTIVE,)), Switchover(STANDBYS[0]))
+        (
+            Kill((ACTIVE,)),
+            Kill((ACTIVE, "zkfc-active")),
+            # What it alone has is no part of what its successor recovers from the others.
+            Kill((ACTIVE, *(one for one in JOURNALNODES if one not in majority))),
+            Freeze((ACTIVE,)),
+            Switchover(STANDBYS[0]),
+        )
     )
     seconds = _seconds(rng, 0.3, 8)
     after = round(seconds * rng.uniform(0.3, 0.9), 2)

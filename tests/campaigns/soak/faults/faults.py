@@ -38,7 +38,7 @@ class Cut:
 
     ways: tuple[tuple[str, str], ...]
     shape: str
-    """How it was drawn, for reports: host, halves, one-way, bridge."""
+    """How it was drawn, for reports: host, halves, one-way, bridge ..."""
     flaps: int = 1
 
 
@@ -124,9 +124,23 @@ class RollingRestart:
     processes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Revenant:
+    """The active is stopped, replaced, and goes on when its successor has written.
+
+    It hears those who only read, and JournalNodes unless it is ``cut_off``: so it shows what it
+    does by itself, and what JournalNodes let it do.  ``restarted``: before it goes on, these
+    JournalNodes are killed and started again, and its successor does not reach them: what they
+    did not write down is forgotten.
+    """
+
+    restarted: tuple[str, ...] = ()
+    cut_off: bool = False
+
+
 What: TypeAlias = (
     Kill | Freeze | Cut | Loss | Narrow | FullDisk | ReadOnlyDisk | SlowDisk | Wipe | Clock
-    | Switchover | Pause | Drain | RollingRestart
+    | Switchover | Pause | Drain | RollingRestart | Revenant
 )  # fmt: skip
 
 
@@ -148,6 +162,9 @@ class Fault:
                 return f"{type(self.what).__name__.lower()} {parts}{many}"
             case Cut(_, shape, flaps):
                 return f"cut {shape}" + (" flapping" if flaps > 1 else "")
+            case Revenant(restarted, cut_off):
+                forgetful = ", forgetful journals" if restarted else ""
+                return f"revenant{', cut off' if cut_off else forgetful}"
             case _:
                 return _NAMES[type(self.what)]
 

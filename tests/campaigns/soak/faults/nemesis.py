@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from deploy.local.errors import LocalClusterError
-from deploy.local.processes import wait_until
+from deploy.local.processes import ManagedProcess, wait_until
 from tests.campaigns.soak.faults.cluster import START_SECONDS, Cluster
 from tests.campaigns.soak.faults.faults import (
     ACTIVE,
@@ -22,6 +22,7 @@ from tests.campaigns.soak.faults.faults import (
     Narrow,
     Pause,
     ReadOnlyDisk,
+    Revenant,
     RollingRestart,
     SlowDisk,
     Switchover,
@@ -33,15 +34,23 @@ from tests.campaigns.soak.faults.faults import (
 from tests.campaigns.soak.faults.fitness import Condition
 from tests.campaigns.soak.faults.hosts import (
     CLIENTS,
+    JOURNAL_PORT,
+    JOURNALNODES,
     NAMENODES,
     OPERATORS,
     READERS,
     SERVERS,
+    ZOOKEEPERS,
     processes_of,
 )
+from tests.campaigns.soak.faults.site import listens
 
 SETTLE_SECONDS: Final = 120.0
-COMMAND_SECONDS: Final = 120.0
+STEP_SECONDS: Final = 120.0
+QUIET_SECONDS: Final = 0.5
+"""Before an active is stopped its writes end: it holds reads back behind one that cannot end."""
+WRITING_SECONDS: Final = 1.0
+"""So long clients write to the successor of a stopped active, before that one goes on."""
 NOTICE_FOR: Final = "5m"
 """Longer than any fault; it is ended when the fault is over."""
 
@@ -69,9 +78,15 @@ class Nemesis:
     conditions: list[Condition] = field(default_factory=list)
     exit_codes: dict[str, int] = field(default_factory=dict)
     """How often each operator's command ended with which code."""
+    disturbed: list[str] = field(default_factory=list)
+    """What an active that had been replaced did to its successor."""
     _standing: dict[int, _Standing] = field(default_factory=dict)
     _commands: list[str] = field(default_factory=list)
     _made: int = 0
+    _alone: bool = True
+    """Whether one fault strikes in this round."""
+    _returned: tuple[str, ManagedProcess] | None = None
+    """Whose successor is who, while the former goes on."""
 
     def begin(self) -> None:
         """From now on the record runs; nothing is the matter yet."""
@@ -80,6 +95,7 @@ class Nemesis:
     def play(self, drawn: tuple[Fault, ...]) -> None:
         """Strike and heal, each at its time; raises LocalClusterError where a step fails."""
         roles = self._roles()
+        self._alone = len(drawn) == 1
         began = time.monotonic()
         steps: list[tuple[float, Callable[[], None]]] = []
         for number, fault in enumerate(drawn):
@@ -151,6 +167,8 @@ class Nemesis:
                 )
             case RollingRestart(processes):
                 self._restart_each(processes)
+            case Revenant():
+                self._return_from_the_dead(standing, what)
             case _:
                 assert_never(what)
 
@@ -166,6 +184,9 @@ class Nemesis:
                     cluster.process(name).thaw()
             case Cut() | Loss():
                 self._apply_drops()
+            case Revenant():
+                self._apply_drops()
+                self._judge_return()
             case Narrow(host):
                 cluster.network.widen(host)
             case FullDisk(host):
@@ -222,6 +243,54 @@ class Nemesis:
             self._restart((name,))
             self.cluster.wait_settled(SETTLE_SECONDS)
 
+    def _return_from_the_dead(self, standing: _Standing, what: Revenant) -> None:
+        cluster, roles = self.cluster, self._roles()
+        former, others = roles[ACTIVE], [roles[one] for one in STANDBYS]
+        unseen = ways_between((former,), (*ZOOKEEPERS, *others, CLIENTS))
+        self._drop_too(standing, (*unseen, *ways_between((READERS,), others)))
+        cluster.watched_wait(QUIET_SECONDS)
+        standing.down = frozenset({former})
+        self._note()
+        cluster.process(former).freeze()
+        self._wait(lambda: cluster.system.active() in others, "another NameNode to be active")
+        successor = cluster.process(cluster.system.active() or others[0])
+        cluster.watched_wait(WRITING_SECONDS)
+        if what.cut_off:
+            self._drop_too(standing, ways_between((former,), JOURNALNODES))
+        if what.restarted:
+            standing.down |= frozenset(what.restarted)
+            self._drop_too(standing, ways_between(others, JOURNALNODES))
+            cluster.hold_down(what.restarted)
+            cluster.release(what.restarted)
+            self._wait(
+                lambda: all(listens(host, JOURNAL_PORT) for host in what.restarted),
+                f"{' and '.join(what.restarted)} to listen",
+            )
+        cluster.process(former).thaw()
+        standing.down = frozenset()
+        self._note()
+        self._returned = None if what.restarted else (former, successor)
+
+    def _drop_too(self, standing: _Standing, ways: tuple[tuple[str, str], ...]) -> None:
+        standing.drops = {**standing.drops, **dict.fromkeys(ways, 100)}
+        self._note()
+        self._apply_drops()
+
+    def _judge_return(self) -> None:
+        """Who was replaced may change nothing; where nothing else struck, its successor lives."""
+        if self._returned is None or not self._alone:
+            return
+        former, successor = self._returned
+        if not successor.running:
+            self.disturbed.append(f"{former} went on, and its successor {successor.name} ended")
+
+    def _wait(self, holds: Callable[[], bool], what: str) -> None:
+        def looked() -> bool:
+            self.cluster.revive()
+            return holds()
+
+        wait_until(looked, what=what, deadline_seconds=STEP_SECONDS, poll_seconds=0.1)
+
     def _switch_over(self, target: str) -> None:
         """Asked for, and not waited for: the cluster may be struck meanwhile."""
         active = self._roles()[ACTIVE]
@@ -241,17 +310,7 @@ class Nemesis:
 
     def _await(self, name: str, label: str) -> None:
         process = self.cluster.process(name)
-
-        def ended() -> bool:
-            self.cluster.revive()
-            return not process.running
-
-        wait_until(
-            ended,
-            what=f"an operator's {label} to end",
-            deadline_seconds=COMMAND_SECONDS,
-            poll_seconds=0.1,
-        )
+        self._wait(lambda: not process.running, f"an operator's {label} to end")
         outcome = f"{label}: exit {process.exit_code}"
         self.exit_codes[outcome] = self.exit_codes.get(outcome, 0) + 1
         self.log({"event": "command", "command": label, "exit": process.exit_code})
@@ -300,7 +359,7 @@ def _standing(what: What) -> _Standing:
             return _Standing(what, bad=frozenset({host}))
         case ReadOnlyDisk(host) | Wipe(host):
             return _Standing(what, down=frozenset({host}))
-        case Clock() | Switchover() | Drain() | RollingRestart():
+        case Clock() | Switchover() | Drain() | RollingRestart() | Revenant():
             return _Standing(what)
         case Pause(kill):
             # Nobody may take over meanwhile.

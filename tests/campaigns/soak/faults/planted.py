@@ -12,6 +12,7 @@ from typing import Any, Final
 from ha.cli.main import main
 from ha.zkfc.takeover.former_active import Proof
 from ha.zkfc.takeover.takeover import Takeover
+from journal.storage import load
 from journal.writer.heartbeats import ReadLease
 from namenode_sim.namespace.retry_cache import RetryCache
 from namenode_sim.term.edit_log import EditLog
@@ -59,6 +60,13 @@ def _fences_nobody() -> Planting:
     return replacing(Takeover, "_fence_one", pretend)
 
 
+def _forgets_promises() -> Planting:
+    """Of a journal whose promise is older than what was written under it nobody thinks ill."""
+    return all_of(
+        planted_storage.promise_forgotten(), replacing(load, "ensure_promise", lambda *_: None)
+    )
+
+
 _ZKFCS: Final = tuple(map(zkfc_of, NAMENODES))
 BUGS: Final[Mapping[str, Bug]] = {
     "a namenode answers before the quorum": Bug(_answers_before_the_quorum(), NAMENODES),
@@ -75,6 +83,9 @@ BUGS: Final[Mapping[str, Bug]] = {
         planted_protocol.stale_epoch_accepted(), JOURNALNODES
     ),
     "a journalnode forgets its promise": Bug(planted_storage.promise_forgotten(), JOURNALNODES),
+    "a journalnode forgets its promise, and does not notice": Bug(
+        _forgets_promises(), JOURNALNODES
+    ),
 }
 
 

@@ -18,6 +18,7 @@ from tests.campaigns.soak.faults import network
 from tests.campaigns.soak.faults.campaign import play
 from tests.campaigns.soak.faults.disks import Disks
 from tests.campaigns.soak.faults.draw import KINDS, LONGEST_SECONDS, Draw
+from tests.campaigns.soak.faults.mutants import hunt_all
 from tests.campaigns.soak.faults.nnha import Nnha
 from tests.campaigns.soak.faults.planted import BUGS, entries
 from tests.campaigns.soak.faults.runs import remove_leftovers
@@ -40,6 +41,7 @@ _SHOWN: Final = ("faults", "faults_per_hour", "answered", "unanswered", "paths",
 @click.option("--longest", default=LONGEST_SECONDS, show_default=True, help="Seconds of a fault.")
 @click.option("--only", multiple=True, type=click.Choice(KINDS), help="Kinds; else all.")
 @click.option("--plant", type=click.Choice(tuple(BUGS)), help="A bug that must be found.")
+@click.option("--mutants", is_flag=True, help="Hunt every planted bug, or that of --plant.")
 @click.option("--schedule", is_flag=True, help="Print the seed's faults, and play nothing.")
 @click.option("--tidy", is_flag=True, help="Remove what killed runs left, and play nothing.")
 @click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
@@ -53,6 +55,7 @@ def main(
     longest: float,
     only: tuple[str, ...],
     plant: str | None,
+    mutants: bool,
     schedule: bool,
     tidy: bool,
     as_object: bool,
@@ -62,6 +65,8 @@ def main(
 
     Only root can; exit code 77 says that this machine cannot.  0 only if no acknowledged write is
     lost, no answer is wrong, each epoch has one active, and service is back within the bound.
+    With --mutants the daemons have one bug after another, and each must be found by faults that
+    are known to show it.
     """
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     draw = Draw(seed, count, longest, only or KINDS)
@@ -77,6 +82,9 @@ def main(
     if whose != "nnha" and (secure or plant is not None):
         raise click.UsageError("--secure and --plant are for nnha")
     screen = Screen.on_stderr_if(as_object)
+    if mutants:
+        place = directory or fresh_directory("soak-faults-mutants")
+        raise SystemExit(hunt_all(place, screen, plant, as_object=as_object))
     subject = Subject(draw, whose, secure=secure, plant=plant)
     raise SystemExit(_soak(subject, screen, directory, as_object))
 

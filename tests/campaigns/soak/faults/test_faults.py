@@ -41,7 +41,8 @@ def test_every_kind_is_drawn() -> None:
         "freeze zookeeper x3", "cut host", "cut halves", "cut one-way", "cut bridge", "cut pair",
         "cut bridge flapping", "cut deposed", "loss", "narrow link", "full disk", "read-only disk",
         "slow disk",
-        "wiped journalnode", "clock", "switchover", "pause", "drain", "rolling restart",
+        "wiped journalnode", "clock", "switchover", "pause", "drain", "rolling restart", "revenant",
+        "revenant, forgetful journals", "revenant, cut off", "cut unheard",
     ):  # fmt: skip
         assert kinds[kind], kind
     freezes = [fault.seconds for fault in drawn if fault.kind.startswith("freeze")]

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
+from tests.campaigns.soak.faults.draw import KINDS
+from tests.campaigns.soak.faults.mutants import HUNTS
+from tests.campaigns.soak.faults.planted import BUGS
 from tests.campaigns.soak.faults.soak import CANNOT
 from tests.needs import NAMESPACES
 
@@ -24,7 +27,7 @@ def soak(directory: Path, *options: str) -> "subprocess.CompletedProcess[str]":
         capture_output=True,
         text=True,
         check=False,
-        timeout=1100,
+        timeout=1400,
     )
 
 
@@ -47,15 +50,33 @@ def test_forty_faults_lose_nothing_and_mislead_nobody(tmp_path: Path) -> None:
 @pytest.mark.cluster
 @pytest.mark.long
 @pytest.mark.timeout(1200)
-def test_a_planted_bug_is_found(tmp_path: Path) -> None:
-    """Two JournalNodes hang, the active goes on answering, and is killed before they go on."""
-    bug = "a namenode answers before the quorum"
-    limits = ("--count", "4", "--longest", "4", "--only", "ambush")
-    done = soak(tmp_path, *limits, "--seed", "6", "--plant", bug)
-    assert done.returncode == 1, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+def test_a_cluster_with_certificates_survives_too(tmp_path: Path) -> None:
+    limits = ("--count", "20", "--longest", str(LONGEST_SECONDS))
+    done = soak(tmp_path, *limits, "--seed", "18", "--secure")
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     facts = json.loads(done.stdout.splitlines()[-1])
-    assert facts["paths_without_an_order"]
-    assert facts["findings"][0].startswith("no order explains what clients were told of /faults/")
+    assert facts["well"]
+    assert facts["answered"] > 10 * 20
+    refused = (tmp_path / "logs" / "jn1.log").read_text().count('"outcome": "refused"')
+    assert refused, "a stranger has asked for its page"
+
+
+@NAMESPACES.mark
+@pytest.mark.cluster
+@pytest.mark.long
+@pytest.mark.timeout(1500)
+def test_every_planted_bug_is_found(tmp_path: Path) -> None:
+    done = soak(tmp_path, "--mutants")
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    facts = json.loads(done.stdout.splitlines()[-1])
+    assert facts["survived"] == []
+    assert facts["planted"] == len(BUGS)
+
+
+def test_every_planted_bug_has_a_hunt() -> None:
+    assert tuple(HUNTS) == tuple(BUGS)
+    for hunt in HUNTS.values():
+        assert set(hunt.only) <= set(KINDS)
 
 
 def test_what_is_missing_is_named_and_the_exit_code_says_so(tmp_path: Path) -> None:

@@ -59,6 +59,15 @@ BAD = {
     "history has forked": (replace(WELL, journal_forks=[3]), "edits differ between nodes"),
     "copies differ": (replace(WELL, verify="verify ended with exit code 8"), "exit code 8"),
     "it does not get well": (replace(WELL, trouble="Waited 120 s for"), "Waited 120 s"),
+    "it does not get through the first round": (
+        replace(WELL, rounds=[], trouble="Waited 120 s for"),
+        "Waited 120 s",
+    ),
+    "a stranger is let in": (replace(WELL, let_in=["jn1 shows its page"]), "jn1 shows its page"),
+    "who was replaced disturbs its successor": (
+        replace(WELL, disturbed=["nn1 went on, and its successor nn2 ended"]),
+        "its successor nn2 ended",
+    ),
     "nobody serves although it could": (
         replace(WELL, calls=SILENT, ended=BOUND_SECONDS + 9),
         "nobody served for",

@@ -56,6 +56,7 @@ def verdict(played: Played) -> Verdict:
         (played.trouble, played.trouble),
         (played.verify, played.verify),
         (played.let_in, "; ".join(played.let_in)),
+        (played.disturbed, "; ".join(played.disturbed)),
         (played.journal_gaps, f"edits are missing from the journal: {played.journal_gaps[:5]}"),
         (played.journal_forks, f"edits differ between nodes: {played.journal_forks[:5]}"),
         (longest > BOUND_SECONDS, f"nobody served for {longest:.1f} s, although it could"),
@@ -132,7 +133,9 @@ def distribution(values: Sequence[float]) -> dict[str, float]:
 
 def _worst_per_round(played: Played, found: Sequence[Gap]) -> list[tuple[str, float]]:
     """Each round's kinds and the longest gap that began in it or in the calm behind it."""
-    rows = []
+    rows: list[tuple[str, float]] = []
+    if not played.rounds:  # the first one was not got through
+        return rows
     edges = [*(each.began for each in played.rounds[1:]), played.ended]
     for each, until in zip(played.rounds, edges, strict=True):
         inside = [gap.seconds for gap in found if each.began <= gap.began + gap.seconds
