@@ -18,7 +18,7 @@ from typing import Final, TextIO, assert_never
 from google.protobuf.message import Message
 
 from ha.conf.topology import HostPort
-from ha.rpc.java_names import FILE_NOT_FOUND
+from ha.rpc.java_names import FILE_ALREADY_EXISTS, FILE_NOT_FOUND
 from ha.rpc.packets import CallAnswer, Status
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto
@@ -26,21 +26,26 @@ from tests.campaigns.soak.faults.caller import Caller, NoAnswer
 from tests.campaigns.soak.faults.certified import calling_under
 from tests.campaigns.soak.faults.history import (
     ABSENT,
+    TAKEN,
     UNKNOWN,
     Ask,
     Call,
     calls_of,
     line_of,
+    paths_of,
     read_calls,
 )
 
-LIVE_PATHS: Final = 3
-CALLS_PER_PATH: Final = 60
-"""Then another path takes its place: the search for an order grows with the length of a history."""
+LIVE_PAIRS: Final = 2
+CALLS_PER_PAIR: Final = 90
+"""Then another pair takes its place: the search for an order grows with the length of a history.
+
+Things move between the two paths of a pair only, or all paths would be one object.
+"""
 PAUSE_SECONDS: Final = (0.02, 0.08)
 RECENT_BYTES: Final = 2000
 """The last ten calls or so."""
-_WEIGHTS: Final = {Ask.MAKE: 20, Ask.OWN: 35, Ask.DELETE: 12, Ask.READ: 33}
+_WEIGHTS: Final = {Ask.MAKE: 20, Ask.OWN: 35, Ask.DELETE: 12, Ask.READ: 33, Ask.MOVE: 12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +76,23 @@ def argv(plan: Plan) -> list[str]:
 
 
 class _Paths:
-    """The paths that all clients share just now."""
+    """The pairs of paths that all clients share just now."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._made = 0
-        self._live: list[tuple[str, int]] = []
+        self._live: list[tuple[int, int]] = []
 
-    def one(self, rng: random.Random) -> str:
-        """A path to ask for; it counts the call."""
-        while len(self._live) < LIVE_PATHS:
-            self._live.append((f"{self._root}/p{self._made}", CALLS_PER_PATH))
+    def one(self, rng: random.Random) -> tuple[str, str]:
+        """A path to ask for, and the other one of its pair; it counts the call."""
+        while len(self._live) < LIVE_PAIRS:
+            self._live.append((self._made, CALLS_PER_PAIR))
             self._made += 1
-        index = rng.randrange(LIVE_PATHS)
-        path, left = self._live.pop(index)
+        pair, left = self._live.pop(rng.randrange(LIVE_PAIRS))
         if left > 1:
-            self._live.append((path, left - 1))
-        return path
+            self._live.append((pair, left - 1))
+        one, other = rng.sample((f"{self._root}/p{pair}", f"{self._root}/q{pair}"), 2)
+        return one, other
 
 
 def request_of(ask: Ask, path: str, value: str) -> tuple[str, Message, bool]:
@@ -103,6 +108,9 @@ def request_of(ask: Ask, path: str, value: str) -> tuple[str, Message, bool]:
             return "delete", calls.DeleteRequestProto(src=path, recursive=True), True
         case Ask.READ:
             return "getFileInfo", calls.GetFileInfoRequestProto(src=path), True
+        case Ask.MOVE:
+            message = calls.Rename2RequestProto(src=path, dst=value, overwriteDest=False)
+            return "rename2", message, True
     assert_never(ask)
 
 
@@ -116,14 +124,15 @@ def meaning(ask: Ask, answer: CallAnswer) -> str:
         UnexpectedAnswer: no NameNode may answer this.
     """
     if answer.status is not Status.SUCCESS:
-        gone = answer.java_class == FILE_NOT_FOUND and ask is Ask.OWN
-        return ABSENT if gone else UNKNOWN
+        if answer.java_class == FILE_NOT_FOUND and ask in (Ask.OWN, Ask.MOVE):
+            return ABSENT
+        return TAKEN if answer.java_class == FILE_ALREADY_EXISTS and ask is Ask.MOVE else UNKNOWN
     match ask:
         case Ask.MAKE:
             if not calls.MkdirsResponseProto.FromString(answer.body).result:
                 raise UnexpectedAnswer("mkdirs returned false")
             return ""
-        case Ask.OWN:
+        case Ask.OWN | Ask.MOVE:
             return ""
         case Ask.DELETE:
             return "" if calls.DeleteResponseProto.FromString(answer.body).result else ABSENT
@@ -145,9 +154,12 @@ class _Client:
         self._history = history
         self._values = 0
 
-    async def ask(self, ask: Ask, path: str) -> str:
-        """One call, from its begin to the line in the history; gives its answer."""
-        value = ""
+    async def ask(self, ask: Ask, path: str, other: str = "") -> str:
+        """One call, from its begin to the line in the history; gives its answer.
+
+        ``other``: where a move moves to.
+        """
+        value = other if ask is Ask.MOVE else ""
         if ask is Ask.OWN:
             self._values += 1
             value = f"c{self.number}v{self._values}"
@@ -177,7 +189,7 @@ async def _wander(
 ) -> None:
     kinds, weights = list(_WEIGHTS), list(_WEIGHTS.values())
     while goes_on():
-        await client.ask(rng.choices(kinds, weights)[0], paths.one(rng))
+        await client.ask(rng.choices(kinds, weights)[0], *paths.one(rng))
         await asyncio.sleep(rng.uniform(*PAUSE_SECONDS))
     client.close()
 
@@ -197,7 +209,7 @@ def _recent(history: Path) -> list[str]:
     with history.open("rb") as file:
         file.seek(max(0, history.stat().st_size - RECENT_BYTES))
         _, *lines = file.read().decode().splitlines(keepends=True) or [""]
-    return sorted({call.path for call in calls_of(lines)})
+    return paths_of(calls_of(lines))
 
 
 async def _read_all(client: _Client, paths: list[str], goes_on: Callable[[], bool]) -> None:
@@ -217,7 +229,7 @@ async def _play(plan: Plan) -> None:
         return not ending.is_set()
 
     place = Path(plan.history)
-    known = sorted({call.path for call in read_calls(place)}) if plan.audit else []
+    known = paths_of(read_calls(place)) if plan.audit else []
     with place.open("a") as history:
         numbers = range(plan.first_client, plan.first_client + plan.clients)
         clients = [_Client(plan, number, history) for number in numbers]

@@ -9,6 +9,8 @@ from typing import Final
 
 ABSENT: Final = "absent"
 """There is no such path: what a read was told, or why a change of a path was refused."""
+TAKEN: Final = "taken"
+"""Something is at the target already, so that nothing was moved there."""
 UNKNOWN: Final = "unknown"
 """No answer: the call was carried out, or is carried out some time later, or never."""
 
@@ -20,14 +22,17 @@ class Ask(StrEnum):
     OWN = "own"
     DELETE = "delete"
     READ = "read"
+    MOVE = "move"
+    """To another path, where nothing may be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of one client; times are seconds of a clock that all clients share.
 
-    ``value`` is the owner that OWN sets.  ``answer`` is UNKNOWN, ABSENT, or: for READ the owner,
-    for all else the empty text.  ``by`` names the server that answered.
+    ``value`` is the owner that OWN sets, or the path that MOVE moves to.  ``answer`` is UNKNOWN,
+    ABSENT, for MOVE TAKEN, or: for READ the owner, for all else the empty text.  ``by`` names the
+    server that answered.
     """
 
     client: int
@@ -44,6 +49,11 @@ class Call:
         """Whether it was answered."""
         return self.answer != UNKNOWN
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All paths that it is about."""
+        return (self.path, self.value) if self.ask is Ask.MOVE else (self.path,)
+
 
 def line_of(call: Call) -> str:
     """A call as a line."""
@@ -56,6 +66,11 @@ def calls_of(lines: Iterable[str]) -> Iterator[Call]:
         if line.endswith("\n"):
             found = json.loads(line)
             yield Call(**{**found, "ask": Ask(found["ask"])})
+
+
+def paths_of(calls: Iterable[Call]) -> list[str]:
+    """All paths that these calls are about."""
+    return sorted({path for call in calls for path in call.paths})
 
 
 def read_calls(path: Path) -> list[Call]:

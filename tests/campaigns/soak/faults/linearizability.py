@@ -1,21 +1,22 @@
-"""Is a history of calls linearizable?  Wing and Gong's search, path by path.
+"""Is a history of calls linearizable?  Wing and Gong's search, object by object.
 
 A history is linearizable if each call can be given an instant between its begin and its end so
 that all answers are those of one path without concurrency.  Linearizability is local (Herlihy and
-Wing 1990, theorem 1): a history is linearizable if and only if the part of each object is, so that
-each path is judged alone.  The search is Wing and Gong's (1993) with Lowe's (2017) memory of what
-it has tried: a pair of calls done and state reached is never entered twice.
+Wing 1990, theorem 1): a history is linearizable if and only if the part of each object is.  A path
+is an object, and so are all paths together between which something was to be moved: a move is one
+operation on both.  The search is Wing and Gong's (1993) with Lowe's (2017) memory of what it has
+tried: a pair of calls done and state reached is never entered twice.
 
 A call without an answer has no end: it may take effect at any later time, or never.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
-from tests.campaigns.soak.faults.history import ABSENT, Ask, Call
+from tests.campaigns.soak.faults.history import ABSENT, TAKEN, Ask, Call
 
 MOST_STEPS: Final = 2_000_000
 """Of one path; a search that takes more is undecided, and told as such."""
@@ -24,14 +25,19 @@ MAKER: Final = "root"
 
 
 class Undecided(Exception):
-    """The search took more steps than it may; the message names the path."""
+    """The search took more steps than it may; the message names the paths."""
+
+
+State: TypeAlias = tuple[str, ...]
+"""Of each path of an object the owner, or ABSENT."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A path whose answers no order explains."""
+    """Paths whose answers no order explains: one, or those between which something was moved."""
 
     path: str
+    """All of them."""
     calls: tuple[Call, ...]
     """All of them, in the order of their begins."""
     stuck: tuple[Call, ...]
@@ -39,23 +45,40 @@ class Violation:
 
 
 def judge(calls: Iterable[Call]) -> list[Violation]:
-    """The paths whose histories are not linearizable.
+    """The objects whose histories are not linearizable.
 
     Raises:
-        Undecided: a path's search took too long.
+        Undecided: the search of one took too long.
     """
-    paths: defaultdict[str, list[Call]] = defaultdict(list)
-    for call in calls:
-        if call.known or call.ask is not Ask.READ:  # an unanswered read says nothing
-            paths[call.path].append(call)
-    found = (judge_path(path, of_path) for path, of_path in sorted(paths.items()))
+    # An unanswered read says nothing.
+    telling = [call for call in calls if call.known or call.ask is not Ask.READ]
+    of_path = objects(telling)
+    histories: defaultdict[tuple[str, ...], list[Call]] = defaultdict(list)
+    for call in telling:
+        histories[of_path[call.path]].append(call)
+    found = (judge_object(paths, of_object) for paths, of_object in sorted(histories.items()))
     return [violation for violation in found if violation is not None]
 
 
-def judge_path(path: str, calls: Sequence[Call]) -> Violation | None:
-    """Search one path's history for an order; None where there is one.
+def objects(calls: Iterable[Call]) -> Mapping[str, tuple[str, ...]]:
+    """Of each path all those with which it is one object, itself among them."""
+    together: dict[str, set[str]] = {}
+    for call in calls:
+        for path in call.paths:
+            together.setdefault(path, {path})
+        one, *others = call.paths
+        for other in others:
+            if together[one] is not together[other]:
+                together[one] |= together[other]
+                for path in together[other]:
+                    together[path] = together[one]
+    return {path: tuple(sorted(paths)) for path, paths in together.items()}
 
-    A state is the owner, or ABSENT; at first there is nothing.
+
+def judge_object(paths: Sequence[str], calls: Sequence[Call]) -> Violation | None:
+    """Search one object's history for an order; None where there is one.
+
+    At first there is nothing.
 
     Raises:
         Undecided: the search took too long.
@@ -63,20 +86,21 @@ def judge_path(path: str, calls: Sequence[Call]) -> Violation | None:
     ordered = sorted(calls, key=lambda call: call.began)
     ends = [call.ended if call.known else inf for call in ordered]
     answered = sum(1 << index for index, call in enumerate(ordered) if call.known)
+    places = [tuple(map(paths.index, call.paths)) for call in ordered]
     longest, stuck = -1, 0
-    tried: set[tuple[int, str]] = set()
-    waiting = [(0, ABSENT)]
+    tried: set[tuple[int, State]] = set()
+    waiting: list[tuple[int, State]] = [(0, (ABSENT,) * len(paths))]
     while waiting:
         done, state = waiting.pop()
         if done & answered == answered:
             return None
         if len(tried) > MOST_STEPS:
-            raise Undecided(f"{path}: {len(ordered)} calls, {MOST_STEPS} steps")
+            raise Undecided(f"{' and '.join(paths)}: {len(ordered)} calls, {MOST_STEPS} steps")
         open_calls = _next(ordered, ends, done)
         if done.bit_count() > longest:
             longest, stuck = done.bit_count(), sum(1 << index for index in open_calls)
         for index in open_calls:
-            reached = after(ordered[index], state)
+            reached = after(ordered[index], state, places[index])
             if reached is None:
                 continue
             step = (done | 1 << index, reached)
@@ -84,7 +108,7 @@ def judge_path(path: str, calls: Sequence[Call]) -> Violation | None:
                 tried.add(step)
                 waiting.append(step)
     return Violation(
-        path,
+        " and ".join(paths),
         tuple(ordered),
         tuple(call for index, call in enumerate(ordered) if stuck & 1 << index),
     )
@@ -103,12 +127,23 @@ def _next(ordered: Sequence[Call], ends: Sequence[float], done: int) -> list[int
     return found
 
 
-def after(call: Call, state: str) -> str | None:
-    """The state that a call leaves, or None where its answer cannot be in this state."""
-    there = state != ABSENT
+def after(call: Call, state: State, places: Sequence[int]) -> State | None:
+    """The state that a call leaves, or None where its answer cannot be in this state.
+
+    ``places``: where in the state the call's own paths are.
+    """
+    if call.ask is Ask.MOVE:
+        return _after_move(call, state, *places)
+    (place,) = places
+    here = _after(call, state[place])
+    return None if here is None else _with(state, place, here)
+
+
+def _after(call: Call, here: str) -> str | None:
+    there = here != ABSENT
     match call.ask:
         case Ask.MAKE:
-            return state if there else MAKER
+            return here if there else MAKER
         case Ask.OWN:
             if call.known and (call.answer == ABSENT) == there:
                 return None
@@ -118,5 +153,20 @@ def after(call: Call, state: str) -> str | None:
                 return None
             return ABSENT
         case Ask.READ:
-            return state if call.answer == state else None
+            return here if call.answer == here else None
+        case Ask.MOVE:
+            raise ValueError("a move is about two paths")
     assert_never(call.ask)
+
+
+def _after_move(call: Call, state: State, source: int, target: int) -> State | None:
+    why_not = ABSENT if state[source] == ABSENT else TAKEN if state[target] != ABSENT else ""
+    if call.known and call.answer != why_not:
+        return None
+    if why_not:
+        return state
+    return _with(_with(state, target, state[source]), source, ABSENT)
+
+
+def _with(state: State, place: int, value: str) -> State:
+    return state if state[place] == value else (*state[:place], value, *state[place + 1 :])

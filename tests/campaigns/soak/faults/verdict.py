@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.campaigns.soak.faults.campaign import FIRST_READER, Played
 from tests.campaigns.soak.faults.fitness import Gap, gaps
-from tests.campaigns.soak.faults.history import Call
+from tests.campaigns.soak.faults.history import Ask, Call, paths_of
 from tests.campaigns.soak.faults.linearizability import Undecided, Violation, judge
 
 BOUND_SECONDS: Final = 75.0
@@ -88,7 +88,8 @@ def _facts(
         "calls": len(played.calls),
         "answered": len(answered),
         "unanswered": len(played.calls) - len(answered),
-        "paths": len({call.path for call in played.calls}),
+        "paths": len(paths_of(played.calls)),
+        "moves": sum(call.ask is Ask.MOVE and not call.answer for call in played.calls),
         "paths_without_an_order": len(violations),
         "epochs": len(played.claims),
         "epochs_with_two_actives": len(_shared(played)),
@@ -161,8 +162,8 @@ def _wrong(violation: Violation) -> str:
     calls = [call for call in violation.calls if call.began <= near][-8:]
     calls += [call for call in violation.stuck if call not in calls]
     told = "\n".join(
-        f"    {call.began:.3f}-{call.ended:.3f} client {call.client} {call.ask} {call.value}"
-        f" -> {call.answer or 'done'} {call.by}".rstrip()
+        f"    {call.began:.3f}-{call.ended:.3f} client {call.client} {call.ask} {call.path}"
+        f" {call.value} -> {call.answer or 'done'} {call.by}".rstrip()
         for call in calls
     )
     return f"no order explains what clients were told of {violation.path}; at last:\n{told}"
