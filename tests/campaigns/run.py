@@ -25,6 +25,7 @@ CAMPAIGNS: Final = {
         "newcomer": "tests.campaigns.soak.newcomer:main",
         "prepare": "tests.campaigns.soak.prepare:main",
         "security": "tests.campaigns.soak.security:main",
+        "wheel": "tests.campaigns.soak.wheel:main",
         "zkfc": "tests.campaigns.soak.zkfc:main",
     },
     "bench": {

@@ -9,11 +9,14 @@ user's images and networks are none of ours.
 import ctypes
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Final
 
 _CLONE_NEWNS: Final = 0x20000
+_MOST_LETTERS: Final = 40
+"""Where the path is long, conmon 2.1 starts no container again; 15 letters were well, 83 not."""
 _UNIFIED: Final = Path("/sys/fs/cgroup/unified")
 
 _STORAGE: Final = """\
@@ -42,7 +45,10 @@ def use_own_storage(folder: Path) -> None:
 
     Raises:
         OSError: it may not have its own mounts.
+        ValueError: the folder's name is so long that restart policies would do nothing.
     """
+    if len(str(folder)) > _MOST_LETTERS:
+        raise ValueError(f"{folder} has more than {_MOST_LETTERS} letters")
     for name in ("images", "run", "tmp", "volumes", "networks"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     for variable, name, text in (
@@ -57,6 +63,14 @@ def use_own_storage(folder: Path) -> None:
     _quietly("mount", "--make-rprivate", "/")
     if _UNIFIED.is_mount():
         _quietly("umount", str(_UNIFIED))
+
+
+def drop_storage(folder: Path) -> None:
+    """Remove it, with the mount that podman leaves on it."""
+    subprocess.run(
+        ["umount", "-l", str(folder / "images" / "overlay")], check=False, capture_output=True
+    )
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def podman(*words: str, timeout_seconds: float = 300.0) -> str:

@@ -9,18 +9,21 @@ root, podman, buildah and mmdebstrap.
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import click
 
+from deploy.local.errors import LocalClusterError
 from deploy.local.places import fresh_directory
 from deploy.local.signals import orderly_end
 from tests.campaigns.soak.image_cluster import ComposedCluster, WentWrong
 from tests.campaigns.soak.image_rounds import play
+from tests.package.__main__ import PackageFailed
 from tests.package.image import build, debootstrap, layers, made_base
-from tests.package.podman import podman, use_own_storage
+from tests.package.podman import drop_storage, podman, use_own_storage
 
 MOST_BYTES: Final = 280_000_000
 COMPOSE: Final = "podman-compose==1.6.0"
@@ -43,14 +46,17 @@ _LOOK: Final = (
 def main(*, rounds: int, again: bool, directory: Path | None, as_object: bool) -> None:
     """Build the image twice, look into it, start the compose file, and kill in it."""
     folder = directory or fresh_directory("image")
+    storage = Path(tempfile.mkdtemp(prefix="nnha-"))
     try:
-        use_own_storage(folder / "podman")
+        use_own_storage(storage)
         with orderly_end():
             found = {**image_facts(again=again), **cluster_facts(folder, rounds)}
-    except (WentWrong, OSError) as failure:
+    except (WentWrong, LocalClusterError, PackageFailed, OSError) as failure:
         raise click.ClickException(str(failure)) from failure
     except subprocess.CalledProcessError as failure:
         raise click.ClickException(f"{failure}: {failure.stderr}") from failure
+    finally:
+        drop_storage(storage)
     for name, value in found.items():
         click.echo(f"{name}: {value}", err=as_object)
     if as_object:

@@ -62,6 +62,7 @@ CHANGING: Final[Sequence[Sequence[str]]] = (
     ("switchover", "--yes", *REASON),
 )
 NOT_PLAYED: Final = {
+    "probe": "asks one daemon for one page; its tests ask all of them",
     "zkfc": "a daemon; the cluster runs it",
     "journalnode": "a daemon; the cluster runs it",
     "namenode": "a daemon; the cluster runs it",

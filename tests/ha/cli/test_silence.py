@@ -16,6 +16,7 @@ from ha.cli.cluster.daemon_queries import look_at
 from ha.cli.cluster.view import ClusterView
 from ha.conf.configuration import load_configuration
 from tests.ha.cli.nnha_run import nnha
+from tests.ha.cli.schema import FOLDER
 from tests.ha.cli.stand_ins import LOOPBACK, Cluster, frozen_process
 from tests.ha.cli.test_status import text_of
 from tests.stand_in import say_nothing, stand_in
@@ -247,5 +248,5 @@ def test_every_command_that_asks_somebody_takes_a_timeout() -> None:
 
 def test_the_document_names_the_silent(tmp_path: Path) -> None:
     """A script can tell silence from a closed port."""
-    schema = json.loads(Path("ha/cli/schemas/status.json").read_text())
+    schema = json.loads((FOLDER / "status.json").read_text())
     assert {"silent", "own_delay_seconds", "own_start_seconds"} <= set(schema["required"])
