@@ -147,8 +147,8 @@ def newest_segment_is_let_go_of() -> Planting:
 
 
 def purge_cuts_into_a_segment() -> Planting:
-    def lenient(state: JournalState, segment: Any, request: Any) -> bool:  # noqa: ANN401
-        return bool(segment.first < request.minimum and segment.last <= state.committed)
+    def lenient(state: JournalState, segment: Segment, minimum: TxId) -> bool:
+        return segment.first < minimum and segment.last <= state.committed
 
     return replacing(purge, "_is_past", lenient)
 
@@ -165,8 +165,8 @@ def purge_takes_the_open_segment() -> Planting:
 
 
 def purge_uncommitted() -> Planting:
-    def lenient(_state: JournalState, segment: Any, request: Any) -> bool:  # noqa: ANN401
-        return bool(segment.last < request.minimum)
+    def lenient(_state: JournalState, segment: Segment, minimum: TxId) -> bool:
+        return segment.last < minimum
 
     return replacing(purge, "_is_past", lenient)
 
