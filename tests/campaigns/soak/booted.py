@@ -3,6 +3,7 @@
 Seconds are systemd's own where a daemon is back, from its end until it is ready again.
 """
 
+import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -50,9 +51,5 @@ def _one_round(hosts: Hosts, found: dict[str, list[float]]) -> None:
 
 def spread(values: list[float]) -> Mapping[str, float]:
     """Median, longest, count."""
-    ordered = sorted(values)
-    return {
-        "median": round(ordered[len(ordered) // 2], 3),
-        "longest": round(ordered[-1], 3),
-        "count": len(ordered),
-    }
+    median = statistics.median(values)
+    return {"median": round(median, 3), "longest": round(max(values), 3), "count": len(values)}

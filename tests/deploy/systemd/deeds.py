@@ -79,7 +79,7 @@ def one_active(hosts: Hosts) -> str:
 
 
 def other(namenode: str) -> str:
-    """The other one of the pair."""
+    """Whoever would take over from it."""
     (found,) = set(NAMENODES) - {namenode}
     return found
 

@@ -71,7 +71,7 @@ class Hosts:
         return HOSTS[NAMENODES.index(namenode)]
 
     def host_of(self, namenode: str) -> Machine:
-        """Its host."""
+        """Where it runs, to give commands to."""
         return self.machines[self.where(namenode)]
 
     def keys(self, host: str) -> Mapping[str, str]:

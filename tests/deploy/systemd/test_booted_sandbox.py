@@ -73,8 +73,10 @@ def test_sshfence_works_from_inside_the_sandbox(hosts: Hosts) -> None:
 def allow_ssh(hosts: Hosts) -> None:
     """A key of the ZKFCs for hdfs on both hosts, an sshd on each, and their host keys known."""
     first = hosts.host_of(NAMENODES[0])
-    first.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "/root/fence")
-    secret, public = (first.run("cat", f"/root/{name}").output for name in ("fence", "fence.pub"))
+    first.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "/etc/nnha/fence")
+    secret, public = (
+        first.run("cat", f"/etc/nnha/{name}").output for name in ("fence", "fence.pub")
+    )
     known = ""
     for namenode in NAMENODES:
         machine, address = hosts.host_of(namenode), hosts.at[hosts.where(namenode)]
