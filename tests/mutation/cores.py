@@ -70,6 +70,17 @@ CORES: Final[dict[str, Core]] = {
         _ELECTION,
         "failover",
     ),
+    "fencing": Core(
+        (
+            "fencing/environment.py",
+            "fencing/fencer.py",
+            "fencing/model.py",
+            "fencing/spec.py",
+            "fencing/ssh_verdict.py",
+        ),
+        ("tests/fencing", "tests/ha/zkfc/test_victims.py", "tests/ha/zkfc/test_predecessor.py"),
+        "failover",
+    ),
     "witness": Core(
         ("ha/zkfc/witness/core.py", "ha/zkfc/guard/core.py", "journal/silence.py"),
         (*_ELECTION, "tests/journal/test_silence.py"),

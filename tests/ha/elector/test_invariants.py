@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from ha.elector import core, takeover
-from ha.elector.actions import ServeAsActive
+from ha.elector.actions import ServeAsActive, WriteBreadcrumb
 from ha.elector.core import step
 from ha.elector.events import (
     BreadcrumbRead,
@@ -24,7 +24,7 @@ from ha.elector.events import (
     SessionOpened,
     SessionSuspended,
 )
-from ha.elector.invariants import ensure_attempt
+from ha.elector.invariants import checked, ensure_attempt
 from ha.elector.model import Breadcrumb, Link, Role, Stage
 from ha.elector.state import ElectorState, Step
 from ha.invariant import InvariantBroken
@@ -137,3 +137,18 @@ def test_work_does_not_begin_for_an_attempt_that_does_not_wait_for_it(state: Ele
     ensure_attempt(FENCING, A, Stage.FENCING)
     with pytest.raises(InvariantBroken, match="while it has the lock"):
         ensure_attempt(state, A, Stage.FENCING)
+
+
+def test_who_was_never_promoted_is_not_active_by_a_look() -> None:
+    """Its own lock makes nobody active: the promotion must have been under it."""
+    before = replace(SUSPENDED, serving=False, link=Link.CONNECTED, role=Role.NEUTRAL)
+    active = Step(replace(ACTIVE, attempt=before.attempt))
+    with pytest.raises(InvariantBroken, match=IN_ATTEMPT):
+        checked(before, LockSeen(S, ours=True), active)
+
+
+def test_news_of_the_lock_says_nothing_of_the_former_active() -> None:
+    """Our name is written at two events only, and this is none of them."""
+    writing = Step(WRITING, (WriteBreadcrumb(S, WRITING.attempt, WRITING.data, None),))
+    with pytest.raises(InvariantBroken, match=NAME):
+        checked(WRITING, LockSeen(S, ours=True), writing)

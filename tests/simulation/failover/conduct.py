@@ -139,6 +139,12 @@ class Conduct:
         """Whether a hand-over to it is under way."""
         return bool(self._seen[name].asked)
 
+    def serves(self, name: str) -> bool:
+        """Whether its NameNode is active by what it was told under its controller's newest lock."""
+        seen, node = self._seen[name], self._cluster.namenode(name)
+        told = seen.told_at >= seen.lock_since and seen.obeyed >= seen.told_by
+        return told and node is not None and node.state is ServiceState.ACTIVE
+
     def cedes(self, name: str) -> bool:
         """Whether it is just being asked to stand back."""
         return bool(self._seen[name].ceding)
@@ -166,13 +172,7 @@ class Conduct:
         if lasts is not None:
             self._check(lasts < ILL_SECONDS, "L4", f"{name} keeps the lock, and its NameNode has "
                                                    f"been ill for {lasts:.0f} s")  # fmt: skip
-        lasts = seen.idle.seconds(now, holds=not excused and not self._serves(name, seen))
+        lasts = seen.idle.seconds(now, holds=not excused and not self.serves(name))
         if lasts is not None:
             self._check(lasts < IDLE_SECONDS, "L4", f"{name} has had the lock for {lasts:.0f} s, "
                                                     f"and its NameNode serves nobody")  # fmt: skip
-
-    def _serves(self, name: str, seen: Seen) -> bool:
-        """Whether its NameNode is active by what it was told under this very lock."""
-        node = self._cluster.namenode(name)
-        told = seen.told_at >= seen.lock_since and seen.obeyed >= seen.told_by
-        return told and node is not None and node.state is ServiceState.ACTIVE

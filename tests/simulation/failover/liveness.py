@@ -100,6 +100,8 @@ def what_is_missing(world: "World") -> str | None:
             return f"{name} is {node.state}, and {owner} has the lock"
         if name != owner and not stands_by(world, name, owner):
             return f"{name}'s controller does not wait for the lock, which {owner} has"
+    if not world.oracle.conduct.serves(owner):
+        return f"{owner} was not made active under the lock that it has"
     active = cluster.namenode(owner)
     if active is None or active.epoch != world.journal.epoch:
         return f"{owner} cannot write"

@@ -183,8 +183,8 @@ class Trial:
         if owner is None or owner not in (*names, besides):
             return f"{owner or 'nobody'} has the lock"
         node = self._cluster.namenode(owner)
-        if node is None or node.state is not ServiceState.ACTIVE:
-            return f"{owner} has the lock, and is not active"
+        if node is None or not self._world.oracle.conduct.serves(owner):
+            return f"{owner} has the lock, and was not made active under it"
         return None if node.epoch == self._world.journal.epoch else f"{owner} cannot write"
 
     def _another(self, active: str) -> str | None:
