@@ -40,6 +40,9 @@ BOUND_SECONDS: Final = 25.0
 """One round of fencing and promotion, and the pauses after the failures of before."""
 _READ_SECONDS: Final = 1.5
 """After so long every controller has read a notice, where nothing is wrong."""
+_CUT_SECONDS: Final = 3.0
+"""A client gives a silent connection up after half a session."""
+_ZOOKEEPERS: Final = ("zk1", "zk2", "zk3")
 _FORBIDDEN_SECONDS: Final = 6.0
 """For so long nobody may do what a notice forbids."""
 
@@ -89,7 +92,14 @@ class Trial:
         if self.kind == "trial-pause-restart":
             self._cluster.hosts[active].kill("zkfc", self.kind)
             self._world.boot(active, "zkfc")
+        # Cut off, it hears of the end of its session, and of no lock that was gone before.
+        links = [(a, b) for zk in _ZOOKEEPERS for a, b in ((active, zk), (zk, active))]
+        for link in links:
+            self._world.network.cut(link)
         self._cluster.ensemble.expire(session)
+        await self._look_on(_CUT_SECONDS)
+        for link in links:
+            self._world.network.heal(link)
         await self._until(
             "L5", f"{active} has lost its session in a pause", lambda: self._serves_not(active)
         )
