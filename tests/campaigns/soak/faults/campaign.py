@@ -34,7 +34,7 @@ from tests.campaigns.soak.faults.hosts import (
     READERS,
     address,
 )
-from tests.campaigns.soak.faults.nemesis import SETTLE_SECONDS, Nemesis
+from tests.campaigns.soak.faults.nemesis import Nemesis
 from tests.campaigns.soak.faults.network import Network
 from tests.campaigns.soak.faults.nnha import url
 from tests.campaigns.soak.faults.runs import registered
@@ -166,7 +166,7 @@ def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: 
                 tell(_told(done, draw.count))
         cluster.supervisor.stop_together(("readers", "clients"))
         ended = time.monotonic()
-        cluster.wait_settled(SETTLE_SECONDS)
+        cluster.wait_settled(cluster.system.settle_seconds)
         _audit(cluster, plan)
         if cluster.system.tls is not None:
             strangers = let_in((*JOURNALNODES, *NAMENODES), url)
@@ -210,7 +210,7 @@ def _round(cluster: Cluster, nemesis: Nemesis, drawn: tuple[Fault, ...]) -> Roun
     began = time.monotonic()
     nemesis.play(drawn)
     ended = time.monotonic()
-    settled = cluster.wait_settled(SETTLE_SECONDS)
+    settled = cluster.wait_settled(cluster.system.settle_seconds)
     nemesis.log({"event": "settled", "seconds": round(settled, 3), "reasons": cluster.reasons})
     for name in ("clients", "readers"):
         if (ended_early := cluster.process(name).ended_early()) is not None:

@@ -57,6 +57,8 @@ class Hadoop:
     java: Java
     jars: str
     name: str = "hadoop"
+    settle_seconds: float = 400.0
+    """A NameNode's JVM that starts on two busy cores took two minutes; it is no promise of ours."""
     directory: Path = Path()
     conf_dir: Path = Path()
     tls: Path | None = None

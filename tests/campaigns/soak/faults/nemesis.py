@@ -45,7 +45,6 @@ from tests.campaigns.soak.faults.hosts import (
 )
 from tests.campaigns.soak.faults.site import listens
 
-SETTLE_SECONDS: Final = 120.0
 STEP_SECONDS: Final = 120.0
 QUIET_SECONDS: Final = 0.5
 """Before an active is stopped its writes end: it holds reads back behind one that cannot end."""
@@ -241,7 +240,7 @@ class Nemesis:
     def _restart_each(self, processes: tuple[str, ...]) -> None:
         for name in processes:
             self._restart((name,))
-            self.cluster.wait_settled(SETTLE_SECONDS)
+            self.cluster.wait_settled(self.cluster.system.settle_seconds)
 
     def _return_from_the_dead(self, standing: _Standing, what: Revenant) -> None:
         cluster, roles = self.cluster, self._roles()

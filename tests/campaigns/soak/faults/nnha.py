@@ -53,6 +53,7 @@ class Nnha:
     secure: bool = False
     """Whether everybody has a certificate, and nobody is believed without."""
     name: str = "nnha"
+    settle_seconds: float = 120.0
     conf_dir: Path = Path()
     tls: Path | None = None
 

@@ -9,6 +9,8 @@ class System(Protocol):
     """The daemons of one maker, by the process names of ``hosts``; all have the same ZooKeeper."""
 
     name: str
+    settle_seconds: float
+    """How long it may take to be well again after a round; longer is a finding."""
     tls: Path | None
     """Below it everybody has a folder with a certificate, once all is configured; None: nobody."""
 
