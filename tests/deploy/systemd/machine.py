@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from deploy.local import reaper
 from deploy.local.errors import LocalClusterError
 from deploy.local.processes import ManagedProcess, Supervisor, wait_until
 from tests.deploy.systemd.image import UNMANAGED, Image, overlay
@@ -84,7 +85,9 @@ class Machine:
             each.mkdir(parents=True, exist_ok=True)
         options = overlay(self.files, self.image.layers, work)
         start = ("unshare", "-m", "sh", "-c", _START, "sh", self.name, options, str(root))
-        managed = self.supervisor.start(self.name, [*start, *UNMANAGED, *self.binds])
+        # The host outlives an nspawn that is killed; by the mark the reaper finds it, too.
+        mark = f"--setenv={reaper.MARK_VARIABLE}={self.supervisor.mark}"
+        managed = self.supervisor.start(self.name, [*start, *UNMANAGED, mark, *self.binds])
         self._pid = wait_until(
             self._init,
             what=f"{self.name} to start its systemd",
