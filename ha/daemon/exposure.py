@@ -132,7 +132,16 @@ def certificates(configuration: Configuration, role: Role) -> "TlsFiles | None":
     """
     if configuration.get(TLS_DIR) is None:
         return None
-    from ha.security.tls_files import NoCertificates
+    try:
+        from ha.security.tls_files import NoCertificates
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] != "cryptography":
+            raise
+        raise ExitWith(
+            OPEN_TO_STRANGERS,
+            f"refused to start: {TLS_DIR.name} is set, and certificates need {missing.name}: pip "
+            "install 'nnha[tls]'. Nothing was changed.",
+        ) from missing
 
     try:
         return configured(configuration, role)

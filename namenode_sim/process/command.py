@@ -185,6 +185,9 @@ def _configured(
             click.echo(f"namenode: warning: {warning}", err=True)
         act_as(certificates(conf, Role.NAMENODE), conf.get(SECURITY_MODE))
         return conf, NameNodeIdentity.from_configuration(conf)
+    except ExitWith as refusal:
+        click.echo(f"namenode: {refusal.message}", err=True)
+        sys.exit(refusal.code)
     except ConfigurationError as problem:
         click.echo(f"namenode: {problem}", err=True)
         sys.exit(UNEXPECTED)

@@ -25,7 +25,7 @@ from tests.package.locks import LOCK, derived, entries
 
 FOLDER: Final = ROOT / "deploy" / "image"
 OUT: Final = ROOT / "var" / "image"
-EXTRAS: Final = ("namenode", "ssh")
+EXTRAS: Final = ("namenode", "ssh", "tls")
 """What the image has beside the base: every daemon but the checkpoint service runs from it."""
 PYTHON: Final = "3.11"
 """Debian 12's."""

@@ -19,7 +19,7 @@ from tests import ROOT
 
 LOCK: Final = ROOT / "requirements.lock"
 FOLDER: Final = ROOT / "deploy" / "locks"
-EXTRAS: Final = {"base": "", "namenode": "namenode", "ssh": "ssh", "spark": "spark"}
+EXTRAS: Final = {"base": "", "namenode": "namenode", "ssh": "ssh", "spark": "spark", "tls": "tls"}
 """Lock by name, and its extra; each has the base, too."""
 
 

@@ -78,7 +78,11 @@ def test_a_command_of_a_package_that_is_not_installed_is_told_as_such(
 
 @pytest.mark.parametrize(
     ("command", "module", "extra"),
-    [("namenode", "numpy", "namenode"), ("namespace", "pyarrow", "spark")],
+    [
+        ("namenode", "numpy", "namenode"),
+        ("namespace", "pyarrow", "spark"),
+        ("security", "cryptography", "tls"),
+    ],
 )
 def test_a_command_says_which_extra_is_missing(command: str, module: str, extra: str) -> None:
     """As where that module is not installed."""

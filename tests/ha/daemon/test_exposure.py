@@ -53,11 +53,19 @@ DOORS: dict[str, tuple[Sequence[str], str]] = {
 }
 
 
-async def started(folder: Path, command: Sequence[str], **site: str) -> tuple[int, str]:
+NNHA = ("-m", "ha.cli.main")
+WITHOUT_CRYPTOGRAPHY = (
+    "-c", "import sys; sys.modules['cryptography'] = None; from ha.cli.main import main; main()"
+)  # fmt: skip
+
+
+async def started(
+    folder: Path, command: Sequence[str], program: Sequence[str] = NNHA, **site: str
+) -> tuple[int, str]:
     """The exit code and the output of a daemon that ends by itself."""
     write_site(folder / "conf", {**KEYS, **places(folder), **site})
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "ha.cli.main", *command, "--conf-dir", str(folder / "conf"),
+        sys.executable, *program, *command, "--conf-dir", str(folder / "conf"),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     out, _ = await process.communicate()
@@ -135,6 +143,30 @@ async def test_a_mode_that_is_not_there_lists_those_that_are(tmp_path: Path) -> 
     reason = text.splitlines()[-1]
     for word in ("yes", "nnha.security.mode", "auto", "strict", "permissive", "insecure-i-know"):
         assert word in reason
+
+
+@pytest.mark.parametrize("daemon", ["journalnode", "namenode", "datanode", "zkfc", "web"])
+async def test_certificates_without_their_extra_are_no_reason_to_start_in_plain(
+    tmp_path: Path, daemon: str
+) -> None:
+    code, out = await started(
+        tmp_path,
+        [daemon],
+        WITHOUT_CRYPTOGRAPHY,
+        **{"nnha.security.tls.dir": str(tmp_path / "tls")},
+    )
+    assert "pip install 'nnha[tls]'" in out
+    assert (code, "Traceback" in out) == (78, False), out
+
+
+async def test_a_namenode_with_certificates_that_are_not_there_says_so_and_ends(
+    tmp_path: Path,
+) -> None:
+    code, out = await started(
+        tmp_path, ["namenode"], **{"nnha.security.tls.dir": str(tmp_path / "tls")}
+    )
+    assert (code, "Traceback" in out) == (78, False), out
+    assert "refused to start: " in out
 
 
 def test_the_exit_code_is_among_those_of_all_commands() -> None:
