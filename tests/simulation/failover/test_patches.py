@@ -8,6 +8,7 @@ import pytest
 
 HERE = Path(__file__).parent
 PLANTING = {
+    "planted_beliefs.py",
     "planted_control.py",
     "planted_elector.py",
     "planted_guard.py",
