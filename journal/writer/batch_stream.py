@@ -47,10 +47,11 @@ class WriteLine:
         self._unbroken = False
 
     def prepare(self) -> None:
-        """Begin to open the lane that the node has offered, while it is asked other things.
+        """Begin to open the lane that the node has offered, before there is a segment to write.
 
-        A handshake takes longer than to start a segment, and a takeover waits for both.  Nothing is
-        sent over it before ``begin``.
+        A handshake takes longer than to start one, and a takeover waits for both.  Not earlier than
+        the journal is recovered: three handshakes beside the recovery delayed it as much.  Nothing
+        is sent over the lane before ``begin``.
         """
         offer = self._fresh_offer()
         if own_tls() is not None and offer and self._lane is None and self._opening is None:

@@ -48,7 +48,7 @@ class NodeChannel:
         self._settings = settings
         self._sources = sources
         self._admit = admit
-        self._line = WriteLine(remote, NODE_PATIENCE * settings.write_txns_timeout_seconds)
+        self.line = WriteLine(remote, NODE_PATIENCE * settings.write_txns_timeout_seconds)
         self._asks: deque[Ask] = deque()
         self._starts_queued = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -107,7 +107,7 @@ class NodeChannel:
             last_error=self._last_error,
             queued_bytes=self._window.queued_bytes(self.name),
             learner=self._learner is not None or isinstance(self._lost_because, NotAdmitted),
-            via=self._line.via,
+            via=self.line.via,
         )
 
     def admitted(self) -> None:
@@ -163,9 +163,9 @@ class NodeChannel:
 
     async def heartbeat(self) -> None:
         """Tell what is committed, and let who came back open the segment; for use in ``ask``."""
-        await self._line.exchange(self.stamps.outgoing(None))
+        await self.line.exchange(self.stamps.outgoing(None))
         first, idle = self._window.segment_first, not self._window.holds(self._seq)
-        if self.takes_part and idle and first is not None and not self._line.unbroken:
+        if self.takes_part and idle and first is not None and not self.line.unbroken:
             try:
                 await self._reopen(first)
             except (OutOfSync, StorageFailed) as error:
@@ -177,7 +177,7 @@ class NodeChannel:
             self._pump.cancel()
             await asyncio.wait([self._pump])
         self._reconnection.forget()
-        self._line.drop()
+        self.line.drop()
         fail_all(self._asks, self.name, Unavailable("the writer was closed"))
         await self.remote.close()
         metrics.forget(self.name, self)
@@ -186,7 +186,7 @@ class NodeChannel:
 
     def _can_push(self) -> bool:
         return (
-            self._line.ready
+            self.line.ready
             and not self._asks
             and self.takes_part
             and self._window.holds(self._seq)
@@ -197,7 +197,7 @@ class NodeChannel:
     def _push(self) -> None:
         """Send what comes next in this turn of the event loop; no task is woken for it."""
         self._pushed = message = self._next_message()
-        self._line.push(self.stamps.outgoing(message), self._answered)
+        self.line.push(self.stamps.outgoing(message), self._answered)
 
     def _answered(self, error: JournalError | None) -> None:
         """What was pushed is durable there, or the node is lost."""
@@ -259,8 +259,7 @@ class NodeChannel:
             self._learner = None  # it would have refused
             self._next, self._seq = ask.starts, self._window.seq_at(ask.starts)
             self._catching_up_to = NO_TXID
-            self._line.begin()
-        self._line.prepare()
+            self.line.begin()
         ask.call.succeed(self.name, result)
 
     def _forgot_us(self, error: JournalError) -> bool:
@@ -270,9 +269,9 @@ class NodeChannel:
     async def _write(self) -> None:
         message = self._next_message()
         try:
-            if not self._line.unbroken:
+            if not self.line.unbroken:
                 await self._reopen(message.segment_first)
-            await self._line.exchange(self.stamps.outgoing(message))
+            await self.line.exchange(self.stamps.outgoing(message))
         except JournalError as error:
             self._lose(error)
             return
@@ -298,7 +297,7 @@ class NodeChannel:
             settings,
             learner=self._learner,
         )
-        self._line.begin()
+        self.line.begin()
 
     # ---- a node that is lost ----
 
@@ -356,7 +355,7 @@ class NodeChannel:
         self._acked = min(self._acked, before) if none_yet else before
         self._catching_up_to = TxId(window.next - 1) if following < window.next else NO_TXID
         self._learner = self.remote.learner
-        self._line.begin()
+        self.line.begin()
         why = None if self._learner is None else NotAdmitted("it is a learner, and has no vote")
         window.takes_part(self.name, self._seq, learner=why)
         window.acked(self.name, self._acked, self._seq)

@@ -185,10 +185,10 @@ class QuorumWriter:
             channel.stamps.epoch = epoch
         if asyncio.get_running_loop().time() >= predecessor_gone_until:
             self.read_lease.older_heard(newest.values())
-        segments = [
-            TxId(r.last_segment_txid) for r in newest.values() if r.HasField("last_segment_txid")
-        ]
-        last = await self._recover(max(segments)) if segments else TxId(0)
+        held = [r.last_segment_txid for r in newest.values() if r.HasField("last_segment_txid")]
+        last = await self._recover(TxId(max(held))) if held else TxId(0)
+        for channel in self._channels:
+            channel.line.prepare()
         self._window.committed, self._window.next = last, TxId(last + 1)
         log.info("journal.writer", epoch=epoch, last_txid=last, answered=sorted(newest))
         return Recovered(epoch, last)

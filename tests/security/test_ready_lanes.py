@@ -1,4 +1,4 @@
-"""With certificates a lane is opened while the journal is recovered, before anything is sent."""
+"""With certificates a lane is opened once the journal is recovered, before anything is sent."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -78,19 +78,19 @@ class Unasked:
             ground.gave_way, ground.replaced = True, Lasting()
 
     def left(self, name: str) -> None:
-        """Its controller has left the election."""
+        """The controller of this NameNode has left the election."""
         self._grounds[name].kept_on = False
 
     def deposed(self, name: str) -> None:
-        """It was active, and stands by now."""
+        """This NameNode was active, and stands by now."""
         self._grounds[name].deposed_at = self._cluster.loop.now
 
     def active(self, name: str) -> None:
-        """It has become active."""
+        """This NameNode has become active."""
         self._grounds[name].gave_way = False
 
     def wrote(self, name: str) -> None:
-        """It has written the first edit of an epoch."""
+        """This NameNode has written the first edit of an epoch."""
         self._last_active = name
 
     def look(self) -> None:

@@ -145,7 +145,7 @@ class Wire:
         return frozenset(k for k, path in self._paths(name).items() if path in heard.notices)
 
     def bars_at(self, name: str, znodes: Mapping[str, Znode]) -> frozenset[str]:
-        """The same of what stands in this tree."""
+        """Which notices of this tree bar a NameNode's controller from the election."""
         life = self.hosts[name].life("zkfc")
         if life is None:
             return frozenset()
