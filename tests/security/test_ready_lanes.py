@@ -16,23 +16,33 @@ from tests.ha.security.authority import Authority
 from tests.journal.node.process import until
 from tests.journal.writer.journal_cluster import edit
 from tests.security.strangers import Daemon
-from tests.security.test_certificates import cluster, logged
+from tests.security.test_certificates import cluster
+
+OPENED, CLOSED = "journal.lane_opened", "journal.lane_closed"
 
 
 @asynccontextmanager
 async def claimed(folder: Path) -> AsyncIterator[tuple[QuorumWriter, list[Daemon]]]:
-    """A writer that is about to start its first segment, and has a lane to each node."""
+    """A writer that is about to start its first segment, and has lanes to a majority.
+
+    The third node may not have answered yet; it gets its lane when it has the segment.
+    """
     authority = Authority(folder / "certificates")
     async with cluster(authority, folder) as (made, processes):
         with acting_as(made.files):
             writer = made.writer()
             await writer.format()
             await writer.become_writer()
-            await logged(processes, "journal.lane_opened", 1)
+            await until(lambda: told(processes, OPENED) >= 2, "a lane to each node of a majority")
             try:
                 yield writer, processes
             finally:
                 await writer.close()
+
+
+def told(processes: list[Daemon], event: str) -> int:
+    """How often the nodes have written an event, all together."""
+    return sum(process.log.read_text().count(f'"{event}"') for process in processes)
 
 
 def carriers(writer: QuorumWriter) -> set[str]:
@@ -50,9 +60,9 @@ async def writes(writer: QuorumWriter) -> None:
 
 async def test_the_first_segment_goes_over_lanes_that_were_ready(tmp_path: Path) -> None:
     async with claimed(tmp_path) as (writer, processes):
-        assert carriers(writer) == {"none"}
+        assert "lane" not in carriers(writer), "heartbeats go over a stream until then"
         await writes(writer)
-        assert [p.log.read_text().count('"journal.lane_opened"') for p in processes] == [1, 1, 1]
+        assert told(processes, OPENED) == 3
 
 
 async def test_one_that_has_ended_before_it_was_used_is_opened_again(
@@ -67,15 +77,16 @@ async def test_one_that_has_ended_before_it_was_used_is_opened_again(
 
     monkeypatch.setattr(RemoteNode, "open_lane", noted)
     async with claimed(tmp_path) as (writer, processes):
-        await until(lambda: len(lanes) == 3, "a lane to each node")
-        for lane in lanes:
+        await until(lambda: len(lanes) >= 2, "the writer's ends of them")
+        dropped = lanes[:2]
+        for lane in dropped:
             lane.drop()
             await lane.wait_closed()
         await writes(writer)
-        await logged(processes, "journal.lane_opened", 2)
+        assert told(processes, OPENED) == 3 + len(dropped)
 
 
 async def test_a_writer_that_starts_nothing_leaves_none_behind(tmp_path: Path) -> None:
     async with claimed(tmp_path) as (writer, processes):
         await writer.close()
-        await logged(processes, "journal.lane_closed", 1)
+        await until(lambda: told(processes, CLOSED) == told(processes, OPENED), "their end")
