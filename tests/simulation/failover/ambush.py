@@ -97,6 +97,8 @@ class Ambush:
 
     def _promoted(self, name: str) -> None:
         waiting, self._waiting = self._waiting, []
+        if self._world.faults.over:
+            return
         for event in waiting:
             orphan = self._orphans.pop(event.name, name)
             if orphan != name:

@@ -55,6 +55,7 @@ FOUND = (
     44_023_487,
     44_025_017,
     44_028_433,
+    48_000_155,
 )
 """Seeds that once broke an invariant.
 
@@ -93,6 +94,8 @@ it was the active all the same, for nobody had fenced it.
 44025017 was another: behind a ZooKeeper server that lagged, a controller asked for the removal of a
 dead host's lock that was gone already, which is refused, and the oracle took it for the lock that
 stood by then.
+48000155 was a flaw of the nemesis: an ambush that had met no promotion cut a NameNode off from the
+journal after all faults had ended, and the trial's hand-over to it failed.
 """
 
 

@@ -190,7 +190,12 @@ class Wire:
         return self._of_life(life) if life is not None and life.process is client.process else None
 
     def _of_life(self, life: Life | None) -> Heard | None:
-        return None if life is None else self._lives.setdefault(life.pid, Heard())
+        if life is None:
+            return None
+        heard = self._lives.get(life.pid)
+        if heard is None:
+            heard = self._lives[life.pid] = Heard()
+        return heard
 
     def _now(self, client: Client) -> float:
         return self.hosts[client.process.machine].loop.now
