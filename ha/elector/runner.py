@@ -32,7 +32,7 @@ from ha.elector.events import (
 )
 from ha.elector.invariants import ensure_attempt
 from ha.elector.keeper import Keeper, Post
-from ha.elector.model import AttemptNumber, Breadcrumb, Stage, Term
+from ha.elector.model import AttemptNumber, Breadcrumb, Role, Stage, Term
 from ha.elector.state import ElectorState
 from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.invariant import InvariantBroken
@@ -94,6 +94,10 @@ class Elector:
     def state(self) -> ElectorState:
         """The state after the last step; a frozen value."""
         return self._state
+
+    def active_by(self, attempt: AttemptNumber) -> bool:
+        """Whether this takeover, and no later one, has made us active."""
+        return self._state.role is Role.ACTIVE and self._state.attempt == attempt
 
     def post(self, event: Event) -> None:
         """Put an event into the inbox.  Only on the loop."""

@@ -92,8 +92,7 @@ class Controller:
         own = settings.own
         self._settings = settings
         self._around = around
-        self.duties = Duties()
-        self.attempts = Attempts()
+        self.duties, self.attempts = Duties(), Attempts()
         self.observer = Observer(settings, self.attempts, around=around)
         self.history = History(settings, count=self.observer.succeeded, around=around)
         self.observer.write_down = self.history.add
@@ -109,6 +108,7 @@ class Controller:
             keeper=lambda post: keeper(post, self.observer.lock_released),
             sign=self.duties.giver("election"),
         )
+        self.history.active_by = self.elector.active_by
         self.witness = new_witness(
             settings, self.elector, lambda: self._candidacy, self.observer.removing, around
         )

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 import structlog
 
+from ha.elector.model import AttemptNumber
 from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
@@ -52,6 +53,8 @@ T = TypeVar("T")
 Append = Callable[[Session, ZooKeeperSettings, FailoverRecord], Awaitable[int]]
 Count = Callable[[FailoverKind], None]
 """Told of each takeover that has succeeded, once its kind is known."""
+ActiveBy = Callable[[AttemptNumber], bool]
+"""Whether this takeover, and no later one, has made us active."""
 
 _Trouble = (ZooKeeperRefused, ZooKeeperUnavailable, BadNotice, TimeoutError)
 
@@ -81,6 +84,7 @@ class History:
         around: Surroundings = REAL_WORLD,
     ) -> None:
         self._settings = settings
+        self.active_by: ActiveBy = lambda _attempt: True
         self._around = around
         self._append = append
         self._count = count
@@ -166,7 +170,9 @@ class History:
                 return _Election(member)
             before = newest_active(await read_history(session, zookeeper))
             data, facts = value_of(await session.read(zookeeper.lock), "read the lock")
-            if decode(data).namenode != self._settings.own.namenode:
+            # Bad schedule: its session ended, and before this look we had a lock again in the next.
+            ours = decode(data).namenode == self._settings.own.namenode
+            if not ours or not self.active_by(attempt.number):
                 return _Election(member, before)
             owner = f"{facts.owner & (1 << 64) - 1:#x}"
             return _Election(member, before, owner, facts.written_by)

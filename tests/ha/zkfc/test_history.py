@@ -1,9 +1,7 @@
 """Every failover is written down: what, why, by whom, how long; never at the failover's cost."""
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +18,6 @@ from deploy.local.zookeeper import (
     wait_for_zookeeper,
 )
 from fencing.model import ShellMethod
-from ha.conf.topology import HostPort
-from ha.daemon.endpoint import Endpoint
 from ha.elector.events import (
     Event,
     LockGone,
@@ -43,9 +39,7 @@ from ha.zkfc.record.cause import cause_of, kind_of, why_abandoned
 from ha.zkfc.record.history import History
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
-from ha.zkfc.surroundings.positions import MAX_ANSWER_BYTES, Position, position_of
 from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, World, until, world
-from tests.stand_in import HOST, stand_in
 
 SESSION = SessionNumber(1)
 
@@ -134,6 +128,7 @@ async def records(
 @pytest.mark.zookeeper
 async def test_an_automatic_failover_is_recorded_with_phases_and_fencing(here: World) -> None:
     one, two = here.nodes
+    await records(here, lambda found: len(found) == 1)
     await one.namenode.die()
     await here.active(two)
     first, second = await records(here, lambda found: len(found) == 2)
@@ -262,79 +257,17 @@ async def test_a_record_whose_write_had_no_answer_is_not_written_twice(
         assert [one.previous for one in found] == [None, "nn8", "nn9"]
 
 
-async def test_the_position_comes_from_the_namenodes_status_page() -> None:
-    shown: dict[str, object] = {"epoch": 7, "last_txid": 1234, "more": "x" * 100_000}
-    endpoint = Endpoint(status=lambda: shown, healthy=lambda: None)
-    port = await endpoint.start("127.0.0.1", 0)
-    try:
-        address = HostPort("127.0.0.1", port)
-        assert await position_of(address, deadline_seconds=5.0) == Position(7, 1234)
-        shown.update(epoch=None, last_txid=True)
-        assert await position_of(address, deadline_seconds=5.0) == Position(None, None)
-    finally:
-        await endpoint.stop()
-    with pytest.raises(OSError):  # noqa: PT011 - refused, whatever the platform calls it
-        await position_of(address, deadline_seconds=5.0)
-
-
-BEAN = {
-    "JournalTransactionInfo": '{"LastAppliedOrWrittenTxId":"1234","MostRecentCheckpointTxId":"9"}'
-}
-
-
-@pytest.mark.parametrize(
-    ("beans", "expected"),
-    [([BEAN], Position(None, 1234)), ([], None), ([{}], None), (None, None)],
-    ids=["a bean", "no bean yet", "another bean", "neither page"],
-)
-async def test_hadoops_namenode_tells_its_position_in_a_bean(
-    beans: list[object] | None, expected: Position | None
-) -> None:
-    """It has no /status, and no epoch that it would tell."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = await reader.readuntil(b"\r\n\r\n")
-        if beans is not None and asked.startswith(b"GET /jmx?qry="):
-            writer.write(
-                b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n" + json.dumps({"beans": beans}).encode()
-            )
-        else:
-            writer.write(b"HTTP/1.1 404 Not Found\r\n\r\n")
-        writer.close()
-
-    async with stand_in(serve) as port:
-        address = HostPort(HOST, port)
-        if expected is not None:
-            assert await position_of(address, deadline_seconds=30.0) == expected
-        else:
-            with pytest.raises(ValueError, match=r"bean|neither"):
-                await position_of(address, deadline_seconds=30.0)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"HTTP/1.0 200 OK\r\nX: " + b"x" * 2 * MAX_ANSWER_BYTES,
-        b"HTTP/1.0 200 OK\r\nX: y\r\n\r\n" + b"[" * 200_000,
-    ],
-    ids=["an endless header", "too deep an object"],
-)
-async def test_a_status_page_that_nobody_can_read_costs_the_position_only(answer: bytes) -> None:
-    gone = asyncio.Event()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer)
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
-        gone.set()
-
-    async with stand_in(serve) as port:
-        address = HostPort(HOST, port)
-        with pytest.raises(ValueError, match="status page"):
-            await position_of(address, deadline_seconds=30.0)
-        await until(gone.is_set, "the server has hung up")
+@pytest.mark.zookeeper
+async def test_a_lock_that_was_made_after_a_takeover_is_not_called_its_lock(here: World) -> None:
+    """The schedule: the session ends, and is followed by another before the history looks."""
+    one, _ = here.nodes
+    (first,) = await records(here, lambda found: len(found) == 1)
+    number = one.zkfc.elector.state.attempt
+    one.zkfc.history.add(an_attempt(number=AttemptNumber(number - 1), previous="nn8"))
+    one.zkfc.history.add(an_attempt(number=number, previous="nn9"))
+    _, late, now = await records(here, lambda found: len(found) == 3)
+    assert (late.previous, late.session, late.lock_czxid) == ("nn8", None, None)
+    assert (now.previous, now.lock_czxid) == ("nn9", first.lock_czxid)
 
 
 @pytest.mark.zookeeper

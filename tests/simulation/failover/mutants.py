@@ -307,4 +307,12 @@ MUTANTS: Final = (
     ),
     _bug("a drained active stays", beliefs.drained_stays()),
     _bug("a pause bars the active as well", beliefs.pause_bars_the_active()),
+    _bug(
+        "a takeover is told a later lock",
+        beliefs.later_lock_is_its_own(),
+        seeds=1500,
+        killer="tests/ha/zkfc/test_history.py::"
+        "test_a_lock_that_was_made_after_a_takeover_is_not_called_its_lock",
+        why="it takes two sessions that end one after the other, and a history that looks late",
+    ),
 )

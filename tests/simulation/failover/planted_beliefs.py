@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from ha.elector.keeper import KazooKeeper
+from ha.elector.runner import Elector
 from ha.elector.zookeeper.outcome import SessionState
 from ha.zkfc.candidacy import core
 from ha.zkfc.candidacy.eligibility import Standing
@@ -89,3 +90,8 @@ def pause_bars_the_active() -> Planting:
         return bar_of(standing, **{**named, "is_active": False})
 
     return replacing(core, "bar", bar)
+
+
+def later_lock_is_its_own() -> Planting:
+    """Of a takeover that lock is written down which is found when the history looks."""
+    return replacing(Elector, "active_by", lambda _self, _attempt: True)

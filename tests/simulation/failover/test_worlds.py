@@ -56,6 +56,7 @@ FOUND = (
     44_025_017,
     44_028_433,
     48_000_155,
+    49_000_252,
 )
 """Seeds that once broke an invariant.
 
@@ -96,6 +97,8 @@ dead host's lock that was gone already, which is refused, and the oracle took it
 stood by then.
 48000155 was a flaw of the nemesis: an ambush that had met no promotion cut a NameNode off from the
 journal after all faults had ended, and the trial's hand-over to it failed.
+49000252: the history looked for the lock of a takeover when its session had ended and the next one
+had a lock, and wrote that one down (told in a unit test as well).
 """
 
 
