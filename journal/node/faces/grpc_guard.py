@@ -16,6 +16,7 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 from grpc._cython import cygrpc
 
+from ha.daemon.awake_timeout import AwakeTimeout
 from ha.security.caller import Caller
 from ha.security.decision import Denied
 from journal.errors import BadRequest, Unavailable
@@ -157,12 +158,12 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     async def _read_one(self, name: str, caller: Caller | None, context: Context) -> Any:  # noqa: ANN401 - any request
         who = known_as(caller)
         try:
-            async with asyncio.timeout(self._read_seconds):
+            async with AwakeTimeout(self._read_seconds):
                 await self._reading.enter(who)
         except TimeoutError:
             await self._give_up(context, "room", f"there was no room to read {name}")
         try:
-            async with asyncio.timeout(self._read_seconds):
+            async with AwakeTimeout(self._read_seconds):
                 request = await context.read()
         except TimeoutError:
             await self._give_up(context, "half_request", f"the request of {name} did not end")
