@@ -57,6 +57,7 @@ FOUND = (
     44_028_433,
     48_000_155,
     49_000_252,
+    49_000_487,
 )
 """Seeds that once broke an invariant.
 
@@ -99,6 +100,8 @@ stood by then.
 journal after all faults had ended, and the trial's hand-over to it failed.
 49000252: the history looked for the lock of a takeover when its session had ended and the next one
 had a lock, and wrote that one down (told in a unit test as well).
+49000487 was a flaw of the trials: a request of before the faults' end was still unanswered, and the
+controller had not read the pause that its rival's session was ended in.
 """
 
 

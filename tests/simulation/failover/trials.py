@@ -22,6 +22,7 @@ from tests.simulation.engine.verdict import Violated
 from tests.simulation.failover.cluster import ZKFC_PORT, ZOOKEEPER
 from tests.simulation.failover.liveness import what_is_missing
 from tests.simulation.failover.seams import BIRTH
+from tests.simulation.failover.wire import DRAIN, PAUSE
 from tests.simulation.failover.zk_tree import Create, Delete, SetData
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ TRIALS: Final = (
 BOUND_SECONDS: Final = 25.0
 """One round of fencing and promotion, and the pauses after the failures of before."""
 _READ_SECONDS: Final = 1.5
-"""After so long every controller has read a notice, where nothing is wrong."""
+"""So soon every controller reads a notice, where nothing is wrong."""
 _CUT_SECONDS: Final = 3.0
 """A client gives a silent connection up after half a session."""
 _ZOOKEEPERS: Final = ("zk1", "zk2", "zk3")
@@ -175,7 +176,16 @@ class Trial:
         made = SetData(path, content) if there else Create(path, content, 0, ZOOKEEPER.acl)
         ensemble.commit(made, "operator")
         await self._look_on(_READ_SECONDS)
+        await self._until("L5", f"{path} was written", lambda: self._unread(path))
         return path
+
+    def _unread(self, path: str) -> str | None:
+        """Who was not shown a notice: of before the faults' end a request may be on its way."""
+        kind, whom = PAUSE, list(self._cluster.hosts)
+        if path != pause_path(ZOOKEEPER):
+            kind, whom = DRAIN, [path.rpartition("/")[2]]
+        unread = [name for name in whom if kind not in self._cluster.wire.told_bars(name)]
+        return f"{unread} were not shown it" if unread else None
 
     def _end(self, path: str) -> None:
         if self._cluster.ensemble.znode(path) is not None:
