@@ -54,6 +54,7 @@ SIDE_BY_SIDE = ("--dist", "loadfile", "--no-loadscope-reorder", "-n")
 for processes, disks and deadlines.  Those that start JVMs or whole clusters do so less."""
 
 PYTEST = (sys.executable, "-m", "pytest", "-m")
+UNIT = "not cluster and not interop and not long"
 
 NO_CARETS = {"PYTHONNODEBUGRANGES": "1"}
 """Without it Python 3.11 parses the source of each line that a traceback shows, for its carets.  A
@@ -66,7 +67,7 @@ STAGES = (
     Stage("types", (str(BIN / "mypy"),)),
     Stage("layers", (str(BIN / "lint-imports"),)),
     # The slow cluster tests come last, so that a plain mistake is told in the first minute.
-    Stage("unit", (*PYTEST, "not cluster and not interop", *SIDE_BY_SIDE, "3")),
+    Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "3")),
     Stage("interop", (*PYTEST, "interop", *SIDE_BY_SIDE, "3")),
     # One of the three plays faults for minutes, and mostly waits.
     Stage("cluster", (*PYTEST, "cluster and not interop and not long", *SIDE_BY_SIDE, "3")),

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,16 @@ def _sources() -> list[Path]:
     ]
 
 
+@cache
+def _nodes(text: str) -> list[ast.AST]:
+    """The module, its definitions, and what stands in them that defines."""
+    return [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
+
+
 def findings(name: str, text: str) -> list[str]:
     """What is untidy about one source file."""
     found = []
@@ -53,10 +64,11 @@ def findings(name: str, text: str) -> list[str]:
         found.append(f"{name}: {lines} lines, at most {MAX_FILE_LINES}")
     if name.rsplit("/", 1)[-1] in BANNED_FILE_NAMES:
         found.append(f"{name}: a file is named after a noun of the domain")
-    tree = ast.parse(text)
+    tree, *_ = nodes = _nodes(text)
+    assert isinstance(tree, ast.Module)
     if not ast.get_docstring(tree):
         found.append(f"{name}: no sentence at the top says what the module is")
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > MAX_FUNCTION_LINES:
@@ -108,14 +120,15 @@ def _inherits_from_our_own(node: ast.ClassDef) -> bool:
 
 def _is_error_tree(child: str, parent: str) -> bool:
     """Errors inherit from errors; their names end in what went wrong, not always in Error."""
-    return (child, parent) in ERROR_TREE
+    return (child, parent) in _error_tree()
 
 
+@cache
 def _error_tree() -> set[tuple[str, str]]:
     """Every (class, base) pair that leads to Exception, across all our files."""
     bases: dict[str, set[str]] = {}
     for path in _sources():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in _nodes(path.read_text(encoding="utf-8")):
             if isinstance(node, ast.ClassDef):
                 names = {b.id for b in node.bases if isinstance(b, ast.Name)}
                 bases.setdefault(node.name, set()).update(names)
@@ -125,9 +138,6 @@ def _error_tree() -> set[tuple[str, str]]:
         if grown == roots:
             return {(c, p) for c, parents in bases.items() for p in parents if p in roots}
         roots = grown
-
-
-ERROR_TREE = _error_tree()
 
 
 def test_every_source_file_is_tidy() -> None:

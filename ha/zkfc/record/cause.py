@@ -35,14 +35,14 @@ def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
     if not previous:
         return "the lock was free, and no earlier active is recorded: it ceded, or there was none"
     if previous == own:
-        return f"lock vanished; {own} itself was the last active"
+        return f"the lock was free, and {own} itself was the last active"
     if attempt.seen_ended:
         return f"the process of {previous} ended, as its own zkfc saw"
     if former is None:
-        return f"lock vanished: session of {previous} ended"
+        return f"the lock was gone: the session of {previous} ended"
     if not former.in_election and former.out_because:
         return f"the zkfc of {previous} left the election: {former.out_because}"
-    return f"lock vanished: session of {previous} ended, and its zkfc has a new one"
+    return f"the lock was gone: the session of {previous} ended, and its zkfc has a new one"
 
 
 def kind_of(attempt: AttemptRecord, own: str, active_before: str | None) -> FailoverKind:

@@ -19,7 +19,7 @@ import click
 
 from deploy.local.places import fresh_directory
 from tests import ROOT
-from tests.checks import NO_CARETS, PYTEST, SIDE_BY_SIDE, read_report
+from tests.checks import NO_CARETS, PYTEST, SIDE_BY_SIDE, UNIT, read_report
 from tests.package.__main__ import HATCHLING, built, run
 
 PACKAGES: Final = (
@@ -96,7 +96,7 @@ def play(
     options = PYTEST[1:]  # the first word is the Python of the checkout
     chosen = list(paths) or [f"--ignore={one}" for one in ABOUT_SOURCES]
     done = subprocess.run(
-        [str(python), *options, "not cluster and not interop", *SIDE_BY_SIDE, "3", *chosen,
+        [str(python), *options, UNIT, *SIDE_BY_SIDE, "3", *chosen,
          f"--junitxml={report}", "-o", "junit_family=xunit1", "-p", "no:cacheprovider"],
         cwd=folder, env=os.environ | NO_CARETS, check=False,
     )  # fmt: skip

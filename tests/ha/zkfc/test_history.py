@@ -67,7 +67,7 @@ CAUSES: list[tuple[AttemptRecord, Member | None, str]] = [
         None,
         "asked for by ann from 10.0.0.1: new disk",
     ),
-    (an_attempt(), None, "lock vanished: session of nn1 ended"),
+    (an_attempt(), None, "the lock was gone: the session of nn1 ended"),
     (an_attempt(seen_ended=True), None, "the process of nn1 ended, as its own zkfc saw"),
     (
         an_attempt(),
@@ -77,9 +77,9 @@ CAUSES: list[tuple[AttemptRecord, Member | None, str]] = [
     (
         an_attempt(),
         a_member(in_election=True),
-        "lock vanished: session of nn1 ended, and its zkfc has a new one",
+        "the lock was gone: the session of nn1 ended, and its zkfc has a new one",
     ),
-    (an_attempt(previous="nn2"), None, "lock vanished; nn2 itself was the last active"),
+    (an_attempt(previous="nn2"), None, "the lock was free, and nn2 itself was the last active"),
     (
         an_attempt(previous="", unreadable=True),
         None,

@@ -15,7 +15,7 @@ from tests.journal.node.lane_client import RawLane, hello
 from tests.journal.node.process import JID, NodeClient, Refused, node_and_client
 
 HOST = "127.0.0.1"
-SEGMENTS = 4
+SEGMENTS = 2
 BATCHES = 60
 
 

@@ -99,10 +99,7 @@ def judge_object(paths: Sequence[str], calls: Sequence[Call]) -> Violation | Non
         open_calls = _next(ordered, ends, done)
         if done.bit_count() > longest:
             longest, stuck = done.bit_count(), sum(1 << index for index in open_calls)
-        for index in open_calls:
-            reached = after(ordered[index], state, places[index])
-            if reached is None:
-                continue
+        for index, reached in _steps(ordered, open_calls, state, places):
             step = (done | 1 << index, reached)
             if step not in tried:
                 tried.add(step)
@@ -114,11 +111,49 @@ def judge_object(paths: Sequence[str], calls: Sequence[Call]) -> Violation | Non
     )
 
 
+def _steps(
+    ordered: Sequence[Call],
+    open_calls: Sequence[int],
+    state: State,
+    places: Sequence[Sequence[int]],
+) -> list[tuple[int, State]]:
+    """Which of them may be next, and the states that they leave.
+
+    One that can be next and changes nothing whenever it comes is the only one: an order in which it
+    comes later is as good with it first.  One without an answer that would change nothing now is
+    not among them: it may as well never be carried out.
+    """
+    steps = []
+    for index in open_calls:
+        reached = after(ordered[index], state, places[index])
+        if reached is None or (reached == state and not ordered[index].known):
+            continue
+        if _changes_nothing(ordered[index]):
+            return [(index, reached)]
+        steps.append((index, reached))
+    return steps
+
+
+def _changes_nothing(call: Call) -> bool:
+    """By its answer, in every state; of a make nobody is told whether there was something."""
+    match call.ask:
+        case Ask.MAKE:
+            return False
+        case Ask.READ:
+            return True
+        case Ask.OWN | Ask.DELETE:
+            return call.answer == ABSENT
+        case Ask.MOVE:
+            return call.answer in (ABSENT, TAKEN)
+    assert_never(call.ask)
+
+
 def _next(ordered: Sequence[Call], ends: Sequence[float], done: int) -> list[int]:
     """Those that may come next: begun before any other that is not done has ended."""
     first_end = inf
     found = []
-    for index, call in enumerate(ordered):
+    for index in range((done ^ done + 1).bit_length() - 1, len(ordered)):
+        call = ordered[index]
         if call.began > first_end:
             break  # and so have all that follow
         if not done & 1 << index:

@@ -241,3 +241,35 @@ def test_drawn_histories_are_taken_and_spoilt_ones_are_found(
     calls[index] = replace(calls[index], answer="nobody ever wrote this")
     (found,) = judge(calls)
     assert calls[index].path in found.path.split(" and ")
+
+
+def explained(calls: list[Call], paths: tuple[str, ...]) -> bool:
+    """Whether some order explains all answers: every one is tried, by the definition."""
+
+    def goes_on(left: frozenset[int], state: tuple[str, ...]) -> bool:
+        known = [index for index in left if calls[index].known]
+        if not known:
+            return True
+        first_end = min(calls[index].ended for index in known)
+        for index in left:
+            if calls[index].began <= first_end:
+                reached = after(calls[index], state, [paths.index(p) for p in calls[index].paths])
+                if reached is not None and goes_on(left - {index}, reached):
+                    return True
+        return False
+
+    return goes_on(frozenset(range(len(calls))), (ABSENT,) * len(paths))
+
+
+@pytest.mark.parametrize("paths", [("/p",), ("/p", "/q")])
+def test_it_judges_small_histories_by_the_definition(paths: tuple[str, ...]) -> None:
+    rng, verdicts = Random(len(paths)), [0, 0]
+    for _ in range(400):
+        calls = drawn(rng, clients=3, length=2, paths=paths)
+        answers = ["", ABSENT, TAKEN, UNKNOWN, MAKER, "0.0", "1.1"]
+        for index in rng.sample(range(len(calls)), rng.randrange(3)):
+            calls[index] = replace(calls[index], answer=rng.choice(answers))
+        right = explained(calls, paths)
+        verdicts[right] += 1
+        assert (judge(calls) == []) is right, calls
+    assert min(verdicts) > 40
