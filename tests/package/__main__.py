@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -68,12 +70,21 @@ def package(out: Path) -> dict[str, str]:
     return digests
 
 
-def build_wheel(out: Path) -> Path:
-    """One wheel of the tree as it is, for trials: not committed, not compared."""
+def build_wheel(out: Path, version: str | None = None) -> Path:
+    """One wheel of the tree as it is, for trials: not committed, not compared.
+
+    ``version``: what it calls itself, in place of what it is.
+    """
     with tempfile.TemporaryDirectory() as name:
-        tools = Path(name) / "tools"
+        tools, source = Path(name) / "tools", ROOT
         run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), HATCHLING)
-        return next(_hatch(ROOT, out, tools, "wheel").glob("*.whl"))
+        if version is not None:
+            source = Path(name) / "source"
+            shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "var", "__pycache__"))
+            project = source / "pyproject.toml"
+            line = re.compile('^version = ".*"$', re.MULTILINE)
+            project.write_text(line.sub(f'version = "{version}"', project.read_text(), count=1))
+        return next(_hatch(source, out, tools, "wheel").glob("*.whl"))
 
 
 def built(folder: Path, tools: Path) -> Path:

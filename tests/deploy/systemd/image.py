@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,9 @@ PACKAGES: Final = (
 )  # fmt: skip
 EXTRAS: Final = ("namenode", "ssh")
 """What the daemons of the tests need; each has a lock of its own."""
+VERSION: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+WHEELS: Final = "/opt/wheels"
+"""In a host: of all that it needs, so that a second installation asks no index."""
 TRUST: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 MAKE_SECONDS: Final = 900.0
 
@@ -47,7 +51,7 @@ def installed(folder: Path) -> Image:
     """
     base = _kept("debian", [SUITE, *PACKAGES], _make_debian)
     locks = [ROOT / "deploy" / "locks" / f"{extra}.lock" for extra in EXTRAS]
-    texts = [SUITE, *PACKAGES, *(lock.read_text() for lock in locks)]
+    texts = [SUITE, *PACKAGES, VERSION, WHEELS, *(lock.read_text() for lock in locks)]
     needed = _kept("needed", texts, lambda made: _install_needed(made, base, locks))
     ours = folder / "image"
     ours.mkdir(parents=True)
@@ -65,19 +69,24 @@ def _make_debian(made: Path) -> None:
 
 def _install_needed(made: Path, base: Path, locks: Sequence[Path]) -> None:
     files = [word for lock in locks for word in ("-r", f"/locks/{lock.name}")]
+    pinned, seen = ("--no-deps", "--require-hashes", *files), {locks[0].parent: "/locks"}
     with overlaid(made, (base,)) as root:
-        _within(root, {locks[0].parent: "/locks"}, "python3", "-m", "venv", "/opt/nnha")
-        _pip(root, {locks[0].parent: "/locks"}, "--no-deps", "--require-hashes", *files)
+        _within(root, {}, "python3", "-m", "venv", f"/opt/nnha-{VERSION}")
+        _within(root, {}, "ln", "-s", f"nnha-{VERSION}", "/opt/nnha")
+        _pip(root, seen, "download", "--dest", WHEELS, *pinned)
+        found = f"[global]\nno-index = true\nfind-links = {WHEELS}\n"
+        (root / "etc" / "pip.conf").write_text(found)
+        _pip(root, seen, "install", *pinned)
 
 
 def _install_ours(made: Path, below: Sequence[Path], wheel: Path) -> None:
     with overlaid(made, below) as root:
-        _pip(root, {wheel.parent: "/wheel"}, "--no-deps", f"/wheel/{wheel.name}")
+        _pip(root, {wheel.parent: "/wheel"}, "install", "--no-deps", f"/wheel/{wheel.name}")
 
 
 def _pip(root: Path, seen: dict[Path, str], *words: str) -> None:
-    pip = ("/opt/nnha/bin/pip", "install", "--quiet", "--disable-pip-version-check")
-    _within(root, seen, *pip, *words)
+    quietly = ("--quiet", "--disable-pip-version-check")
+    _within(root, seen, "/opt/nnha/bin/pip", *quietly, *words)
 
 
 def _within(root: Path, seen: dict[Path, str], *words: str) -> None:
