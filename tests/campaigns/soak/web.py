@@ -1,6 +1,7 @@
 """The page of the cluster for ``./run soak deploy``: every state, what it costs, and how soon.
 
-All recorded states and pages are held against axe in light and dark.  A real cluster's active is
+All recorded states and pages are held against axe in light and dark, looked at with eyes that see
+colours otherwise, and walked through by keyboard.  A real cluster's active is
 killed again and again under a browser's eyes; every daemon is stopped while the page is asked; and
 ten viewers watch while the processes' CPU is counted.
 """
@@ -15,7 +16,14 @@ from typing import Any, Final
 from deploy.local.certificates import WEB
 from deploy.local.cluster import Cluster, open_cluster, zkfc_of
 from deploy.local.places import fresh_directory
-from tests.ha.web.served_site import browser, each_page_holds, each_state_holds, until
+from tests.ha.web.served_site import (
+    browser,
+    each_page_holds,
+    each_page_is_in_reach,
+    each_state_holds,
+    each_state_is_read_by_all_eyes,
+    until,
+)
 from tests.ha.web.situations import SITUATIONS
 from tests.ha.web.watched_cluster import asked, freeze_all, kill_seen, thaw_all, watch
 
@@ -31,6 +39,9 @@ async def figures(rounds: int, seconds: float, *, states: bool) -> Mapping[str, 
         await each_state_holds("dark", tuple(SITUATIONS))
         await each_page_holds("light")
         await each_page_holds("dark")
+        await each_state_is_read_by_all_eyes("light", tuple(SITUATIONS))
+        await each_state_is_read_by_all_eyes("dark", tuple(SITUATIONS))
+        await each_page_is_in_reach()
     with open_cluster(fresh_directory("web"), web=True) as cluster:
         await asyncio.to_thread(cluster.up)
         async with browser() as chromium:

@@ -10,13 +10,10 @@ import aiohttp
 import pytest
 
 from ha.cli.cluster.status_json import as_json
-from ha.cli.cluster.view import NoticesView
-from ha.notices.model import Pause
 from tests.ha.cli import schema
+from tests.ha.web.hostile import HOSTILE_PAGES, hostile_view
 from tests.ha.web.served_site import HOST, Shown, served
-from tests.ha.web.situations import DOWN_NN1, HEALTHY, HISTORY, NOW, SITUATIONS, record
-
-HOSTILE = "<script>alert(1)</script>\"'&\u202e" + "x" * 10_000
+from tests.ha.web.situations import DOWN_NN1, HEALTHY, SITUATIONS
 
 
 @asynccontextmanager
@@ -111,21 +108,8 @@ async def test_the_stream_sends_the_sections_that_changed_and_only_those() -> No
 
 
 async def test_hostile_texts_are_shown_as_texts() -> None:
-    pause = Pause(owner=HOSTILE, reason=HOSTILE, since=NOW, until=None)
-    entry = record(13, HOSTILE, HOSTILE, HOSTILE, {HOSTILE: 1.0}, actor=HOSTILE, failure=HOSTILE)
-    view = replace(
-        HEALTHY,
-        nameservice=HOSTILE,
-        namenodes=(
-            replace(HEALTHY.namenodes[0], note=HOSTILE),
-            replace(DOWN_NN1, namenode="n<n>2", error=HOSTILE),
-        ),
-        zkfcs=(HEALTHY.zkfcs[0], replace(HEALTHY.zkfcs[1], namenode="n<n>2", health=HOSTILE)),
-        journalnodes=(replace(HEALTHY.journalnodes[0], node=HOSTILE, failed_because=HOSTILE),),
-        notices=NoticesView(pause=pause, history=(entry, *HISTORY), unreadable=(HOSTILE,)),
-    )
-    async with asking(Shown(view)) as session:
-        for path in ("/", "/history", "/failover/13", "/node/n%3Cn%3E2"):
+    async with asking(Shown(hostile_view())) as session:
+        for path in HOSTILE_PAGES:
             page = await text_of(session, path)
             assert "<script>alert" not in page
             assert "\u202e" not in page
