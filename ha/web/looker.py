@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from ha.cli.cluster.view import ClusterView
+from ha.web.metrics import LOOK_SECONDS, LOOKS, VIEWERS, Look
 
 log = structlog.get_logger()
 
@@ -81,12 +82,14 @@ class Looker:
     def watching(self) -> Iterator[None]:
         """As long as this lasts there are looks."""
         self._watchers += 1
+        VIEWERS.inc()
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run(), name="looks at the cluster")
         try:
             yield
         finally:
             self._watchers -= 1
+            VIEWERS.dec()
             if self._watchers == 0:
                 self._running.cancel()
 
@@ -133,7 +136,13 @@ class Looker:
         return self._looking
 
     async def _one_look(self) -> Seen:
-        view = await self._look()
+        try:
+            with LOOK_SECONDS.time():
+                view = await self._look()
+        except Exception:
+            LOOKS.labels(Look.FAILED.value).inc()
+            raise
+        LOOKS.labels(Look.FINISHED.value).inc()
         seen = Seen(self.looks + 1, view, asyncio.get_running_loop().time())
         async with self._finished:
             self._newest = seen

@@ -19,6 +19,7 @@ from ha.cli.explain.history import as_json as history_json
 from ha.notices.model import HistoryEntry
 from ha.web.hosts import may_be_asked
 from ha.web.looker import Looker, Seen
+from ha.web.metrics import REFUSED, Refusal
 from ha.web.render import ASSETS, NODE, OVERVIEW, Renderer
 
 MOST_VIEWERS: Final = 100
@@ -51,11 +52,14 @@ class Site:
         looker: Looker,
         history: History,
         hosts: frozenset[str],
+        *,
+        most_viewers: int = MOST_VIEWERS,
     ) -> None:
         self._nameservice = nameservice
         self._looker = looker
         self._history = history
         self._hosts = hosts
+        self._most_viewers = most_viewers
         self._renderer = Renderer()
         self._rendered: tuple[int, dict[str, Mapping[str, str]]] = (0, {})
 
@@ -78,6 +82,7 @@ class Site:
     def _guarded(self, handler: Handler) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             if not may_be_asked(request.headers.get("Host"), self._hosts):
+                REFUSED.labels(Refusal.NAME.value).inc()
                 text = (
                     "nnha web may not be asked under this name; nnha.web.hosts in its "
                     "configuration names more\n"
@@ -147,8 +152,9 @@ class Site:
         self, request: web.Request, event: str, news: Callable[[Seen], str]
     ) -> web.StreamResponse:
         """Tell of each look until the browser hangs up."""
-        if self._looker.watchers >= MOST_VIEWERS:
-            text = f"{MOST_VIEWERS} viewers watch already\n"
+        if self._looker.watchers >= self._most_viewers:
+            REFUSED.labels(Refusal.FULL.value).inc()
+            text = f"{self._most_viewers} viewers watch already\n"
             return _answer(text, "text/plain", HTTPStatus.SERVICE_UNAVAILABLE)
         headers = {**HEADERS, "Content-Type": "text/event-stream; charset=utf-8"}
         stream = web.StreamResponse(headers=headers)

@@ -22,8 +22,8 @@ MOST_LINES = 800
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One with an active and a ready standby."""
-    with open_cluster(tmp_path_factory.mktemp("metrics")) as running:
+    """One with an active, a ready standby and a page."""
+    with open_cluster(tmp_path_factory.mktemp("metrics"), web=True) as running:
         running.up()
         yield running
         running.down()
@@ -35,6 +35,8 @@ def address(cluster: Cluster, daemon: str, namenode: str = "nn1") -> str:
             return cluster.layout.namenode_url(namenode)
         case "ZKFC":
             return cluster.layout.zkfc_url(namenode)
+        case "Web":
+            return cluster.layout.web_url
         case _:
             return cluster.layout.journalnode_url("jn1")
 

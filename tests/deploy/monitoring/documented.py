@@ -9,7 +9,7 @@ from tests import ROOT
 
 DOCUMENT: Final = ROOT / "docs" / "metrics.md"
 ALL_DAEMONS: Final = "All daemons"
-DAEMONS: Final = ("NameNode", "ZKFC", "JournalNode")
+DAEMONS: Final = ("NameNode", "ZKFC", "JournalNode", "Web")
 CHECKPOINT_SERVICE: Final = "Checkpoint service"
 CERTIFICATES: Final = "Daemons with certificates"
 _ROW: Final = re.compile(r"\| `(nnha_\w+)` \| (\w+) \| ([\w, -]+) \| (.+) \|")

@@ -12,7 +12,7 @@ from ha.daemon.endpoint import Endpoint
 from ha.notices.model import HistoryEntry, time_text
 from ha.web.hosts import allowed_hosts
 from ha.web.looker import Looker
-from ha.web.site import Site
+from ha.web.site import MOST_VIEWERS, Site
 from tests.ha.web.other_eyes import (
     DEFICIENCIES,
     PIXELS_FOR_A_POINT,
@@ -67,11 +67,13 @@ class Shown:
 
 
 @asynccontextmanager
-async def served(shown: Shown, *, port: int = 0) -> AsyncIterator[Looker]:
+async def served(
+    shown: Shown, *, port: int = 0, most_viewers: int = MOST_VIEWERS
+) -> AsyncIterator[Looker]:
     """The site, until the end of the block."""
     looker = Looker(shown.look, every_seconds=EVERY_SECONDS)
     hosts = allowed_hosts(HOST, "", ())
-    site = Site(shown.view.nameservice, looker, shown.history, hosts)
+    site = Site(shown.view.nameservice, looker, shown.history, hosts, most_viewers=most_viewers)
     endpoint = Endpoint(status=dict, healthy=lambda: None, routes=site.routes, front=False)
     shown.port = await endpoint.start(HOST, port)
     try:
