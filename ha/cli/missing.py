@@ -20,8 +20,20 @@ EXTRAS: Final[Mapping[str, str]] = {
 """By module: the extra of ``[project.optional-dependencies]`` that brings it."""
 
 
+_WHOLE: Final[Mapping[str, str]] = {"cluster": "demo", "demo": "demo", "namespace": "spark"}
+"""Commands that need more than the first module that they miss: the extra with all of it."""
+_PARTS: Final[Mapping[str, frozenset[str]]] = {
+    "demo": frozenset({"java", "namenode", "spark", "tls"}),
+    "spark": frozenset({"namenode", "spark"}),
+}
+"""The extras that lie in another."""
+
+
 def needed_extra(command: str, module: str | None) -> str | None:
     """What to tell where a module is missing; None where it belongs to no extra."""
     top = (module or "").partition(".")[0]
     extra = EXTRAS.get(top)
+    whole = _WHOLE.get(command, "")
+    if extra in _PARTS.get(whole, ()):
+        extra = whole
     return extra and f"nnha {command} needs {top}: pip install 'nnha[{extra}]'"
