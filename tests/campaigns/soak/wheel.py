@@ -1,8 +1,10 @@
 """``./run soak wheel``: the unit stage against the installed wheel, where there is no checkout.
 
-The wheel of the last commit is installed into a virtual environment of its own; what it needs is
-taken from .venv.  The folder in which the tests run has everything of that commit but our packages,
-so that a test that passes has run what users install.
+Before that the wheel is tried with the base of its dependencies alone (base_only.py).
+
+For the stage the wheel of the last commit is installed into a virtual environment of its own; what
+it needs is taken from .venv.  The folder in which the tests run has everything of that commit but
+our packages, so that a test that passes has run what users install.
 """
 
 import json
@@ -19,6 +21,7 @@ import click
 
 from deploy.local.places import fresh_directory
 from tests import ROOT
+from tests.campaigns.soak import base_only as base
 from tests.checks import NO_CARETS, PYTEST, SIDE_BY_SIDE, UNIT, read_report
 from tests.package.__main__ import HATCHLING, built, run
 
@@ -37,33 +40,51 @@ ABOUT_SOURCES: Final = (
 @click.command()
 @click.argument("paths", nargs=-1)
 @click.option("--directory", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--base-only", is_flag=True, help="Only try it with its base: size, commands.")
 @click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
-def main(*, paths: tuple[str, ...], directory: Path | None, as_object: bool) -> None:
-    """Run the unit stage against the wheel; PATHS: only these tests."""
+def main(
+    *, paths: tuple[str, ...], directory: Path | None, base_only: bool, as_object: bool
+) -> None:
+    """Try the wheel with its base, and run the unit stage against it; PATHS: only these tests."""
     folder = directory or fresh_directory("wheel")
-    python = installed(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        wheel = of_last_commit(Path(scratch))
+        shown = {} if paths else dict(base.figures(folder, wheel))
+        python = None if base_only else installed(folder, wheel)
+    if python is not None:
+        shown |= _played(python, folder, paths)
+    shown["well"] = not shown.get("base_wrong") and shown.get("exit_code", 0) == 0
+    for name, value in shown.items():
+        click.echo(f"{name}: {value}", err=as_object)
+    if as_object:
+        click.echo(json.dumps(shown))
+    sys.exit(0 if shown["well"] else 1)
+
+
+def _played(python: Path, folder: Path, paths: Sequence[str]) -> dict[str, object]:
     without = without_packages(folder / "without-checkout")
     _ensure_installed_ones(python, without)
     code, failures, skips = play(python, without, paths)
-    for failure in failures:
-        click.echo(failure, err=True)
-    well = code == 0 and not failures
-    shown = {"well": well, "failures": list(failures), "skips": len(skips), "exit_code": code}
-    click.echo(json.dumps(shown) if as_object else f"{'well' if well else 'NOT WELL'}: {folder}")
-    sys.exit(0 if well else 1)
+    return {
+        "folder": str(folder), "failures": list(failures), "skips": len(skips),
+        "exit_code": code or int(bool(failures)),
+    }  # fmt: skip
 
 
-def installed(folder: Path) -> Path:
-    """The Python of an environment with the wheel of the last commit, and .venv's libraries."""
-    tools = folder / "tools"
+def of_last_commit(scratch: Path) -> Path:
+    """The wheel, built below ``scratch``."""
+    tools = scratch / "tools"
     run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), HATCHLING)
-    with tempfile.TemporaryDirectory() as scratch:
-        (wheel,) = built(Path(scratch), tools).glob("*.whl")
-        venv = folder / "venv"
-        run(sys.executable, "-m", "venv", "--without-pip", str(venv))
-        python = venv / "bin" / "python"
-        pip = (sys.executable, "-m", "pip", "--python", str(python))
-        run(*pip, "install", "-q", "--no-deps", str(wheel))
+    return next(built(scratch / "build", tools).glob("*.whl"))
+
+
+def installed(folder: Path, wheel: Path) -> Path:
+    """The Python of an environment with this wheel, and .venv's libraries."""
+    venv = folder / "venv"
+    run(sys.executable, "-m", "venv", "--without-pip", str(venv))
+    python = venv / "bin" / "python"
+    run(*(sys.executable, "-m", "pip", "--python", str(python), "install", "-q"),
+        *("--no-deps", str(wheel)))  # fmt: skip
     (site,) = venv.glob("lib/python3*/site-packages")
     (theirs,) = (ROOT / ".venv").glob("lib/python3*/site-packages")
     # A path that is named here is searched for packages, and its own .pth files are not read, of
