@@ -7,6 +7,7 @@ systemd-nspawn; the first time it makes a small Debian, which takes minutes.
 import asyncio
 import json
 import os
+import sys
 
 import click
 
@@ -27,21 +28,36 @@ from tests.campaigns.soak import booted, web
 @click.option("--states/--no-states", default=True, help="Hold the recorded states against axe.")
 @click.option("--page/--no-page", default=True, help="Watch the page of the cluster.")
 @click.option("--booted/--no-booted", "boot", default=True, help="Boot hosts under systemd.")
+@click.option(
+    "--hold",
+    is_flag=True,
+    help="Exit code 1 where a bar is not held; for idle machines.",
+)
 @click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
 def main(
-    *, rounds: int, seconds: float, states: bool, page: bool, boot: bool, as_object: bool
+    *,
+    rounds: int,
+    seconds: float,
+    states: bool,
+    page: bool,
+    boot: bool,
+    hold: bool,
+    as_object: bool,
 ) -> None:
     """Watch the page of the cluster, and the daemons under systemd."""
     found: dict[str, object] = {}
     with orderly_end():
         if page:
             found |= asyncio.run(web.figures(rounds, seconds, states=states))
+            found["bars_not_held"] = web.bars_not_held(found)
         if boot:
             found |= booted.figures(fresh_directory("booted"), rounds, seed=os.getpid())
     for name, value in found.items():
         click.echo(f"{name}: {value}")
     if as_object:
         click.echo(json.dumps(found))
+    if hold and found.get("bars_not_held"):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ ten viewers watch while the processes' CPU is counted.
 """
 
 import asyncio
+import json
 import os
 import statistics
 from collections.abc import Mapping
@@ -28,6 +29,16 @@ from tests.ha.web.situations import SITUATIONS
 from tests.ha.web.watched_cluster import asked, freeze_all, kill_seen, thaw_all, watch
 
 VIEWERS: Final = 10
+MOST: Final[Mapping[str, float]] = {
+    "cluster_core_share": 0.02,
+    "web_core_share": 0.03,
+    "web_resident_megabytes": 75.0,
+    "looks_unwatched": 0.0,
+    "first_paint_seconds": 0.3,
+    "kill_seen_longest_seconds": 1.0,
+    "frozen_page_seconds": 2.0,
+}
+"""What each figure may be at most, on a machine that does nothing else."""
 LOOK_AGAIN_SECONDS: Final = 2.0
 """After so long without a viewer the next page needs a look of its own."""
 
@@ -51,6 +62,17 @@ async def figures(rounds: int, seconds: float, *, states: bool) -> Mapping[str, 
     return {**costs, **kills, **frozen}
 
 
+def bars_not_held(found: Mapping[str, object]) -> list[str]:
+    """In words; a figure that is not there was not measured."""
+    over = [
+        f"{name} is {value}, more than {most}"
+        for name, most in MOST.items()
+        if isinstance(value := found.get(name, 0.0), int | float) and value > most
+    ]
+    silent = found.get("frozen_page_says") is False
+    return over + (["the page of a frozen cluster does not say that nothing is known"] * silent)
+
+
 async def _kills(context: Any, cluster: Cluster, rounds: int) -> Mapping[str, object]:  # noqa: ANN401 - playwright's
     page = await watch(context, cluster)
     downs, successors = [], []
@@ -63,7 +85,11 @@ async def _kills(context: Any, cluster: Cluster, rounds: int) -> Mapping[str, ob
         await asyncio.to_thread(cluster.wait_for_ready_standby, active)
         await asyncio.to_thread(cluster.wait_for_candidate, active)
     await page.close()
-    return {"kill_seen_seconds": _spread(downs), "successor_seen_seconds": _spread(successors)}
+    return {
+        "kill_seen_seconds": _spread(downs),
+        "kill_seen_longest_seconds": round(max(downs), 3),
+        "successor_seen_seconds": _spread(successors),
+    }
 
 
 async def _frozen(cluster: Cluster) -> Mapping[str, object]:
@@ -82,11 +108,14 @@ async def _costs(chromium: Any, cluster: Cluster, seconds: float) -> Mapping[str
     parts = {name: cluster.process(name).pid for name in (*daemons, *zkfcs)}
     own = cluster.process(WEB).pid
     pids = [*parts.values(), own]
+    before = await _looks(cluster)
     idle = await _cpu(pids, seconds)
+    unwatched = await _looks(cluster) - before
     # Each in a context of its own: a browser has six connections to one server.
     pages = [await watch(await chromium.new_context(), cluster) for _ in range(VIEWERS)]
     watched = await _cpu(pids, seconds)
     memory = _resident_bytes(own)
+    paints = [await page.evaluate(_FIRST_PAINT_MS) / 1e3 for page in pages]
     for page in pages:
         await until(page, "document.getElementById('stale').hidden")
         await page.close()
@@ -97,7 +126,20 @@ async def _costs(chromium: Any, cluster: Cluster, seconds: float) -> Mapping[str
         "web_core_share": round(watched[own] / seconds, 4),
         "web_core_share_unwatched": round(idle[own] / seconds, 4),
         "web_resident_megabytes": round(memory / 1e6, 1),
+        "looks_unwatched": unwatched,
+        "first_paint_seconds": round(statistics.median(paints), 3),
     }
+
+
+_FIRST_PAINT_MS: Final = (
+    "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity"
+)
+
+
+async def _looks(cluster: Cluster) -> int:
+    """How many looks the page has made so far."""
+    _, text = await asyncio.to_thread(asked, f"{cluster.layout.web_url}/status")
+    return int(json.loads(text)["looks"])
 
 
 async def _cpu(pids: list[int], seconds: float) -> Mapping[int, float]:
