@@ -17,22 +17,26 @@ KNOWN_PHASES: Final = (
     "lock", "fenced", "promoting", "recovering", "recovered", "caught_up", "active", "failed",
 )  # fmt: skip
 HATCHES: Final = {
-    "fenced": "rising", "promoting": "falling", "recovered": "rising", "caught_up": "upright",
-    "failed": "falling",
+    "fenced": "rising", "promoting": "falling", "recovering": "level", "recovered": "crossed",
+    "caught_up": "upright", "active": "dashed", "failed": "grid", "other": "zigzag",
 }  # fmt: skip
-"""Patterns that tell phases apart without colour; what has none is plain."""
+"""Patterns that tell phases apart without colour: one for each but the lock, which is plain."""
+HEIGHT: Final = 20
+HEIGHTS: Final = {"healthy": 8, "initializing": 14}
+"""What is worse is higher, for the same reason; what is not here takes the whole height."""
 HOUR: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A piece of a drawing: where it begins, how long it is, its class and its words."""
+    """A piece of a drawing: where it begins, how long it is, its class, its words, its look."""
 
     x: int
     width: int
     kind: str
     words: str
     hatch: str = ""
+    height: int = HEIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,10 @@ def last_hour(changes: Sequence[HealthChange], now: datetime) -> Drawing:
         if at is None or ends <= begin:
             continue
         since = min(max(at, begin), ends)
+        kind = _health_kind(change.health)
         x, end = (round(WIDTH * ((moment - begin) / HOUR)) for moment in (since, ends))
-        bars.append(Bar(x, max(LEAST_WIDTH, end - x), _health_kind(change.health), _told(change)))
+        width = max(LEAST_WIDTH, end - x)
+        bars.append(Bar(x, width, kind, _told(change), height=HEIGHTS.get(kind, HEIGHT)))
         ends = since
     ill = [bar.words for bar in bars if bar.kind != "healthy"]
     if not bars:

@@ -1,10 +1,12 @@
 """Bars of phases share one scale, and an hour of health is drawn as far as it is known."""
 
+import re
 from datetime import timedelta
+from importlib.resources import files
 
 from ha.cli.cluster.daemon_parts import HealthChange
 from ha.notices.model import PhaseDuration, time_text
-from ha.web.pictures import WIDTH, last_hour, longest, named, phases
+from ha.web.pictures import KNOWN_PHASES, WIDTH, last_hour, longest, named, phases
 from tests.ha.web.situations import HISTORY, NOW
 
 
@@ -22,6 +24,22 @@ def test_the_longest_failover_fills_the_line_and_the_others_their_share() -> Non
     assert max(widths) <= WIDTH + 10
     assert 180 < widths[0] < 230  # 0.124 s of 0.61 s
     assert named(HISTORY) == ("lock", "fenced", "promoting", "active", "failed")
+
+
+def test_no_two_phases_differ_in_colour_alone() -> None:
+    bars = [phases((PhaseDuration(name, 1.0),), 1.0).bars[0] for name in (*KNOWN_PHASES, "newer")]
+    assert len({bar.hatch for bar in bars}) == len(bars)
+    drawn = (files("ha.web") / "templates" / "macros.html").read_text()
+    assert {bar.hatch for bar in bars} - {""} == set(re.findall(r'<pattern id="(\w+)"', drawn))
+
+
+def test_no_two_healths_differ_in_colour_alone() -> None:
+    found = last_hour(
+        (change(10, "unhealthy"), change(20, "initializing"), change(30, "healthy")), NOW
+    )
+    heights = {bar.kind: bar.height for bar in found.bars}
+    assert heights.keys() == {"healthy", "initializing", "ill"}
+    assert heights["healthy"] < heights["initializing"] < heights["ill"]
 
 
 def test_every_phase_is_told_in_words_and_an_unknown_one_is_drawn_too() -> None:
