@@ -37,10 +37,10 @@ class AwakeTimeout:
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> bool | None:
+    ) -> None:
         """Count no more."""
         self._timer.cancel()
-        return await self._limit.__aexit__(kind, error, trace)
+        await self._limit.__aexit__(kind, error, trace)
 
     def _count(self) -> None:
         self._timer = self._loop.call_later(self._part_seconds, self._passed)

@@ -30,9 +30,8 @@ BUSY_SECONDS: Final = 30.0
 
 def running(hosts: Hosts, host: str) -> dict[int, str]:
     """Which version each daemon of a host says that it is."""
-    ports = PORTS if hosts.where(NAMENODES[1]) == host or host == HOSTS[0] else PORTS[-1:]
     told = {}
-    for port in ports:
+    for port in PORTS if host in HOSTS[: len(NAMENODES)] else PORTS[-1:]:
         with urlopen(f"http://{hosts.at[host]}:{port}/status", timeout=30) as page:
             told[port] = json.load(page)["daemon"]["version"]
     return told
@@ -41,12 +40,12 @@ def running(hosts: Hosts, host: str) -> dict[int, str]:
 def checked(hosts: Hosts) -> None:
     """As the guide says: until the cluster is healthy and no JournalNode lags."""
     machine = hosts.machines["h1"]
-    for words in (("status", "--check", "--timeout", "30"), ("journal", "status")):
-        wait_until(
-            lambda words=words: machine.run("nnha", *words, user="hdfs", check=False).code == 0,
-            what=f"nnha {' '.join(words)} to end with 0",
-            deadline_seconds=deeds.PATIENCE_SECONDS,
-        )
+    script = "nnha status --check --timeout 30 && nnha journal status"
+    wait_until(
+        lambda: machine.run("sh", "-c", script, user="hdfs", check=False).code == 0,
+        what=f"`{script}` to end with 0",
+        deadline_seconds=deeds.PATIENCE_SECONDS,
+    )
 
 
 def taken_up(hosts: Hosts, version: str) -> None:
