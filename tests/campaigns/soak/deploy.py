@@ -1,7 +1,8 @@
 """``./run soak deploy``: the page of the cluster, and the daemons under a systemd that was booted.
 
-Either part is left out with --no-page or --no-booted.  Booting needs root, mmdebstrap and
-systemd-nspawn; the first time it makes a small Debian, which takes minutes.
+Either part is left out with --no-page or --no-booted.  The page needs Chromium and what
+tests/browser.txt lists; booting needs root, mmdebstrap and systemd-nspawn, and the first time it
+makes a small Debian, which takes minutes.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ import click
 from deploy.local.places import fresh_directory
 from deploy.local.signals import orderly_end
 from tests.campaigns.soak import booted, web
+from tests.needs import BOOTED_SYSTEMD, CHROMIUM
 
 
 @click.command()
@@ -45,6 +47,9 @@ def main(
     as_object: bool,
 ) -> None:
     """Watch the page of the cluster, and the daemons under systemd."""
+    for need, asked in ((CHROMIUM, page), (BOOTED_SYSTEMD, boot)):
+        if asked and not need.here:
+            raise click.ClickException(need.reason())
     found: dict[str, object] = {}
     with orderly_end():
         if page:

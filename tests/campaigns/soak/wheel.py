@@ -20,7 +20,7 @@ from typing import Final
 import click
 
 from deploy.local.places import fresh_directory
-from tests import ROOT
+from tests import ROOT, TESTDATA
 from tests.campaigns.soak import base_only as base
 from tests.checks import NO_CARETS, PYTEST, SIDE_BY_SIDE, UNIT, read_report
 from tests.package.__main__ import HATCHLING, built, run
@@ -119,7 +119,7 @@ def play(
     done = subprocess.run(
         [str(python), *options, UNIT, *SIDE_BY_SIDE, "3", *chosen,
          f"--junitxml={report}", "-o", "junit_family=xunit1", "-p", "no:cacheprovider"],
-        cwd=folder, env=os.environ | NO_CARETS, check=False,
+        cwd=folder, env=os.environ | NO_CARETS | {"NNHA_TESTDATA": str(TESTDATA)}, check=False,
     )  # fmt: skip
     if not report.exists():
         return done.returncode, (), ()
