@@ -104,13 +104,13 @@ def big_image(hosts: Hosts, machine: Machine) -> None:
 
 @contextlib.contextmanager
 def slowed(machine: Machine, pid: int) -> Iterator[None]:
-    """The process runs for a tenth of the time, as on a machine that is far too busy."""
+    """The process runs for a twentieth of the time, as on a machine that is far too busy."""
     over = threading.Event()
 
     def slow() -> None:
         while not over.is_set():
             machine.run("kill", "-STOP", str(pid), check=False)
-            over.wait(0.45)
+            over.wait(0.95)
             machine.run("kill", "-CONT", str(pid), check=False)
             over.wait(0.05)
 
