@@ -18,8 +18,6 @@ EXTRAS: Final[Mapping[str, str]] = {
     "zstandard": "codecs",
 }
 """By module: the extra of ``[project.optional-dependencies]`` that brings it."""
-
-
 _WHOLE: Final[Mapping[str, str]] = {"cluster": "demo", "demo": "demo", "namespace": "spark"}
 """Commands that need more than the first module that they miss: the extra with all of it."""
 _PARTS: Final[Mapping[str, frozenset[str]]] = {

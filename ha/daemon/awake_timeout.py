@@ -6,18 +6,20 @@ from typing import Final, Self
 
 _PARTS: Final = 4
 _MOST_LATE: Final = 4
+"""Parts that do not count; a loop that is always late must come to an end, too."""
 
 
 class AwakeTimeout:
-    """As ``asyncio.timeout``, but the first few standstills of our own loop do not count.
+    """As ``asyncio.timeout``, but the first four standstills of our own loop do not count.
 
-    It counts quarters, and not those that end late by more than another.
+    The time is counted in quarters.  A quarter does not count where our loop notices its end late
+    by more than another quarter.
 
     Bad schedule: the machine stops this process for longer than the limit, and what is waited for
     has come meanwhile.  An event loop that goes on finds the limit over before it has looked.
 
     Raises:
-        TimeoutError: the time is over, and the loop was awake in it.
+        TimeoutError: the time is over.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -57,6 +57,10 @@ async def one_life(nodes: Nodes, proxies: list[Proxy], judges: list[Judge], tag:
     return len(acked) == len(edits(1, 6, tag))
 
 
+@pytest.mark.row(
+    "8.6 testRecoverAfterDoubleFailures",
+    because="any two lost calls on two nodes are Hadoop's double failures, on real nodes",
+)
 @pytest.mark.parametrize("lost", [Fate.LOSE_REQUEST, Fate.LOSE_ANSWER])
 async def test_two_lost_calls_lose_no_edit(tmp_path: Path, lost: Fate) -> None:
     other = Fate.LOSE_ANSWER if lost is Fate.LOSE_REQUEST else Fate.LOSE_REQUEST

@@ -93,5 +93,5 @@ def pause_bars_the_active() -> Planting:
 
 
 def later_lock_is_its_own() -> Planting:
-    """Of a takeover that lock is written down which is found when the history looks."""
+    """The history writes down whatever lock of ours it finds when it looks."""
     return replacing(Elector, "active_by", lambda _self, _attempt: True)

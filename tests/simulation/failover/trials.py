@@ -40,7 +40,7 @@ TRIALS: Final = (
 BOUND_SECONDS: Final = 25.0
 """One round of fencing and promotion, and the pauses after the failures of before."""
 _READ_SECONDS: Final = 1.5
-"""So soon every controller reads a notice, where nothing is wrong."""
+"""Within this time every controller reads a notice, where nothing is wrong."""
 _CUT_SECONDS: Final = 3.0
 """A client gives a silent connection up after half a session."""
 _ZOOKEEPERS: Final = ("zk1", "zk2", "zk3")
@@ -180,7 +180,7 @@ class Trial:
         return path
 
     def _unread(self, path: str) -> str | None:
-        """Who was not shown a notice: of before the faults' end a request may be on its way."""
+        """Who has not been shown a notice: an older request may keep its controller waiting."""
         kind, whom = PAUSE, list(self._cluster.hosts)
         if path != pause_path(ZOOKEEPER):
             kind, whom = DRAIN, [path.rpartition("/")[2]]

@@ -32,10 +32,6 @@ def test_two_faults_lose_nothing_whatever_the_second() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.row(
-    "8.6 testRecoverAfterDoubleFailures",
-    because="any two faults at any nodes, Hadoop's double failures among them",
-)
 @pytest.mark.timeout(3600)
 def test_every_pair_of_faults_loses_nothing() -> None:
     tally = explore_all(PAIRS, JOBS)
