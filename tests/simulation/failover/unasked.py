@@ -74,7 +74,8 @@ class Unasked:
     def ceded(self, name: str, asked_at: float) -> None:
         """A request to stand back has ended at this one's controller, with whatever answer."""
         ground = self._grounds[name]
-        if ground.lock_until >= asked_at:
+        # A session that ends meanwhile takes the lock, and not the role (seed 49012169).
+        if max(ground.lock_until, ground.deposed_at) >= asked_at:
             ground.gave_way, ground.replaced = True, Lasting()
 
     def left(self, name: str) -> None:
