@@ -58,6 +58,7 @@ FOUND = (
     48_000_155,
     49_000_252,
     49_000_487,
+    49_011_010,
     49_012_169,
 )
 """Seeds that once broke an invariant.

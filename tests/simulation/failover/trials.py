@@ -59,11 +59,15 @@ class Trial:
 
     async def stand(self) -> None:
         """Whatever it is; and afterwards everything is in order again."""
-        active = self._cluster.lock_owner()
-        if not self._allowed or active is None:
+        if not self._allowed:
             return
         for process in self._world.operators:
             process.kill()  # one of them might end a notice of ours in the place of its own
+        # What they have asked for is done all the same, even in a pause (seed 49011010).
+        await self._until("L3", "its operators are gone", self._handed_over)
+        active = self._cluster.lock_owner()
+        if active is None:
+            return
         self._world.trace.add("----", f"{self.kind}: {active} is active")
         match self.kind:
             case "trial-kill":
@@ -159,6 +163,11 @@ class Trial:
         self._end(path)
 
     # ---- what they are made of -------------------------------------------------------------
+
+    def _handed_over(self) -> str | None:
+        """What operators have asked for and is still under way, or what is missing after it."""
+        wished = [one for one in self._cluster.hosts if self._world.oracle.conduct.is_wished(one)]
+        return f"a hand-over to {wished} is under way" if wished else what_is_missing(self._world)
 
     def _kill(self, name: str) -> None:
         self._cluster.hosts[name].kill("namenode", self.kind)
