@@ -88,6 +88,13 @@ def test_a_round_goes_on_with_a_question_that_an_answer_has_led_to(scene: _Scene
     assert scene.told() == frozenset()
 
 
+def test_a_round_tells_nothing_whose_next_question_finds_no_connection(scene: _Scene) -> None:
+    scene.asks(READ)
+    scene.shows(READ, _pause())
+    scene.wire.unsent(scene.client, LOCK)
+    assert scene.told() == frozenset()
+
+
 def test_the_next_round_takes_nothing_back(scene: _Scene) -> None:
     scene.asks(READ)
     scene.shows(READ, _pause())

@@ -60,6 +60,7 @@ FOUND = (
     49_000_487,
     49_011_010,
     49_012_169,
+    49_013_953,
 )
 """Seeds that once broke an invariant.
 

@@ -82,12 +82,7 @@ class Wire:
         if (heard := self._of(client)) is None:
             return
         heard.waiting[client] += request.kind in _READS
-        read = request.kind in _READS and client is heard.reader
-        if read and heard.whole_at <= self._now(client):
-            machine = client.process.machine
-            if request.path == f"{members_path(self.settings)}/{machine}":
-                heard.learn()  # that is how the next round begins
-            heard.whole_at = float("inf")  # an answer has led to the next question
+        self._leads_on(heard, client, request)
         if self._makes_lock(request):
             heard.election = client
             self.on_wish(client.process.machine)
@@ -95,6 +90,13 @@ class Wire:
             lock = heard.locks.get(client)
             if lock is None or lock.owner != client.session_id:
                 self.on_removal(client.process.machine, lock)
+
+    def unsent(self, client: Client, request: Request) -> None:
+        """See zk_server.Listener."""
+        heard = self._of(client)
+        if heard is not None and client is heard.reader and request.kind in _READS:
+            self._leads_on(heard, client, request)
+            heard.round = {}  # it is never whole (seed 49013953)
 
     def answered(self, client: Client, request: Request, reply: Reply) -> None:
         """See zk_server.Listener."""
@@ -167,6 +169,14 @@ class Wire:
         lock = self.settings.lock
         gone = (isinstance(one, Delete) and one.path == lock for one in request.parts)
         return any(gone) or (request.kind == "delete" and request.path == lock)
+
+    def _leads_on(self, heard: Heard, client: Client, request: Request) -> None:
+        """Answers have led to the next question, or it begins the next round."""
+        read = request.kind in _READS and client is heard.reader
+        if read and heard.whole_at <= self._now(client):
+            if request.path == f"{members_path(self.settings)}/{client.process.machine}":
+                heard.learn()
+            heard.whole_at = float("inf")
 
     def _ends(self, heard: Heard, client: Client, request: Request) -> None:
         """A request is over; with the last one of the session that reads notices its round is."""

@@ -74,6 +74,9 @@ class Listener(Protocol):
     def asked(self, client: Client, request: Request) -> None:
         """A request is sent."""
 
+    def unsent(self, client: Client, request: Request) -> None:
+        """A client has no connection over which to send a request."""
+
     def answered(self, client: Client, request: Request, reply: Reply) -> None:
         """An answer has come, in time."""
 
@@ -91,6 +94,9 @@ class Unheard:
         """See Listener."""
 
     def asked(self, client: Client, request: Request) -> None:
+        """See Listener."""
+
+    def unsent(self, client: Client, request: Request) -> None:
         """See Listener."""
 
     def answered(self, client: Client, request: Request, reply: Reply) -> None:

@@ -321,6 +321,7 @@ class ModelSession:
             answered = partial(self._answered, request, future, value, self._loop.time())
             self._send(request, answered)
         else:
+            self._ensemble.listener.unsent(self, request)
             self._loop.call_soon(self._settle, future, Unknown(Doubt.LOST))
         return future
 
