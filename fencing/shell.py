@@ -257,6 +257,6 @@ def _kill_all(group: int, mark: Mark) -> None:
 
 async def _reaped(run: _Run) -> None:
     """Wait until the process and its pipes are gone, which SIGKILL can delay (disk sleep)."""
+    # In a task that is being cancelled, asyncio.timeout tells no TimeoutError on Python 3.11.2.
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(REAP_SECONDS):
-            await run.gone.wait()
+        await asyncio.wait_for(run.gone.wait(), REAP_SECONDS)

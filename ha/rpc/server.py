@@ -86,6 +86,7 @@ class RpcServer:
         await self._dispatcher.drain(self._limits.stop_seconds)
         await asyncio.sleep(0)  # answers leave one turn after their handlers end
         self.abort_connections()
+        await asyncio.sleep(0)  # they hear of their end one turn later
         await self._dispatcher.until_no_threads()
         await self._server.wait_closed()
         self._server = None

@@ -102,9 +102,10 @@ async def _end_group(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         log.info("checkpoint.merge_ended_early", pid=process.pid)
         _signal(process.pid, signal.SIGTERM)
+        # Not asyncio.timeout: Python 3.11.2, which is Debian's, takes it in a task that is being
+        # cancelled for one more cancellation, and nothing below would be done.
         with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_SECONDS):
-                await process.wait()
+            await asyncio.wait_for(process.wait(), GRACE_SECONDS)
     _signal(process.pid, signal.SIGKILL)
     await process.wait()
 

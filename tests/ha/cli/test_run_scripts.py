@@ -7,6 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tests import ROOT
 
 
@@ -52,16 +54,19 @@ esac
 """
 
 
-def test_two_first_runs_at_once_set_up_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", [False, True], ids=["first on PATH", "NNHA_PYTHON"])
+def test_two_first_runs_at_once_set_up_once(tmp_path: Path, *, named: bool) -> None:
     for name in ("run", "requirements.lock"):
         shutil.copy(ROOT / name, tmp_path / name)
     log, gate = tmp_path / "log", tmp_path / "gate"
     os.mkfifo(gate)
-    python = tmp_path / "bin" / "python3"
+    python = tmp_path / "bin" / ("chosen" if named else "python3")
     python.parent.mkdir()
     python.write_text(SLOW_PYTHON.format(log=log, gate=gate, python=sys.executable))
     python.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"}
+    chosen = str(python) if named else ""
+    path = os.environ["PATH"] if named else f"{python.parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "NNHA_PYTHON": chosen}
 
     def first_run() -> subprocess.Popen[str]:
         return subprocess.Popen(
