@@ -80,6 +80,8 @@ class FileWorkload:
     calls_done: list[FileCall] = field(default_factory=list)
     expected: dict[str, Expected] = field(default_factory=dict)
     _threads: list[threading.Thread] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """Python 3.11 may crash where one thread makes a tuple of a list that another one extends."""
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
@@ -107,7 +109,13 @@ class FileWorkload:
 
     def calls(self) -> tuple[FileCall, ...]:
         """Every call that has returned."""
-        return tuple(self.calls_done)
+        with self._lock:
+            return tuple(self.calls_done)
+
+    def returned(self, call: FileCall) -> None:
+        """A client's call has returned."""
+        with self._lock:
+            self.calls_done.append(call)
 
     def acknowledged(self) -> int:
         """How many calls succeeded."""
@@ -266,7 +274,7 @@ class _FileClient:
                 error = "answered false"
         except CallFailed as failure:
             error = str(failure)
-        self._all.calls_done.append(FileCall(kind, path, size, started, time.monotonic(), error))
+        self._all.returned(FileCall(kind, path, size, started, time.monotonic(), error))
         return not error
 
 

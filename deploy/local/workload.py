@@ -113,7 +113,10 @@ class Workload:
 
     def writes(self) -> tuple[ClientCall, ...]:
         """Every call that has returned, in the order in which they did."""
-        return tuple(self._writes)
+        # Without the lock Python 3.11 crashes: to make the tuple may run the garbage collector and
+        # then another thread, whose call moves the list that is being copied.
+        with self._turn:
+            return tuple(self._writes)
 
     def acknowledged(self) -> int:
         """How many calls were answered with success."""
