@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -103,7 +104,6 @@ class TlsFiles:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self.connections = OpenConnections()
-        self.server = serving(self._newest_server)
         self._served: tuple[Material, ssl.SSLContext] | None = None
         self._clients: dict[Role | None, ssl.SSLContext] = {}
         self._show()
@@ -120,6 +120,11 @@ class TlsFiles:
         """How often the files are looked at."""
         return self._check_seconds
 
+    @cached_property
+    def server(self) -> ssl.SSLContext:
+        """For a listener; not made before it is asked for: a command has none."""
+        return serving(self._newest_server)
+
     def client(self, role: Role | None) -> ssl.SSLContext:
         """For a connection to a server that must have this role; None: any role of the cluster."""
         if role not in self._clients:
@@ -129,7 +134,6 @@ class TlsFiles:
         return self._clients[role]
 
     def _newest_server(self) -> ssl.SSLContext:
-        """Made when it is first asked for: a command listens nowhere, and has no time to lose."""
         material, served = self._material, self._served
         if served is None or served[0] is not material:
             served = material, server_context(material.pair, material.authorities)
