@@ -81,7 +81,8 @@ class Board:
         self._connected = False
         self._over = False
         self._own: Member | None = None
-        self._shown = b""
+        self._shown = False
+        """Whether a member znode of our session is there, as far as we know."""
         self._namesake = ""
         self._earlier_sessions: set[int] = set()
         self._complaints: dict[str, str] = {}
@@ -105,8 +106,7 @@ class Board:
     # -- one session -------------------------------------------------------------------------
 
     async def _one_session(self) -> None:
-        self._over = self._connected = False
-        self._shown = b""
+        self._over = self._connected = self._shown = False
         self._namesake = ""
         session = self._open_session(
             self._settings, self._state_changed, lambda _: self._hurry.set()
@@ -198,7 +198,11 @@ class Board:
             if not _is(outcome, Refusal.NO_NODE):
                 data, facts = value_of(outcome, f"read {path}")
                 if facts.ours:
-                    await self._renew(session, path, encode_member(own), facts)
+                    self._shown = True
+                    # Not what we have written last: of a write that found no answer, nobody knows.
+                    if (wanted := encode_member(own)) != data:
+                        written = await session.write(path, wanted, version=facts.version)
+                        value_of(written, f"write {path}")
                     await self._stand_forth(session)
                     return
                 namesake = self._living_namesake(own, data, facts)
@@ -213,11 +217,6 @@ class Board:
                 return
         raise ZooKeeperUnavailable(f"{path} keeps appearing and vanishing; who else writes there?")
 
-    async def _renew(self, session: Session, path: str, own: bytes, facts: NodeFacts) -> None:
-        if own != self._shown:
-            value_of(await session.write(path, own, version=facts.version), f"write {path}")
-            self._shown = own
-
     async def _created(self, session: Session, path: str, own: bytes) -> bool:
         """Create the znode; False if another session was faster."""
         above = path.rpartition("/")[0]
@@ -229,7 +228,7 @@ class Board:
         if _is(created, Refusal.NODE_EXISTS):
             return False
         value_of(created, f"create {path}")
-        self._shown = own
+        self._shown = True
         return True
 
     def _living_namesake(self, own: Member, data: bytes, facts: NodeFacts) -> Member | None:
@@ -253,7 +252,7 @@ class Board:
 
     async def _stand_back(self, session: Session, own: Member, namesake: Member) -> None:
         """Keep out of the election while that one's session lives, and be seen to."""
-        self._shown = b""
+        self._shown = False
         text = (
             f"another zkfc of {self._namenode} runs: process {namesake.pid} on "
             f"{namesake.host or 'an unnamed host'}, at {namesake.zkfc_rpc}, since "
@@ -277,7 +276,7 @@ class Board:
             await self._created(session, path, encode_member(own))
         except (ZooKeeperRefused, ZooKeeperUnavailable) as failure:
             self._complain(path, str(failure))  # it is for the eyes of operators alone
-        self._shown = b""
+        self._shown = False
 
     def _stood_back_path(self, session: Session) -> str:
         number = (session.session_id or 0) & ((1 << 64) - 1)
@@ -360,7 +359,7 @@ class Board:
         if not _is(outcome, Refusal.NO_NODE) and not _is(outcome, Refusal.NO_RIGHTS):
             names = value_of(outcome, f"list {path}")
         if self._shown and self._namenode not in names:
-            self._shown = b""  # somebody has deleted it
+            self._shown = False  # somebody has deleted it
             self._hurry.set()
         others = sorted(set(names) - {self._namenode})
         found = await asyncio.gather(

@@ -12,9 +12,9 @@ from kazoo.client import KazooClient
 
 from deploy.local.zookeeper import ZooKeeper
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
-from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.elector.zookeeper.credentials import parse_acl
-from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.outcome import Done, Doubt, Outcome, Unknown
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from ha.notices.board import Board, utc_now
@@ -53,12 +53,19 @@ class Place:
     clock: Callable[[], datetime] = utc_now
     running: list["asyncio.Task[None]"] = field(default_factory=list)
 
-    def board(self, namenode: str, member: Member | None = None) -> Board:
+    def board(
+        self,
+        namenode: str,
+        member: Member | None = None,
+        *,
+        open_session: SessionFactory = Session,
+    ) -> Board:
         """A running board."""
         # Without a poll that would help, watches must tell of everything.
         board = Board(
-            self.zookeeper, namenode, lambda _: None, clock=lambda: self.clock(), poll_seconds=3600
-        )
+            self.zookeeper, namenode, lambda _: None, clock=lambda: self.clock(),
+            open_session=open_session, poll_seconds=3600,
+        )  # fmt: skip
         if member is not None:
             board.publish(member)
         self.running.append(asyncio.create_task(board.run()))
@@ -208,6 +215,32 @@ async def test_a_member_is_there_again_after_its_session_expired(zookeeper: ZooK
             "another session",
             seconds=30.0,
         )
+        await place.shows(OURS)
+
+
+class Unheard(Session):
+    """Writes, and is not told that it has."""
+
+    def write(self, path: str, data: bytes, *, version: int) -> asyncio.Future[Outcome[int]]:
+        written = super().write(path, data, version=version)
+
+        async def unheard() -> Outcome[int]:
+            await written
+            return Unknown(Doubt.LOST)
+
+        return asyncio.ensure_future(unheard())
+
+
+async def test_what_is_shown_is_what_stands_there_and_not_what_was_written_last(
+    zookeeper: ZooKeeper,
+) -> None:
+    async with _place(zookeeper.connect) as place:
+        board = place.board("nn1", OURS, open_session=Unheard)
+        await place.shows(OURS)
+        ill = replace(OURS, health="unhealthy")
+        board.publish(ill)
+        await place.shows(ill)
+        board.publish(OURS)
         await place.shows(OURS)
 
 

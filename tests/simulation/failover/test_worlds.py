@@ -61,6 +61,7 @@ FOUND = (
     49_011_010,
     49_012_169,
     49_013_953,
+    49_022_969,
 )
 """Seeds that once broke an invariant.
 
