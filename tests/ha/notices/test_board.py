@@ -241,7 +241,13 @@ async def test_what_is_shown_is_what_stands_there_and_not_what_was_written_last(
         board.publish(ill)
         await place.shows(ill)
         board.publish(OURS)
-        await place.shows(OURS)
+        # It reads the notices only when it need not write any more; the first time it may have been
+        # at it already.
+        await write_pause(place.session, place.zookeeper, LASTING)
+        await _sees(board, lambda seen: seen.pause, "the pause")
+        await clear_pause(place.session, place.zookeeper)
+        await _sees(board, lambda seen: seen.pause is None, "no pause")
+        assert await place.members() == {"nn1": OURS}
 
 
 async def _end(hosts: str, session: Session) -> None:

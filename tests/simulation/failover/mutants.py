@@ -315,4 +315,12 @@ MUTANTS: Final = (
         "test_a_lock_that_was_made_after_a_takeover_is_not_called_its_lock",
         why="it takes two sessions that end one after the other, and a history that looks late",
     ),
+    _bug(
+        "the last word is taken for what is shown",
+        beliefs.last_word_believed(),
+        seeds=0,
+        killer="tests/ha/notices/test_board.py::"
+        "test_what_is_shown_is_what_stands_there_and_not_what_was_written_last",
+        why="it takes a write without an answer, and a NameNode that is well again before the next",
+    ),
 )

@@ -6,6 +6,7 @@ from typing import Any
 from ha.elector.keeper import KazooKeeper
 from ha.elector.runner import Elector
 from ha.elector.zookeeper.outcome import SessionState
+from ha.notices.board import Board
 from ha.zkfc.candidacy import core
 from ha.zkfc.candidacy.eligibility import Standing
 from ha.zkfc.candidacy.eligibility import bar as bar_of
@@ -23,6 +24,18 @@ def notices_forgotten() -> Planting:
         return noticed_of(standing, replace(notices, pause=None, drain=None), now)
 
     return replacing(core, "noticed", noticed)
+
+
+def last_word_believed() -> Planting:
+    """What was written last is taken for what is shown, though another write may have been done."""
+    really, last = Board._show, dict[Board, Any]()
+
+    async def show(self: Board, session: Any) -> None:  # noqa: ANN401
+        if not self._shown or last.get(self) != self._own:
+            await really(self, session)
+            last[self] = self._own
+
+    return replacing(Board, "_show", show)
 
 
 def asked_for_ever() -> Planting:
