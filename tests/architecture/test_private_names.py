@@ -39,7 +39,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
         "namenode_sim/namespace/test_changes.py": 4,
         "simulation/blocks/planted_datanode.py": 7,
         "simulation/blocks/planted_namenode.py": 8,
-        "simulation/failover/planted_beliefs.py": 7,
+        "simulation/failover/planted_beliefs.py": 9,
         "simulation/failover/planted_control.py": 16,
         "simulation/failover/planted_elector.py": 37,
         "simulation/failover/planted_witness.py": 8,

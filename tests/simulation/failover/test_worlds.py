@@ -62,6 +62,8 @@ FOUND = (
     49_012_169,
     49_013_953,
     49_022_969,
+    49_027_923,
+    49_032_475,
 )
 """Seeds that once broke an invariant.
 

@@ -214,7 +214,7 @@ class Ensemble:
             delay = 0.001 * self.rng.random()
             due = max(self.loop.now + delay, replica.next_apply, replica.lags_until)
             replica.next_apply = due
-            self.loop.at(due, replica.apply, change)
+            self.loop.at(due, replica.catch_up, self.history, number)
         for part in change.parts if isinstance(change, Together) else (change,):
             self.on_commit(part, number, who)
         return number
@@ -263,10 +263,12 @@ class Ensemble:
         self.loop.at(self.loop.now + seconds, self._up, replica)
 
     def heal(self) -> None:
-        """All of them work."""
+        """All of them work, and none lags (seeds 49027923, 49032475)."""
         was_away, self._leaderless = self.away, False
         for replica in self.replicas.values():
             replica.up = True
+            replica.lags_until = replica.next_apply = 0.0
+            replica.catch_up(self.history, len(self.history))
         self._lead_again(was_away)
 
     def owner_of(self, path: str) -> ServerSession | None:

@@ -1,6 +1,6 @@
 """One ZooKeeper server: connections in order, a tree that may lag, and watches that fire once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -227,8 +227,12 @@ class Replica:
     child_watches: dict[str, dict[Link, None]] = field(default_factory=dict)
     waiting: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
 
-    def apply(self, change: Change) -> None:
-        """The next change of the history."""
+    def catch_up(self, history: Sequence[Change], number: int) -> None:
+        """Apply as much of the history as is not applied yet."""
+        while self.applied < number:
+            self._apply(history[self.applied])
+
+    def _apply(self, change: Change) -> None:
         self.applied += 1
         for news in self.tree.apply(change, self.applied):
             self._fire(news)
