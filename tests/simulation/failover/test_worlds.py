@@ -64,6 +64,8 @@ FOUND = (
     49_022_969,
     49_027_923,
     49_032_475,
+    49_042_655,
+    49_043_341,
 )
 """Seeds that once broke an invariant.
 

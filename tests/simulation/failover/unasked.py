@@ -20,6 +20,9 @@ REPLACED_SECONDS: Final = 8.0
 _KNOWN_SECONDS: Final = 0.5
 """A notice that was shown to a controller is one that it obeys, so much later."""
 
+_HEARD_SECONDS: Final = 3.0
+"""So much later at the latest a controller knows that its lock is gone."""
+
 Check = Callable[[bool, str, str], None]
 
 
@@ -74,8 +77,9 @@ class Unasked:
     def ceded(self, name: str, asked_at: float) -> None:
         """A request to stand back has ended at this one's controller, with whatever answer."""
         ground = self._grounds[name]
-        # A session that ends meanwhile takes the lock, and not the role (seed 49012169).
-        if max(ground.lock_until, ground.deposed_at) >= asked_at:
+        # A session that ends meanwhile takes the lock, and not the role (seed 49012169); and of the
+        # end of the lock its controller may not have heard (seed 49042655).
+        if max(ground.lock_until + _HEARD_SECONDS, ground.deposed_at) >= asked_at:
             ground.gave_way, ground.replaced = True, Lasting()
 
     def left(self, name: str) -> None:
