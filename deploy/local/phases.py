@@ -58,6 +58,13 @@ def read_logs(logs: Mapping[str, Path]) -> list[PhaseEvent]:
     return sorted(found, key=lambda event: event.at)
 
 
+def read_end(source: str, log: Path, begin: int) -> list[PhaseEvent]:
+    """The phases told in a log from this byte on."""
+    with log.open("rb") as file:
+        file.seek(begin)
+        return parse_log(source, file.read().decode(errors="replace").splitlines())
+
+
 def time_phases(
     events: Iterable[PhaseEvent], *, old: str, new: str, since: float, wanted: tuple[str, ...]
 ) -> dict[str, float | None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from deploy.local.cluster import Cluster, zkfc_of
 from deploy.local.errors import LocalClusterError
 from deploy.local.layout import NAMENODES
-from deploy.local.phases import GRACEFUL_PHASES, PHASES, read_logs, time_phases
+from deploy.local.phases import GRACEFUL_PHASES, PHASES, read_end, read_logs, time_phases
 from deploy.local.processes import wait_until
 from deploy.local.workload import Workload
 
@@ -72,12 +72,16 @@ class Begun:
     """Monotonic seconds."""
     fault: float
     """The same instant on the clock of the logs."""
+    log_bytes: int
+    """How long the other one's log was then."""
 
 
 def begin(cluster: Cluster, cause: Callable[[str], object], phases: tuple[str, ...]) -> Begun:
     """Do something to the active NameNode that must end in a failover; ``cause`` gets its name."""
     old, epoch = the_active(cluster)
-    begun = Begun(old, other(old), epoch, phases, time.monotonic(), time.time())
+    new = other(old)
+    log_bytes = cluster.process(new).log.stat().st_size
+    begun = Begun(old, new, epoch, phases, time.monotonic(), time.time(), log_bytes)
     cause(old)
     return begun
 
@@ -113,8 +117,8 @@ def observe(
 
     def is_active() -> bool:
         # Its log is asked first: fifty times a second a handshake would cost it what it needs.
-        told = read_logs({new: cluster.process(new).log})
-        if not any(one.phase == PHASES[-1] and one.at >= begun.fault for one in told):
+        told = read_end(new, cluster.process(new).log, begun.log_bytes)
+        if not any(one.phase == PHASES[-1] for one in told):
             return False
         status = cluster.namenode_status(new, deadline_seconds=0.5)
         return status is not None and status.state == "active"
