@@ -213,6 +213,7 @@ class Board:
                 if not _is(deleted, Refusal.NO_NODE) and not _is(deleted, Refusal.BAD_VERSION):
                     value_of(deleted, f"delete {path}")
             if await self._created(session, path, encode_member(own)):
+                self._shown = True
                 await self._stand_forth(session)
                 return
         raise ZooKeeperUnavailable(f"{path} keeps appearing and vanishing; who else writes there?")
@@ -228,7 +229,6 @@ class Board:
         if _is(created, Refusal.NODE_EXISTS):
             return False
         value_of(created, f"create {path}")
-        self._shown = True
         return True
 
     def _living_namesake(self, own: Member, data: bytes, facts: NodeFacts) -> Member | None:
@@ -276,7 +276,6 @@ class Board:
             await self._created(session, path, encode_member(own))
         except (ZooKeeperRefused, ZooKeeperUnavailable) as failure:
             self._complain(path, str(failure))  # it is for the eyes of operators alone
-        self._shown = False
 
     def _stood_back_path(self, session: Session) -> str:
         number = (session.session_id or 0) & ((1 << 64) - 1)

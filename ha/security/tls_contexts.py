@@ -42,8 +42,8 @@ def _filled(context: ssl.SSLContext, pair: Pair, authorities: bytes) -> ssl.SSLC
     context.load_verify_locations(cadata=authorities.decode("ascii"))
     # ssl reads files only, and between two of them the operator may change one: what was looked
     # at before is what is used.
-    # Without the authorities behind it, OpenSSL would look for its issuer, and verify that, in each
-    # handshake: a tenth of its CPU.
+    # The authorities follow the certificate: else OpenSSL looks for its issuer, and verifies both,
+    # in each handshake, for a tenth of its CPU.
     memory = os.memfd_create("pair", os.MFD_CLOEXEC)
     try:
         os.write(memory, b"\n".join((pair.key, pair.certificate, authorities)))

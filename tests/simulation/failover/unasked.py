@@ -19,9 +19,8 @@ REPLACED_SECONDS: Final = 8.0
 """How long a successor may be active before all know; a request to ZooKeeper may take 5 s."""
 _KNOWN_SECONDS: Final = 0.5
 """A notice that was shown to a controller is one that it obeys, so much later."""
-
 _HEARD_SECONDS: Final = 3.0
-"""So much later at the latest a controller knows that its lock is gone."""
+"""How late a controller may hear that its lock is gone; who hears later is judged too strictly."""
 
 Check = Callable[[bool, str, str], None]
 
