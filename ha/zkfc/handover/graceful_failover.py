@@ -21,6 +21,7 @@ from ha.service.client import ServiceClient
 from ha.service.errors import CANNOT_TELL_ACTIVE, ServiceError, ServiceFailed
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
+from ha.zkfc.handover.early_connection import CONNECT_SECONDS, EarlyConnection
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from ha.zkfc.settings.settings import ZkfcSettings
@@ -78,6 +79,7 @@ class HandOver:
         self._fell_through = fell_through
         self._around = around
         self._turn = asyncio.Lock()
+        self._early = EarlyConnection(around.connect, None)
         self._asked: Asked | None = None
         self._active = ""
         self._overruled = False
@@ -167,7 +169,18 @@ class HandOver:
     async def _to_us(self) -> None:
         self._check_fit()
         before = self._attempts.number
-        active = await self._who_is_active()
+        self._early = EarlyConnection(self._around.connect, self._likely_holder())
+        try:
+            await self._in_place_of(await self._who_is_active(), before)
+        finally:
+            await self._early.close()
+
+    def _likely_holder(self) -> HostPort | None:
+        """The controller that is to be asked to cede, as the notices say."""
+        likely = self._settings.address_of(self._situation().lock_holder)
+        return None if likely in (None, self._settings.own) else likely.zkfc
+
+    async def _in_place_of(self, active: ActiveNodeInfo, before: AttemptNumber) -> None:
         if active.namenode != self._settings.own.namenode:
             self._active = active.namenode
             await self._replace(active)
@@ -297,7 +310,7 @@ class HandOver:
     async def _cede(self, address: HostPort, seconds: float) -> None:
         deadline = self._cede_seconds if seconds > 0 else PEER_PATIENCE_SECONDS
         async with ZkfcClient.connected(
-            address, deadline_seconds=min(deadline, 2.0), connect=self._around.connect
+            address, deadline_seconds=min(deadline, CONNECT_SECONDS), connect=self._early
         ) as client:
             await client.cede_active(round(seconds * 1000), deadline_seconds=deadline)
 

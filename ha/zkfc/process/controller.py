@@ -15,7 +15,6 @@ from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.health.core import Health
 from ha.invariant import InvariantBroken
 from ha.notices.seen import Notices
-from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError
 from ha.service.face import zkfc_protocol
 from ha.service.model import ServiceState, ServiceStatus
@@ -96,12 +95,13 @@ class Controller:
         self.observer = Observer(settings, self.attempts, around=around)
         self.history = History(settings, count=self.observer.succeeded, around=around)
         self.observer.write_down = self.history.add
-        self._takeover = Takeover(settings, measure=self.observer.fence_tried, around=around)
         seen = None if board is None else board(self._notices_seen)
         self._membership = Membership(settings, seen, version, around)
         self._candidacy = first_candidacy(settings, self._membership.standing())
-        measure, sign = self.observer.probed, self.duties.giver("probes")
-        self.monitor = new_monitor(settings, self, measure=measure, sign=sign, around=around)
+        probed, sign = self.observer.probed, self.duties.giver("probes")
+        self.monitor = new_monitor(settings, self, measure=probed, sign=sign, around=around)
+        tried, watched = self.observer.fence_tried, lambda: self.monitor.client
+        self._takeover = Takeover(settings, measure=tried, watched=watched, around=around)
         self.elector = Elector(
             name=own.namenode,
             application=self,
@@ -136,10 +136,9 @@ class Controller:
         self.thread_dump = ThreadDump(own.namenode, own.http, settings.thread_dump)
         self.absence = Absence(settings.step_down_after_seconds, self._zookeeper_stays_away)
         self._taking_back: asyncio.Task[None] | None = None
-        self._predecessor_gone, self._own_data = False, b""
+        self._predecessor_gone, self._own_data, self.port = False, b"", 0
         self._recheck: asyncio.TimerHandle | None = None
         self._fatal: asyncio.Future[str] | None = None
-        self.port = 0
 
     @property
     def candidacy(self) -> Candidacy:
@@ -284,7 +283,7 @@ class Controller:
         self._decide(TransitionBegun())
         self.observer.promoting(attempt)
         until = lasting_until(self.elector.keeper, now=now) if self._predecessor_gone else 0.0
-        await self._takeover.promote(self._open_connection(), predecessor_gone_until=until)
+        await self._takeover.promote(predecessor_gone_until=until)
 
     async def serve_as_standby(self) -> None:
         """Demote our NameNode; one that does not confirm is no candidate for a while.
@@ -385,11 +384,6 @@ class Controller:
             await self._take_over_as_asked(asked)
         except ServiceError as failure:
             log.warning("zkfc.failback.failed", because=because, reason=str(failure))
-
-    def _open_connection(self) -> ServiceClient | None:
-        """The monitor's connection saves the promotion a connect; if it speaks to that port."""
-        own = self._settings.own
-        return self.monitor.client if own.lifeline == own.service else None
 
     async def _read_active(self) -> ActiveNodeInfo | None:
         return await lock_holder(self.elector.keeper, self._settings.zookeeper, self._around)

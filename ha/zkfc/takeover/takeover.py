@@ -15,6 +15,7 @@ from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.zookeeper.errors import BadBreadcrumb, TakeoverImpossible
 from ha.notices.model import FencingAttempt
+from ha.rpc.errors import ConnectionLost
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import RequestSource
@@ -38,7 +39,8 @@ class _Refusal:
     """Why a NameNode did not confirm that it is standby."""
 
     text: str
-    nobody_listens: bool
+    nobody_listens: bool = False
+    connection_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,12 @@ class Takeover:
         settings: ZkfcSettings,
         *,
         measure: Measure = lambda _tried: None,
+        watched: Callable[[], ServiceClient | None] = lambda: None,
         around: Surroundings = REAL_WORLD,
     ) -> None:
+        """``watched``: the open connection over which our NameNode's health is asked for."""
         self._settings = settings
+        self._watched = watched
         self._around = around
         self._measure = measure
         self._turn = 0
@@ -129,14 +134,13 @@ class Takeover:
         elif after.role is Role.TAKING_OVER and before.role is not Role.TAKING_OVER:
             self._turn = 0  # a new lock, not looked at yet
 
-    async def promote(self, client: ServiceClient | None, *, predecessor_gone_until: float) -> None:
-        """Make our NameNode active, over this open connection if there is one."""
+    async def promote(self, *, predecessor_gone_until: float) -> None:
+        """Make our NameNode active."""
         deadline = self._settings.new_active_timeout_seconds
         own = self._settings.own
         try:
-            fresh = self._connected(own.service, deadline)
-            async with fresh if client is None else nullcontext(client) as asked:
-                await asked.transition_to_active(
+            async with self._connected(own.service, deadline, over=self._opened()) as namenode:
+                await namenode.transition_to_active(
                     RequestSource.ZKFC,
                     deadline_seconds=deadline,
                     predecessor_gone_until=predecessor_gone_until,
@@ -165,7 +169,11 @@ class Takeover:
         return "nobody asked it" if refusal is None else refusal.text
 
     async def _demoted(self) -> _Refusal | None:
-        refusal = await self._ask_to_stand_by(self._settings.own.service)
+        own, opened = self._settings.own.service, self._opened()
+        refusal = await self._ask_to_stand_by(own, over=opened)
+        if refusal is not None and refusal.connection_lost and opened is not None:
+            # It was the monitor's, which hangs up for reasons of its own.
+            refusal = await self._ask_to_stand_by(own)
         if refusal is not None:
             log.warning("takeover.demotion.unconfirmed", reason=refusal.text)
         return refusal
@@ -240,19 +248,31 @@ class Takeover:
         plan = self._settings.plan_for(target.namenode)
         return await fence_as_planned(plan, target, by=self._around.fence)
 
+    def _opened(self) -> ServiceClient | None:
+        """A connection to our NameNode that saves a connect; if it goes to that port."""
+        own = self._settings.own
+        return self._watched() if own.lifeline == own.service else None
+
     def _connected(
-        self, address: HostPort, seconds: float
+        self, address: HostPort, seconds: float, *, over: ServiceClient | None = None
     ) -> AbstractAsyncContextManager[ServiceClient]:
+        if over is not None:
+            return nullcontext(over)
         return ServiceClient.connected(
             address, deadline_seconds=seconds, connect=self._around.connect
         )
 
     async def _ask_to_stand_by(
-        self, address: HostPort, *, answers_within_seconds: float | None = None
+        self,
+        address: HostPort,
+        *,
+        over: ServiceClient | None = None,
+        answers_within_seconds: float | None = None,
     ) -> _Refusal | None:
         patience = self._settings.graceful_fence_timeout_seconds
+        connected = self._connected(address, answers_within_seconds or patience, over=over)
         try:
-            async with self._connected(address, answers_within_seconds or patience) as client:
+            async with connected as client:
                 if answers_within_seconds is not None:
                     # A stopped process's kernel accepts connections, and nothing answers: it must
                     # not have the time that one is given which ends its segment.
@@ -265,7 +285,8 @@ class Takeover:
             refused = rpc_failure is not None and isinstance(
                 rpc_failure.__cause__, ConnectionRefusedError
             )
-            return _Refusal(str(failure), nobody_listens=refused)
+            lost = isinstance(rpc_failure, ConnectionLost)
+            return _Refusal(str(failure), nobody_listens=refused, connection_lost=lost)
         except ServiceError as failure:
-            return _Refusal(str(failure), nobody_listens=False)
+            return _Refusal(str(failure))
         return None

@@ -102,7 +102,7 @@ async def test_a_promotion_without_an_answer_is_a_failed_takeover() -> None:
     async with listening(deaf):
         pass
     with pytest.raises(TakeoverImpossible, match="Couldn't make NameNode"):
-        await Takeover(settings(deaf)).promote(None, predecessor_gone_until=0.0)
+        await Takeover(settings(deaf)).promote(predecessor_gone_until=0.0)
 
 
 class Halfway:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -278,27 +278,53 @@ async def test_a_request_carries_the_number_of_the_lock_that_it_is_asked_under()
         late = "made under 0x5, and under 0x7"
         promoting.stepped(LockSeen(NOW, ours=True, made=5), taking_over, taking_over)
         with pytest.raises(TakeoverImpossible, match=late):
-            await promoting.promote(None, predecessor_gone_until=0.0)
+            await promoting.promote(predecessor_gone_until=0.0)
         of_another_session = LockSeen(LATER, ours=True, made=9)
         promoting.stepped(of_another_session, taking_over, taking_over)
         promoting.stepped(LockGone(NOW), taking_over, taking_over)
         promoting.stepped(LockGone(NOW), taking_over, standby)
         promoting.stepped(LockGone(NOW), standby, standby)
         with pytest.raises(TakeoverImpossible, match=late):
-            await promoting.promote(None, predecessor_gone_until=0.0)
+            await promoting.promote(predecessor_gone_until=0.0)
         promoting.stepped(LockGone(NOW), standby, taking_over)  # a new lock, not looked at yet
-        await promoting.promote(None, predecessor_gone_until=0.0)
+        await promoting.promote(predecessor_gone_until=0.0)
         assert one.active_transitions == 1
-        await Takeover(settings(one.port)).promote(None, predecessor_gone_until=0.0)
+        await Takeover(settings(one.port)).promote(predecessor_gone_until=0.0)
 
 
-async def test_a_promotion_takes_the_connection_that_is_open() -> None:
+async def test_a_namenode_is_told_its_role_over_the_connection_that_is_open() -> None:
+    """A connection of its own costs a hand-over time, and with certificates a handshake."""
     async with toy("nn1") as one:
         address = HostPort(HOST, one.port)
         async with ServiceClient.connected(address, deadline_seconds=30.0) as client:
-            elsewhere = Takeover(settings(free_port()))
-            await elsewhere.promote(client, predecessor_gone_until=0.0)
-        assert one.active_transitions == 1
+            elsewhere = Takeover(settings(free_port()), watched=lambda: client)
+            await elsewhere.promote(predecessor_gone_until=0.0)
+            assert one.active_transitions == 1
+            assert await elsewhere.demote()
+            assert one.state is ServiceState.STANDBY
+
+
+async def test_a_demotion_outlives_the_connection_of_the_health_monitor() -> None:
+    """The monitor has hung up, or does so while the NameNode is asked."""
+    async with toy("nn1") as one:
+        client = await ServiceClient.open(HostPort(HOST, one.port), deadline_seconds=30.0)
+        await client.close()
+        one.state = ServiceState.ACTIVE
+        assert await Takeover(settings(one.port), watched=lambda: client).demote()
+        assert one.state is ServiceState.STANDBY
+        one.fail_to_become_standby = True
+        assert not await Takeover(settings(one.port), watched=lambda: client).demote()
+
+
+async def test_a_connection_to_the_port_of_probes_changes_no_role() -> None:
+    """Hadoop's lifeline port takes nothing but questions about health."""
+    async with toy("nn1") as one, toy("nn1") as probes:
+        watched = HostPort(HOST, probes.port)
+        asked = settings(one.port)
+        apart = replace(asked, own=replace(asked.own, lifeline=watched))
+        async with ServiceClient.connected(watched, deadline_seconds=30.0) as client:
+            await Takeover(apart, watched=lambda: client).promote(predecessor_gone_until=0.0)
+        assert (one.active_transitions, probes.active_transitions) == (1, 0)
 
 
 @dataclass

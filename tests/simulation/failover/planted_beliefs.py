@@ -80,7 +80,7 @@ def end_of_session_unheard() -> Planting:
 def promoted_in_words() -> Planting:
     """The NameNode is not told that it shall be active; everything else goes on."""
 
-    async def promote(self: Takeover, client: Any, **_named: Any) -> None:  # noqa: ANN401
+    async def promote(self: Takeover, **_named: Any) -> None:  # noqa: ANN401
         return
 
     return replacing(Takeover, "promote", promote)

@@ -312,9 +312,9 @@ def promotes_though_failed() -> Planting:
     """A promotion without an answer is taken to have gone well."""
     really = Takeover.promote
 
-    async def promote(self: Takeover, client: Any, **named: Any) -> None:  # noqa: ANN401
+    async def promote(self: Takeover, **named: Any) -> None:  # noqa: ANN401
         try:
-            await really(self, client, **named)
+            await really(self, **named)
         except TakeoverImpossible as failure:
             if not isinstance(failure.__cause__, ServiceUnreachable):
                 raise
@@ -331,7 +331,7 @@ def claims_nobody_serves() -> Planting:
     """The new active is always told that no earlier one serves anything."""
     really = Takeover.promote
 
-    async def promote(self: Takeover, client: Any, **_named: Any) -> None:  # noqa: ANN401
-        await really(self, client, predecessor_gone_until=1e9)
+    async def promote(self: Takeover, **_named: Any) -> None:  # noqa: ANN401
+        await really(self, predecessor_gone_until=1e9)
 
     return replacing(Takeover, "promote", promote)
