@@ -31,8 +31,9 @@ LANE: Final = "lane"
 class WriteLine:
     """Opened when it is first needed, and anew after each failure.
 
-    A lane is tried once for each time that the node has offered one, right after the node has
-    opened the segment; the stream carries what no lane does.
+    A lane is tried once for each time that the node has offered one: right after the node has
+    opened the segment, or with certificates, beside a message once the first edits are written.
+    The stream carries what no lane does.
     """
 
     def __init__(self, remote: RemoteNode, deadline_seconds: float) -> None:
@@ -45,25 +46,13 @@ class WriteLine:
         self._tried: Offer | None = None
         self._told = False
         self._unbroken = False
-
-    def prepare(self) -> None:
-        """Begin to open the lane that the node has offered, before there is a segment to write.
-
-        A handshake takes longer than to start one, and a takeover waits for both.  Not earlier than
-        the journal is recovered: three handshakes beside the recovery delayed it as much.  Nothing
-        is sent over the lane before ``begin``.
-        """
-        offer = self._fresh_offer()
-        if own_tls() is not None and offer and self._lane is None and self._opening is None:
-            self._opening = asyncio.create_task(self._open(offer), name="open a write lane")
+        self._written = False
 
     def begin(self) -> None:
         """The node has the segment open now, whatever became of the last stream to it."""
-        offered = self._opening is not None or self._fresh_offer() is not None
-        if self._stream is not None and (self._stream.done() or offered):
-            # Nothing is under way on it, and a lane is used only when no stream is.
-            self._stream.cancel()
-            self._stream = None
+        stream_ended = self._stream is not None and self._stream.done()
+        if stream_ended or self._offer_to_wait_for() is not None:
+            self._leave_the_stream()
         if self._lane is not None and self._lane.closed:
             self._forget_lane()
             self._tried = None  # what has ended a lane may have been the network
@@ -104,12 +93,15 @@ class WriteLine:
         if lane is not None:
             await lane.exchange(message)
             return
+        if self._written and own_tls() is not None:
+            self._open_beside()
         reply = await self._over_the_stream(self._remote.on_a_stream(message))
         if not isinstance(reply, pb.WriteReply) or reply.serial != message.serial:
             self.drop()
             raise Unavailable("the stream of writes ended, or its replies do not match")
         if reply.HasField("refusal"):
             raise error_of(reply.refusal)
+        self._written = self._written or message.count > 0
 
     def drop(self) -> None:
         """End both; the next request opens one of them."""
@@ -137,25 +129,43 @@ class WriteLine:
         offer = self._remote.lanes
         return None if offer is self._tried else offer
 
+    def _offer_to_wait_for(self) -> Offer | None:
+        """Of a lane that is to carry the next message already: with certificates none is.
+
+        A takeover waits for the first edits of a segment, and three handshakes would delay them.
+        """
+        return self._fresh_offer() if own_tls() is None else None
+
     async def _usable_lane(self) -> Lane | None:
         if self._lane is not None and self._lane.closed:
             self._forget_lane()
         if self._ended is not None:
             await self._ended.wait_closed()
             self._ended = None
-        if self._lane is not None:
-            return self._lane
-        if not self._unbroken or self._stream is not None:
-            return None
-        offer = self._fresh_offer()
-        if self._opening is not None:
-            self._lane = await self._opening
-            self._opening = None
-            if self._lane is not None and self._lane.closed:  # before anything was sent over it
-                self._lane, offer = None, self._tried
-        if self._lane is None and offer is not None:
-            self._lane = await self._open(offer)
+        if self._lane is None and self.unbroken:
+            if self._opening is not None and self._opening.done():
+                self._take_up(self._opening.result())
+            elif self._stream is None and (offer := self._offer_to_wait_for()):
+                self._lane = await self._open(offer)
         return self._lane
+
+    def _open_beside(self) -> None:
+        """Begin to open a lane, for the messages after this one."""
+        if self._opening is None and (offer := self._fresh_offer()):
+            self._opening = asyncio.create_task(self._open(offer), name="open a write lane")
+
+    def _take_up(self, opened: Lane | None) -> None:
+        """Go over to the lane that was opened beside the stream, if it has not ended since."""
+        self._opening = None
+        if opened is not None and not opened.closed:
+            self._leave_the_stream()
+            self._lane = opened
+
+    def _leave_the_stream(self) -> None:
+        """For a lane, which is used only when no stream is; nothing is under way on it."""
+        if self._stream is not None:
+            self._stream.cancel()
+            self._stream = None
 
     async def _open(self, offer: Offer) -> Lane | None:
         self._tried = offer

@@ -187,8 +187,6 @@ class QuorumWriter:
             self.read_lease.older_heard(newest.values())
         held = [r.last_segment_txid for r in newest.values() if r.HasField("last_segment_txid")]
         last = await self._recover(TxId(max(held))) if held else TxId(0)
-        for channel in self._channels:
-            channel.line.prepare()
         self._window.committed, self._window.next = last, TxId(last + 1)
         log.info("journal.writer", epoch=epoch, last_txid=last, answered=sorted(newest))
         return Recovered(epoch, last)

@@ -110,8 +110,7 @@ class LaneBoard:
     def __init__(self, network: Network, machines: dict[str, Serving]) -> None:
         self.network = network
         self.machines = machines
-        self.made = 0
-        self._open: set[tuple[Process, str]] = set()
+        self._in_use: set[tuple[Process, str]] = set()
         self.violation: Violated | None = None
 
     async def connect(
@@ -126,16 +125,16 @@ class LaneBoard:
         await wire.made()
         return wire, wire.protocol
 
-    def opened(self, process: Process, machine: str) -> None:
-        self.made += 1
-        self._open.add((process, machine))
+    def used(self, process: Process, machine: str) -> None:
+        """A batch goes over a lane; until that is closed, nothing may go another way."""
+        self._in_use.add((process, machine))
 
     def closed(self, process: Process, machine: str) -> None:
-        self._open.discard((process, machine))
+        self._in_use.discard((process, machine))
 
     def stream_used(self, process: Process, machine: str) -> None:
-        """A batch goes over a stream: no lane of the same writer to that node may be open."""
-        if (process, machine) in self._open and self.violation is None:
+        """A batch goes over a stream."""
+        if (process, machine) in self._in_use and self.violation is None:
             self.violation = Violated("I20", f"{process.machine} writes to {machine} by both ways")
 
 
@@ -165,6 +164,7 @@ class Wire:
         network, end = self._board.network, self._end
         if end is None or len(data) < HEADER_BYTES:
             return
+        self._board.used(self._process, self._machine)
 
         def twin() -> None:
             end.feed(data, lambda _: None)
@@ -210,7 +210,6 @@ class Wire:
             self._made.set_exception(failure)
             return
         # Its loss may be heard before whoever connects goes on, and counts as behind this.
-        self._board.opened(self._process, self._machine)
         self._run(self.protocol.connection_made, self)
         self._made.set_result(None)
 

@@ -25,15 +25,15 @@ from tests.simulation.journal.world import World
 Scene = Callable[["Stage"], Awaitable[None]]
 
 
-def perform(*scenes: Scene, nodes: int = 3, lanes: bool = False) -> Outcome:
+def perform(*scenes: Scene, nodes: int = 3, lanes: bool = False, beside: bool = False) -> Outcome:
     """Play these scenes, heal the world, and let a clean writer and reader conclude.
 
-    With ``lanes`` the nodes take write lanes.
+    With ``lanes`` the nodes take write lanes; ``beside``: they are opened beside a stream.
 
     Raises:
         Violated: an invariant broke.
     """
-    world = World(0, None, True, replace(calm(nodes), lanes=lanes))
+    world = World(0, None, True, replace(calm(nodes), lanes=lanes, beside=beside))
     stage = Stage(world)
     world.network.silence = 0.0
     world.network.script = stage.judge

@@ -59,7 +59,8 @@ class Upkeep:
 class Swarm:
     """What this seed is about.
 
-    What is behind ``lanes`` is other than this in aimed worlds only: faults wait for places, every
+    ``beside``: lanes are opened beside a stream, as with certificates.
+    What is behind it is other than this in aimed worlds only: faults wait for places, every
     three writers leave copies behind that differ (``relay``), a segment has up to so many edits,
     and a writer keeps so many bytes for a slow node (0: the usual).
     """
@@ -75,6 +76,7 @@ class Swarm:
     unclosed: float
     upkeep: Upkeep = Upkeep()
     lanes: bool = False
+    beside: bool = False
     aimed: bool = False
     relay: bool = False
     edits: int = 4
@@ -83,7 +85,7 @@ class Swarm:
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
         """The options of a seed.  In every fourth one the nodes take write lanes."""
-        return replace(cls._drawn(seed), lanes=seed % 4 == 0)
+        return replace(cls._drawn(seed), lanes=seed % 4 == 0, beside=seed % 8 == 4)
 
     @classmethod
     def _drawn(cls, seed: int) -> "Swarm":

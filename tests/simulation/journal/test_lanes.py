@@ -2,10 +2,13 @@
 
 import asyncio
 
+import pytest
+
 from journal.model import NodeName
 from tests.simulation.journal.staged import Actor, Stage, perform
 
 PAST_PATIENCE_SECONDS = 4.0
+LANES = pytest.mark.parametrize("beside", [False, True], ids=["at once", "beside a stream"])
 
 
 def via(writer: Actor) -> set[str]:
@@ -24,11 +27,29 @@ async def writing(stage: Stage) -> Actor:
     assert await writer.start(1)
     assert await writer.write(1, 1)
     await writer.settle()
-    assert via(writer) == {"lane"}
+    await over_lanes(writer)
     return writer
 
 
-def test_a_message_that_is_late_for_a_resume_takes_no_effect_twice() -> None:
+async def over_lanes(writer: Actor) -> set[str]:
+    """Heartbeats open the lanes of a segment, or go over to those that are open."""
+    nodes = set[str]()
+    while via(writer) != {"lane"} or not nodes:
+        nodes = await beat(writer)
+    return nodes
+
+
+async def beat(writer: Actor) -> set[str]:
+    """One heartbeat to each node; who they are."""
+    channels = writer.quorum._channels
+    for channel in channels:
+        await writer.process.spawn(channel.heartbeat())
+    await asyncio.sleep(0.1)
+    return {channel.name for channel in channels}
+
+
+@LANES
+def test_a_message_that_is_late_for_a_resume_takes_no_effect_twice(beside: bool) -> None:
     """jn1's batch is held up; the writer gives the lane up, resumes, and sends the edit again."""
 
     async def play(stage: Stage) -> None:
@@ -38,17 +59,19 @@ def test_a_message_that_is_late_for_a_resume_takes_no_effect_twice() -> None:
         await asyncio.sleep(PAST_PATIENCE_SECONDS)
         assert stage.held
         assert acked(writer, "jn1") == 2, "it has rejoined"
-        assert via(writer) == {"lane"}
+        assert beside or via(writer) == {"lane"}
+        await over_lanes(writer)
         stage.let_go()
         assert await writer.write(3, 4)
         await writer.settle()
         assert acked(writer, "jn1") == 4, "the late twin has done no harm"
         assert await writer.finalize(4)
 
-    perform(play, lanes=True)
+    perform(play, lanes=True, beside=beside)
 
 
-def test_a_message_that_is_late_but_first_is_not_written_again() -> None:
+@LANES
+def test_a_message_that_is_late_but_first_is_not_written_again(beside: bool) -> None:
     """The held batch arrives before ResumeSegment does: the node says that it has the edit."""
 
     async def play(stage: Stage) -> None:
@@ -63,7 +86,7 @@ def test_a_message_that_is_late_but_first_is_not_written_again() -> None:
         assert acked(writer, "jn1") == 3
         assert await writer.finalize(3)
 
-    perform(play, lanes=True)
+    perform(play, lanes=True, beside=beside)
 
 
 def test_a_message_that_is_late_for_a_newer_writer_is_fenced() -> None:
@@ -74,7 +97,7 @@ def test_a_message_that_is_late_for_a_newer_writer_is_fenced() -> None:
         assert await old.recover() == 0
         assert await old.start(1)
         await old.settle()
-        lanes = await over_lanes_without_edits(old)
+        lanes = await over_lanes(old)
         for node in ("jn1", "jn2", "jn3"):
             stage.holding.add((old.name, node))
         assert not await old.write(1, 1)
@@ -93,16 +116,8 @@ def test_a_message_that_is_late_for_a_newer_writer_is_fenced() -> None:
     perform(play, lanes=True)
 
 
-async def over_lanes_without_edits(writer: Actor) -> set[str]:
-    """Heartbeats open the lanes of a segment that is still empty."""
-    channels = writer.quorum._channels
-    for channel in channels:
-        await writer.process.spawn(channel.heartbeat())
-    assert via(writer) == {"lane"}
-    return {channel.name for channel in channels}
-
-
-def test_a_message_that_is_late_for_a_restart_reaches_nobody() -> None:
+@LANES
+def test_a_message_that_is_late_for_a_restart_reaches_nobody(beside: bool) -> None:
     async def play(stage: Stage) -> None:
         writer = await writing(stage)
         stage.holding.add((writer.name, "jn1"))
@@ -114,13 +129,15 @@ def test_a_message_that_is_late_for_a_restart_reaches_nobody() -> None:
         assert await writer.write(3, 3)
         await writer.settle()
         assert stage.ends(1) == ("3", "3", "3")
-        assert via(writer) == {"lane"}, "the restarted node has offered a lane of its own"
+        assert beside or via(writer) == {"lane"}, "the restarted node has offered a lane of its own"
+        await over_lanes(writer)
         assert await writer.finalize(3)
 
-    perform(play, lanes=True)
+    perform(play, lanes=True, beside=beside)
 
 
-def test_what_a_lane_has_acknowledged_survives_a_power_cut() -> None:
+@LANES
+def test_what_a_lane_has_acknowledged_survives_a_power_cut(beside: bool) -> None:
     async def play(stage: Stage) -> None:
         writer = await writing(stage)
         assert await writer.write(2, 5)
@@ -131,10 +148,11 @@ def test_what_a_lane_has_acknowledged_survives_a_power_cut() -> None:
         again = stage.writer()
         assert await again.recover() == 5
 
-    perform(play, lanes=True)
+    perform(play, lanes=True, beside=beside)
 
 
-def test_a_stream_carries_nothing_while_a_lane_is_open() -> None:
+@LANES
+def test_a_stream_carries_nothing_while_a_lane_is_open(beside: bool) -> None:
     """Lanes that break and come back again and again; the board sees who uses what."""
 
     async def play(stage: Stage) -> None:
@@ -147,4 +165,24 @@ def test_a_stream_carries_nothing_while_a_lane_is_open() -> None:
             stage.world.look()
         assert await writer.finalize(7)
 
-    perform(play, lanes=True)
+    perform(play, lanes=True, beside=beside)
+
+
+def test_beside_a_stream_no_lane_is_opened_before_the_first_edits_are_written() -> None:
+    """A takeover waits for those, and three handshakes would delay them."""
+
+    async def play(stage: Stage) -> None:
+        writer = stage.writer()
+        assert await writer.recover() == 0
+        assert await writer.start(1)
+        for _ in range(3):
+            await beat(writer)
+        assert via(writer) == {"stream"}
+        assert await writer.write(1, 1)
+        await writer.settle()
+        assert via(writer) == {"stream"}
+        await over_lanes(writer)
+        assert await writer.write(2, 3)
+        assert await writer.finalize(3)
+
+    perform(play, lanes=True, beside=True)

@@ -14,6 +14,7 @@ import structlog
 
 from ha.daemon.lazy_import import load
 from journal.node import scrub, transfer
+from journal.writer import batch_stream
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.network import Network
@@ -96,6 +97,7 @@ class World:
                 patch.object(grpc.aio, "insecure_channel", board.channel),
                 patch.object(aiohttp, "ClientSession", session_maker(self.network, servers)),
                 patch.object(self.loop, "create_connection", self.lanes.connect),
+                patch.object(batch_stream, "own_tls", lambda: self if self.swarm.beside else None),
                 patch.object(transfer, "_open", open_simulated),
                 patch.object(scrub, "_read", self._read),
             ):
