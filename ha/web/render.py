@@ -48,6 +48,8 @@ def printable(value: object) -> object:
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     text = value if len(value) <= MOST_CHARACTERS else f"{value[:MOST_CHARACTERS]}…"
+    if text.isprintable():
+        return text
     return "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)
 
 
@@ -57,6 +59,7 @@ class Renderer:
     def __init__(self) -> None:
         self._environment = Environment(
             loader=PackageLoader("ha.web"),
+            auto_reload=False,
             autoescape=True,
             undefined=StrictUndefined,
             finalize=printable,
