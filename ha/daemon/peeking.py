@@ -170,7 +170,8 @@ class PeekingListener:
         except OSError as failure:
             connection.close()
             HANDSHAKES.labels("failed").inc()
-            log.info("tls.refused", peer=peer and peer[0], because=str(failure))
+            because = str(failure) or "it hung up before the handshake was done"
+            log.info("tls.refused", peer=peer and peer[0], because=because)
             return
         except asyncio.CancelledError:
             connection.close()

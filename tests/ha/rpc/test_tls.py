@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.message import Message
+from structlog.testing import capture_logs
 
 from ha.conf.keys.security import Mode
 from ha.daemon import peeking
@@ -24,6 +25,7 @@ from ha.security.access_control import AccessControl
 from ha.security.audit_text import Entry
 from ha.security.caller import Role
 from ha.security.certificates import now
+from ha.security.first_byte import TLS_FIRST_BYTE
 from ha.security.own_tls import acting_as
 from ha.security.tls_files import FINISH, TlsFiles
 from tests.ha.rpc.wire import eventually
@@ -293,6 +295,26 @@ def test_who_says_nothing_gives_way(
             assert await silent[0][0].read() == b"", "the longest silent one was closed"
             for _, writer in silent:
                 writer.close()
+
+    play(scene)
+
+
+def test_who_hangs_up_in_a_handshake_is_told_of_in_words(
+    authority: Authority, play: Callable[[Scene], None]
+) -> None:
+    own = authority.holder(Role.ZKFC, "nn1")
+
+    async def scene() -> None:
+        async with zkfc_server(own) as (_, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(bytes([TLS_FIRST_BYTE]))
+            await writer.drain()
+            writer.write_eof()
+            with capture_logs() as logs:
+                assert await reader.read() == b""
+            writer.close()
+        (told,) = (line for line in logs if line["event"] == "tls.refused")
+        assert told["because"] == "it hung up before the handshake was done"
 
     play(scene)
 
