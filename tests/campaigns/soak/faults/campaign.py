@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from deploy.local.errors import LocalClusterError
 from deploy.local.java import find_java
 from deploy.local.layout import JournalNodePorts, Layout
 from deploy.local.processes import Supervisor, wait_until
-from tests.campaigns.soak.faults import clients
+from tests.campaigns.soak.faults import clients, file_clients
 from tests.campaigns.soak.faults.certified import CLIENT, calling_under
 from tests.campaigns.soak.faults.cluster import START_SECONDS, Cluster
 from tests.campaigns.soak.faults.disks import Disks, Preloads
@@ -25,6 +26,7 @@ from tests.campaigns.soak.faults.history import Call, read_calls
 from tests.campaigns.soak.faults.hosts import (
     CLIENT_PORT,
     CLIENTS,
+    FILE_CLIENTS,
     JOURNAL_HTTP_PORT,
     JOURNAL_PORT,
     JOURNALNODES,
@@ -48,6 +50,8 @@ FIRST_READER: Final = 100
 CALLS_BEFORE: Final = 100
 """The first fault strikes when so many were answered, not while the clients still start."""
 AUDIT_SECONDS: Final = 120.0
+FILES_SECONDS: Final = 600.0
+"""For calls on files to end, blocks to be copied, and all files to be read again."""
 HISTORY: Final = "history.jsonl"
 FAULTS: Final = "faults.jsonl"
 
@@ -87,6 +91,8 @@ class Played:
     """What strangers were let do to a cluster with certificates."""
     disturbed: list[str] = field(default_factory=list)
     """What an active that had been replaced did to its successor."""
+    files: file_clients.Outcome | None = None
+    """What came of calls on files, where there were any."""
     trouble: str = ""
     """Why the run was not played to its end."""
     revived: Mapping[str, int] = field(default_factory=dict)
@@ -154,9 +160,11 @@ def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: 
         what="clients to ask and be told",
         deadline_seconds=START_SECONDS,
     )
+    filing = _begin_files(cluster, draw.seed) if cluster.system.datanodes else None
     done: list[Round] = []
     skipped: dict[str, int] = {}
     strangers: list[str] = []
+    files = None
     trouble = ""
     nemesis.begin()
     try:
@@ -168,6 +176,8 @@ def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: 
         ended = time.monotonic()
         cluster.wait_settled(cluster.system.settle_seconds)
         _audit(cluster, plan)
+        if filing is not None:
+            files = _end_files(cluster, filing)
         if cluster.system.tls is not None:
             strangers = let_in((*JOURNALNODES, *NAMENODES), url)
     except LocalClusterError as failure:
@@ -189,6 +199,7 @@ def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: 
         verify="" if trouble else _verify(cluster),
         let_in=strangers,
         disturbed=nemesis.disturbed,
+        files=files,
         trouble=trouble,
         revived=dict(cluster.revived),
     )
@@ -212,7 +223,8 @@ def _round(cluster: Cluster, nemesis: Nemesis, drawn: tuple[Fault, ...]) -> Roun
     ended = time.monotonic()
     settled = cluster.wait_settled(cluster.system.settle_seconds)
     nemesis.log({"event": "settled", "seconds": round(settled, 3), "reasons": cluster.reasons})
-    for name in ("clients", "readers"):
+    files = (FILE_CLIENTS,) if cluster.system.datanodes else ()
+    for name in ("clients", "readers", *files):
         if (ended_early := cluster.process(name).ended_early()) is not None:
             raise LocalClusterError(f"clients have ended: {ended_early}")
     return Round(drawn, began, ended, settled)
@@ -229,6 +241,32 @@ def _audit(cluster: Cluster, plan: clients.Plan) -> None:
     )
     if process.exit_code != 0:
         raise LocalClusterError(f"Read all paths again; {process.ended_early()}")
+
+
+def _begin_files(cluster: Cluster, seed: int) -> file_clients.Plan:
+    directory = cluster.supervisor.directory
+    plan = file_clients.Plan(
+        seed=seed,
+        conf_dir=str(directory / "conf"),
+        directory=str(directory / FILE_CLIENTS),
+        outcome=str(directory / "files.json"),
+    )
+    process = cluster.run_on(FILE_CLIENTS, FILE_CLIENTS, file_clients.argv(plan))
+    wait_until(
+        lambda: file_clients.started(plan),
+        what="clients to write and read files",
+        deadline_seconds=START_SECONDS,
+        abandon=process.ended_early,
+    )
+    return plan
+
+
+def _end_files(cluster: Cluster, plan: file_clients.Plan) -> file_clients.Outcome:
+    process = cluster.process(FILE_CLIENTS)
+    process.send(signal.SIGTERM)
+    if process.wait(FILES_SECONDS) != 0:
+        raise LocalClusterError(f"Read all files again; {process.ended_early()}")
+    return file_clients.outcome_of(plan)
 
 
 def _verify(cluster: Cluster) -> str:

@@ -68,8 +68,8 @@ class Cluster:
             (name_dir(self.disks, other) / "in_use.lock").unlink(missing_ok=True)
         for host in NAMENODES:
             self.start(host)
-        for host in NAMENODES:
-            self.start(zkfc_of(host))
+        for name in (*map(zkfc_of, NAMENODES), *self.system.datanodes):
+            self.start(name)
 
     def process(self, name: str) -> ManagedProcess:
         """The process that was started last under this name."""
@@ -126,7 +126,7 @@ class Cluster:
     def revive(self) -> None:
         """Start again what has ended by itself a while ago."""
         now = time.monotonic()
-        for name in PROCESSES:
+        for name in (*PROCESSES, *self.system.datanodes):
             if name in self.held or self.process(name).running:
                 self._ended.pop(name, None)
             elif now - self._ended.setdefault(name, now) >= REVIVE_SECONDS:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.campaigns.soak.faults.hosts import SERVERS
+from tests.campaigns.soak.faults.hosts import DATANODES, SERVERS
 from tests.campaigns.soak.faults.network import run
 
 DISK_MEGABYTES: Final = 200
@@ -27,7 +27,7 @@ class Disks:
     @property
     def mounts(self) -> tuple[Path, ...]:
         """All mount points."""
-        return tuple(map(self.place, SERVERS))
+        return tuple(map(self.place, (*SERVERS, *DATANODES)))
 
     def place(self, host: str) -> Path:
         """Where a host keeps what it has on disk."""

@@ -31,7 +31,13 @@ from tests.campaigns.soak.faults.faults import (
     Wipe,
     ways_between,
 )
-from tests.campaigns.soak.faults.hosts import CLIENTS, JOURNALNODES, ZOOKEEPERS
+from tests.campaigns.soak.faults.hosts import (
+    CLIENTS,
+    DATANODES,
+    FILE_CLIENTS,
+    JOURNALNODES,
+    ZOOKEEPERS,
+)
 
 
 def _seconds(rng: Random, least: float, most: float) -> float:
@@ -130,10 +136,25 @@ def _revenant(rng: Random) -> Revenant:
     )
 
 
+def _datanode(rng: Random) -> What:
+    """One always lives: a NameNode that starts waits for a replica of each block."""
+    host, other, _ = rng.sample(DATANODES, 3)
+    return rng.choice(
+        (
+            Kill((host,)), Kill(tuple(sorted((host, other)))), Kill((ACTIVE, host)),
+            Freeze((host,)), Freeze(tuple(sorted((host, other)))),
+            Cut(ways_between((host,), ROLES), "datanode"),
+            Cut(ways_between((host,), (ACTIVE,)), "datanode"),
+            Cut(ways_between((host,), (other, FILE_CLIENTS)), "datanode"),
+        )
+    )  # fmt: skip
+
+
 def _at_once(_rng: Random) -> float:
     return 0.0
 
 
+DATANODE: Final = "datanode"
 _KINDS: Final[dict[str, tuple[int, Callable[[Random], What], Callable[[Random], float]]]] = {
     "kill": (22, lambda rng: Kill(_victims(rng)), _short),
     "freeze": (18, lambda rng: Freeze(_victims(rng)), lambda rng: _seconds(rng, 0.1, 60)),
@@ -157,6 +178,7 @@ _KINDS: Final[dict[str, tuple[int, Callable[[Random], What], Callable[[Random], 
         lambda rng: RollingRestart(rng.choice((JOURNALNODES, ROLES, ZKFCS, ZOOKEEPERS))),
         _at_once,
     ),
+    DATANODE: (24, _datanode, _short),
 }
 """How often each is drawn, what it is, and how many seconds it lasts."""
 
@@ -167,8 +189,10 @@ def _one(rng: Random, kinds: Sequence[str]) -> tuple[What, float]:
     return what(rng), seconds(rng)
 
 
-KINDS: Final = (*_KINDS, "ambush")
+ALL_KINDS: Final = (*_KINDS, "ambush")
 """What a draw may be limited to."""
+KINDS: Final = tuple(kind for kind in ALL_KINDS if kind != DATANODE)
+"""Where there are no DataNodes."""
 LONGEST_SECONDS: Final = 60.0
 AMBUSHES: Final = 0.12
 """In so many rounds the active is struck while its edits are on their way to no quorum."""

@@ -9,7 +9,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from itertools import product
 from typing import Any, Final, TypeAlias
 
-from tests.campaigns.soak.faults.hosts import CLIENTS, JOURNALNODES, READERS, ZOOKEEPERS
+from tests.campaigns.soak.faults.hosts import (
+    CLIENTS,
+    DATANODES,
+    JOURNALNODES,
+    READERS,
+    ZOOKEEPERS,
+)
 
 ACTIVE: Final = "active"
 STANDBYS: Final = ("standby1", "standby2")
@@ -199,6 +205,8 @@ def _genus(process: str) -> str:
         return "active" if process == ACTIVE else "standby"
     if process.startswith("zkfc-"):
         return "zkfc"
+    if process in DATANODES:
+        return "datanode"
     return "journalnode" if process in JOURNALNODES else "zookeeper"
 
 

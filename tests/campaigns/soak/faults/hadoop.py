@@ -58,6 +58,7 @@ class Hadoop:
     jars: str
     name: str = "hadoop"
     settle_seconds: float = 400.0
+    datanodes: tuple[str, ...] = ()
     """A NameNode's JVM that starts on two busy cores took two minutes; it is no promise of ours."""
     directory: Path = Path()
     conf_dir: Path = Path()

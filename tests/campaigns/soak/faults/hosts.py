@@ -5,14 +5,18 @@ from typing import Final
 ZOOKEEPERS: Final = ("zk1", "zk2", "zk3")
 JOURNALNODES: Final = ("jn1", "jn2", "jn3")
 NAMENODES: Final = ("nn1", "nn2", "nn3")
+DATANODES: Final = ("dn1", "dn2", "dn3")
+"""They run where clients write files."""
 CLIENTS: Final = "clients"
 READERS: Final = "readers"
 """Clients that only read, on a host of their own: writes would tell them that an active is old."""
+FILE_CLIENTS: Final = "files"
+"""Hadoop's own client, which writes and reads files."""
 OPERATORS: Final = "ops"
 """Where the campaign itself looks from; no fault touches it."""
 
 SERVERS: Final = (*ZOOKEEPERS, *JOURNALNODES, *NAMENODES)
-HOSTS: Final = (*SERVERS, CLIENTS, READERS, OPERATORS)
+HOSTS: Final = (*SERVERS, *DATANODES, CLIENTS, READERS, FILE_CLIENTS, OPERATORS)
 
 NAMESERVICE: Final = "ns1"
 CLIENT_PORT: Final = 2181
@@ -24,9 +28,12 @@ NAMENODE_PORT: Final = 8020
 NAMENODE_HTTP_PORT: Final = 9870
 ZKFC_PORT: Final = 8019
 ZKFC_HTTP_PORT: Final = 8018
+DATANODE_PORT: Final = 9866
+DATANODE_IPC_PORT: Final = 9867
+DATANODE_HTTP_PORT: Final = 9864
 
-_FIRST: Final = {"zk": 10, "jn": 20, "nn": 30}
-_LAST: Final = {CLIENTS: 51, READERS: 52, OPERATORS: 61}
+_FIRST: Final = {"zk": 10, "jn": 20, "nn": 30, "dn": 40}
+_LAST: Final = {CLIENTS: 51, READERS: 52, FILE_CLIENTS: 53, OPERATORS: 61}
 
 
 def address(host: str) -> str:

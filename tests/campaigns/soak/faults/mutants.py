@@ -26,12 +26,13 @@ class Hunt:
     count: int
     longest: float
     only: tuple[str, ...]
+    files: bool = False
 
     def options(self) -> list[str]:
         """Of the command line."""
         kinds = [word for kind in self.only for word in ("--only", kind)]
         numbers = ("--seed", self.seed, "--count", self.count, "--longest", self.longest)
-        return [*map(str, numbers), *kinds]
+        return [*map(str, numbers), *kinds, *(["--files"] if self.files else [])]
 
 
 HUNTS: Final[Mapping[str, Hunt]] = {
@@ -43,6 +44,7 @@ HUNTS: Final[Mapping[str, Hunt]] = {
     "a journalnode accepts a stale epoch": Hunt(7, 2, 5, ("revenant",)),
     "a journalnode forgets its promise": Hunt(30, 1, 4, ("kill",)),
     "a journalnode forgets its promise, and does not notice": Hunt(30, 1, 4, ("kill",)),
+    "a datanode forgets what a chunk began with": Hunt(1, 1, 1, ("switchover",), files=True),
 }
 
 

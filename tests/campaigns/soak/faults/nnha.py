@@ -11,6 +11,8 @@ from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
 from tests.campaigns.soak.faults.certified import make_certificates, tls_folder
 from tests.campaigns.soak.faults.disks import Disks
 from tests.campaigns.soak.faults.hosts import (
+    DATANODE_HTTP_PORT,
+    DATANODES,
     JOURNAL_HTTP_PORT,
     JOURNAL_PORT,
     JOURNALNODES,
@@ -22,7 +24,9 @@ from tests.campaigns.soak.faults.hosts import (
     zkfc_of,
 )
 from tests.campaigns.soak.faults.site import (
+    FILE_KEYS,
     core_site,
+    datanode_keys,
     hdfs_site,
     journalnode_keys,
     write_conf_dir,
@@ -36,6 +40,8 @@ def url(process: str) -> str:
     """Where a daemon has its pages."""
     if process in JOURNALNODES:
         return f"http://{address(process)}:{JOURNAL_HTTP_PORT}"
+    if process in DATANODES:
+        return f"http://{address(process)}:{DATANODE_HTTP_PORT}"
     if process in NAMENODES:
         return f"http://{address(process)}:{NAMENODE_HTTP_PORT}"
     return f"http://{address(process.removeprefix('zkfc-'))}:{ZKFC_HTTP_PORT}"
@@ -50,6 +56,7 @@ class Nnha:
     """How it fences, see ``site.hdfs_site``."""
     entries: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The module that starts a process in place of nnha's own, and its first arguments."""
+    datanodes: tuple[str, ...] = ()
     secure: bool = False
     """Whether everybody has a certificate, and nobody is believed without."""
     name: str = "nnha"
@@ -63,6 +70,8 @@ class Nnha:
             "dfs.ha.tail-edits.in-progress": "true",
             SECURITY_MODE.name: Mode.INSECURE,
         }
+        if self.datanodes:
+            hdfs |= FILE_KEYS
         if self.secure:
             hdfs |= make_certificates(directory)
             self.tls = tls_folder(directory)
@@ -78,6 +87,9 @@ class Nnha:
         if process in JOURNALNODES:
             keys = journalnode_keys(self.disks, process)
             program = "journalnode"
+        elif process in DATANODES:
+            keys = datanode_keys(self.disks, process)
+            program = "datanode"
         else:
             keys = {"dfs.ha.namenode.id": process.removeprefix("zkfc-")}
             program = "namenode" if process in NAMENODES else "zkfc"
@@ -115,7 +127,11 @@ class Nnha:
 
     def unsettled(self) -> str:
         """As ``System.unsettled``: one active, the others ready, all JournalNodes in sync."""
-        looks = (_mute_server(), *(_unready(host) for host in NAMENODES))
+        looks = (
+            _mute_server(),
+            *(_unready(host) for host in NAMENODES),
+            *(_unobeying(host) for host in self.datanodes),
+        )
         if why := next(filter(None, looks), ""):
             return why
         active = self.active()
@@ -158,6 +174,11 @@ def _unready(host: str) -> str:
     if told.state != "active" and not told.ready:
         return f"{host} is not ready: {told.not_ready_reason}"
     return "" if state.zkfc_stands(url(zkfc_of(host))) else f"the ZKFC of {host} does not stand"
+
+
+def _unobeying(host: str) -> str:
+    serves = state.datanode_serves(url(host))
+    return "" if serves else f"{host} does not obey an active, or is not known to all NameNodes"
 
 
 def _options(keys: Mapping[str, str]) -> list[str]:

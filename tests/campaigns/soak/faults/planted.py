@@ -14,9 +14,12 @@ from ha.zkfc.takeover.former_active import Proof
 from ha.zkfc.takeover.takeover import Takeover
 from journal.storage import load
 from journal.writer.heartbeats import ReadLease
+from namenode_sim.datanode.block_writer import BlockWriter
+from namenode_sim.datanode.checksums import checksums_of
+from namenode_sim.datanode.packets import Packet
 from namenode_sim.namespace.retry_cache import RetryCache
 from namenode_sim.term.edit_log import EditLog
-from tests.campaigns.soak.faults.hosts import JOURNALNODES, NAMENODES, zkfc_of
+from tests.campaigns.soak.faults.hosts import DATANODES, JOURNALNODES, NAMENODES, zkfc_of
 from tests.simulation.engine.mutants import Planting, all_of, replacing
 from tests.simulation.journal import planted_protocol, planted_storage
 
@@ -67,6 +70,16 @@ def _forgets_promises() -> Planting:
     )
 
 
+def _forgets_begun_chunks() -> Planting:
+    """Bytes that go on with a chunk are written without those before them, and with their sum."""
+
+    def merged(self: Any, packet: Packet, start: int) -> tuple[memoryview, memoryview]:  # noqa: ANN401
+        whole = bytes(packet.header.offset - start) + bytes(packet.data)
+        return memoryview(whole), memoryview(checksums_of(whole, self._files.checksum))
+
+    return replacing(BlockWriter, "_merged", merged)
+
+
 _ZKFCS: Final = tuple(map(zkfc_of, NAMENODES))
 BUGS: Final[Mapping[str, Bug]] = {
     "a namenode answers before the quorum": Bug(_answers_before_the_quorum(), NAMENODES),
@@ -86,6 +99,7 @@ BUGS: Final[Mapping[str, Bug]] = {
     "a journalnode forgets its promise, and does not notice": Bug(
         _forgets_promises(), JOURNALNODES
     ),
+    "a datanode forgets what a chunk began with": Bug(_forgets_begun_chunks(), DATANODES),
 }
 
 

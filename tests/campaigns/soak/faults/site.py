@@ -10,6 +10,9 @@ from deploy.local.zookeeper import four_letters
 from tests.campaigns.soak.faults.disks import Disks
 from tests.campaigns.soak.faults.hosts import (
     CLIENT_PORT,
+    DATANODE_HTTP_PORT,
+    DATANODE_IPC_PORT,
+    DATANODE_PORT,
     ELECTION_PORT,
     JOURNAL_HTTP_PORT,
     JOURNAL_PORT,
@@ -120,6 +123,27 @@ def journalnode_keys(disks: Disks, host: str) -> dict[str, str]:
         "dfs.journalnode.rpc-address": f"{address(host)}:{JOURNAL_PORT}",
         "dfs.journalnode.http-address": f"{address(host)}:{JOURNAL_HTTP_PORT}",
         "dfs.journalnode.edits.dir": str(disks.place(host)),
+    }
+
+
+FILE_KEYS: Final = {
+    # No five minutes for a DataNode to be dead, nor for a copy that does not come.
+    "dfs.heartbeat.interval": "1s",
+    "dfs.namenode.heartbeat.recheck-interval": "5000",
+    "dfs.namenode.reconstruction.pending.timeout-sec": "10",
+    # With three DataNodes nobody can take the place of one that has left a pipeline.
+    "dfs.client.block.write.replace-datanode-on-failure.best-effort": "true",
+}
+"""Where clients write files, for all daemons and for Hadoop's client."""
+
+
+def datanode_keys(disks: Disks, host: str) -> dict[str, str]:
+    """What one DataNode is told on its command line."""
+    return {
+        "dfs.datanode.address": f"{address(host)}:{DATANODE_PORT}",
+        "dfs.datanode.ipc.address": f"{address(host)}:{DATANODE_IPC_PORT}",
+        "dfs.datanode.http.address": f"{address(host)}:{DATANODE_HTTP_PORT}",
+        "dfs.datanode.data.dir": disks.place(host).as_uri(),
     }
 
 

@@ -17,7 +17,14 @@ from tests.campaigns.bench.report import machine
 from tests.campaigns.soak.faults import network
 from tests.campaigns.soak.faults.campaign import play
 from tests.campaigns.soak.faults.disks import Disks
-from tests.campaigns.soak.faults.draw import KINDS, LONGEST_SECONDS, Draw
+from tests.campaigns.soak.faults.draw import (
+    ALL_KINDS,
+    DATANODE,
+    KINDS,
+    LONGEST_SECONDS,
+    Draw,
+)
+from tests.campaigns.soak.faults.hosts import DATANODES
 from tests.campaigns.soak.faults.mutants import hunt_all
 from tests.campaigns.soak.faults.nnha import Nnha
 from tests.campaigns.soak.faults.planted import BUGS, entries
@@ -30,7 +37,8 @@ CANNOT: Final = 77
 
 _SHOWN: Final = ("faults", "faults_per_hour", "answered", "unanswered", "paths",
                  "paths_without_an_order", "epochs", "epochs_with_two_actives", "journal_gaps",
-                 "journal_forks", "unavailable_seconds", "settle_seconds", "skipped")  # fmt: skip
+                 "journal_forks", "files", "unavailable_seconds", "settle_seconds",
+                 "skipped")  # fmt: skip
 
 
 @click.command("faults")
@@ -38,8 +46,9 @@ _SHOWN: Final = ("faults", "faults_per_hour", "answered", "unanswered", "paths",
 @click.option("--seed", type=int, help="Of an earlier run, to draw the same faults.")
 @click.option("--system", "whose", type=click.Choice(("nnha", "hadoop")), default="nnha")
 @click.option("--secure", is_flag=True, help="Strict, with certificates and closed znodes.")
+@click.option("--files", is_flag=True, help="DataNodes too, and Hadoop's client writes files.")
 @click.option("--longest", default=LONGEST_SECONDS, show_default=True, help="Seconds of a fault.")
-@click.option("--only", multiple=True, type=click.Choice(KINDS), help="Kinds; else all.")
+@click.option("--only", multiple=True, type=click.Choice(ALL_KINDS), help="Kinds; else all.")
 @click.option("--plant", type=click.Choice(tuple(BUGS)), help="A bug that must be found.")
 @click.option("--mutants", is_flag=True, help="Hunt every planted bug, or that of --plant.")
 @click.option("--schedule", is_flag=True, help="Print the seed's faults, and play nothing.")
@@ -52,6 +61,7 @@ def main(
     seed: int | None,
     whose: str,
     secure: bool,
+    files: bool,
     longest: float,
     only: tuple[str, ...],
     plant: str | None,
@@ -69,7 +79,7 @@ def main(
     are known to show it.
     """
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
-    draw = Draw(seed, count, longest, only or KINDS)
+    draw = Draw(seed, count, longest, only or (ALL_KINDS if files else KINDS))
     if schedule:
         click.echo("\n".join(draw.lines()))
         return
@@ -81,11 +91,15 @@ def main(
         return
     if whose != "nnha" and (secure or plant is not None):
         raise click.UsageError("--secure and --plant are for nnha")
+    if files and (whose != "nnha" or secure):
+        raise click.UsageError("--files is for nnha, without --secure")
+    if DATANODE in only and not files:
+        raise click.UsageError("--only datanode needs --files")
     screen = Screen.on_stderr_if(as_object)
     if mutants:
         place = directory or fresh_directory("soak-faults-mutants")
         raise SystemExit(hunt_all(place, screen, plant, as_object=as_object))
-    subject = Subject(draw, whose, secure=secure, plant=plant)
+    subject = Subject(draw, whose, secure=secure, files=files, plant=plant)
     raise SystemExit(_soak(subject, screen, directory, as_object))
 
 
@@ -96,6 +110,7 @@ class Subject:
     draw: Draw
     whose: str
     secure: bool
+    files: bool
     plant: str | None
 
     def __str__(self) -> str:
@@ -107,7 +122,9 @@ class Subject:
         """The daemons; raises LocalClusterError where they cannot be had."""
         logs_in = self.draw.logs_in
         if self.whose == "nnha":
-            return Nnha(disks, logs_in, entries(self.plant) if self.plant else {}, self.secure)
+            planted = entries(self.plant) if self.plant else {}
+            datanodes = DATANODES if self.files else ()
+            return Nnha(disks, logs_in, planted, datanodes, self.secure)
         from tests.campaigns.soak.faults.hadoop import hadoop  # loads what only it needs
 
         return hadoop(disks, logs_in=logs_in)

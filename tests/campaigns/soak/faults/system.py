@@ -11,6 +11,8 @@ class System(Protocol):
     name: str
     settle_seconds: float
     """How long it may take to be well again after a round; longer is a finding."""
+    datanodes: tuple[str, ...]
+    """Those that run; none where no client writes files."""
     tls: Path | None
     """Below it everybody has a folder with a certificate, once all is configured; None: nobody."""
 

@@ -2,17 +2,18 @@
 
 from collections import Counter
 
-from tests.campaigns.soak.faults.draw import KINDS, Draw
+from tests.campaigns.soak.faults.draw import ALL_KINDS, KINDS, Draw
 from tests.campaigns.soak.faults.faults import (
     ACTIVE,
     ALL,
     STANDBYS,
     Cut,
+    Freeze,
     Kill,
     Switchover,
     named,
 )
-from tests.campaigns.soak.faults.hosts import CLIENTS, PROCESSES, READERS
+from tests.campaigns.soak.faults.hosts import CLIENTS, DATANODES, PROCESSES, READERS
 
 ROLES = {ACTIVE: "nn2", **dict(zip(STANDBYS, ("nn1", "nn3"), strict=True))}
 
@@ -45,9 +46,23 @@ def test_every_kind_is_drawn() -> None:
         "revenant, forgetful journals", "revenant, cut off", "cut unheard",
     ):  # fmt: skip
         assert kinds[kind], kind
+    assert not [kind for kind in kinds if "datanode" in kind], "none of them runs by default"
     freezes = [fault.seconds for fault in drawn if fault.kind.startswith("freeze")]
     assert min(freezes) < 0.3
     assert max(freezes) > 40
+
+
+def test_where_clients_write_files_datanodes_are_struck_and_one_lives() -> None:
+    drawn = [fault for faults in Draw(1, 2000, only=ALL_KINDS).rounds() for fault in faults]
+    kinds = Counter(fault.kind for fault in drawn)
+    for kind in (
+        "kill datanode", "kill datanode x2", "kill active+datanode", "freeze datanode",
+        "freeze datanode x2", "cut datanode",
+    ):  # fmt: skip
+        assert kinds[kind], kind
+    for fault in drawn:
+        if isinstance(fault.what, Kill | Freeze):
+            assert not set(DATANODES) <= set(fault.what.processes)
 
 
 def test_names_are_real_when_a_fault_strikes() -> None:

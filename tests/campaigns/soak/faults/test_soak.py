@@ -36,10 +36,13 @@ def soak(directory: Path, *options: str) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.timeout(1200)
 def test_forty_faults_lose_nothing_and_mislead_nobody(tmp_path: Path) -> None:
     limits = ("--count", str(FAULTS), "--longest", str(LONGEST_SECONDS))
-    done = soak(tmp_path, *limits, "--seed", "18")
+    done = soak(tmp_path, *limits, "--seed", "18", "--files")
     assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     facts = json.loads(done.stdout.splitlines()[-1])
     assert facts["well"]
+    assert facts["files"]["acknowledged"] > FAULTS
+    assert facts["files"]["right_bytes"] > 1_000_000
+    assert any("datanode" in kind for kind in facts["kinds"])
     assert facts["faults"] + sum(facts["skipped"].values()) == FAULTS
     assert facts["faults"] >= FAULTS - 5, facts["skipped"]
     assert facts["epochs"] > 5, "the active was replaced again and again"

@@ -1,11 +1,12 @@
 """Each thing that may be wrong with a run is found, and told in words."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from tests.campaigns.soak.faults.campaign import Played, Round
 from tests.campaigns.soak.faults.faults import Fault, Kill
+from tests.campaigns.soak.faults.file_clients import Outcome
 from tests.campaigns.soak.faults.fitness import Condition
 from tests.campaigns.soak.faults.history import ABSENT, UNKNOWN, Ask, Call
 from tests.campaigns.soak.faults.linearizability import MAKER
@@ -40,6 +41,11 @@ def test_a_good_run_is_well_and_its_gaps_are_told() -> None:
     assert told.facts["kinds"] == {"kill active": 1}
     assert told.facts["faults_per_hour"] == 1800
     assert told.facts["skipped"] == {"clock: there is no gcc": 2}
+    assert told.facts["files"] is None
+    files = Outcome(900, 2, 70_000, ())
+    with_files = verdict(replace(WELL, files=files))
+    assert with_files.findings == ()
+    assert with_files.facts["files"] == asdict(files)
     worst = told.facts["unavailable_seconds"]
     assert isinstance(worst, dict)
     assert worst["max"] == pytest.approx(2.5)
@@ -54,6 +60,14 @@ BAD = {
     "two are active": (
         replace(WELL, claims={1: {"nn1"}, 2: {"nn3", "nn2"}}),
         "epoch 2: nn2 and nn3 called themselves active",
+    ),
+    "a file is wrong": (
+        replace(WELL, files=Outcome(9, 1, 70_000, ("/files/w0/f1: 3 bytes were read",))),
+        "1 files are not as they were written: /files/w0/f1: 3 bytes were read",
+    ),
+    "nobody could write files": (
+        replace(WELL, files=Outcome(0, 4, 0, ())),
+        "only 0 calls on files succeeded",
     ),
     "an edit is missing": (replace(WELL, journal_gaps=[17]), "edits are missing from the journal"),
     "history has forked": (replace(WELL, journal_forks=[3]), "edits differ between nodes"),

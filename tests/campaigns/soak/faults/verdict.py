@@ -3,10 +3,11 @@
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from tests.campaigns.soak.faults.campaign import FIRST_READER, Played
+from tests.campaigns.soak.faults.file_clients import Outcome
 from tests.campaigns.soak.faults.fitness import Gap, gaps
 from tests.campaigns.soak.faults.history import Ask, Call, paths_of
 from tests.campaigns.soak.faults.linearizability import Undecided, Violation, judge
@@ -55,6 +56,7 @@ def verdict(played: Played) -> Verdict:
         (undecided, undecided),
         (played.trouble, played.trouble),
         (played.verify, played.verify),
+        *_of_files(played.files, faults),
         (played.let_in, "; ".join(played.let_in)),
         (played.disturbed, "; ".join(played.disturbed)),
         (played.journal_gaps, f"edits are missing from the journal: {played.journal_gaps[:5]}"),
@@ -67,6 +69,16 @@ def verdict(played: Played) -> Verdict:
     )
     findings += [text for holds, text in claims if holds]
     return Verdict(tuple(findings), _facts(played, answered, found, violations, faults))
+
+
+def _of_files(files: Outcome | None, faults: int) -> Sequence[tuple[object, str]]:
+    if files is None:
+        return ()
+    wrong = "; ".join(files.wrong[:_SHOWN])
+    return (
+        (files.wrong, f"{len(files.wrong)} files are not as they were written: {wrong}"),
+        (files.acknowledged < faults, f"only {files.acknowledged} calls on files succeeded"),
+    )
 
 
 def _facts(
@@ -100,6 +112,7 @@ def _facts(
         "unavailable_seconds_by_kind": _by_kind(per_round),
         "settle_seconds": distribution(settles),
         "bound_seconds": BOUND_SECONDS,
+        "files": None if played.files is None else asdict(played.files),
         "revived": dict(sorted(played.revived.items())),
         "commands": dict(sorted(played.commands.items())),
     }

@@ -1,0 +1,93 @@
+"""Clients that write and read files through Hadoop's own client, while the cluster is struck.
+
+Run as a process of its own on the file clients' host: ``python -m`` this module, with a plan as
+JSON on its command line.  On SIGTERM it lets the calls that are under way end, waits until every
+block has all its replicas, reads all files again, and writes down what came of it.
+"""
+
+import json
+import signal
+import sys
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from deploy.local.file_workload import FileWorkload
+from deploy.local.java import find_java
+from deploy.local.java_client import open_java_client, start_java_client
+from deploy.local.processes import Supervisor
+
+FIRST_CALLS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What such a process is to do; ``outcome`` is the file for what came of it."""
+
+    seed: int
+    conf_dir: str
+    directory: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of the calls on files."""
+
+    acknowledged: int
+    failed: int
+    """Of these it is not known what came of them; no byte that they left may be wrong."""
+    right_bytes: int
+    wrong: tuple[str, ...]
+    """Files that have other bytes than were acknowledged, that cannot be read, or stay open."""
+
+
+def argv(plan: Plan) -> list[str]:
+    """The command line of a process with this plan."""
+    return [sys.executable, "-m", __name__, json.dumps(asdict(plan))]
+
+
+def started(plan: Plan) -> bool:
+    """Whether the clients have begun to be answered."""
+    return _begun(plan).exists()
+
+
+def outcome_of(plan: Plan) -> Outcome:
+    """What a process that has ended wrote down.  Raises OSError or ValueError where it has not."""
+    found = json.loads(Path(plan.outcome).read_text())
+    return Outcome(**{**found, "wrong": tuple(found["wrong"])})
+
+
+def _begun(plan: Plan) -> Path:
+    return Path(f"{plan.outcome}.begun")
+
+
+def _play(plan: Plan, ending: threading.Event) -> Outcome:
+    own = Path(plan.directory)
+    own.mkdir()
+    with Supervisor(own) as supervisor:
+        java = find_java(wrapper_directory=own)
+        process = start_java_client(supervisor, java=java, conf_dir=Path(plan.conf_dir))
+        with open_java_client(process) as client:
+            files = FileWorkload(client, root="/files", seed=plan.seed)
+            files.start()
+            files.wait_for_more(FIRST_CALLS, deadline_seconds=180.0)
+            _begun(plan).touch()
+            ending.wait()
+            files.stop()
+            files.wait_until_whole()
+            right = files.check_all()
+            failed = len(files.errors())
+            return Outcome(files.acknowledged(), failed, right, tuple(files.wrong))
+
+
+def main() -> None:
+    """Play the plan on the command line."""
+    plan = Plan(**json.loads(sys.argv[1]))
+    ending = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ending.set())
+    Path(plan.outcome).write_text(json.dumps(asdict(_play(plan, ending))))
+
+
+if __name__ == "__main__":
+    main()
