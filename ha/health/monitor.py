@@ -202,13 +202,13 @@ class HealthMonitor:
         if seconds <= 0:
             return None
         hurry = asyncio.ensure_future(self._hurry.wait())
-        waits: set[asyncio.Task[object]] = {hurry}
+        waits: list[asyncio.Task[object]] = [hurry]
         closed: asyncio.Task[Exception] | None = None
         if self._client is not None:
             closed = asyncio.ensure_future(self._client.wait_closed())
-            waits.add(closed)
+            waits.append(closed)
         if self._process is not None:
-            waits.add(asyncio.ensure_future(self._process.ended()))
+            waits.append(asyncio.ensure_future(self._process.ended()))
         try:
             done, _ = await asyncio.wait(
                 waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED

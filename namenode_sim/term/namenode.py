@@ -5,7 +5,6 @@ transition requests, the journal's refusal, the end of a takeover's step -- post
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine
 from itertools import count
 from typing import Any, Final, assert_never
@@ -94,7 +93,7 @@ class NameNode:
         self._takeover: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._owner: asyncio.Task[None] | None = None
-        self._attempt_began = time.monotonic()
+        self._attempt_began = asyncio.get_running_loop().time()
         self._loaded_txid = namespace.last_applied
         self.tailer = Tailer(
             journal.reader,
@@ -263,7 +262,7 @@ class NameNode:
     async def _carry_out(self, action: Action) -> None:
         match action:
             case RecoverJournal():
-                self._attempt_began = time.monotonic()
+                self._attempt_began = asyncio.get_running_loop().time()
                 self._log_phase("recovering")
                 self._takeover = self._beside(self._recover(action))
             case CatchUp():
@@ -395,5 +394,5 @@ class NameNode:
             namenode=self.name,
             attempt=self.state.attempt,
             epoch=self.state.epoch,
-            seconds_in_attempt=round(time.monotonic() - self._attempt_began, 4),
+            seconds_in_attempt=round(asyncio.get_running_loop().time() - self._attempt_began, 4),
         )

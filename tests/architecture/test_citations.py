@@ -221,13 +221,15 @@ def test_every_citation_leads_somewhere() -> None:
 def test_every_violation_of_a_simulation_has_its_line_in_the_reference() -> None:
     tables = (ROOT / "docs/reference/invariants.md").read_text(encoding="utf-8").split("\n## ")
     known = {part.split("\n")[0]: set(re.findall(r"^\| (\w+) \|", part, re.M)) for part in tables}
-    used: dict[str, set[str]] = {"Journal": set(), "Control plane": set(), "Blocks": set()}
+    used: dict[str, set[str]] = {
+        "Journal": set(), "Control plane": set(), "Blocks": set(), "Whole cluster": set(),
+    }  # fmt: skip
     for name in tracked():
         if name.startswith("tests/simulation/") and name.endswith(".py"):
-            package = {"failover": "Control plane", "blocks": "Blocks"}
+            package = {"failover": "Control plane", "blocks": "Blocks", "whole": "Whole cluster"}
             which = package.get(name.split("/")[2], "Journal")
             for node in ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Constant) and re.fullmatch(r"[ILP]\d+", str(node.value)):
+                if isinstance(node, ast.Constant) and re.fullmatch(r"[ILPW]\d+", str(node.value)):
                     used[which].add(str(node.value))
     for which, ids in used.items():
         assert ids, f"{which}: no violation found; have the simulations moved?"

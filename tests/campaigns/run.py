@@ -26,6 +26,7 @@ CAMPAIGNS: Final = {
         "prepare": "tests.campaigns.soak.prepare:main",
         "security": "tests.campaigns.soak.security:main",
         "wheel": "tests.campaigns.soak.wheel:main",
+        "whole": "tests.campaigns.soak.whole:main",
         "zkfc": "tests.campaigns.soak.zkfc:main",
     },
     "bench": {

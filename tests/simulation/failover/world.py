@@ -8,12 +8,10 @@ from typing import Any, Final
 
 from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod, SshMethod
 from ha.conf.topology import HostPort
-from ha.elector.keeper import KazooKeeper
-from ha.notices.board import Board
 from ha.rpc.protocol import Catalogue
 from ha.service.face import ha_service_protocol
 from ha.service.journal_witness import journal_witness_protocol
-from ha.zkfc.process.controller import Controller, ElectionImpossible
+from ha.zkfc.process.controller import ElectionImpossible
 from ha.zkfc.surroundings.positions import Position
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
@@ -23,6 +21,7 @@ from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Stuck, Violated
 from tests.simulation.failover import places
 from tests.simulation.failover.cluster import SERVICE_PORT, ZOOKEEPER, Cluster, settings
+from tests.simulation.failover.controllers import new_controller
 from tests.simulation.failover.fencing_seam import POWER, Fencers
 from tests.simulation.failover.hosts import Host, Life, WorldNetwork
 from tests.simulation.failover.journal_nodes import QuorumJournal
@@ -39,7 +38,7 @@ from tests.simulation.failover.zk_tree import Create
 
 _MAX_STEPS: Final = 400_000
 _FIRST_ACTIVE_BY: Final = 8.0
-_METHODS: Final[dict[str, tuple[MethodSpec, ...]]] = {
+METHODS: Final[dict[str, tuple[MethodSpec, ...]]] = {
     "ssh": (SshMethod(None, 22),),
     "power": (ShellMethod(POWER),),
     "ssh+power": (SshMethod(None, 22), ShellMethod(POWER)),
@@ -168,23 +167,15 @@ class World:
         life.process.spawn(node.start(seconds))
 
     async def _control(self, life: Life) -> None:
-        name, around = life.host.name, self.around
-        controller = Controller(
-            settings(
-                name,
-                self.swarm.names,
-                _METHODS[self.swarm.fencing],
-                ranked=self.swarm.ranked,
-                witnessed=self.swarm.witnessed,
-            ),
-            keeper=lambda post, released: KazooKeeper(
-                ZOOKEEPER, post, on_release=released, open_session=around.session
-            ),
-            board=lambda tell: Board(
-                ZOOKEEPER, name, tell, clock=around.now, open_session=around.session
-            ),
-            around=around,
+        name = life.host.name
+        own = settings(
+            name,
+            self.swarm.names,
+            METHODS[self.swarm.fencing],
+            ranked=self.swarm.ranked,
+            witnessed=self.swarm.witnessed,
         )
+        controller = new_controller(own, self.around)
         self.cluster.controllers[name] = controller
         try:
             await controller.run()

@@ -143,23 +143,7 @@ def _standing(directory: Path, make: Callable[[Disks], System]) -> Iterator[Clus
 
 
 def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: Tell) -> Played:
-    directory = cluster.supervisor.directory
-    plan = clients.Plan(
-        seed=draw.seed,
-        clients=CLIENT_COUNT,
-        servers=tuple((host, address(host), NAMENODE_PORT) for host in NAMENODES),
-        root="/faults",
-        history=str(directory / HISTORY),
-        certificate=str(_certificate(cluster.system, CLIENT) or ""),
-    )
-    cluster.run_on(CLIENTS, "clients", clients.argv(plan))
-    reading = replace(plan, clients=READER_COUNT, first_client=FIRST_READER, reads_only=True)
-    cluster.run_on(READERS, "readers", clients.argv(reading))
-    wait_until(
-        lambda: len(read_calls(directory / HISTORY)) >= CALLS_BEFORE,
-        what="clients to ask and be told",
-        deadline_seconds=START_SECONDS,
-    )
+    plan = _begin_clients(cluster, draw.seed)
     filing = _begin_files(cluster, draw.seed) if cluster.system.datanodes else None
     done: list[Round] = []
     skipped: dict[str, int] = {}
@@ -241,6 +225,27 @@ def _audit(cluster: Cluster, plan: clients.Plan) -> None:
     )
     if process.exit_code != 0:
         raise LocalClusterError(f"Read all paths again; {process.ended_early()}")
+
+
+def _begin_clients(cluster: Cluster, seed: int) -> clients.Plan:
+    directory = cluster.supervisor.directory
+    plan = clients.Plan(
+        seed=seed,
+        clients=CLIENT_COUNT,
+        servers=tuple((host, address(host), NAMENODE_PORT) for host in NAMENODES),
+        root="/faults",
+        history=str(directory / HISTORY),
+        certificate=str(_certificate(cluster.system, CLIENT) or ""),
+    )
+    cluster.run_on(CLIENTS, "clients", clients.argv(plan))
+    reading = replace(plan, clients=READER_COUNT, first_client=FIRST_READER, reads_only=True)
+    cluster.run_on(READERS, "readers", clients.argv(reading))
+    wait_until(
+        lambda: len(read_calls(directory / HISTORY)) >= CALLS_BEFORE,
+        what="clients to ask and be told",
+        deadline_seconds=START_SECONDS,
+    )
+    return plan
 
 
 def _begin_files(cluster: Cluster, seed: int) -> file_clients.Plan:

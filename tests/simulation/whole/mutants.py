@@ -1,0 +1,41 @@
+"""Planted bugs, each in the part that must prevent it: what clients are told shows them."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from namenode_sim.term.edit_log import EditLog
+from tests.campaigns.soak.faults.planted import BUGS
+from tests.simulation.engine.mutants import Mutant, Planting, replacing
+from tests.simulation.journal import planted_protocol, planted_storage
+
+
+def _answers_though_the_log_failed() -> Planting:
+    """Whoever waits for an edit is answered when its log ends, whatever became of the edit."""
+    really = EditLog.when_durable
+
+    def when(self: EditLog, txid: Any, done: Callable[[], None], failed: Any) -> None:  # noqa: ANN401
+        del failed
+        really(self, txid, done, lambda _why: done())
+
+    return replacing(EditLog, "when_durable", when)
+
+
+def _bug(name: str, plant: Planting, seeds: int = 200) -> Mutant:
+    return Mutant(name, plant, seeds)
+
+
+def _of_the_faults(name: str, seeds: int = 200) -> Mutant:
+    """One that real faults find as well: ./run soak faults --mutants."""
+    return _bug(name, BUGS[name].planting, seeds)
+
+
+MUTANTS: Final = (
+    _of_the_faults("a namenode answers before the quorum"),
+    _of_the_faults("a namenode counts one write as a quorum"),
+    _of_the_faults("a namenode reads without a lease"),
+    _of_the_faults("a zkfc fences nobody, and a namenode reads without a lease"),
+    _of_the_faults("a journalnode forgets its promise, and does not notice"),
+    _bug("a journalnode answers before it has flushed", planted_storage.no_sync_before_ack()),
+    _bug("a new writer recovers nothing", planted_protocol.recovery_skipped()),
+    _bug("an answer is given though the log has failed", _answers_though_the_log_failed()),
+)

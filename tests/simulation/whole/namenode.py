@@ -1,0 +1,165 @@
+"""One life of a NameNode: the product's namespace, role, edit log, reader and faces."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+from typing import Final
+
+from ha.rpc.protocol import Call, RpcProtocol
+from ha.service.face import ha_service_protocol
+from ha.service.model import ProcessIdentity, RequestSource, ServiceStatus
+from journal.links.settings import ReaderSettings
+from journal.reader.reader import JournalReader
+from journal.writer.writer import QuorumWriter
+from namenode_sim.blocks.safemode import SafeModeRules
+from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.process.client_face import ClientFace
+from namenode_sim.process.ha_face import HaFace
+from namenode_sim.process.witness_face import witness_protocol
+from namenode_sim.term.journal_access import JournalAccess
+from namenode_sim.term.namenode import NameNode
+from namenode_sim.term.role import Role
+from tests.simulation.blocks.namenode import Gate, NoGroups
+from tests.simulation.blocks.names import POOL
+from tests.simulation.engine.clock import VirtualLoop
+from tests.simulation.failover.hosts import Life
+from tests.simulation.journal.contender import SETTINGS
+from tests.simulation.journal.machine import JOURNAL, NAMESPACE, RPC_PORT
+
+OPERATOR: Final = "hdfs"
+CLIENT: Final = "root"
+LEASE_SECONDS: Final = 1.5
+TAIL_SECONDS: Final = 0.5
+BIRTH: Final = 1.7e9
+"""The wall clock's reading at the beginning of each world."""
+_WRITER: Final = replace(SETTINGS, read_lease_seconds=LEASE_SECONDS)
+_READER: Final = ReaderSettings(
+    select_input_streams_timeout_seconds=1.0,
+    http_open_timeout_seconds=1.0,
+    http_read_timeout_seconds=1.0,
+)
+
+
+class NameNodeLife:
+    """A NameNode that has loaded its image, which is empty: the journal has all edits."""
+
+    def __init__(
+        self,
+        life: Life,
+        journals: Sequence[str],
+        loop: VirtualLoop,
+        *,
+        follows: bool,
+        roll_seconds: float,
+    ) -> None:
+        """``follows``: as a standby it reads the open segment as well."""
+        nodes = [(journal, RPC_PORT) for journal in journals]
+        self.life = life
+        self._roll_seconds = roll_seconds
+        namespace = Namespace.empty(CLIENT)
+        reader = JournalReader(
+            nodes,
+            journal_id=JOURNAL,
+            nameservice_id=JOURNAL,
+            namespace=NAMESPACE,
+            settings=_READER,
+        )
+        gate = Gate()
+        self.namenode = NameNode(
+            name=life.host.name,
+            namespace=namespace,
+            journal=JournalAccess(
+                partial(_new_writer, nodes, loop),
+                reader,
+                tails_open_segment=follows,
+                silence=reader.writer_silence,
+            ),
+            gate=gate,  # type: ignore[arg-type] # a model of it
+            tail_period_seconds=TAIL_SECONDS,
+        )
+        rules = SafeModeRules(threshold=0.0, extension_seconds=0.0)
+        cluster = Cluster(POOL, BlockState(), Random(0), rules)
+        cluster.belong_to(namespace)
+        self._face = ClientFace(
+            namespace,
+            self.namenode,
+            gate,
+            CLIENT,
+            cluster,
+            groups=NoGroups(),
+            on_broken=self.namenode.end_because,
+            clock=loop.time,
+            wall_clock=lambda: BIRTH + loop.time(),
+        )
+        self.namenode.listen_for_roles(
+            lambda role: self._face.became_active() if role is Role.ACTIVE else None
+        )
+        operators = HaFace(
+            self.namenode, superuser=OPERATOR, automatic_failover=True, disk_trouble=lambda: None
+        )
+        self.protocols: tuple[RpcProtocol, ...] = (
+            ha_service_protocol(_Identified(operators, life)),
+            witness_protocol(reader.writer_silence),
+            self._face.protocol(),
+        )
+
+    @property
+    def role(self) -> Role:
+        """What it is now."""
+        return self.namenode.state.role
+
+    async def run(self) -> str:
+        """Be a standby, or what its controller makes of it, until it ends; why it does."""
+        self.namenode.start()
+        rolling = asyncio.create_task(self._roll())
+        try:
+            return await self.namenode.stopped_because
+        finally:
+            rolling.cancel()
+
+    async def _roll(self) -> None:
+        while True:
+            await asyncio.sleep(self._roll_seconds)
+            self.namenode.roll_edits()
+
+
+def _new_writer(nodes: Sequence[tuple[str, int]], loop: VirtualLoop) -> QuorumWriter:
+    writer = QuorumWriter(
+        nodes,
+        journal_id=JOURNAL,
+        nameservice_id=JOURNAL,
+        namespace=NAMESPACE,
+        settings=_WRITER,
+    )
+    writer.read_lease.clock = loop.time
+    return writer
+
+
+@dataclass(frozen=True, slots=True)
+class _Identified:
+    """What operators see of it, with the process id that this world gave it."""
+
+    face: HaFace
+    life: Life
+
+    async def status(self) -> ServiceStatus:
+        told = await self.face.status()
+        own = ProcessIdentity(self.life.pid, self.life.pid, self.life.host.name)
+        return replace(told, process=own)
+
+    async def monitor_health(self) -> None:
+        await self.face.monitor_health()
+
+    async def transition_to_active(
+        self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
+    ) -> None:
+        await self.face.transition_to_active(
+            source, call, predecessor_gone_until=predecessor_gone_until
+        )
+
+    async def transition_to_standby(self, source: RequestSource, call: Call) -> None:
+        await self.face.transition_to_standby(source, call)

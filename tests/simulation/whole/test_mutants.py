@@ -1,0 +1,19 @@
+"""Each planted bug is shown by what clients are told in a drawn world."""
+
+import pytest
+
+from tests.simulation.engine.mutants import Mutant
+from tests.simulation.whole.mutants import MUTANTS
+from tests.simulation.whole.simulation import SIMULATION
+
+
+def test_each_planted_bug_has_a_seed() -> None:
+    assert SIMULATION.known_seeds().keys() == {mutant.name for mutant in MUTANTS}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
+def test_a_drawn_world_finds_a_planted_bug(mutant: Mutant) -> None:
+    """At the seed that is noted, or near it: timing in the product moves them."""
+    found = SIMULATION.hunt(mutant)
+    assert found.seed, f"survived {found.worlds} worlds"

@@ -1,0 +1,50 @@
+"""A bounded walk through worlds with everything; `./run soak whole` walks much further."""
+
+from random import Random
+
+from click.testing import CliRunner
+
+from tests.simulation.engine.walks import same_seed_same_trace, told_or_not_is_the_same, walk
+from tests.simulation.whole.__main__ import main as show
+from tests.simulation.whole.nemesis import EVENT_KINDS, Swarm, plan
+from tests.simulation.whole.simulation import SIMULATION
+from tests.simulation.whole.world import run
+
+PORTION_SECONDS = 10.0
+LEAST_SEEDS = 6
+MOST_SEEDS = 60
+
+
+def test_what_clients_are_told_has_an_order_and_service_returns() -> None:
+    """Seeds until the time is up; on a failure the trace is the message."""
+    answered = walk(SIMULATION, 1, least=LEAST_SEEDS, most=MOST_SEEDS, cpu_seconds=PORTION_SECONDS)
+    assert answered > 60, "hardly anybody is answered in these worlds"
+
+
+def test_the_same_seed_leaves_the_same_trace() -> None:
+    same_seed_same_trace(run, range(500, 503))
+
+
+def test_a_trace_does_not_depend_on_being_kept() -> None:
+    told_or_not_is_the_same(run, range(510, 512))
+
+
+def test_every_kind_of_fault_is_planned_somewhere() -> None:
+    planned = {
+        event.kind for seed in range(300) for event in plan(Swarm.drawn(seed), Random(seed), 0.0)
+    }
+    assert planned == set(EVENT_KINDS)
+
+
+def test_without_faults_nobody_is_kept_waiting() -> None:
+    outcome = run(7, only=frozenset())
+    assert outcome.violation is None
+    assert not outcome.fired
+    assert outcome.acknowledged > 60
+
+
+def test_a_seed_can_be_shown() -> None:
+    shown = CliRunner().invoke(show, ["--seed", "5"])
+    assert shown.exit_code == 0, shown.output
+    assert "all faults end" in shown.output
+    assert shown.output.splitlines()[-1].startswith("seed 5: no invariant broke")
