@@ -143,6 +143,7 @@ def _standing(directory: Path, make: Callable[[Disks], System]) -> Iterator[Clus
 
 
 def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: Tell) -> Played:
+    directory = cluster.supervisor.directory
     plan = _begin_clients(cluster, draw.seed)
     filing = _begin_files(cluster, draw.seed) if cluster.system.datanodes else None
     done: list[Round] = []
