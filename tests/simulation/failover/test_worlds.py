@@ -66,6 +66,7 @@ FOUND = (
     49_032_475,
     49_042_655,
     49_043_341,
+    49_072_236,
 )
 """Seeds that once broke an invariant.
 
@@ -110,6 +111,8 @@ journal after all faults had ended, and the trial's hand-over to it failed.
 had a lock, and wrote that one down (told in a unit test as well).
 49000487 was a flaw of the trials: a request of before the faults' end was still unanswered, and the
 controller had not read the pause that its rival's session was ended in.
+49072236 was one of the oracle: a NameNode was active for a moment, since its promotion had won over
+the cede that it was asked for, and the oracle took back that it had given way.
 """
 
 

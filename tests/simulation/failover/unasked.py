@@ -90,8 +90,12 @@ class Unasked:
         self._grounds[name].deposed_at = self._cluster.loop.now
 
     def active(self, name: str) -> None:
-        """This NameNode has become active."""
-        self._grounds[name].gave_way = False
+        """This NameNode has become active.
+
+        A promotion that ends when its lock was given away already takes nothing back (49072236).
+        """
+        ground = self._grounds[name]
+        ground.gave_way = ground.gave_way and ground.lock_until < float("inf")
 
     def wrote(self, name: str) -> None:
         """This NameNode has written the first edit of an epoch."""
