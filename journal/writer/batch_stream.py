@@ -48,6 +48,14 @@ class WriteLine:
         self._unbroken = False
         self._written = False
 
+    def prepare(self) -> None:
+        """Have a stream ready while a segment is opened, where one is to carry its first edits.
+
+        To be called once that request is sent: it may have taken a newer connection.
+        """
+        if own_tls() is not None and self._lane is None and self._stream is None:
+            self._stream = self._remote.open_write_stream()
+
     def begin(self) -> None:
         """The node has the segment open now, whatever became of the last stream to it."""
         stream_ended = self._stream is not None and self._stream.done()

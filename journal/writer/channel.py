@@ -243,6 +243,8 @@ class NodeChannel:
         return True
 
     async def _perform(self, ask: Ask) -> None:
+        if ask.starts is not None:
+            asyncio.get_running_loop().call_soon(self.line.prepare)  # once the request is sent
         try:
             result = await ask.perform()
         except JournalError as error:
