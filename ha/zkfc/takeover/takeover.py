@@ -15,7 +15,6 @@ from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.zookeeper.errors import BadBreadcrumb, TakeoverImpossible
 from ha.notices.model import FencingAttempt
-from ha.rpc.errors import ConnectionLost
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import RequestSource
@@ -40,7 +39,6 @@ class _Refusal:
 
     text: str
     nobody_listens: bool = False
-    connection_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +167,9 @@ class Takeover:
         return "nobody asked it" if refusal is None else refusal.text
 
     async def _demoted(self) -> _Refusal | None:
-        own, opened = self._settings.own.service, self._opened()
-        refusal = await self._ask_to_stand_by(own, over=opened)
-        if refusal is not None and refusal.connection_lost and opened is not None:
-            # It was the monitor's, which hangs up for reasons of its own.
-            refusal = await self._ask_to_stand_by(own)
+        # Not over the monitor's connection: it stays open when no answer came in time, and what
+        # was asked there is read and obeyed behind the next promotion.
+        refusal = await self._ask_to_stand_by(self._settings.own.service)
         if refusal is not None:
             log.warning("takeover.demotion.unconfirmed", reason=refusal.text)
         return refusal
@@ -263,16 +259,11 @@ class Takeover:
         )
 
     async def _ask_to_stand_by(
-        self,
-        address: HostPort,
-        *,
-        over: ServiceClient | None = None,
-        answers_within_seconds: float | None = None,
+        self, address: HostPort, *, answers_within_seconds: float | None = None
     ) -> _Refusal | None:
         patience = self._settings.graceful_fence_timeout_seconds
-        connected = self._connected(address, answers_within_seconds or patience, over=over)
         try:
-            async with connected as client:
+            async with self._connected(address, answers_within_seconds or patience) as client:
                 if answers_within_seconds is not None:
                     # A stopped process's kernel accepts connections, and nothing answers: it must
                     # not have the time that one is given which ends its segment.
@@ -285,8 +276,7 @@ class Takeover:
             refused = rpc_failure is not None and isinstance(
                 rpc_failure.__cause__, ConnectionRefusedError
             )
-            lost = isinstance(rpc_failure, ConnectionLost)
-            return _Refusal(str(failure), nobody_listens=refused, connection_lost=lost)
+            return _Refusal(str(failure), nobody_listens=refused)
         except ServiceError as failure:
             return _Refusal(str(failure))
         return None
