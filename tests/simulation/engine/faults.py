@@ -14,6 +14,8 @@ class Faults:
 
     def __init__(self, seed: int, rates: Mapping[str, float], only: Set[str] | None) -> None:
         self.over = False
+        self.lasts_until = 0.0
+        """When all is over that the faults so far have begun: late messages, slow transitions."""
         self.fired: list[str] = []
         self._seed = seed
         self._rates = rates
@@ -30,6 +32,10 @@ class Faults:
             return False
         self.fired.append(name)
         return True
+
+    def lasts(self, until: float) -> None:
+        """What a fault has begun happens at this moment, even if no other strikes any more."""
+        self.lasts_until = max(self.lasts_until, until)
 
     def strikes(self, kind: str, place: str) -> str | None:
         """The name of the fault that happens here and now, or None."""

@@ -83,6 +83,8 @@ class Network:
             delay += magnitude.choice(_LATE_SECONDS) * magnitude.random()
             self.trace.add("net", f"{place} delays {what} by {delay:.3f} s", name)
         due = max(not_before, self.loop.now + delay)
+        if name is not None:
+            self.faults.lasts(due)
         self.loop.at(due, self._arrive, link, what, arrive, lost)
         return due
 

@@ -85,6 +85,7 @@ class Fencers:
             self._trace.add(me, f"fencing of {victim} hangs; the kill comes {late} s late", name)
             if late:
                 when = self._loop.now + deadline_seconds + late
+                self._faults.lasts(when)
                 Context().run(self._loop.at, when, self._kill, victim)
             await asyncio.sleep(deadline_seconds)
             return None

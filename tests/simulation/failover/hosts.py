@@ -93,6 +93,8 @@ class WorldNetwork:
             delay += self.faults.random(fault).choice((0.02, 0.4, 2.5, 6.0))
             self._inner.trace.add("net", f"{name} keeps {what} for {delay:.2f} s", fault)
         due = max(not_before, self._loop.now + delay)
+        if fault is not None:
+            self.faults.lasts(due)
         self._loop.at(due, arrive)
         return due
 

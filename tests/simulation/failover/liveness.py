@@ -20,7 +20,8 @@ _CALM_SECONDS: Final = 4.0
 async def demand_service(world: "World") -> None:
     """Heal everything; within the bound one NameNode must be active, and stay so.
 
-    What was sent before the faults ended may still arrive, and disturb the peace once more.
+    What was begun before the faults ended may still happen, and disturb the peace once more: it
+    must be over before it counts as peace.
     """
     heal(world)
     healed = peace = world.loop.now
@@ -30,7 +31,8 @@ async def demand_service(world: "World") -> None:
         _end_notices(world)
         world.look()
         missing = what_is_missing(world)
-        if missing is not None or world.cluster.lock_owner() != active:
+        happens = world.loop.now < world.faults.lasts_until
+        if happens or missing is not None or world.cluster.lock_owner() != active:
             peace, active = world.loop.now, world.cluster.lock_owner()
         if peace > healed + BOUND_SECONDS:
             why = missing or "the active changes again and again"

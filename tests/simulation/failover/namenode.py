@@ -223,7 +223,7 @@ class NameNode:
             self._trace.add(self.name, "will not stand by", name)
             raise ServiceFailed("no")
         if name := self._faults.strikes("demote-slow", self.name):
-            await asyncio.sleep(self._faults.random(name).choice((0.5, 1.9, 2.5, 6.0)))
+            await self._linger(self._faults.random(name).choice((0.5, 1.9, 2.5, 6.0)))
         if self._aborts and self._promotion is not None:
             self._promotion.cancel()
         async with self._turn:
@@ -240,7 +240,7 @@ class NameNode:
         if name := self._faults.strikes("promote-slow", self.name):
             seconds = self._faults.random(name).choice((0.5, 2.5, 6.0, 9.0, 12.0))
             self._trace.add(self.name, f"takes {seconds} s to become active", name)
-            await asyncio.sleep(seconds)
+            await self._linger(seconds)
         epoch = await self._journal.claim(self.name)
         if epoch is None:
             raise ServiceFailed("no journal")
@@ -256,6 +256,10 @@ class NameNode:
         self._serving = asyncio.create_task(self._serve(epoch))
         if self._journal.beats:
             self._beating = asyncio.create_task(self._beat(epoch))
+
+    async def _linger(self, seconds: float) -> None:
+        self._faults.lasts(self._loop.now + seconds / self.life.process.rate)
+        await asyncio.sleep(seconds)
 
     async def writer_silence(self) -> WriterSilence:
         """What its controller asks while the owner of the lock does not answer."""

@@ -69,6 +69,11 @@ FOUND = (
     49_072_236,
     49_050_244,
     49_052_928,
+    49_103_581,
+    49_103_739,
+    49_105_821,
+    49_105_879,
+    49_106_641,
 )
 """Seeds that once broke an invariant.
 
@@ -117,6 +122,11 @@ controller had not read the pause that its rival's session was ended in.
 the cede that it was asked for, and the oracle took back that it had given way.
 49050244, 49052928: a demotion went over the connection of the health monitor, which stays open when
 no answer comes in time, and was obeyed behind the next promotion (told in a unit test as well).
+49103581, 49103739, 49105821, 49106641 were flaws of the trials: a promotion of twelve seconds, a
+fencing command that hung, and two slow demotions had begun before the faults' end, and struck in
+the middle of the trial.
+49105879 was a flaw of the oracle: that the lock was gone was told in the same moment as the look at
+it was answered which led to the request for its removal, and the oracle saw a removal of nothing.
 """
 
 

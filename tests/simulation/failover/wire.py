@@ -31,8 +31,8 @@ class Heard:
 
     election: Client | None = None
     """The newest session that has asked for the lock, and was not closed."""
-    locks: dict[Client, Znode | None] = field(default_factory=dict)
-    """The lock as it was last shown to each session; None where there was none."""
+    locks: dict[Client, Znode] = field(default_factory=dict)
+    """The lock as each session was shown it last, if it ever was shown one."""
     notices: dict[str, Znode | None] = field(default_factory=dict)
     """The notices that it was last shown, by their paths, in a round in which all was answered."""
     round: dict[str, Znode | None] = field(default_factory=dict)
@@ -104,7 +104,10 @@ class Wire:
             return
         machine = client.process.machine
         if request.kind == "exists" and request.path == self.settings.lock:
-            heard.locks[client] = reply.value
+            # An answer that there is none may come in the same moment as that of the look before,
+            # whose asker has not gone on yet.
+            if reply.value is not None:
+                heard.locks[client] = reply.value
         elif request.kind == "get" and request.path in self._paths(machine).values():
             heard.reader = client
             heard.round[request.path] = None if reply.error is not None else reply.value
