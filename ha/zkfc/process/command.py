@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,9 @@ from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import Health
 from ha.notices.board import Board
+from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.rpc.server import RpcServer
+from ha.rpc.spare_connection import SpareConnection
 from ha.security.access_control import AccessControl
 from ha.zkfc.guard.guard import Guard, end_process
 from ha.zkfc.pages.gauges import publish_readings
@@ -256,6 +258,7 @@ async def _serve(
         raise ExitWith(NO_FENCER, f"Fencing is not usable. {failure}") from failure
     sessions = OpenSessions()
     contact = FirstContact(zookeeper, node)
+    spare = SpareConnection(own.service, HA_SERVICE_PROTOCOL)
     controller = Controller(
         settings,
         keeper=lambda post, released: KazooKeeper(
@@ -270,7 +273,7 @@ async def _serve(
             contact, Board(zookeeper, own.namenode, tell, open_session=sessions.open)
         ),
         version=version(),
-        around=Surroundings(serve=partial(RpcServer, access=access)),
+        around=Surroundings(ready=spare, serve=partial(RpcServer, access=access)),
     )
     endpoint = Endpoint(
         status=lambda: status_page(controller, waiting=contact.told()),
@@ -284,22 +287,32 @@ async def _serve(
     await listen(endpoint.start, address.host, address.port, key=keys.ZKFC_HTTP.name)
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
-    inheriting = asyncio.create_task(_let_go_in_time(controller, contact))
-    telling = asyncio.create_task(_tell_when_ready(controller))
+    beside = _beside(
+        _let_go_in_time(controller, contact), _tell_when_ready(controller), spare.run()
+    )
     guard = Guard(
         controller.duties,
         session_seconds=lambda: _session_seconds(controller, zookeeper),
         end=partial(end_process, namenode=own.namenode, end_sessions=sessions.end_all),
     )
     try:
-        async with guard.watching():
+        async with beside, guard.watching():
             await _until_stopped(controller, contact, stop)
     finally:
         await endpoint.stop()
         await loading
-        inheriting.cancel()
-        telling.cancel()
-        await asyncio.gather(inheriting, telling, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def _beside(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Do this meanwhile."""
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _tell_when_ready(controller: Controller) -> None:

@@ -41,6 +41,8 @@ class Surroundings:
     """The real world; a simulation gives another one, and replaces nothing behind our back."""
 
     connect: Connect = RpcConnection.open
+    ready: Connect | None = None
+    """As ``connect``, for a request to our NameNode that waits for no handshake."""
     serve: Callable[[Sequence[RpcProtocol]], Server] = RpcServer
     session: SessionFactory = measured_session
     fence: Callable[..., Awaitable[FencingReport]] = fence

@@ -15,6 +15,8 @@ from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.zookeeper.errors import BadBreadcrumb, TakeoverImpossible
 from ha.notices.model import FencingAttempt
+from ha.rpc.client import Connect
+from ha.rpc.errors import ConnectionLost
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import RequestSource
@@ -39,6 +41,7 @@ class _Refusal:
 
     text: str
     nobody_listens: bool = False
+    connection_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ class Takeover:
         deadline = self._settings.new_active_timeout_seconds
         own = self._settings.own
         try:
-            async with self._connected(own.service, deadline, over=self._opened()) as namenode:
+            async with self._opened() or self._connected(own.service, deadline) as namenode:
                 await namenode.transition_to_active(
                     RequestSource.ZKFC,
                     deadline_seconds=deadline,
@@ -169,7 +172,11 @@ class Takeover:
     async def _demoted(self) -> _Refusal | None:
         # Not over the monitor's connection: it stays open when no answer came in time, and what
         # was asked there is read and obeyed behind the next promotion.
-        refusal = await self._ask_to_stand_by(self._settings.own.service)
+        own, ready = self._settings.own.service, self._around.ready
+        refusal = await self._ask_to_stand_by(own, connect=ready)
+        if refusal is not None and refusal.connection_lost and ready is not None:
+            # What was ready may have been lost without a sign.
+            refusal = await self._ask_to_stand_by(own)
         if refusal is not None:
             log.warning("takeover.demotion.unconfirmed", reason=refusal.text)
         return refusal
@@ -244,26 +251,30 @@ class Takeover:
         plan = self._settings.plan_for(target.namenode)
         return await fence_as_planned(plan, target, by=self._around.fence)
 
-    def _opened(self) -> ServiceClient | None:
+    def _opened(self) -> AbstractAsyncContextManager[ServiceClient] | None:
         """A connection to our NameNode that saves a connect; if it goes to that port."""
         own = self._settings.own
-        return self._watched() if own.lifeline == own.service else None
+        client = self._watched() if own.lifeline == own.service else None
+        return None if client is None else nullcontext(client)
 
     def _connected(
-        self, address: HostPort, seconds: float, *, over: ServiceClient | None = None
+        self, address: HostPort, seconds: float, *, connect: Connect | None = None
     ) -> AbstractAsyncContextManager[ServiceClient]:
-        if over is not None:
-            return nullcontext(over)
         return ServiceClient.connected(
-            address, deadline_seconds=seconds, connect=self._around.connect
+            address, deadline_seconds=seconds, connect=connect or self._around.connect
         )
 
     async def _ask_to_stand_by(
-        self, address: HostPort, *, answers_within_seconds: float | None = None
+        self,
+        address: HostPort,
+        *,
+        connect: Connect | None = None,
+        answers_within_seconds: float | None = None,
     ) -> _Refusal | None:
         patience = self._settings.graceful_fence_timeout_seconds
+        connected = self._connected(address, answers_within_seconds or patience, connect=connect)
         try:
-            async with self._connected(address, answers_within_seconds or patience) as client:
+            async with connected as client:
                 if answers_within_seconds is not None:
                     # A stopped process's kernel accepts connections, and nothing answers: it must
                     # not have the time that one is given which ends its segment.
@@ -276,7 +287,8 @@ class Takeover:
             refused = rpc_failure is not None and isinstance(
                 rpc_failure.__cause__, ConnectionRefusedError
             )
-            return _Refusal(str(failure), nobody_listens=refused)
+            lost = isinstance(rpc_failure, ConnectionLost)
+            return _Refusal(str(failure), nobody_listens=refused, connection_lost=lost)
         except ServiceError as failure:
             return _Refusal(str(failure))
         return None
