@@ -30,11 +30,11 @@ def whole(
     note_seeds: bool,
     as_object: bool,
 ) -> None:
-    """Simulate clients, NameNodes, controllers and JournalNodes together under drawn faults.
+    """Simulate clients, NameNodes, controllers, JournalNodes and DataNodes under drawn faults.
 
-    Exit code 0 only if all that clients were told has an order, each epoch has one active, and
-    clients are answered once all faults are over.  With --mutants the product has one bug after
-    another, and each must be found.
+    Exit code 0 only if all that clients were told has an order, every file can be read as it was
+    written, each epoch has one active, and clients are answered once all faults are over.  With
+    --mutants the product has one bug after another, and each must be found.
     """
     if mutants:
         raise SystemExit(

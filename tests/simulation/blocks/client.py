@@ -1,7 +1,7 @@
 """A simulated client: it writes, reads and changes files, and goes from NameNode to NameNode."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from random import Random
 from typing import Final, Protocol, TypeVar
@@ -28,7 +28,7 @@ from namenode_sim.proto.hdfs_types_pb2 import (
 )
 from tests.simulation.blocks.datanode import Datanode, block
 from tests.simulation.blocks.disks import NotDone
-from tests.simulation.blocks.namenode import BLOCK_SIZE, NameNodeLife, served
+from tests.simulation.blocks.namenode import BLOCK_SIZE, SUPERUSER, Serving, served
 from tests.simulation.blocks.names import POOL, id_of
 from tests.simulation.blocks.pipeline import BadLink, Place, finish, read, send, set_up
 from tests.simulation.blocks.wires import Broken, Wires
@@ -81,15 +81,18 @@ class Client:
         loop: VirtualLoop,
         wires: Wires,
         datanodes: Mapping[str, Datanode],
-        lives: Mapping[str, NameNodeLife],
+        lives: Mapping[str, Serving],
         ledger: Ledger,
         random: Random,
+        *,
+        namenodes: Sequence[str] = ("nn1", "nn2"),
+        user: str = SUPERUSER,
     ) -> None:
         self.name, self.loop, self.wires = name, loop, wires
         self.datanodes, self.lives, self.ledger, self.random = datanodes, lives, ledger, random
         self.id = name.encode().ljust(16, b"-")
         self.numbers = count(1)
-        self.names = sorted(["nn1", "nn2"])
+        self.names, self.user = list(namenodes), user
         self.done = 0
 
     # ---- NameNodes ----
@@ -109,7 +112,7 @@ class Client:
                 life = self.lives.get(who)
                 if life is None:
                     raise Broken(f"{who} is starting")
-                return await served(life, method, self.id, number, request)
+                return await served(life, method, self.id, number, request, user=self.user)
 
             try:
                 async with asyncio.timeout(CALL_SECONDS):
@@ -122,7 +125,7 @@ class Client:
             else:
                 assert isinstance(answer, kind)
                 return answer
-            self.names.reverse()
+            self.names.append(self.names.pop(0))
             if self.loop.time() >= ends:
                 raise GaveUp(method)
             await asyncio.sleep(0.2 + 0.8 * self.random.random())

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from google.protobuf.message import Message
 
@@ -156,11 +156,7 @@ class NameNodeLife:
             clock=loop.time,
             wall_clock=lambda: BIRTH + loop.time(),
         )
-        methods = self.face.protocol().methods
-        self.methods: dict[str, tuple[type[Message], Handle]] = {
-            method: (served.request, partial(carried_out, served))
-            for method, served in methods.items()
-        }
+        self.methods = methods_of(self.face)
         self.namenode.listen_for_roles(self.keeper.role_changed)
         self.namenode.listen_for_roles(self._role_changed)
 
@@ -226,10 +222,22 @@ class _Gone:
         self._storages.add_all(node, for_good=for_good)
 
 
+def methods_of(face: ClientFace) -> dict[str, tuple[type[Message], Handle]]:
+    """Its methods by their names: what each takes, and what carries it out."""
+    methods = face.protocol().methods
+    return {name: (one.request, partial(carried_out, one)) for name, one in methods.items()}
+
+
+class Serving(Protocol):
+    """What clients need of a NameNode."""
+
+    methods: dict[str, tuple[type[Message], Handle]]
+
+
 async def served(
-    life: NameNodeLife, method: str, client: bytes, number: int, request: Message
+    life: Serving, method: str, client: bytes, number: int, request: Message, *, user: str
 ) -> Message:
     """One call of a client, at the NameNode."""
     _, handle = life.methods[method]
-    call = Call(CLIENT_PROTOCOL, method, client, number, 0, SUPERUSER, None, "10.9.9.9")
+    call = Call(CLIENT_PROTOCOL, method, client, number, 0, user, None, "10.9.9.9")
     return await handle(call, request)

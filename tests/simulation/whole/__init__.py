@@ -1,4 +1,5 @@
-"""One world with everything: clients, NameNodes, controllers and JournalNodes, all the product's.
+"""One world with everything: clients, NameNodes, controllers, JournalNodes and DataNodes.
 
-Only what carries bytes is simulated: gRPC's channels, RPC connections, ZooKeeper, disks.
+All are the product's own; DataNodes, in every other world, are its decisions on model disks.  Only
+what carries bytes is simulated: gRPC's channels, RPC connections, ZooKeeper, disks.
 """

@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from namenode_sim.client_protocol import block_writes
+from namenode_sim.client_protocol.open_files import close_edit
 from namenode_sim.term.edit_log import EditLog
 from tests.campaigns.soak.faults.planted import BUGS
+from tests.simulation.blocks import planted_datanode
 from tests.simulation.engine.mutants import Mutant, Planting, replacing
 from tests.simulation.journal import planted_protocol, planted_storage
 
@@ -18,6 +21,15 @@ def _answers_though_the_log_failed() -> Planting:
         really(self, txid, done, lambda _why: done())
 
     return replacing(EditLog, "when_durable", when)
+
+
+def _last_length_not_logged() -> Planting:
+    """The edit that closes a file says of its blocks what edits have said before."""
+    return replacing(
+        block_writes,
+        "close_edit",
+        lambda file, path, now_ms, _blocks: close_edit(file, path, now_ms),
+    )
 
 
 def _bug(name: str, plant: Planting, seeds: int = 200) -> Mutant:
@@ -37,5 +49,7 @@ MUTANTS: Final = (
     _of_the_faults("a journalnode forgets its promise, and does not notice"),
     _bug("a journalnode answers before it has flushed", planted_storage.no_sync_before_ack()),
     _bug("a new writer recovers nothing", planted_protocol.recovery_skipped()),
+    _bug("the length of a last block is not logged", _last_length_not_logged()),
+    _bug("an error farther down is an acknowledgement", planted_datanode.errors_acknowledged()),
     _bug("an answer is given though the log has failed", _answers_though_the_log_failed()),
 )

@@ -15,15 +15,20 @@ from journal.reader.reader import JournalReader
 from journal.writer.writer import QuorumWriter
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
+from namenode_sim.client_protocol.model import Settings
+from namenode_sim.datanode_protocol.keeper import Keeper
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.client_face import ClientFace
+from namenode_sim.process.datanodes import standing_of
 from namenode_sim.process.ha_face import HaFace
 from namenode_sim.process.witness_face import witness_protocol
+from namenode_sim.supervised import supervised
 from namenode_sim.term.journal_access import JournalAccess
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
-from tests.simulation.blocks.namenode import Gate, NoGroups
+from tests.simulation.blocks.namenode import RULES, Gate, NoGroups, methods_of
+from tests.simulation.blocks.namenode import SETTINGS as FILES
 from tests.simulation.blocks.names import POOL
 from tests.simulation.engine.clock import VirtualLoop
 from tests.simulation.failover.hosts import Life
@@ -36,6 +41,9 @@ LEASE_SECONDS: Final = 1.5
 TAIL_SECONDS: Final = 0.5
 BIRTH: Final = 1.7e9
 """The wall clock's reading at the beginning of each world."""
+LOOK_AT_LEASES_SECONDS: Final = 2.0
+WITHOUT_DATANODES: Final = SafeModeRules(threshold=0.0, extension_seconds=0.0)
+WITH_DATANODES: Final = SafeModeRules(extension_seconds=1.0)
 _WRITER: Final = replace(SETTINGS, read_lease_seconds=LEASE_SECONDS)
 _READER: Final = ReaderSettings(
     select_input_streams_timeout_seconds=1.0,
@@ -55,19 +63,14 @@ class NameNodeLife:
         *,
         follows: bool,
         roll_seconds: float,
+        datanodes: bool,
     ) -> None:
         """``follows``: as a standby it reads the open segment as well."""
         nodes = [(journal, RPC_PORT) for journal in journals]
         self.life = life
         self._roll_seconds = roll_seconds
         namespace = Namespace.empty(CLIENT)
-        reader = JournalReader(
-            nodes,
-            journal_id=JOURNAL,
-            nameservice_id=JOURNAL,
-            namespace=NAMESPACE,
-            settings=_READER,
-        )
+        reader = _new_reader(nodes)
         gate = Gate()
         self.namenode = NameNode(
             name=life.host.name,
@@ -81,31 +84,48 @@ class NameNodeLife:
             gate=gate,  # type: ignore[arg-type] # a model of it
             tail_period_seconds=TAIL_SECONDS,
         )
-        rules = SafeModeRules(threshold=0.0, extension_seconds=0.0)
-        cluster = Cluster(POOL, BlockState(), Random(0), rules)
+        rules = WITH_DATANODES if datanodes else WITHOUT_DATANODES
+        cluster = Cluster(POOL, BlockState(), Random(life.pid), rules)
         cluster.belong_to(namespace)
-        self._face = ClientFace(
+        self.keeper = self._new_keeper(cluster, loop, datanodes=datanodes)
+        self._datanodes = datanodes
+        self.face = ClientFace(
             namespace,
             self.namenode,
             gate,
             CLIENT,
             cluster,
+            settings=FILES if datanodes else Settings(),
             groups=NoGroups(),
             on_broken=self.namenode.end_because,
             clock=loop.time,
             wall_clock=lambda: BIRTH + loop.time(),
         )
         self.namenode.listen_for_roles(
-            lambda role: self._face.became_active() if role is Role.ACTIVE else None
+            lambda role: self.face.became_active() if role is Role.ACTIVE else None
         )
         operators = HaFace(
             self.namenode, superuser=OPERATOR, automatic_failover=True, disk_trouble=lambda: None
         )
+        self.methods = methods_of(self.face)
         self.protocols: tuple[RpcProtocol, ...] = (
             ha_service_protocol(_Identified(operators, life)),
             witness_protocol(reader.writer_silence),
-            self._face.protocol(),
+            self.face.protocol(),
         )
+
+    def _new_keeper(self, cluster: Cluster, loop: VirtualLoop, *, datanodes: bool) -> Keeper:
+        keeper = Keeper(
+            cluster,
+            RULES,
+            lambda: standing_of(self.namenode),
+            has_caught_up=lambda: self.namenode.tailer.trouble is None,
+            clock=loop.time,
+        )
+        if datanodes:
+            keeper.safe_mode.await_edits()
+            self.namenode.listen_for_roles(keeper.role_changed)
+        return keeper
 
     @property
     def role(self) -> Role:
@@ -115,16 +135,36 @@ class NameNodeLife:
     async def run(self) -> str:
         """Be a standby, or what its controller makes of it, until it ends; why it does."""
         self.namenode.start()
+        if self._datanodes:
+            duties = self.keeper.duties() | {"leases": self._expire_leases()}
+            for name, work in duties.items():
+                supervised(work, name, self.namenode.end_because)
         rolling = asyncio.create_task(self._roll())
         try:
             return await self.namenode.stopped_because
         finally:
             rolling.cancel()
 
+    async def _expire_leases(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_AT_LEASES_SECONDS)
+            if self.role is Role.ACTIVE:
+                await self.face.release_expired_leases()
+
     async def _roll(self) -> None:
         while True:
             await asyncio.sleep(self._roll_seconds)
             self.namenode.roll_edits()
+
+
+def _new_reader(nodes: Sequence[tuple[str, int]]) -> JournalReader:
+    return JournalReader(
+        nodes,
+        journal_id=JOURNAL,
+        nameservice_id=JOURNAL,
+        namespace=NAMESPACE,
+        settings=_READER,
+    )
 
 
 def _new_writer(nodes: Sequence[tuple[str, int]], loop: VirtualLoop) -> QuorumWriter:

@@ -11,6 +11,10 @@ ZOOKEEPERS: Final = ("zk1", "zk2", "zk3")
 CLIENTS: Final = ("c1", "c2", "c3")
 READER: Final = "c4"
 """It only reads."""
+DATANODES: Final = ("dn1", "dn2", "dn3")
+WRITERS: Final = ("w1", "w2")
+"""They write files to the DataNodes."""
+DATANODE_KINDS: Final = ("kill-datanode", "freeze-datanode")
 MESSAGE_KINDS: Final = ("lose-request", "lose-answer", "delay-request", "delay-answer")
 ZOOKEEPER_KINDS: Final = ("zk-drop-after", "zk-expire-after", "zk-slow", "late-watch")
 EVENT_KINDS: Final = (
@@ -35,6 +39,8 @@ EVENT_KINDS: Final = (
     "switchover",
     "ambush",
 )
+WITH_DATANODES: Final = 0.5
+"""So many of the worlds have DataNodes."""
 AIMED_KINDS: Final = ("ambush", "deposed", "orphan")
 """Where a slip in one part is not caught by another: they come four times as often."""
 REPLACED_SECONDS: Final = 8.0
@@ -70,6 +76,7 @@ class Swarm:
     beside: bool
     follows: bool
     synced: bool
+    datanodes: bool
     roll_seconds: float
     """Rarely: an active that writes nothing does not find that it was replaced."""
 
@@ -97,6 +104,7 @@ class Swarm:
             beside=lanes and rng.random() < 0.5,
             follows=rng.random() < 0.7,
             synced=rng.random() < 0.3,
+            datanodes=Random(f"{seed} datanodes").random() < WITH_DATANODES,
             roll_seconds=rng.choice((4.0, 60.0)),
         )
 
@@ -108,6 +116,9 @@ def plan(swarm: Swarm, rng: Random, begins: float) -> list[Event]:
         return []
     weights = [swarm.events[kind] for kind in kinds]
     count = rng.choice((1, 2, 4, 7))
+    drawn = rng.choices(kinds, weights, k=count)
+    if swarm.datanodes:
+        drawn += rng.choices(DATANODE_KINDS, k=rng.choice((0, 1, 3, 6)))
     return [
         Event(
             name=f"{kind}@{number}",
@@ -116,5 +127,5 @@ def plan(swarm: Swarm, rng: Random, begins: float) -> list[Event]:
             lasts=rng.choice((0.2, 1.0, 3.0, 8.0)) * rng.uniform(0.5, 1.5),
             victim=rng.randrange(1000),
         )
-        for number, kind in enumerate(rng.choices(kinds, weights, k=count))
+        for number, kind in enumerate(drawn)
     ]

@@ -12,6 +12,7 @@ from tests.simulation.engine.clock import Process
 from tests.simulation.failover.cluster import address
 from tests.simulation.whole.nemesis import (
     CLIENTS,
+    DATANODE_KINDS,
     JOURNALS,
     READER,
     REPLACED_SECONDS,
@@ -44,6 +45,8 @@ class Strikes:
             self._cut(event, name)
         elif event.kind == "ambush":
             self._ambush(event, name)
+        elif event.kind in DATANODE_KINDS:
+            self._world.datanodes.happen(event)
         else:
             self._trouble_host(event, name)
 
@@ -136,7 +139,8 @@ class Strikes:
 
     def _cut(self, event: Event, name: str) -> None:
         peers = [one for one in self._world.swarm.hosts if one != name]
-        others: Sequence[str] = [*ZOOKEEPERS, *peers, *JOURNALS, *CLIENTS, READER]
+        files = self._world.datanodes.machines
+        others: Sequence[str] = [*ZOOKEEPERS, *peers, *JOURNALS, *CLIENTS, READER, *files]
         if event.kind in ("orphan", "deposed"):
             event = replace(event, lasts=REPLACED_SECONDS + event.lasts)
         if event.kind == "orphan":

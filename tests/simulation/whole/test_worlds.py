@@ -4,11 +4,13 @@ from random import Random
 
 from click.testing import CliRunner
 
+from tests.simulation.blocks.namenode import BLOCK_SIZE
+from tests.simulation.engine.runs import to_the_end
 from tests.simulation.engine.walks import same_seed_same_trace, told_or_not_is_the_same, walk
 from tests.simulation.whole.__main__ import main as show
-from tests.simulation.whole.nemesis import EVENT_KINDS, Swarm, plan
+from tests.simulation.whole.nemesis import DATANODE_KINDS, EVENT_KINDS, Swarm, plan
 from tests.simulation.whole.simulation import SIMULATION
-from tests.simulation.whole.world import run
+from tests.simulation.whole.world import World, run
 
 PORTION_SECONDS = 10.0
 LEAST_SEEDS = 6
@@ -22,7 +24,9 @@ def test_what_clients_are_told_has_an_order_and_service_returns() -> None:
 
 
 def test_the_same_seed_leaves_the_same_trace() -> None:
-    same_seed_same_trace(run, range(500, 503))
+    seeds = (500, 501, 508, 510)
+    assert {Swarm.drawn(seed).datanodes for seed in seeds} == {True, False}
+    same_seed_same_trace(run, seeds)
 
 
 def test_a_trace_does_not_depend_on_being_kept() -> None:
@@ -33,7 +37,7 @@ def test_every_kind_of_fault_is_planned_somewhere() -> None:
     planned = {
         event.kind for seed in range(300) for event in plan(Swarm.drawn(seed), Random(seed), 0.0)
     }
-    assert planned == set(EVENT_KINDS)
+    assert planned == {*EVENT_KINDS, *DATANODE_KINDS}
 
 
 def test_without_faults_nobody_is_kept_waiting() -> None:
@@ -41,6 +45,16 @@ def test_without_faults_nobody_is_kept_waiting() -> None:
     assert outcome.violation is None
     assert not outcome.fired
     assert outcome.acknowledged > 60
+
+
+def test_files_are_written_appended_to_and_deleted_where_there_are_datanodes() -> None:
+    world = World(1, frozenset(), keep_trace=True)
+    outcome = to_the_end(world, world.play())
+    assert outcome.violation is None
+    told = [data for writer in world.datanodes.writers for data in writer.files.values()]
+    assert None in told
+    assert sum(len(data) > BLOCK_SIZE for data in told if data is not None) > 3
+    assert any("appends" in line for line in outcome.lines)
 
 
 def test_a_seed_can_be_shown() -> None:

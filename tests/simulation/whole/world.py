@@ -42,6 +42,7 @@ from tests.simulation.journal.lane_seam import LaneBoard
 from tests.simulation.journal.machine import Machine, open_simulated
 from tests.simulation.journal.swarm import Upkeep
 from tests.simulation.whole.clients import Client, Paths
+from tests.simulation.whole.datanodes import Datanodes
 from tests.simulation.whole.namenode import NameNodeLife
 from tests.simulation.whole.nemesis import CLIENTS, JOURNALS, READER, Swarm, plan
 from tests.simulation.whole.strikes import Strikes
@@ -82,11 +83,11 @@ class World:
         self._disk_delay = self.faults.random("disk delay")
         self.loop = VirtualLoop(self._blocking_delay)
         self.trace = Trace(lambda: self.loop.now, keep=keep_trace)
-        self._inner = Network(self.loop, self.faults, self.trace, held=self.swarm.held)
-        self.network = WorldNetwork(self._inner)
+        self.inner = Network(self.loop, self.faults, self.trace, held=self.swarm.held)
+        self.network = WorldNetwork(self.inner)
         self.machines = {name: self._machine(name) for name in JOURNALS}
         servers: Any = self.machines
-        self.lanes = LaneBoard(self._inner, servers)
+        self.lanes = LaneBoard(self.inner, servers)
         ensemble = Ensemble(self.loop, self.network, self.faults, self.trace)
         hosts = {name: Host(name, self.loop, self.network, self.trace) for name in self.swarm.hosts}
         self.cluster = Cluster(self.loop, self.network, ensemble, hosts)
@@ -95,6 +96,7 @@ class World:
         self.around = surroundings(self.board, ensemble, fencers, self._position)
         self.oracle = Verdict()
         self.namenodes: dict[str, NameNodeLife] = {}
+        self.datanodes = Datanodes(self)
         self.clients: list[Client] = []
         self.others: list[Process] = []
         self.takeovers = self.checks = 0
@@ -118,11 +120,11 @@ class World:
     def in_place(self) -> Iterator[None]:
         """The simulated ways to a JournalNode in place of the real ones; logs go to the trace."""
         servers: Any = self.machines
-        board = JournalSwitchboard(self._inner, servers, self.lanes)
+        board = JournalSwitchboard(self.inner, servers, self.lanes)
         with (
             traced(self.trace),
             patch.object(grpc.aio, "insecure_channel", board.channel),
-            patch.object(aiohttp, "ClientSession", session_maker(self._inner, servers)),
+            patch.object(aiohttp, "ClientSession", session_maker(self.inner, servers)),
             patch.object(self.loop, "create_connection", self.lanes.connect),
             patch.object(batch_stream, "own_tls", lambda: self if self.swarm.beside else None),
             patch.object(transfer, "_open", open_simulated),
@@ -139,6 +141,7 @@ class World:
         for name in self.swarm.hosts:
             self.boot(name, "namenode")
             self.loop.at(rng.uniform(0, 0.5), self.boot, name, "zkfc")
+        self.datanodes.start()
         while not self._actives():
             await asyncio.sleep(0.2)
             self.look()
@@ -151,6 +154,7 @@ class World:
             client.process.spawn(client.wander(paths, self.faults.random("client", number)))
         reader = self._client(len(CLIENTS), READER)
         reader.process.spawn(reader.read(paths, self.faults.random("client", READER)))
+        self.datanodes.write()
         begins, strikes = self.loop.now, Strikes(self)
         for event in plan(self.swarm, rng, begins):
             self.loop.at(event.at, strikes.happen, event)
@@ -192,8 +196,10 @@ class World:
             self.loop,
             follows=self.swarm.follows,
             roll_seconds=self.swarm.roll_seconds,
+            datanodes=self.swarm.datanodes,
         )
         self.namenodes[life.host.name] = node
+        self.datanodes.serves(life.host.name, life.process)
         node.namenode.listen_for_roles(lambda role: self._became(node, role))
         serve(life.host, life, SERVICE_PORT, Catalogue.of(node.protocols))
         why = await node.run()
@@ -218,6 +224,7 @@ class World:
     def _ended(self, life: Life) -> None:
         if life.name == "namenode":
             self.namenodes.pop(life.host.name, None)
+            self.datanodes.ended(life.host.name)
         if not self.closing:
             seconds = self.faults.random("restart", life.pid).uniform(0.3, 4.0)
             self.loop.at(self.loop.now + seconds, self.boot, life.host.name, life.name)
@@ -276,6 +283,7 @@ class World:
             for what in ("namenode", "zkfc"):
                 host.thaw(what)
             self.power_on(name)
+        self.datanodes.heal()
         await self._answered()
         for client in self.clients:
             client.process.kill()
@@ -287,6 +295,7 @@ class World:
         if not audit.done():
             raise Violated("W4", f"paths cannot be read {AUDIT_SECONDS:g} s after all is well")
         audit.result()
+        await self.datanodes.audit()
         self._judge()
 
     async def _answered(self) -> None:
@@ -328,7 +337,7 @@ class World:
     def counts(self) -> tuple[int, int]:
         """How many times all was looked at, and how many calls were answered."""
         answered = sum(call.known for client in self.clients for call in client.told)
-        return self.checks, answered
+        return self.checks, answered + sum(writer.told for writer in self.datanodes.writers)
 
     def end(self) -> None:
         """Unwind every process, so that nothing is left for the collector to complain about."""
@@ -338,6 +347,7 @@ class World:
         lives = [life.process for life in self._lives]
         for process in (*lives, *clients, *self.others, *own):
             process.kill()
+        self.datanodes.end()
         for _ in range(50):
             rest = [task for task in asyncio.all_tasks(self.loop) if not task.done()]
             if not rest:
