@@ -35,6 +35,8 @@ class Told:
 
     may_be_active: bool = False
     """It was told to become active, and neither it nor a fencer has said since that it is not."""
+    was_before: bool = False
+    """The same when it was last told so: a call that it refuses changes nothing."""
     lied_about: bool = False
     """A fencer that did nothing has sworn that it is gone."""
     by_epoch: bool = False
@@ -167,8 +169,9 @@ class Oracle:
             overdue = self.cluster.loop.now - max(lost, free) > late
             self._check(not overdue, "I7", f"{sender} promotes long after its lock was lost")
         self.unasked.promotes(sender)
-        self.told[sender].may_be_active = True
-        self.told[sender].told_by = number
+        told = self.told[sender]
+        told.was_before, told.may_be_active = told.may_be_active, True
+        told.told_by = number
         self._last_promoted = sender
         self.on_promotion(sender)
 
@@ -230,6 +233,18 @@ class Oracle:
         """A NameNode is active by the call of this number, or was so already."""
         self.told[namenode].obeyed = max(self.told[namenode].obeyed, asked)
         self.conduct.obeyed(namenode, asked)
+
+    def ended_call(
+        self, receiver: str, request: Message, number: int, sent_at: float | None
+    ) -> None:
+        """A call has ended at its receiver; ``sent_at`` is None where it failed."""
+        self.conduct.ended_call(receiver, request, number, sent_at)
+        told, node = self.told.get(receiver), self.cluster.namenode(receiver)
+        refused = sent_at is None and isinstance(request, TransitionToActiveRequestProto)
+        stands_by = node is not None and node.state is ServiceState.STANDBY
+        if told is not None and refused and stands_by and number == told.told_by:
+            # A late one for instance, sent when it had stood by for another (seed 49206146).
+            told.may_be_active = told.may_be_active and told.was_before
 
     def answered(self, sender: str, receiver: str, method: str) -> None:
         """A call has ended well, and its sender knows."""

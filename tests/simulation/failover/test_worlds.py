@@ -74,6 +74,8 @@ FOUND = (
     49_105_821,
     49_105_879,
     49_106_641,
+    49_206_146,
+    49_207_640,
 )
 """Seeds that once broke an invariant.
 
@@ -127,6 +129,10 @@ fencing command that hung, and two slow demotions had begun before the faults' e
 the middle of the trial.
 49105879 was a flaw of the oracle: that the lock was gone was told in the same moment as the look at
 it was answered which led to the request for its removal, and the oracle saw a removal of nothing.
+49206146 was another: a call to become active that a NameNode had refused, being late, counted as
+one that may have made it active.
+49207640 was another: a controller that had stood still for seven seconds heard first that it was to
+cede, and then that its lock was gone; it had given the lock away as far as it knew.
 """
 
 

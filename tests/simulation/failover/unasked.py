@@ -38,6 +38,8 @@ class Ground:
     lock_since: float = 0.0
     lock_until: float = -1.0
     """When it has last lost the lock; infinity while it has it."""
+    heard_by: float = -1.0
+    """When its controller has surely heard of that: one that stands still hears nothing."""
     wished: bool = False
     """An operator had asked it to take over when it got the lock."""
     gave_way: bool = False
@@ -71,14 +73,15 @@ class Unasked:
     def lost_lock(self, name: str) -> None:
         """The lock of this one's controller is gone."""
         if name in self._grounds:
-            self._grounds[name].lock_until = self._cluster.loop.now
+            now = self._cluster.loop.now
+            self._grounds[name].lock_until, self._grounds[name].heard_by = now, now + _HEARD_SECONDS
 
     def ceded(self, name: str, asked_at: float) -> None:
         """A request to stand back has ended at this one's controller, with whatever answer."""
         ground = self._grounds[name]
         # A session that ends meanwhile takes the lock, and not the role (seed 49012169); and of the
-        # end of the lock its controller may not have heard (seed 49042655).
-        if max(ground.lock_until + _HEARD_SECONDS, ground.deposed_at) >= asked_at:
+        # end of the lock its controller may not have heard (seeds 49042655, 49207640).
+        if max(ground.heard_by, ground.deposed_at) >= asked_at or ground.lock_until == float("inf"):
             ground.gave_way, ground.replaced = True, Lasting()
 
     def left(self, name: str) -> None:
@@ -108,6 +111,9 @@ class Unasked:
         serves = node is not None and node.state is ServiceState.ACTIVE
         for name, ground in self._grounds.items():
             self._look_at_bars(name, ground, now, owner)
+            life = self._cluster.hosts[name].life("zkfc")
+            if life is not None and not life.runs and now < ground.heard_by:
+                ground.heard_by = now + _HEARD_SECONDS
             known = serves and owner != name and self._cluster.unhindered(name)
             lasts = ground.replaced.seconds(now, holds=known)
             if lasts is not None and lasts > REPLACED_SECONDS:

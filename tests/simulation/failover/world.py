@@ -96,7 +96,7 @@ class World:
         conduct.on_ceded = unasked.ceded
         self.board.on_call = self.oracle.called
         self.board.on_answer = self.oracle.answered
-        self.board.on_begin, self.board.on_end = conduct.begun_call, conduct.ended_call
+        self.board.on_begin, self.board.on_end = conduct.begun_call, self.oracle.ended_call
         self.fencers.on_success = self._fenced
         for host in self.cluster.hosts.values():
             host.ended = self._ended
