@@ -119,6 +119,6 @@ def stands_by(world: "World", name: str, owner: str) -> bool:
     if any(better != owner for better in names[: names.index(name)]):
         return True
     ensemble = world.cluster.ensemble
-    session = ensemble.sessions.get(world.cluster.session_of(name) or 0)
+    session = ensemble.sessions.get(world.cluster.wire.standing(name) or 0)
     link = None if session is None or not session.alive else session.connection
     return link is not None and link in link.replica.watches.get(world.cluster.lock, {})

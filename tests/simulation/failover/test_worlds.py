@@ -76,6 +76,7 @@ FOUND = (
     49_106_641,
     49_206_146,
     49_207_640,
+    49_213_744,
 )
 """Seeds that once broke an invariant.
 
@@ -133,6 +134,8 @@ it was answered which led to the request for its removal, and the oracle saw a r
 one that may have made it active.
 49207640 was another: a controller that had stood still for seven seconds heard first that it was to
 cede, and then that its lock was gone; it had given the lock away as far as it knew.
+49213744 was another: a session that could not send its request for the lock, and saw another's lock
+when it was connected again, counted as one that does not stand in the election.
 """
 
 

@@ -31,6 +31,8 @@ class Heard:
 
     election: Client | None = None
     """The newest session that has asked for the lock, and was not closed."""
+    stands: Client | None = None
+    """The newest that wanted to, whether or not its request could be sent."""
     locks: dict[Client, Znode] = field(default_factory=dict)
     """The lock as each session was shown it last, if it ever was shown one."""
     notices: dict[str, Znode | None] = field(default_factory=dict)
@@ -84,7 +86,7 @@ class Wire:
         heard.waiting[client] += request.kind in _READS
         self._leads_on(heard, client, request)
         if self._makes_lock(request):
-            heard.election = client
+            heard.election = heard.stands = client
             self.on_wish(client.process.machine)
         elif self._deletes_lock(request):
             lock = heard.locks.get(client)
@@ -94,6 +96,10 @@ class Wire:
     def unsent(self, client: Client, request: Request) -> None:
         """See zk_server.Listener."""
         heard = self._of(client)
+        if heard is not None and self._makes_lock(request):
+            # Its connection has just ended.  When it is back, it may see another's lock at once,
+            # and asks for none any more (seed 49213744).
+            heard.stands = client
         if heard is not None and client is heard.reader and request.kind in _READS:
             self._leads_on(heard, client, request)
             heard.round = {}  # it is never whole (seed 49013953)
@@ -123,6 +129,8 @@ class Wire:
     def closing(self, client: Client) -> None:
         """See zk_server.Listener."""
         heard = self._of(client)
+        if heard is not None and client is heard.stands:
+            heard.stands = None
         if heard is None or client is not heard.election:
             return
         heard.election = None
@@ -135,6 +143,11 @@ class Wire:
         """The session in which a host's controller stands for election."""
         heard = self._of_life(self.hosts[name].lives.get("zkfc"))
         return None if heard is None or heard.election is None else heard.election.session_id
+
+    def standing(self, name: str) -> int | None:
+        """The session in which it waits for the lock, or has it."""
+        heard = self._of_life(self.hosts[name].lives.get("zkfc"))
+        return None if heard is None or heard.stands is None else heard.stands.session_id
 
     def told_bars(self, name: str) -> frozenset[str]:
         """What a host's controller was shown last that is in force: a pause, its drain."""
