@@ -141,7 +141,8 @@ class Writer:
                 except GaveUp:
                     pass
                 if self._client.loop.now > ends:
-                    raise Violated("W6", f"{path} cannot be read {AUDIT_SECONDS:g} s after all")
+                    late = f"{AUDIT_SECONDS:g} s after all faults"
+                    raise Violated("W6", f"{path} cannot be read {late}")
                 await asyncio.sleep(0.5)
 
     async def looked(self, path: str) -> bool:
