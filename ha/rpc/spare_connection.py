@@ -13,7 +13,7 @@ PAUSE_SECONDS: Final = 1.0
 
 
 class SpareConnection:
-    """A ``Connect`` for one server, which keeps one connection ready while ``run`` runs.
+    """Keeps one connection to one server ready while ``run`` runs.
 
     Each is given away once, and its new owner closes it, as any other; so a request over it ends
     with it as well.  What is ready may have been lost without a sign: a caller that gets
@@ -35,8 +35,7 @@ class SpareConnection:
                 await self._until_gone()
                 await asyncio.sleep(PAUSE_SECONDS)
         finally:
-            ready, self._ready = self._ready, None
-            if ready is not None:
+            if (ready := self.take()) is not None:
                 await ready.close()
 
     async def _until_gone(self) -> None:
@@ -54,20 +53,7 @@ class SpareConnection:
         if self._ready is opened:
             self._ready = None
 
-    async def __call__(
-        self,
-        host: str,
-        port: int,
-        *,
-        protocol: str,
-        user: str | None = None,
-        deadline_seconds: float,
-    ) -> Connection:
-        """As any ``Connect``: what is ready, if it goes there; else a new one."""
-        asked = HostPort(host, port), protocol, user
-        if self._ready is not None and asked == (self._server, self._protocol, None):
-            ready, self._ready = self._ready, None
-            return ready
-        return await self._connect(
-            host, port, protocol=protocol, user=user, deadline_seconds=deadline_seconds
-        )
+    def take(self) -> Connection | None:
+        """What is ready, and the caller's from now on; None where nothing is."""
+        ready, self._ready = self._ready, None
+        return ready

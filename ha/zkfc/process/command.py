@@ -273,7 +273,7 @@ async def _serve(
             contact, Board(zookeeper, own.namenode, tell, open_session=sessions.open)
         ),
         version=version(),
-        around=Surroundings(ready=spare, serve=partial(RpcServer, access=access)),
+        around=Surroundings(take_ready=spare.take, serve=partial(RpcServer, access=access)),
     )
     endpoint = Endpoint(
         status=lambda: status_page(controller, waiting=contact.told()),

@@ -11,7 +11,7 @@ from ha.conf.topology import HostPort
 from ha.elector.zookeeper.client import SessionFactory
 from ha.elector.zookeeper.metrics import measured_session
 from ha.notices.board import utc_now
-from ha.rpc.client import Connect, RpcConnection
+from ha.rpc.client import Connect, Connection, RpcConnection
 from ha.rpc.protocol import RpcProtocol
 from ha.rpc.server import RpcServer
 from ha.service.model import ProcessIdentity
@@ -41,8 +41,8 @@ class Surroundings:
     """The real world; a simulation gives another one, and replaces nothing behind our back."""
 
     connect: Connect = RpcConnection.open
-    ready: Connect | None = None
-    """As ``connect``, for a request to our NameNode that waits for no handshake."""
+    take_ready: Callable[[], Connection | None] = lambda: None
+    """A connection to our NameNode that is open already, for a request that waits for none."""
     serve: Callable[[Sequence[RpcProtocol]], Server] = RpcServer
     session: SessionFactory = measured_session
     fence: Callable[..., Awaitable[FencingReport]] = fence

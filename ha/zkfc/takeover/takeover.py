@@ -15,7 +15,7 @@ from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.zookeeper.errors import BadBreadcrumb, TakeoverImpossible
 from ha.notices.model import FencingAttempt
-from ha.rpc.client import Connect
+from ha.rpc.client import Connection
 from ha.rpc.errors import ConnectionLost
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
@@ -172,9 +172,9 @@ class Takeover:
     async def _demoted(self) -> _Refusal | None:
         # Not over the monitor's connection: it stays open when no answer came in time, and what
         # was asked there is read and obeyed behind the next promotion.
-        own, ready = self._settings.own.service, self._around.ready
-        refusal = await self._ask_to_stand_by(own, connect=ready)
-        if refusal is not None and refusal.connection_lost and ready is not None:
+        own, ready = self._settings.own.service, self._around.take_ready()
+        refusal = await self._ask_to_stand_by(own, over=ready)
+        if ready is not None and refusal is not None and refusal.connection_lost:
             # What was ready may have been lost without a sign.
             refusal = await self._ask_to_stand_by(own)
         if refusal is not None:
@@ -258,21 +258,21 @@ class Takeover:
         return None if client is None else nullcontext(client)
 
     def _connected(
-        self, address: HostPort, seconds: float, *, connect: Connect | None = None
+        self, address: HostPort, seconds: float, *, over: Connection | None = None
     ) -> AbstractAsyncContextManager[ServiceClient]:
         return ServiceClient.connected(
-            address, deadline_seconds=seconds, connect=connect or self._around.connect
+            address, deadline_seconds=seconds, connect=self._around.connect, over=over
         )
 
     async def _ask_to_stand_by(
         self,
         address: HostPort,
         *,
-        connect: Connect | None = None,
+        over: Connection | None = None,
         answers_within_seconds: float | None = None,
     ) -> _Refusal | None:
         patience = self._settings.graceful_fence_timeout_seconds
-        connected = self._connected(address, answers_within_seconds or patience, connect=connect)
+        connected = self._connected(address, answers_within_seconds or patience, over=over)
         try:
             async with connected as client:
                 if answers_within_seconds is not None:

@@ -4,14 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import cast
-
-import pytest
+from typing import NoReturn
 
 from ha.conf.topology import HostPort
-from ha.rpc.client import Connection
 from ha.rpc.errors import ConnectFailed, ConnectionLost
-from ha.rpc.java_names import HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL
+from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.rpc.spare_connection import SpareConnection
 
 HERE = HostPort("127.0.0.1", 8020)
@@ -23,6 +20,9 @@ class Line:
     """A connection that only remembers whether it is gone."""
 
     gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def call(self, *_: object, **__: object) -> NoReturn:
+        raise AssertionError("nobody asks anything here")
 
     async def wait_closed(self) -> Exception:
         await self.gone.wait()
@@ -40,14 +40,14 @@ class Exchange:
     made: list[Line] = field(default_factory=list)
     tried: asyncio.Condition = field(default_factory=asyncio.Condition)
 
-    async def __call__(self, *_: object, **__: object) -> Connection:
+    async def __call__(self, *_: object, **__: object) -> Line:
         async with self.tried:
             self.tried.notify_all()
             if self.in_vain:
                 self.in_vain -= 1
                 raise ConnectFailed("nobody is there")
             self.made.append(Line())
-            return cast(Connection, self.made[-1])
+            return self.made[-1]
 
     async def has_made(self, count: int) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS), self.tried:
@@ -66,28 +66,16 @@ async def kept(exchange: Exchange) -> AsyncIterator[SpareConnection]:
         await asyncio.gather(running, return_exceptions=True)
 
 
-async def taken(
-    spare: SpareConnection,
-    server: HostPort = HERE,
-    protocol: str = HA_SERVICE_PROTOCOL,
-    user: str | None = None,
-) -> Line:
-    given = await spare(
-        server.host, server.port, protocol=protocol, user=user, deadline_seconds=1.0
-    )
-    return cast(Line, given)
-
-
 async def test_what_is_ready_is_given_once_and_another_is_ready_when_that_one_is_closed() -> None:
     exchange = Exchange()
     async with kept(exchange) as spare:
         await exchange.has_made(1)
-        first = await taken(spare)
+        first = spare.take()
         assert first is exchange.made[0]
-        assert await taken(spare) is exchange.made[1]
+        assert spare.take() is None
         await first.close()
-        await exchange.has_made(3)
-        assert await taken(spare) is exchange.made[2]
+        await exchange.has_made(2)
+        assert spare.take() is exchange.made[1]
 
 
 async def test_what_is_lost_is_not_given() -> None:
@@ -96,32 +84,14 @@ async def test_what_is_lost_is_not_given() -> None:
         await exchange.has_made(1)
         exchange.made[0].gone.set()
         await asyncio.sleep(0)
-        assert await taken(spare) is not exchange.made[0]
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        (HostPort("127.0.0.1", 8021), HA_SERVICE_PROTOCOL, None),
-        (HERE, ZKFC_PROTOCOL, None),
-        (HERE, HA_SERVICE_PROTOCOL, "somebody"),
-    ],
-)
-async def test_it_is_for_one_server_and_protocol_and_for_the_user_of_this_process(
-    other: tuple[HostPort, str, str | None],
-) -> None:
-    exchange = Exchange()
-    async with kept(exchange) as spare:
-        await exchange.has_made(1)
-        assert await taken(spare, *other) is exchange.made[1]
-        assert await taken(spare) is exchange.made[0]
+        assert spare.take() is None
 
 
 async def test_a_server_that_is_not_there_is_tried_again() -> None:
     exchange = Exchange(in_vain=1)
     async with kept(exchange) as spare:
         await exchange.has_made(1)
-        assert await taken(spare) is exchange.made[0]
+        assert spare.take() is exchange.made[0]
 
 
 async def test_nothing_stays_open_at_the_end() -> None:

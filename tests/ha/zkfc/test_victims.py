@@ -26,7 +26,7 @@ from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.notices.model import FencingAttempt
-from ha.rpc.client import Connect, Connection, RpcConnection
+from ha.rpc.client import RpcConnection
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.service.client import ServiceClient
 from ha.service.model import ServiceState
@@ -311,7 +311,7 @@ async def test_a_demotion_takes_what_is_ready_and_ends_with_it() -> None:
         opened = await RpcConnection.open(
             HOST, one.port, protocol=HA_SERVICE_PROTOCOL, deadline_seconds=30.0
         )
-        demoting = Takeover(settings(free_port()), around=Surroundings(ready=giving(opened)))
+        demoting = Takeover(settings(free_port()), around=Surroundings(take_ready=lambda: opened))
         assert await demoting.demote()
         assert one.state is ServiceState.STANDBY
         assert opened.closed
@@ -324,17 +324,9 @@ async def test_a_demotion_is_asked_again_where_what_was_ready_is_lost() -> None:
             HOST, one.port, protocol=HA_SERVICE_PROTOCOL, deadline_seconds=30.0
         )
         await lost.close()
-        assert await Takeover(settings(one.port), around=Surroundings(ready=giving(lost))).demote()
+        around = Surroundings(take_ready=lambda: lost)
+        assert await Takeover(settings(one.port), around=around).demote()
         assert one.state is ServiceState.STANDBY
-
-
-def giving(connection: Connection) -> Connect:
-    """Whoever connects is given this one."""
-
-    async def connect(*_: object, **__: object) -> Connection:
-        return connection
-
-    return connect
 
 
 async def test_a_connection_to_the_port_of_probes_changes_no_role() -> None:
