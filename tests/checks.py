@@ -6,17 +6,16 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests import ROOT
-from tests.needs import need_of
+from tests.pytest_report import SHOWN, Report, read_report
 
-_REASON_LETTERS = 200
 BIN = Path(sys.executable).parent
+SLOWEST_FILES = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +24,18 @@ class Stage:
 
     name: str
     command: tuple[str, ...]
+    least_tests: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a stage: for each failing test its id and one line of the reason, and why
-    tests were skipped.
-    """
+    """What became of a stage."""
 
     name: str
     passed: bool
     seconds: float
-    failures: tuple[str, ...] = ()
-    skips: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What pytest's report says of the tests that did not pass."""
-
-    failures: tuple[str, ...]
-    skips: tuple[str, ...]
-    """One reason for each skipped test."""
+    report: Report | None = None
+    """Of pytest, where the stage ran it."""
 
 
 SIDE_BY_SIDE = ("--dist", "loadfile", "--no-loadscope-reorder", "-n")
@@ -67,10 +56,14 @@ STAGES = (
     Stage("types", (str(BIN / "mypy"),)),
     Stage("layers", (str(BIN / "lint-imports"),)),
     # The slow cluster tests come last, so that a plain mistake is told in the first minute.
-    Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "3")),
-    Stage("interop", (*PYTEST, "interop", *SIDE_BY_SIDE, "3")),
+    Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "3"), least_tests=8400),
+    Stage("interop", (*PYTEST, "interop", *SIDE_BY_SIDE, "3"), least_tests=360),
     # One of the three plays faults for minutes, and mostly waits.
-    Stage("cluster", (*PYTEST, "cluster and not interop and not long", *SIDE_BY_SIDE, "3")),
+    Stage(
+        "cluster",
+        (*PYTEST, "cluster and not interop and not long", *SIDE_BY_SIDE, "3"),
+        least_tests=100,
+    ),
 )
 ON_REQUEST = (Stage("long", (*PYTEST, "long")),)
 """Played where they are named: CI has no time for them."""
@@ -88,56 +81,39 @@ def run_stage(stage: Stage) -> Outcome:
             # The older family names the file of each test.
             command += [f"--junitxml={report}", "-o", "junit_family=xunit1"]
         code = subprocess.run(command, cwd=ROOT, env=os.environ | NO_CARETS, check=False).returncode
-        told = read_report(report.read_text()) if report.exists() else Told((), ())
-    passed = code == 0 and not told.failures
-    seconds = time.monotonic() - began
-    return Outcome(stage.name, passed, seconds, told.failures, told.skips)
+        told = _judged(stage, read_report(report.read_text())) if report.exists() else None
+    passed = code == 0 and not (told and told.failures)
+    return Outcome(stage.name, passed, time.monotonic() - began, told)
 
 
-def read_report(junit_xml: str) -> Told:
-    """The failing tests of a report, and the skips.
-
-    A skip is a failure where this machine has what the test needs, or where its reason names no
-    need that ``tests/needs.py`` knows.
-    """
-    failures, skips = [], []
-    for case in ET.fromstring(junit_xml).iter("testcase"):
-        file = case.get("file") or case.get("classname", "")
-        name = f"{file}::{case.get('name')}"
-        for kind in ("failure", "error"):
-            if (found := case.find(kind)) is not None:
-                failures.append(f"{name}: {_reason(found)}")
-                break
-        skipped = case.find("skipped")
-        if skipped is not None and skipped.get("type") != "pytest.xfail":
-            skips.append(_reason(skipped))
-            if wrong := _wrong_with(_reason(skipped)):
-                failures.append(f"{name}: {wrong}")
-    return Told(tuple(failures), tuple(skips))
+def _judged(stage: Stage, told: Report) -> Report:
+    """Fewer tests than there are is a failure, too: a typing error in a marker loses hundreds."""
+    if told.tests >= stage.least_tests:
+        return told
+    few = f"{stage.name}: {told.tests} tests were collected, and there are at least "
+    return replace(told, failures=(*told.failures, f"{few}{stage.least_tests}"))
 
 
-def _reason(element: ET.Element) -> str:
-    text = (element.get("message") or "no reason given").strip()
-    return text.splitlines()[0][:_REASON_LETTERS]
-
-
-def _wrong_with(skip: str) -> str:
-    """Why a skip counts as a failure; empty where it does not."""
-    need = need_of(skip)
-    if need is None:
-        return f"skipped for a reason that tests/needs.py does not know: {skip}"
-    return f"skipped ({skip}), although it is here" if need.here else ""
-
-
-def skip_lines(outcomes: Sequence[Outcome]) -> list[str]:
-    """How many tests were skipped, and why, the most frequent reason first."""
-    reasons = Counter(reason for outcome in outcomes for reason in outcome.skips)
-    if not reasons:
-        return ["no test was skipped"]
-    return [
-        f"{reasons.total()} tests were skipped:",
-        *(f"{count:6}  {reason}" for reason, count in reasons.most_common()),
-    ]
+def summary_lines(outcomes: Sequence[Outcome]) -> list[str]:
+    """What was tested, what it took, what stands behind it, and what was left out."""
+    lines = []
+    for one in outcomes:
+        tests = f"{one.report.tests:6} tests" if one.report else ""
+        verdict = "ok" if one.passed else "FAILED"
+        lines.append(f"{one.name:10} {verdict:8} {one.seconds:7.1f} s {tests}".rstrip())
+    reports = [one.report for one in outcomes if one.report is not None]
+    if not reports:
+        return lines
+    shown = sum((Counter(report.shown) for report in reports), Counter())
+    lines.append(", ".join(f"{shown[what]} {what}" for what in SHOWN))
+    slowest = sum((Counter(report.seconds_by_file) for report in reports), Counter())
+    lines.append("the files that took longest:")
+    lines += [f"{took:7.1f} s  {file}" for file, took in slowest.most_common(SLOWEST_FILES)]
+    reasons = Counter(reason for report in reports for reason in report.skips)
+    lines.append(f"{reasons.total()} tests were skipped{':' if reasons else ''}")
+    lines += [f"{count:7}    {reason}" for reason, count in reasons.most_common()]
+    # Last of all: whoever reads CI sees the last lines of its log first.
+    return lines + [failure for report in reports for failure in report.failures]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -152,29 +128,27 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     chosen = [stage for stage in every if stage.name in names] if names else STAGES
     outcomes = [run_stage(stage) for stage in chosen]
-    for outcome in outcomes:
-        verdict = "ok" if outcome.passed else "FAILED"
-        sys.stderr.write(f"{outcome.name:10} {verdict:8} {outcome.seconds:7.1f} s\n")
-    for line in skip_lines(outcomes) if any("pytest" in s.command for s in chosen) else ():
+    for line in summary_lines(outcomes):
         sys.stderr.write(f"{line}\n")
-    # Last of all: whoever reads CI sees the last lines of its log first.
-    for outcome in outcomes:
-        for failure in outcome.failures:
-            sys.stderr.write(f"{failure}\n")
     passed = all(outcome.passed for outcome in outcomes)
     if as_json:
-        stages = [
-            {
-                "stage": o.name,
-                "passed": o.passed,
-                "seconds": round(o.seconds, 2),
-                "failures": list(o.failures),
-                "skipped": dict(Counter(o.skips)),
-            }
-            for o in outcomes
-        ]
+        stages = [_facts(outcome) for outcome in outcomes]
         sys.stdout.write(json.dumps({"task": "test", "passed": passed, "stages": stages}) + "\n")
     return 0 if passed else 1
+
+
+def _facts(outcome: Outcome) -> dict[str, object]:
+    told = outcome.report or Report()
+    return {
+        "stage": outcome.name,
+        "passed": outcome.passed,
+        "seconds": round(outcome.seconds, 2),
+        "tests": told.tests,
+        "failures": list(told.failures),
+        "skipped": dict(Counter(told.skips)),
+        "shown": dict(told.shown),
+        "slowest_files": dict(Counter(told.seconds_by_file).most_common(SLOWEST_FILES)),
+    }
 
 
 if __name__ == "__main__":

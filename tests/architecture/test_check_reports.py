@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
-from tests.checks import Outcome, Stage, Told, read_report, run_stage, skip_lines
+from tests.checks import Outcome, Stage, run_stage, summary_lines
 from tests.needs import GIT, NEEDS, Need, need_of
+from tests.pytest_report import BUGS_FOUND, SEEDS_PLAYED, Report, read_report
 
 _FAILS = """
 import pytest
@@ -46,7 +47,9 @@ def command(test: Path) -> tuple[str, ...]:
 def test_failing_tests_are_named_with_their_reason(tmp_path: Path) -> None:
     outcome = run_stage(Stage("unit", command(failing(tmp_path))))
     assert not outcome.passed
-    fails, cannot_begin = outcome.failures
+    assert outcome.report is not None
+    assert outcome.report.tests == 3
+    fails, cannot_begin = outcome.report.failures
     assert "test_made_to_fail.py::test_fails[left]: AssertionError: the wrong side" in fails
     assert "::test_cannot_begin: " in cannot_begin
     assert "no fixture today" in cannot_begin
@@ -64,7 +67,8 @@ def test_a_long_output_is_cut_to_its_end(tmp_path: Path) -> None:
 
 
 def test_a_report_without_failures_names_nothing() -> None:
-    assert read_report(report("<testcase name='a'/>")) == Told((), ())
+    told = read_report(report("<testcase name='a'/>"))
+    assert (told.failures, told.skips) == ((), ())
 
 
 ABSENT = "Hadoop's server jar"
@@ -104,7 +108,8 @@ def test_a_jar_that_was_asked_for_may_not_be_skipped(
 
 def test_an_expected_failure_is_no_skip() -> None:
     expected = "<skipped type='pytest.xfail' message='known'/>"
-    assert read_report(report(f"<testcase name='a'>{expected}</testcase>")) == Told((), ())
+    told = read_report(report(f"<testcase name='a'>{expected}</testcase>"))
+    assert (told.failures, told.skips) == ((), ())
 
 
 def test_a_run_that_only_skips_what_it_has_fails(tmp_path: Path) -> None:
@@ -112,18 +117,62 @@ def test_a_run_that_only_skips_what_it_has_fails(tmp_path: Path) -> None:
     reason = GIT.reason("this test does not look")
     test.write_text(f"import pytest\n\ndef test_a():\n    pytest.skip({reason!r})\n")
     outcome = run_stage(Stage("unit", command(test)))
-    assert outcome.skips == (reason,)
+    assert outcome.report is not None
+    assert outcome.report.skips == (reason,)
     assert not outcome.passed
 
 
-def test_skips_are_counted_by_their_reason() -> None:
+def test_a_run_that_finds_fewer_tests_than_there_are_fails(tmp_path: Path) -> None:
+    test = tmp_path / "test_made_to_hold.py"
+    test.write_text("def test_a():\n    pass\n")
+    assert run_stage(Stage("unit", command(test), least_tests=1)).passed
+    outcome = run_stage(Stage("unit", command(test), least_tests=2))
+    assert not outcome.passed
+    assert outcome.report is not None
+    assert outcome.report.failures == ("unit: 1 tests were collected, and there are at least 2",)
+
+
+def test_what_tests_have_shown_is_added_up(tmp_path: Path) -> None:
+    test = tmp_path / "test_made_to_tell.py"
+    test.write_text(
+        "import pytest\n\n"
+        "@pytest.mark.parametrize('seeds', [40, 2])\n"
+        "def test_a(seeds, record_property):\n"
+        f"    record_property({SEEDS_PLAYED!r}, seeds)\n"
+        "    record_property('something else', 'x')\n"
+    )
+    outcome = run_stage(Stage("unit", command(test)))
+    assert outcome.report is not None
+    assert outcome.report.shown == {SEEDS_PLAYED: 42}
+    assert "42 seeds played, 0 planted bugs found, 0 faults survived" in summary_lines([outcome])
+
+
+def test_the_end_of_a_run_tells_what_was_tested_and_what_was_left_out() -> None:
     rare, often = "needs gcc: not found", "needs sshd: not found"
-    outcomes = [
-        Outcome("unit", passed=True, seconds=1.0, skips=(often, rare)),
-        Outcome("cluster", passed=True, seconds=1.0, skips=(often,)),
+    of_unit = Report(
+        900, skips=(often, rare), shown={BUGS_FOUND: 3}, seconds_by_file={"a.py": 2.0, "b.py": 71.5}
+    )
+    of_cluster = Report(30, ("c.py::d: lost",), (often,), seconds_by_file={"c.py": 9.0})
+    assert summary_lines(
+        [
+            Outcome("lint", passed=True, seconds=1.0),
+            Outcome("unit", passed=True, seconds=99.5, report=of_unit),
+            Outcome("cluster", passed=False, seconds=10.0, report=of_cluster),
+        ]
+    ) == [
+        "lint       ok           1.0 s",
+        "unit       ok          99.5 s    900 tests",
+        "cluster    FAILED      10.0 s     30 tests",
+        "0 seeds played, 3 planted bugs found, 0 faults survived",
+        "the files that took longest:",
+        "   71.5 s  b.py",
+        "    9.0 s  c.py",
+        "    2.0 s  a.py",
+        "3 tests were skipped:",
+        f"      2    {often}",
+        f"      1    {rare}",
+        "c.py::d: lost",
     ]
-    assert skip_lines(outcomes) == ["3 tests were skipped:", f"     2  {often}", f"     1  {rare}"]
-    assert skip_lines([]) == ["no test was skipped"]
 
 
 @pytest.mark.parametrize("need", NEEDS.values(), ids=lambda need: need.name)

@@ -22,8 +22,9 @@ import click
 from deploy.local.places import fresh_directory
 from tests import ROOT, TESTDATA
 from tests.campaigns.soak import base_only as base
-from tests.checks import NO_CARETS, PYTEST, SIDE_BY_SIDE, UNIT, read_report
+from tests.checks import NO_CARETS, PYTEST, SIDE_BY_SIDE, UNIT
 from tests.package.__main__ import HATCHLING, built, run
+from tests.pytest_report import read_report
 
 PACKAGES: Final = (
     *("ha", "journal", "fencing", "namenode_sim", "spark"),

@@ -6,7 +6,7 @@ from tests.simulation.blocks.mutants import MUTANTS
 from tests.simulation.blocks.simulation import SIMULATION
 from tests.simulation.engine.killing import Killing, kill
 from tests.simulation.engine.mutants import Mutant
-from tests.simulation.engine.walks import killed
+from tests.simulation.engine.walks import Record, found, killed
 
 LEAST_FOUND = 27
 SHOWN = [mutant for mutant in MUTANTS if not mutant.killer]
@@ -25,10 +25,8 @@ def test_enough_planted_bugs_are_found() -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", SHOWN, ids=[mutant.name for mutant in SHOWN])
-def test_a_drawn_world_finds_a_planted_bug(mutant: Mutant) -> None:
-    """At the seed that is noted, or near it: timing in the product moves them."""
-    found = SIMULATION.hunt(mutant)
-    assert found.seed, f"survived {found.worlds} worlds"
+def test_a_drawn_world_finds_a_planted_bug(mutant: Mutant, record_property: Record) -> None:
+    found(SIMULATION, mutant, record_property)
 
 
 @pytest.fixture(scope="module")
@@ -39,5 +37,7 @@ def killings() -> dict[str, Killing]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", NAMED, ids=[mutant.name for mutant in NAMED])
-def test_the_named_test_kills_the_bug(mutant: Mutant, killings: dict[str, Killing]) -> None:
-    killed(mutant, killings)
+def test_the_named_test_kills_the_bug(
+    mutant: Mutant, killings: dict[str, Killing], record_property: Record
+) -> None:
+    killed(mutant, killings, record_property)

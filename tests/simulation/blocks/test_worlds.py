@@ -3,11 +3,13 @@
 import pytest
 from click.testing import CliRunner
 
+from tests.pytest_report import SEEDS_PLAYED
 from tests.simulation.blocks.__main__ import main as show
 from tests.simulation.blocks.nemesis import EVENT_KINDS, MESSAGE_KINDS
 from tests.simulation.blocks.simulation import SIMULATION
 from tests.simulation.blocks.world import run
 from tests.simulation.engine.walks import (
+    Record,
     every_kind_strikes,
     same_seed_same_trace,
     told_or_not_is_the_same,
@@ -34,16 +36,26 @@ active had ordered in an earlier term, with another active in between (told in a
 
 
 @pytest.mark.row("B5", "B9")
-def test_no_acknowledged_byte_is_lost_and_maps_come_to_say_what_is_true() -> None:
+def test_no_acknowledged_byte_is_lost_and_maps_come_to_say_what_is_true(
+    record_property: Record,
+) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
-    closed = walk(SIMULATION, 1, least=LEAST_SEEDS, most=MOST_SEEDS, cpu_seconds=PORTION_SECONDS)
+    closed = walk(
+        SIMULATION,
+        1,
+        record_property,
+        least=LEAST_SEEDS,
+        most=MOST_SEEDS,
+        cpu_seconds=PORTION_SECONDS,
+    )
     assert closed > 2, "hardly any file is written in these worlds"
 
 
 @pytest.mark.parametrize("seed", FOUND)
-def test_a_world_that_once_broke_stays_whole(seed: int) -> None:
+def test_a_world_that_once_broke_stays_whole(seed: int, record_property: Record) -> None:
     outcome = run(seed)
     assert outcome.violation is None, outcome.violation
+    record_property(SEEDS_PLAYED, 1)
 
 
 def test_the_same_seed_leaves_the_same_trace() -> None:

@@ -1,18 +1,30 @@
 """What every kind of simulated world must keep, whatever it simulates: for the tests of each."""
 
 import time
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import count
 
 import pytest
 
+from tests.pytest_report import BUGS_FOUND, SEEDS_PLAYED
 from tests.simulation.engine.killing import Killing
 from tests.simulation.engine.mutants import Mutant, planted
 from tests.simulation.engine.runs import Run
 from tests.simulation.engine.simulation import Simulation
 
+Record = Callable[[str, object], None]
+"""pytest's ``record_property``: ``./run test`` adds up what it was told."""
 
-def walk(simulation: Simulation, first: int, *, least: int, most: int, cpu_seconds: float) -> float:
+
+def walk(
+    simulation: Simulation,
+    first: int,
+    record: Record,
+    *,
+    least: int,
+    most: int,
+    cpu_seconds: float,
+) -> float:
     """Play seeds until the time is up; on a failure the trace is the message.
 
     Returns:
@@ -28,6 +40,7 @@ def walk(simulation: Simulation, first: int, *, least: int, most: int, cpu_secon
         acknowledged += outcome.acknowledged
         played = seed + 1 - first
         if played >= most or (played >= least and time.process_time() >= ends):
+            record(SEEDS_PLAYED, played)
             return acknowledged / played
     raise AssertionError("unreachable")
 
@@ -77,7 +90,14 @@ def made_smaller(simulation: Simulation, mutant: Mutant) -> None:
         assert fault in simulation.replay_command(smaller)
 
 
-def killed(mutant: Mutant, killings: Mapping[str, Killing]) -> None:
+def found(simulation: Simulation, mutant: Mutant, record: Record) -> None:
+    """A drawn world shows it, at the seed that is noted or near it: changes of timing move it."""
+    hunted = simulation.hunt(mutant)
+    assert hunted.seed, f"survived {hunted.worlds} worlds, up to seed {mutant.seeds}"
+    record(BUGS_FOUND, 1)
+
+
+def killed(mutant: Mutant, killings: Mapping[str, Killing], record: Record) -> None:
     """The test that is named for a bug passes without it and fails with it."""
     killing = killings[mutant.name]
     assert killing.ran, f"{mutant.killer} was not run"
@@ -85,3 +105,4 @@ def killed(mutant: Mutant, killings: Mapping[str, Killing]) -> None:
         f"{mutant.killer} fails without the bug: {killing.failed_without}"
     )
     assert killing.failed, f"{mutant.killer} does not see it"
+    record(BUGS_FOUND, 1)

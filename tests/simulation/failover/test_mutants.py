@@ -4,7 +4,7 @@ import pytest
 
 from tests.simulation.engine.killing import Killing, kill
 from tests.simulation.engine.mutants import Mutant
-from tests.simulation.engine.walks import killed, made_smaller
+from tests.simulation.engine.walks import Record, found, killed, made_smaller
 from tests.simulation.failover.mutants import MUTANTS
 from tests.simulation.failover.simulation import SIMULATION
 
@@ -25,10 +25,8 @@ def test_enough_planted_bugs_are_found() -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", OFTEN, ids=[mutant.name for mutant in OFTEN])
-def test_a_drawn_world_finds_a_planted_bug(mutant: Mutant) -> None:
-    """At the seed that is noted, or near it: timing in the product moves them."""
-    found = SIMULATION.hunt(mutant)
-    assert found.seed, f"survived {found.worlds} worlds"
+def test_a_drawn_world_finds_a_planted_bug(mutant: Mutant, record_property: Record) -> None:
+    found(SIMULATION, mutant, record_property)
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +37,10 @@ def killings() -> dict[str, Killing]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", NAMED, ids=[mutant.name for mutant in NAMED])
-def test_the_named_test_kills_the_bug(mutant: Mutant, killings: dict[str, Killing]) -> None:
-    killed(mutant, killings)
+def test_the_named_test_kills_the_bug(
+    mutant: Mutant, killings: dict[str, Killing], record_property: Record
+) -> None:
+    killed(mutant, killings, record_property)
 
 
 def test_a_failing_seed_is_made_smaller() -> None:

@@ -3,7 +3,9 @@
 import pytest
 from click.testing import CliRunner
 
+from tests.pytest_report import SEEDS_PLAYED
 from tests.simulation.engine.walks import (
+    Record,
     every_kind_strikes,
     same_seed_same_trace,
     told_or_not_is_the_same,
@@ -140,18 +142,24 @@ when it was connected again, counted as one that does not stand in the election.
 
 
 @pytest.mark.parametrize("first", [1, 50_000])
-def test_one_active_at_a_time_and_service_returns(first: int) -> None:
+def test_one_active_at_a_time_and_service_returns(first: int, record_property: Record) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
     takeovers = walk(
-        SIMULATION, first, least=LEAST_SEEDS, most=MOST_SEEDS, cpu_seconds=PORTION_SECONDS
+        SIMULATION,
+        first,
+        record_property,
+        least=LEAST_SEEDS,
+        most=MOST_SEEDS,
+        cpu_seconds=PORTION_SECONDS,
     )
     assert takeovers > 1.5, "hardly anything fails over in these worlds"
 
 
 @pytest.mark.parametrize("seed", FOUND)
-def test_a_world_that_once_broke_stays_whole(seed: int) -> None:
+def test_a_world_that_once_broke_stays_whole(seed: int, record_property: Record) -> None:
     outcome = run(seed)
     assert outcome.violation is None, outcome.violation
+    record_property(SEEDS_PLAYED, 1)
 
 
 def test_a_session_asks_each_server_before_one_again() -> None:

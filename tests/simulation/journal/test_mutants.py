@@ -4,7 +4,7 @@ import pytest
 
 from tests.simulation.engine.killing import Killing, kill
 from tests.simulation.engine.mutants import Mutant
-from tests.simulation.engine.walks import killed, made_smaller
+from tests.simulation.engine.walks import Record, found, killed, made_smaller
 from tests.simulation.journal.mutants import MUTANTS
 from tests.simulation.journal.simulation import SIMULATION
 
@@ -24,10 +24,8 @@ def test_every_rule_has_a_planted_bug_that_can_be_found() -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", DRAWN, ids=_names(DRAWN))
-def test_drawn_worlds_find_a_planted_bug(mutant: Mutant) -> None:
-    """A few seeds are enough, or the search begins near one that is known to find it."""
-    found = SIMULATION.hunt(mutant)
-    assert found.seed, f"survived {found.worlds} worlds, up to seed {mutant.seeds}"
+def test_drawn_worlds_find_a_planted_bug(mutant: Mutant, record_property: Record) -> None:
+    found(SIMULATION, mutant, record_property)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +36,10 @@ def killings() -> dict[str, Killing]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", NAMED, ids=_names(NAMED))
-def test_a_named_test_kills_a_planted_bug(mutant: Mutant, killings: dict[str, Killing]) -> None:
-    killed(mutant, killings)
+def test_a_named_test_kills_a_planted_bug(
+    mutant: Mutant, killings: dict[str, Killing], record_property: Record
+) -> None:
+    killed(mutant, killings, record_property)
 
 
 def test_a_failing_seed_is_made_smaller() -> None:

@@ -6,7 +6,9 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from tests.pytest_report import SEEDS_PLAYED
 from tests.simulation.engine.walks import (
+    Record,
     every_kind_strikes,
     same_seed_same_trace,
     told_or_not_is_the_same,
@@ -59,19 +61,29 @@ counted as open for ever.
     because="the simulator's seeded worlds; the name says what they must hold to",
 )
 @pytest.mark.parametrize("first", [1, 100_000])
-def test_nothing_acknowledged_is_lost_and_one_history_stands(first: int) -> None:
+def test_nothing_acknowledged_is_lost_and_one_history_stands(
+    first: int, record_property: Record
+) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
     acknowledged = walk(
-        SIMULATION, first, least=LEAST_SEEDS, most=MOST_SEEDS, cpu_seconds=PORTION_SECONDS
+        SIMULATION,
+        first,
+        record_property,
+        least=LEAST_SEEDS,
+        most=MOST_SEEDS,
+        cpu_seconds=PORTION_SECONDS,
     )
     assert acknowledged > 3, "these worlds acknowledge next to nothing"
 
 
 @pytest.mark.parametrize("seed", FOUND)
-def test_a_seed_that_has_found_something_finds_nothing_more(seed: int) -> None:
+def test_a_seed_that_has_found_something_finds_nothing_more(
+    seed: int, record_property: Record
+) -> None:
     """As long as the worlds are drawn as they were, it is the very schedule."""
     outcome = run(seed)
     assert outcome.violation is None, SIMULATION.replay_command(outcome)
+    record_property(SEEDS_PLAYED, 1)
 
 
 def test_the_same_seed_leaves_the_same_trace() -> None:

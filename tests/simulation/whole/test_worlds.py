@@ -6,7 +6,12 @@ from click.testing import CliRunner
 
 from tests.simulation.blocks.namenode import BLOCK_SIZE
 from tests.simulation.engine.runs import to_the_end
-from tests.simulation.engine.walks import same_seed_same_trace, told_or_not_is_the_same, walk
+from tests.simulation.engine.walks import (
+    Record,
+    same_seed_same_trace,
+    told_or_not_is_the_same,
+    walk,
+)
 from tests.simulation.whole.__main__ import main as show
 from tests.simulation.whole.nemesis import DATANODE_KINDS, EVENT_KINDS, Swarm, plan
 from tests.simulation.whole.simulation import SIMULATION
@@ -17,9 +22,16 @@ LEAST_SEEDS = 6
 MOST_SEEDS = 60
 
 
-def test_what_clients_are_told_has_an_order_and_service_returns() -> None:
+def test_what_clients_are_told_has_an_order_and_service_returns(record_property: Record) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
-    answered = walk(SIMULATION, 1, least=LEAST_SEEDS, most=MOST_SEEDS, cpu_seconds=PORTION_SECONDS)
+    answered = walk(
+        SIMULATION,
+        1,
+        record_property,
+        least=LEAST_SEEDS,
+        most=MOST_SEEDS,
+        cpu_seconds=PORTION_SECONDS,
+    )
     assert answered > 60, "hardly anybody is answered in these worlds"
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.campaigns.soak.faults.mutants import HUNTS
 from tests.campaigns.soak.faults.planted import BUGS
 from tests.campaigns.soak.faults.soak import CANNOT
 from tests.needs import NAMESPACES
+from tests.pytest_report import FAULTS_SURVIVED
 
 FAULTS = 40
 LONGEST_SECONDS = 3
@@ -34,7 +36,9 @@ def soak(directory: Path, *options: str) -> "subprocess.CompletedProcess[str]":
 @NAMESPACES.mark
 @pytest.mark.cluster
 @pytest.mark.timeout(1200)
-def test_forty_faults_lose_nothing_and_mislead_nobody(tmp_path: Path) -> None:
+def test_forty_faults_lose_nothing_and_mislead_nobody(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     limits = ("--count", str(FAULTS), "--longest", str(LONGEST_SECONDS))
     done = soak(tmp_path, *limits, "--seed", "18", "--files")
     assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
@@ -47,6 +51,7 @@ def test_forty_faults_lose_nothing_and_mislead_nobody(tmp_path: Path) -> None:
     assert facts["faults"] >= FAULTS - 5, facts["skipped"]
     assert facts["epochs"] > 5, "the active was replaced again and again"
     assert facts["answered"] > 10 * FAULTS
+    record_property(FAULTS_SURVIVED, facts["faults"])
 
 
 @NAMESPACES.mark
