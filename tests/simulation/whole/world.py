@@ -20,7 +20,7 @@ from journal.node import transfer
 from journal.writer import batch_stream
 from namenode_sim.term.role import Role
 from tests.campaigns.soak.faults.history import UNKNOWN, Ask, Call, paths_of
-from tests.campaigns.soak.faults.linearizability import Undecided, judge
+from tests.campaigns.soak.faults.linearizability import judge
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.network import Network
@@ -318,19 +318,17 @@ class World:
     def _judge(self) -> None:
         calls: list[Call] = [call for client in self.clients for call in client.told]
         self.trace.add("-", f"{len(calls)} calls, {sum(call.known for call in calls)} answered")
-        try:
-            wrong = judge(calls)
-        except Undecided as undecided:
-            self.trace.add("-", f"undecided: {undecided}")
-            return
-        if wrong:
+        judged = judge(calls)
+        for wrong in judged.violations:
             stuck = "; ".join(
                 f"{call.began:.3f}-{call.ended:.3f} c{call.client} {call.ask} {call.path} "
                 f"{call.value} -> {call.answer or 'done'} {call.by}"
-                for call in wrong[0].stuck
+                for call in wrong.stuck
             )
-            raise Violated("W1", f"no order explains what clients were told of {wrong[0].path}: "
+            raise Violated("W1", f"no order explains what clients were told of {wrong.path}: "
                                  f"{stuck}")  # fmt: skip
+        if judged.undecided:
+            raise Violated("W1", f"undecided, which is no proof: {judged.undecided[0]}")
 
     # ---- small matters ---------------------------------------------------------------------
 

@@ -44,20 +44,31 @@ class Violation:
     """Those of which one had to be next where the longest order ended, and none could be."""
 
 
-def judge(calls: Iterable[Call]) -> list[Violation]:
-    """The objects whose histories are not linearizable.
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was found of all objects; an undecided one hides nothing of the others."""
 
-    Raises:
-        Undecided: the search of one took too long.
-    """
+    violations: tuple[Violation, ...]
+    undecided: tuple[str, ...]
+    """Why the search of an object ended without an answer."""
+
+
+def judge(calls: Iterable[Call]) -> Judgement:
+    """Which objects have histories that are not linearizable."""
     # An unanswered read says nothing.
     telling = [call for call in calls if call.known or call.ask is not Ask.READ]
     of_path = objects(telling)
     histories: defaultdict[tuple[str, ...], list[Call]] = defaultdict(list)
     for call in telling:
         histories[of_path[call.path]].append(call)
-    found = (judge_object(paths, of_object) for paths, of_object in sorted(histories.items()))
-    return [violation for violation in found if violation is not None]
+    violations, undecided = [], []
+    for paths, of_object in sorted(histories.items()):
+        try:
+            if violation := judge_object(paths, of_object):
+                violations.append(violation)
+        except Undecided as reason:
+            undecided.append(str(reason))
+    return Judgement(tuple(violations), tuple(undecided))
 
 
 def objects(calls: Iterable[Call]) -> Mapping[str, tuple[str, ...]]:
@@ -87,6 +98,7 @@ def judge_object(paths: Sequence[str], calls: Sequence[Call]) -> Violation | Non
     ends = [call.ended if call.known else inf for call in ordered]
     answered = sum(1 << index for index, call in enumerate(ordered) if call.known)
     places = [tuple(map(paths.index, call.paths)) for call in ordered]
+    twins = _twins(ordered)
     longest, stuck = -1, 0
     tried: set[tuple[int, State]] = set()
     waiting: list[tuple[int, State]] = [(0, (ABSENT,) * len(paths))]
@@ -99,7 +111,9 @@ def judge_object(paths: Sequence[str], calls: Sequence[Call]) -> Violation | Non
         open_calls = _next(ordered, ends, done)
         if done.bit_count() > longest:
             longest, stuck = done.bit_count(), sum(1 << index for index in open_calls)
-        for index, reached in _steps(ordered, open_calls, state, places):
+        # Of calls that ask the same, and have no end, the first to begin may as well come first.
+        able = [index for index in open_calls if not twins[index] & ~done]
+        for index, reached in _steps(ordered, able, state, places):
             step = (done | 1 << index, reached)
             if step not in tried:
                 tried.add(step)
@@ -109,6 +123,18 @@ def judge_object(paths: Sequence[str], calls: Sequence[Call]) -> Violation | Non
         tuple(ordered),
         tuple(call for index, call in enumerate(ordered) if stuck & 1 << index),
     )
+
+
+def _twins(ordered: Sequence[Call]) -> list[int]:
+    """Of each call without an answer those before it that ask the same, and have none either."""
+    alike: defaultdict[tuple[Ask, str, str], int] = defaultdict(int)
+    found = []
+    for index, call in enumerate(ordered):
+        what = call.ask, call.path, call.value
+        found.append(0 if call.known else alike[what])
+        if not call.known:
+            alike[what] |= 1 << index
+    return found
 
 
 def _steps(

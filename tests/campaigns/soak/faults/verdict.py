@@ -10,7 +10,7 @@ from tests.campaigns.soak.faults.campaign import FIRST_READER, Played
 from tests.campaigns.soak.faults.file_clients import Outcome
 from tests.campaigns.soak.faults.fitness import Gap, gaps
 from tests.campaigns.soak.faults.history import Ask, Call, paths_of
-from tests.campaigns.soak.faults.linearizability import Undecided, Violation, judge
+from tests.campaigns.soak.faults.linearizability import Violation, judge
 
 BOUND_SECONDS: Final = 75.0
 """How long no client may get an answer while the cluster must serve.
@@ -34,12 +34,8 @@ class Verdict:
 def verdict(played: Played) -> Verdict:
     """Judge a run."""
     answered = [call for call in played.calls if call.known]
-    undecided = ""
-    violations: list[Violation] = []
-    try:
-        violations = judge(played.calls)
-    except Undecided as reason:
-        undecided = f"the history of one path is undecided: {reason}"
+    judged = judge(played.calls)
+    violations, undecided = judged.violations, judged.undecided
     found = gaps(played.conditions, _instants(answered), played.ended)
     longest = max((gap.seconds for gap in found), default=0.0)
     faults = sum(len(each.faults) for each in played.rounds)
@@ -53,7 +49,7 @@ def verdict(played: Played) -> Verdict:
     if len(violations) > _SHOWN:
         findings.append(f"and {len(violations) - _SHOWN} more paths without an order")
     claims = (
-        (undecided, undecided),
+        (undecided, f"the search of {len(undecided)} histories is undecided: {undecided[:1]}"),
         (played.trouble, played.trouble),
         (played.verify, played.verify),
         *_of_files(played.files, faults),
