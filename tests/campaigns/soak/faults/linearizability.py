@@ -55,8 +55,7 @@ class Judgement:
 
 def judge(calls: Iterable[Call]) -> Judgement:
     """Which objects have histories that are not linearizable."""
-    # An unanswered read says nothing.
-    telling = [call for call in calls if call.known or call.ask is not Ask.READ]
+    telling = _telling(list(calls))
     of_path = objects(telling)
     histories: defaultdict[tuple[str, ...], list[Call]] = defaultdict(list)
     for call in telling:
@@ -69,6 +68,20 @@ def judge(calls: Iterable[Call]) -> Judgement:
         except Undecided as reason:
             undecided.append(str(reason))
     return Judgement(tuple(violations), tuple(undecided))
+
+
+def _telling(calls: Sequence[Call]) -> list[Call]:
+    """Without those that any order may do without: they got no answer, and nobody can tell them.
+
+    A read; and an owner that no read has seen: until the next one nobody reads at all.
+    """
+    seen = {call.answer for call in calls if call.ask is Ask.READ}
+    return [
+        call
+        for call in calls
+        if call.known
+        or (call.ask is not Ask.READ and not (call.ask is Ask.OWN and call.value not in seen))
+    ]
 
 
 def objects(calls: Iterable[Call]) -> Mapping[str, tuple[str, ...]]:
