@@ -1,6 +1,8 @@
 """A connection that is open before it is needed: the request over it waits for no handshake."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from ha.conf.topology import HostPort
@@ -8,8 +10,19 @@ from ha.rpc.client import Connect, Connection, RpcConnection
 from ha.rpc.errors import RpcError
 
 CONNECT_SECONDS: Final = 5.0
-PAUSE_SECONDS: Final = 1.0
+PAUSE_SECONDS: Final = 0.5
 """After the end of a connection, or where there was none to be had."""
+LOOK_SECONDS: Final = 1.0
+"""Between two looks whether another server is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A connection that nobody has taken yet."""
+
+    server: HostPort
+    connection: Connection
+    gone: asyncio.Future[Exception]
 
 
 class SpareConnection:
@@ -21,39 +34,56 @@ class SpareConnection:
     """
 
     def __init__(
-        self, server: HostPort, protocol: str, *, connect: Connect = RpcConnection.open
+        self,
+        server: Callable[[], HostPort | None],
+        protocol: str,
+        *,
+        connect: Connect = RpcConnection.open,
     ) -> None:
+        """``server`` tells which one is meant now; None: none."""
         self._server = server
         self._protocol = protocol
         self._connect = connect
-        self._ready: Connection | None = None
+        self._kept: _Kept | None = None
 
     async def run(self) -> None:
         """Keep one ready until cancelled."""
         try:
             while True:
-                await self._until_gone()
+                if (server := self._server()) is not None:
+                    await self._until_gone(server)
                 await asyncio.sleep(PAUSE_SECONDS)
         finally:
-            if (ready := self.take()) is not None:
-                await ready.close()
+            await self._hang_up()
 
-    async def _until_gone(self) -> None:
+    async def _until_gone(self, server: HostPort) -> None:
         try:
             opened = await self._connect(
-                self._server.host,
-                self._server.port,
+                server.host,
+                server.port,
                 protocol=self._protocol,
                 deadline_seconds=CONNECT_SECONDS,
             )
         except RpcError:
             return
-        self._ready = opened
-        await opened.wait_closed()
-        if self._ready is opened:
-            self._ready = None
+        gone = asyncio.ensure_future(opened.wait_closed())
+        self._kept = _Kept(server, opened, gone)
+        try:
+            while not gone.done() and self._server() == server:
+                await asyncio.wait({gone}, timeout=LOOK_SECONDS)
+        finally:
+            gone.cancel()
+        await self._hang_up()
 
-    def take(self) -> Connection | None:
-        """What is ready, and the caller's from now on; None where nothing is."""
-        ready, self._ready = self._ready, None
-        return ready
+    def take(self, server: HostPort) -> Connection | None:
+        """What is ready for this server, and the caller's from now on; None where nothing is."""
+        kept = self._kept
+        if kept is None or kept.server != server or kept.gone.done():
+            return None
+        self._kept = None
+        return kept.connection
+
+    async def _hang_up(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            await kept.connection.close()

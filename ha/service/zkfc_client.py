@@ -56,9 +56,13 @@ class ZkfcClient:
         *,
         deadline_seconds: float,
         connect: Connect = RpcConnection.open,
+        over: Connection | None = None,
     ) -> AsyncIterator["ZkfcClient"]:
-        """A connection for a few calls; errors as for ``open``."""
-        client = await cls.open(address, deadline_seconds=deadline_seconds, connect=connect)
+        """A connection for a few calls, ``over`` if it is open already; errors as for ``open``."""
+        if over is None:
+            client = await cls.open(address, deadline_seconds=deadline_seconds, connect=connect)
+        else:
+            client = cls(address, over)
         try:
             yield client
         finally:

@@ -17,11 +17,12 @@ from ha.elector.model import AttemptNumber
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.notices.model import PhaseDuration
+from ha.rpc.client import Connection
+from ha.rpc.errors import ConnectionLost
 from ha.service.client import ServiceClient
-from ha.service.errors import CANNOT_TELL_ACTIVE, ServiceError, ServiceFailed
+from ha.service.errors import CANNOT_TELL_ACTIVE, ServiceError, ServiceFailed, ServiceUnreachable
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
-from ha.zkfc.handover.early_connection import CONNECT_SECONDS, EarlyConnection
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from ha.zkfc.settings.settings import ZkfcSettings
@@ -29,6 +30,7 @@ from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 
 log = structlog.get_logger()
 
+CONNECT_SECONDS = 2.0
 PEER_PATIENCE_SECONDS = 2.0
 """How long other standbys' controllers may keep a hand-over waiting before it goes on."""
 RELEASE_SECONDS = 3.0
@@ -79,7 +81,6 @@ class HandOver:
         self._fell_through = fell_through
         self._around = around
         self._turn = asyncio.Lock()
-        self._early = EarlyConnection(around.connect, None)
         self._asked: Asked | None = None
         self._active = ""
         self._overruled = False
@@ -169,14 +170,10 @@ class HandOver:
     async def _to_us(self) -> None:
         self._check_fit()
         before = self._attempts.number
-        self._early = EarlyConnection(self._around.connect, self._likely_holder())
-        try:
-            await self._in_place_of(await self._who_is_active(), before)
-        finally:
-            await self._early.close()
+        await self._in_place_of(await self._who_is_active(), before)
 
-    def _likely_holder(self) -> HostPort | None:
-        """The controller that is to be asked to cede, as the notices say."""
+    def likely_holder(self) -> HostPort | None:
+        """The controller that a hand-over to us would ask to cede, as the notices say."""
         likely = self._settings.address_of(self._situation().lock_holder)
         return None if likely in (None, self._settings.own) else likely.zkfc
 
@@ -308,9 +305,24 @@ class HandOver:
         await asyncio.gather(*(one(address) for address in asked))
 
     async def _cede(self, address: HostPort, seconds: float) -> None:
+        ready = self._around.take_ready(address)
+        try:
+            await self._ask_to_cede(address, seconds, over=ready)
+        except ServiceUnreachable as failure:
+            if ready is None or not isinstance(failure.__cause__, ConnectionLost):
+                raise
+            # What was ready may have been lost without a sign; to cede may be asked twice.
+            await self._ask_to_cede(address, seconds)
+
+    async def _ask_to_cede(
+        self, address: HostPort, seconds: float, *, over: Connection | None = None
+    ) -> None:
         deadline = self._cede_seconds if seconds > 0 else PEER_PATIENCE_SECONDS
         async with ZkfcClient.connected(
-            address, deadline_seconds=min(deadline, CONNECT_SECONDS), connect=self._early
+            address,
+            deadline_seconds=min(deadline, CONNECT_SECONDS),
+            connect=self._around.connect,
+            over=over,
         ) as client:
             await client.cede_active(round(seconds * 1000), deadline_seconds=deadline)
 

@@ -37,7 +37,7 @@ from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import Health
 from ha.notices.board import Board
-from ha.rpc.java_names import HA_SERVICE_PROTOCOL
+from ha.rpc.java_names import HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL
 from ha.rpc.server import RpcServer
 from ha.rpc.spare_connection import SpareConnection
 from ha.security.access_control import AccessControl
@@ -258,7 +258,8 @@ async def _serve(
         raise ExitWith(NO_FENCER, f"Fencing is not usable. {failure}") from failure
     sessions = OpenSessions()
     contact = FirstContact(zookeeper, node)
-    spare = SpareConnection(own.service, HA_SERVICE_PROTOCOL)
+    demotions = SpareConnection(lambda: own.service, HA_SERVICE_PROTOCOL)
+    hand_overs = SpareConnection(lambda: controller.hand_over.likely_holder(), ZKFC_PROTOCOL)
     controller = Controller(
         settings,
         keeper=lambda post, released: KazooKeeper(
@@ -273,7 +274,10 @@ async def _serve(
             contact, Board(zookeeper, own.namenode, tell, open_session=sessions.open)
         ),
         version=version(),
-        around=Surroundings(take_ready=spare.take, serve=partial(RpcServer, access=access)),
+        around=Surroundings(
+            take_ready=lambda server: demotions.take(server) or hand_overs.take(server),
+            serve=partial(RpcServer, access=access),
+        ),
     )
     endpoint = Endpoint(
         status=lambda: status_page(controller, waiting=contact.told()),
@@ -288,7 +292,8 @@ async def _serve(
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
     beside = _beside(
-        _let_go_in_time(controller, contact), _tell_when_ready(controller), spare.run()
+        *(_let_go_in_time(controller, contact), _tell_when_ready(controller)),
+        *(demotions.run(), hand_overs.run()),
     )
     guard = Guard(
         controller.duties,

@@ -41,8 +41,8 @@ class Surroundings:
     """The real world; a simulation gives another one, and replaces nothing behind our back."""
 
     connect: Connect = RpcConnection.open
-    take_ready: Callable[[], Connection | None] = lambda: None
-    """A connection to our NameNode that is open already, for a request that waits for none."""
+    take_ready: Callable[[HostPort], Connection | None] = lambda _server: None
+    """A connection that is open already, for a request that waits for none; see SpareConnection."""
     serve: Callable[[Sequence[RpcProtocol]], Server] = RpcServer
     session: SessionFactory = measured_session
     fence: Callable[..., Awaitable[FencingReport]] = fence

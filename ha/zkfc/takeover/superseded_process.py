@@ -27,7 +27,8 @@ from ha.zkfc.takeover.superseded import Answer, Seen, Verdict, judge
 log = structlog.get_logger()
 
 LOOK_SECONDS: Final = 0.5
-"""Between two looks."""
+"""Before each look.  None comes at once: no successor can be there yet, and in a hand-over both
+NameNodes have better to do than a handshake."""
 ASK_SECONDS: Final = 1.0
 """How long it may take to answer.  Before it lost the lock it had the health monitor's time."""
 DELAY_STEPS: Final = 8
@@ -86,6 +87,7 @@ class SupersededProcess:
     ) -> None:
         silent = 0
         while not watched.ended(wait_millis=0):
+            await asyncio.sleep(LOOK_SECONDS)
             successor = await self._successor(before)
             answer = await self._ask()
             silent, verdict = judge(silent, Seen(
@@ -98,7 +100,7 @@ class SupersededProcess:
                     self._end(process, watched, successor)
                     return
                 case Verdict.LOOK_AGAIN:
-                    await asyncio.sleep(LOOK_SECONDS)
+                    pass
 
     async def _successor(self, before: Notices | None) -> str:
         """Who holds the lock by ZooKeeper's word of now, if its own controller shows it active.

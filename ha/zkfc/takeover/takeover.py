@@ -172,7 +172,8 @@ class Takeover:
     async def _demoted(self) -> _Refusal | None:
         # Not over the monitor's connection: it stays open when no answer came in time, and what
         # was asked there is read and obeyed behind the next promotion.
-        own, ready = self._settings.own.service, self._around.take_ready()
+        own = self._settings.own.service
+        ready = self._around.take_ready(own)
         refusal = await self._ask_to_stand_by(own, over=ready)
         if ready is not None and refusal is not None and refusal.connection_lost:
             # What was ready may have been lost without a sign.

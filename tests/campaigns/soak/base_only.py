@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +30,8 @@ NEED_AN_EXTRA: Final = frozenset(
 )
 """All other commands must be there with the base alone."""
 ADVICE: Final = re.compile(r"needs \w+: pip install 'nnha\[\w+\]'")
+THEIRS: Final = ("spark", "journal")
+"""Packages of the index, of which we know nothing else."""
 COMMAND_SECONDS: Final = 60.0
 START_SECONDS: Final = 60.0
 
@@ -67,6 +69,7 @@ def figures(folder: Path, wheel: Path) -> Mapping[str, object]:
         *too_large(added),
         *broken_commands(environment, folder),
         *_daemons(environment, folder),
+        *_beside_theirs(environment, folder, pip),
     ]
     return {
         "base_added_disk_megabytes": added.disk,
@@ -103,6 +106,29 @@ def broken_commands(environment: Path, folder: Path) -> Iterator[str]:
         well = advised if name in NEED_AN_EXTRA else told.returncode == 0
         if not well or "Traceback" in told.stderr:
             yield f"nnha {name} --help: exit code {told.returncode}: {told.stderr[-500:]}"
+
+
+def _beside_theirs(environment: Path, folder: Path, pip: Sequence[str]) -> Iterator[str]:
+    """The index has packages of names that our tree has inside; both sides work, and ours goes."""
+    run(*pip, *THEIRS)
+    yield from broken_commands(environment, folder)
+    yield from _theirs_lost(environment)
+    run(*pip[:3], "uninstall", "-q", "-y", "nnha")
+    yield from (f"after ours was removed: {what}" for what in _theirs_lost(environment))
+    if (environment / "bin" / "nnha").exists():
+        yield "nnha is still there after it was removed"
+
+
+def _theirs_lost(environment: Path) -> Iterator[str]:
+    python = str(environment / "bin" / "python")
+    for name in THEIRS:
+        # Found, not imported: theirs need what they need.
+        find = f"from importlib.util import find_spec; print(find_spec({name!r}).origin)"
+        told = subprocess.run(
+            [python, "-c", find], env=_env(), check=False, capture_output=True, text=True
+        )
+        if f"site-packages/{name}" not in told.stdout or "nnha" in told.stdout:
+            yield f"the package {name} is not theirs: {told.stdout}{told.stderr[-300:]}"
 
 
 def _daemons(environment: Path, folder: Path) -> Iterator[str]:

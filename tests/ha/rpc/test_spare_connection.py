@@ -12,6 +12,7 @@ from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.rpc.spare_connection import SpareConnection
 
 HERE = HostPort("127.0.0.1", 8020)
+THERE = HostPort("127.0.0.1", 8021)
 PATIENCE_SECONDS = 20.0
 
 
@@ -37,6 +38,7 @@ class Exchange:
     """Makes such connections, the first tries in vain if told so."""
 
     in_vain: int = 0
+    meant: HostPort | None = HERE
     made: list[Line] = field(default_factory=list)
     tried: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -57,7 +59,7 @@ class Exchange:
 
 @asynccontextmanager
 async def kept(exchange: Exchange) -> AsyncIterator[SpareConnection]:
-    spare = SpareConnection(HERE, HA_SERVICE_PROTOCOL, connect=exchange)
+    spare = SpareConnection(lambda: exchange.meant, HA_SERVICE_PROTOCOL, connect=exchange)
     running = asyncio.create_task(spare.run())
     try:
         yield spare
@@ -70,12 +72,12 @@ async def test_what_is_ready_is_given_once_and_another_is_ready_when_that_one_is
     exchange = Exchange()
     async with kept(exchange) as spare:
         await exchange.has_made(1)
-        first = spare.take()
+        first = spare.take(HERE)
         assert first is exchange.made[0]
-        assert spare.take() is None
+        assert spare.take(HERE) is None
         await first.close()
         await exchange.has_made(2)
-        assert spare.take() is exchange.made[1]
+        assert spare.take(HERE) is exchange.made[1]
 
 
 async def test_what_is_lost_is_not_given() -> None:
@@ -83,15 +85,37 @@ async def test_what_is_lost_is_not_given() -> None:
     async with kept(exchange) as spare:
         await exchange.has_made(1)
         exchange.made[0].gone.set()
-        await asyncio.sleep(0)
-        assert spare.take() is None
+        for _ in range(3):  # turns of the loop until who waits for its end has heard of it
+            await asyncio.sleep(0)
+        assert spare.take(HERE) is None
 
 
 async def test_a_server_that_is_not_there_is_tried_again() -> None:
     exchange = Exchange(in_vain=1)
     async with kept(exchange) as spare:
         await exchange.has_made(1)
-        assert spare.take() is exchange.made[0]
+        assert spare.take(HERE) is exchange.made[0]
+
+
+async def test_where_another_server_is_meant_that_one_is_connected_to() -> None:
+    exchange = Exchange()
+    async with kept(exchange) as spare:
+        await exchange.has_made(1)
+        assert spare.take(THERE) is None
+        exchange.meant = THERE
+        await exchange.has_made(2)
+        assert exchange.made[0].gone.is_set()
+        assert spare.take(HERE) is None
+        assert spare.take(THERE) is exchange.made[1]
+
+
+async def test_while_none_is_meant_none_is_kept() -> None:
+    exchange = Exchange(meant=None)
+    async with kept(exchange):
+        await asyncio.sleep(0)
+        assert not exchange.made
+        exchange.meant = HERE
+        await exchange.has_made(1)
 
 
 async def test_nothing_stays_open_at_the_end() -> None:

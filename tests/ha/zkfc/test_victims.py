@@ -311,7 +311,7 @@ async def test_a_demotion_takes_what_is_ready_and_ends_with_it() -> None:
         opened = await RpcConnection.open(
             HOST, one.port, protocol=HA_SERVICE_PROTOCOL, deadline_seconds=30.0
         )
-        demoting = Takeover(settings(free_port()), around=Surroundings(take_ready=lambda: opened))
+        demoting = Takeover(settings(free_port()), around=Surroundings(take_ready=lambda _: opened))
         assert await demoting.demote()
         assert one.state is ServiceState.STANDBY
         assert opened.closed
@@ -324,7 +324,7 @@ async def test_a_demotion_is_asked_again_where_what_was_ready_is_lost() -> None:
             HOST, one.port, protocol=HA_SERVICE_PROTOCOL, deadline_seconds=30.0
         )
         await lost.close()
-        around = Surroundings(take_ready=lambda: lost)
+        around = Surroundings(take_ready=lambda _: lost)
         assert await Takeover(settings(one.port), around=around).demote()
         assert one.state is ServiceState.STANDBY
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.simulation.engine.killing import Killing, kill
 from tests.simulation.engine.mutants import Mutant
-from tests.simulation.engine.walks import Record, found, killed, made_smaller
+from tests.simulation.engine.walks import Record, chosen, found, in_turn, killed, made_smaller
 from tests.simulation.failover.mutants import MUTANTS
 from tests.simulation.failover.simulation import SIMULATION
 
@@ -24,19 +24,19 @@ def test_enough_planted_bugs_are_found() -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mutant", OFTEN, ids=[mutant.name for mutant in OFTEN])
+@pytest.mark.parametrize("mutant", in_turn(OFTEN))
 def test_a_drawn_world_finds_a_planted_bug(mutant: Mutant, record_property: Record) -> None:
     found(SIMULATION, mutant, record_property)
 
 
 @pytest.fixture(scope="module")
-def killings() -> dict[str, Killing]:
+def killings(request: pytest.FixtureRequest) -> dict[str, Killing]:
     """One process runs them all."""
-    return kill("failover")
+    return kill("failover", chosen(request, NAMED))
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mutant", NAMED, ids=[mutant.name for mutant in NAMED])
+@pytest.mark.parametrize("mutant", in_turn(NAMED))
 def test_the_named_test_kills_the_bug(
     mutant: Mutant, killings: dict[str, Killing], record_property: Record
 ) -> None:

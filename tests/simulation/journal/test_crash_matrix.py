@@ -5,6 +5,7 @@ The four rows of the matrix are points among these operations; the test says whi
 See docs/reference/journal-node.md#acceptrecovery.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -120,13 +121,33 @@ def later(quorum: tuple[str, ...]) -> Scene:
 @pytest.mark.parametrize("state", [shorter, stale, alike], ids=lambda state: state.__name__)
 @pytest.mark.parametrize("power", [False, True], ids=["killed", "power lost"])
 def test_x6_a_crash_anywhere_in_an_acceptance(state: Scene, *, power: bool) -> None:
-    """The oracle judges; then the healed journal is read as a whole."""
+    """The oracle judges; then the healed journal is read as a whole.
+
+    Behind each operation one quorum recovers, the next one behind the next.
+    """
+    crash_anywhere(state, power=power, quorums_at=lambda after: [QUORUMS[after % len(QUORUMS)]])
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("state", [shorter, stale, alike], ids=lambda state: state.__name__)
+@pytest.mark.parametrize("power", [False, True], ids=["killed", "power lost"])
+def test_every_quorum_recovers_a_crash_anywhere_in_an_acceptance(
+    state: Scene, *, power: bool
+) -> None:
+    crash_anywhere(state, power=power, quorums_at=lambda _: QUORUMS)
+
+
+def crash_anywhere(
+    state: Scene, *, power: bool, quorums_at: Callable[[int], Sequence[tuple[str, ...]]]
+) -> None:
+    """At each operation in turn, until the acceptance ends before it."""
     rows: set[str] = set()
     worlds = 0
     for alone in (False, True):
         for after in range(1, MOST_OPERATIONS):
             seen = Seen()
-            for quorum in QUORUMS:
+            for quorum in quorums_at(after + alone):
                 perform(state, crash(after, power=power, alone=alone, seen=seen), later(quorum))
                 worlds += 1
             rows |= seen.rows

@@ -4,7 +4,7 @@ import pytest
 
 from tests.simulation.engine.killing import Killing, kill
 from tests.simulation.engine.mutants import Mutant
-from tests.simulation.engine.walks import Record, found, killed, made_smaller
+from tests.simulation.engine.walks import Record, chosen, found, in_turn, killed, made_smaller
 from tests.simulation.journal.mutants import MUTANTS
 from tests.simulation.journal.simulation import SIMULATION
 
@@ -23,19 +23,19 @@ def test_every_rule_has_a_planted_bug_that_can_be_found() -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mutant", DRAWN, ids=_names(DRAWN))
+@pytest.mark.parametrize("mutant", in_turn(DRAWN))
 def test_drawn_worlds_find_a_planted_bug(mutant: Mutant, record_property: Record) -> None:
     found(SIMULATION, mutant, record_property)
 
 
 @pytest.fixture(scope="module")
-def killings() -> dict[str, Killing]:
+def killings(request: pytest.FixtureRequest) -> dict[str, Killing]:
     """One process runs them all."""
-    return kill("journal")
+    return kill("journal", chosen(request, NAMED))
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mutant", NAMED, ids=_names(NAMED))
+@pytest.mark.parametrize("mutant", in_turn(NAMED))
 def test_a_named_test_kills_a_planted_bug(
     mutant: Mutant, killings: dict[str, Killing], record_property: Record
 ) -> None:
