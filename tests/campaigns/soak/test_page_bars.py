@@ -20,3 +20,7 @@ def test_a_figure_over_its_bar_is_told(name: str) -> None:
 
 def test_a_page_that_says_nothing_is_told() -> None:
     assert len(bars_not_held({**WELL, "frozen_page_says": False})) == 1
+
+
+def test_viewers_who_are_told_nothing_measure_nothing() -> None:
+    assert bars_not_held({**WELL, "looks_of_each": 0}) == ["a viewer was told nothing"]
