@@ -17,7 +17,16 @@ from typing import assert_never
 from ha.elector.model import Role
 from ha.health.core import Health, Trouble
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.eligibility import bar, drained, noticed, paused, reported, successor
+from ha.zkfc.candidacy.eligibility import (
+    bar,
+    drained,
+    noticed,
+    paused,
+    replaced,
+    reported,
+    successor,
+    with_lock,
+)
 from ha.zkfc.candidacy.failback import lock_seen, seconds_left, tried, weighed, why
 from ha.zkfc.candidacy.flapping import judged, keep_for, took_over
 from ha.zkfc.candidacy.invariants import checked
@@ -117,8 +126,7 @@ def _moved(state: Candidacy, moved: ElectionMoved, now: float) -> Step:
             return Step(state)
         case _, Role.TAKING_OVER:
             # Not joined: it is of an election that we have left meanwhile.
-            place = TakingOver(state.believed, state.kept_because) if state.joined else state.place
-            return Step(replace(state, place=place))
+            return Step(_taking_over(state) if state.joined else state)
         case Role.TAKING_OVER, Role.ACTIVE:
             return _elected(state, now, planned=moved.planned) if state.joined else Step(state)
         case (Role.TAKING_OVER, _) | (Role.ACTIVE, Role.INIT):
@@ -127,6 +135,11 @@ def _moved(state: Candidacy, moved: ElectionMoved, now: float) -> Step:
             return _unknown(state, now)
         case _:
             return Step(state)
+
+
+def _taking_over(state: Candidacy) -> Candidacy:
+    place = TakingOver(state.believed, state.kept_because)
+    return replace(state, place=place, standing=with_lock(state.standing))
 
 
 def _elected(state: Candidacy, now: float, *, planned: bool) -> Step:
@@ -220,21 +233,19 @@ def _failed(state: Candidacy, now: float) -> Step:
 
 def _ceded(state: Candidacy, asked: CedeAsked, now: float) -> Step:
     left = _leave(state, asked.because, needs_fencing=asked.needs_fencing)
-    # The lock that we give away in a pause or a drain must not be left lying by everybody.
-    may_return = state.holding or state.standing.may_return
+    # The lock that we give away in a pause or a drain must not be left lying by everybody.  Who has
+    # not heard that its own is gone, and another has replaced it, gives none away.
+    standing = state.standing
+    may_return = (state.holding or standing.may_return) and not replaced(standing)
     back = _stood_back(state, asked.because, now + asked.seconds)
+    demoted = state.reported is ServiceState.ACTIVE and not asked.needs_fencing
     out = replace(
         left.state,
         place=Out(asked.because, back),
-        standing=replace(state.standing, may_return=may_return),
-        reported=state.reported if asked.needs_fencing else _demoted(state.reported),
+        standing=replace(standing, may_return=may_return),
+        reported=ServiceState.STANDBY if demoted else state.reported,
     )
     return Step(out, (*left.decisions, AskAgainAfter(back.until - now)))
-
-
-def _demoted(said: ServiceState | None) -> ServiceState | None:
-    """What a NameNode says from now on that has confirmed that it is not active."""
-    return ServiceState.STANDBY if said is ServiceState.ACTIVE else said
 
 
 def _out_for_a_moment(state: Candidacy, because: str, now: float) -> Step:

@@ -135,6 +135,19 @@ def _until(notice: Pause) -> str:
     return "" if notice.until is None else f" until {time_text(notice.until)}"
 
 
+def with_lock(standing: Standing) -> Standing:
+    """The lock is ours now, whoever had it when the notices were read."""
+    notices = standing.notices
+    if notices is None:
+        return standing
+    return replace(standing, notices=replace(notices, lock_holder=standing.namenode))
+
+
+def replaced(standing: Standing) -> bool:
+    """Has another become active since we last had the lock, as far as the notices say?"""
+    return standing.notices is not None and _active_elsewhere(standing, standing.notices)
+
+
 def _active_elsewhere(standing: Standing, notices: Notices) -> bool:
     """Has another become active?  Who only has the lock may still fail to.
 

@@ -257,6 +257,7 @@ STATES: dict[str, Candidacy] = {
     "active, paused": sees(ACTIVE, pause=PAUSE),
     "active, paused, ill": sees(
         replace(ACTIVE, health=Health.UNHEALTHY, health_reason="disk"), pause=PAUSE),
+    "active, replaced without having heard it": inside(on("held by an active"), S.ACTIVE),
     "active, kept": replace(ACTIVE, place=Active("kept")),
     "active, flapping": replace(ACTIVE, flapping=FLAPPING),
     "active, flapping, in no trouble": replace(

@@ -79,6 +79,7 @@ FOUND = (
     49_206_146,
     49_207_640,
     49_213_744,
+    49_240_228,
 )
 """Seeds that once broke an invariant.
 
@@ -138,6 +139,8 @@ one that may have made it active.
 cede, and then that its lock was gone; it had given the lock away as far as it knew.
 49213744 was another: a session that could not send its request for the lock, and saw another's lock
 when it was connected again, counted as one that does not stand in the election.
+49240228: a NameNode whose lock had gone unheard was asked to cede when another was active already; it
+counted the lock as given away, and came back in a drain half a minute later.
 """
 
 
