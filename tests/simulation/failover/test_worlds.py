@@ -139,8 +139,8 @@ one that may have made it active.
 cede, and then that its lock was gone; it had given the lock away as far as it knew.
 49213744 was another: a session that could not send its request for the lock, and saw another's lock
 when it was connected again, counted as one that does not stand in the election.
-49240228: a NameNode whose lock had gone unheard was asked to cede when another was active already; it
-counted the lock as given away, and came back in a drain half a minute later.
+49240228: a NameNode whose lock had gone unheard was asked to cede when another was active already;
+it counted the lock as given away, and came back in a drain half a minute later.
 """
 
 
