@@ -11,7 +11,9 @@ from ha.rpc.errors import RpcError
 
 CONNECT_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 0.5
-"""After the end of a connection, or where there was none to be had."""
+"""After the end of a connection."""
+AGAIN_SECONDS: Final = 2.0
+"""Where there was none to be had: whoever refuses us has the work of a handshake each time."""
 LOOK_SECONDS: Final = 1.0
 """Between two looks whether another server is meant."""
 
@@ -50,13 +52,13 @@ class SpareConnection:
         """Keep one ready until cancelled."""
         try:
             while True:
-                if (server := self._server()) is not None:
-                    await self._until_gone(server)
-                await asyncio.sleep(PAUSE_SECONDS)
+                server = self._server()
+                had = server is not None and await self._kept_until_gone(server)
+                await asyncio.sleep(PAUSE_SECONDS if had else AGAIN_SECONDS)
         finally:
             await self._hang_up()
 
-    async def _until_gone(self, server: HostPort) -> None:
+    async def _kept_until_gone(self, server: HostPort) -> bool:
         try:
             opened = await self._connect(
                 server.host,
@@ -65,7 +67,7 @@ class SpareConnection:
                 deadline_seconds=CONNECT_SECONDS,
             )
         except RpcError:
-            return
+            return False
         gone = asyncio.ensure_future(opened.wait_closed())
         self._kept = _Kept(server, opened, gone)
         try:
@@ -74,6 +76,7 @@ class SpareConnection:
         finally:
             gone.cancel()
         await self._hang_up()
+        return True
 
     def take(self, server: HostPort) -> Connection | None:
         """What is ready for this server, and the caller's from now on; None where nothing is."""
