@@ -112,20 +112,25 @@ def _beside_theirs(environment: Path, folder: Path, pip: Sequence[str]) -> Itera
     """The index has packages of names that our tree has inside; both sides work, and ours goes."""
     run(*pip, *THEIRS)
     yield from broken_commands(environment, folder)
-    yield from _theirs_lost(environment)
+    yield from _theirs_lost(environment, folder)
     run(*pip[:3], "uninstall", "-q", "-y", "nnha")
-    yield from (f"after ours was removed: {what}" for what in _theirs_lost(environment))
+    yield from (f"after ours was removed: {what}" for what in _theirs_lost(environment, folder))
     if (environment / "bin" / "nnha").exists():
         yield "nnha is still there after it was removed"
 
 
-def _theirs_lost(environment: Path) -> Iterator[str]:
+def _theirs_lost(environment: Path, folder: Path) -> Iterator[str]:
     python = str(environment / "bin" / "python")
     for name in THEIRS:
         # Found, not imported: theirs need what they need.
         find = f"from importlib.util import find_spec; print(find_spec({name!r}).origin)"
         told = subprocess.run(
-            [python, "-c", find], env=_env(), check=False, capture_output=True, text=True
+            [python, "-c", find],
+            cwd=folder,
+            env=_env(),
+            check=False,
+            capture_output=True,
+            text=True,
         )
         if f"site-packages/{name}" not in told.stdout or "nnha" in told.stdout:
             yield f"the package {name} is not theirs: {told.stdout}{told.stderr[-300:]}"
