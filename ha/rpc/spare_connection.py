@@ -90,3 +90,20 @@ class SpareConnection:
         kept, self._kept = self._kept, None
         if kept is not None:
             await kept.connection.close()
+
+
+class SpareConnections:
+    """Several of them, asked and run as one."""
+
+    def __init__(self, *spares: SpareConnection) -> None:
+        self._spares = spares
+
+    async def run(self) -> None:
+        """Keep each ready until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for one in self._spares:
+                group.create_task(one.run())
+
+    def take(self, server: HostPort) -> Connection | None:
+        """As ``SpareConnection.take``."""
+        return next((ready for one in self._spares if (ready := one.take(server))), None)

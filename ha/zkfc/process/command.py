@@ -39,7 +39,7 @@ from ha.health.core import Health
 from ha.notices.board import Board
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL
 from ha.rpc.server import RpcServer
-from ha.rpc.spare_connection import SpareConnection
+from ha.rpc.spare_connection import SpareConnection, SpareConnections
 from ha.security.access_control import AccessControl
 from ha.zkfc.guard.guard import Guard, end_process
 from ha.zkfc.pages.gauges import publish_readings
@@ -258,8 +258,10 @@ async def _serve(
         raise ExitWith(NO_FENCER, f"Fencing is not usable. {failure}") from failure
     sessions = OpenSessions()
     contact = FirstContact(zookeeper, node)
-    demotions = SpareConnection(lambda: own.service, HA_SERVICE_PROTOCOL)
-    hand_overs = SpareConnection(lambda: controller.hand_over.likely_holder(), ZKFC_PROTOCOL)
+    spares = SpareConnections(
+        SpareConnection(lambda: own.service, HA_SERVICE_PROTOCOL),
+        SpareConnection(lambda: controller.hand_over.likely_holder(), ZKFC_PROTOCOL),
+    )
     controller = Controller(
         settings,
         keeper=lambda post, released: KazooKeeper(
@@ -274,10 +276,7 @@ async def _serve(
             contact, Board(zookeeper, own.namenode, tell, open_session=sessions.open)
         ),
         version=version(),
-        around=Surroundings(
-            take_ready=lambda server: demotions.take(server) or hand_overs.take(server),
-            serve=partial(RpcServer, access=access),
-        ),
+        around=Surroundings(take_ready=spares.take, serve=partial(RpcServer, access=access)),
     )
     endpoint = Endpoint(
         status=lambda: status_page(controller, waiting=contact.told()),
@@ -291,17 +290,14 @@ async def _serve(
     await listen(endpoint.start, address.host, address.port, key=keys.ZKFC_HTTP.name)
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
-    beside = _beside(
-        *(_let_go_in_time(controller, contact), _tell_when_ready(controller)),
-        *(demotions.run(), hand_overs.run()),
-    )
+    meanwhile = _let_go_in_time(controller, contact), _tell_when_ready(controller), spares.run()
     guard = Guard(
         controller.duties,
         session_seconds=lambda: _session_seconds(controller, zookeeper),
         end=partial(end_process, namenode=own.namenode, end_sessions=sessions.end_all),
     )
     try:
-        async with beside, guard.watching():
+        async with _beside(*meanwhile), guard.watching():
             await _until_stopped(controller, contact, stop)
     finally:
         await endpoint.stop()

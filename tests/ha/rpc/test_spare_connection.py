@@ -9,7 +9,7 @@ from typing import NoReturn
 from ha.conf.topology import HostPort
 from ha.rpc.errors import ConnectFailed, ConnectionLost
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL
-from ha.rpc.spare_connection import SpareConnection
+from ha.rpc.spare_connection import SpareConnection, SpareConnections
 
 HERE = HostPort("127.0.0.1", 8020)
 THERE = HostPort("127.0.0.1", 8021)
@@ -123,3 +123,19 @@ async def test_nothing_stays_open_at_the_end() -> None:
     async with kept(exchange):
         await exchange.has_made(1)
     assert exchange.made[0].gone.is_set()
+
+
+async def test_of_several_the_one_for_the_server_gives_what_is_ready() -> None:
+    here, there = Exchange(), Exchange()
+    spares = SpareConnections(
+        SpareConnection(lambda: HERE, HA_SERVICE_PROTOCOL, connect=here),
+        SpareConnection(lambda: THERE, HA_SERVICE_PROTOCOL, connect=there),
+    )
+    running = asyncio.create_task(spares.run())
+    await here.has_made(1)
+    await there.has_made(1)
+    assert spares.take(THERE) is there.made[0]
+    assert spares.take(THERE) is None
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert here.made[0].gone.is_set()
