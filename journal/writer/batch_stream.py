@@ -25,9 +25,6 @@ from journal.refusals import error_of
 log = structlog.get_logger()
 
 Via = Literal["lane", "stream", "none"]
-BESIDE_AFTER_SECONDS: Final = 0.5
-"""After the first edits, which a NameNode writes while it becomes active: its handshakes with all
-JournalNodes would hold that up."""
 LANE: Final = "lane"
 
 
@@ -163,11 +160,7 @@ class WriteLine:
     def _open_beside(self) -> None:
         """Begin to open a lane, for the messages after this one."""
         if self._opening is None and (offer := self._fresh_offer()):
-            self._opening = asyncio.create_task(self._open_soon(offer), name="open a write lane")
-
-    async def _open_soon(self, offer: Offer) -> Lane | None:
-        await asyncio.sleep(BESIDE_AFTER_SECONDS)
-        return await self._open(offer)
+            self._opening = asyncio.create_task(self._open(offer), name="open a write lane")
 
     def _take_up(self, opened: Lane | None) -> None:
         """Go over to the lane that was opened beside the stream, if it has not ended since."""
