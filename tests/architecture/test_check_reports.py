@@ -129,7 +129,8 @@ def test_a_run_that_finds_fewer_tests_than_there_are_fails(tmp_path: Path) -> No
     outcome = run_stage(Stage("unit", command(test), least_tests=2))
     assert not outcome.passed
     assert outcome.report is not None
-    assert outcome.report.failures == ("unit: 1 tests were collected, and there are at least 2",)
+    (few,) = outcome.report.failures
+    assert few.startswith("unit: 1 tests were collected, fewer than 2; look for ")
 
 
 def test_what_tests_have_shown_is_added_up(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ from ha.elector.model import Role
 from ha.health.core import Health, Trouble
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import (
+    active_elsewhere,
     bar,
     drained,
     noticed,
     paused,
-    replaced,
     reported,
     successor,
     with_lock,
@@ -233,10 +233,10 @@ def _failed(state: Candidacy, now: float) -> Step:
 
 def _ceded(state: Candidacy, asked: CedeAsked, now: float) -> Step:
     left = _leave(state, asked.because, needs_fencing=asked.needs_fencing)
-    # The lock that we give away in a pause or a drain must not be left lying by everybody.  Who has
-    # not heard that its own is gone, and another has replaced it, gives none away.
-    standing = state.standing
-    may_return = (state.holding or standing.may_return) and not replaced(standing)
+    # The lock that we give away in a pause or a drain must not be left lying by everybody.  If it
+    # had gone unheard, and its next holder is active, we give none away.
+    standing, elsewhere = state.standing, active_elsewhere(state.standing, state.standing.notices)
+    may_return = (state.holding or standing.may_return) and not elsewhere
     back = _stood_back(state, asked.because, now + asked.seconds)
     demoted = state.reported is ServiceState.ACTIVE and not asked.needs_fencing
     out = replace(

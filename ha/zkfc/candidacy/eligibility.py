@@ -75,7 +75,7 @@ def noticed(standing: Standing, notices: Notices, now: float) -> Standing:
         standing,
         notices=notices,
         free_since=since,
-        may_return=standing.may_return and not _active_elsewhere(standing, notices),
+        may_return=standing.may_return and not active_elsewhere(standing, notices),
         no_ready_peer_since=_without_ready_peer(standing, notices, now),
     )
 
@@ -143,17 +143,12 @@ def with_lock(standing: Standing) -> Standing:
     return replace(standing, notices=replace(notices, lock_holder=standing.namenode))
 
 
-def replaced(standing: Standing) -> bool:
-    """Has another become active since we last had the lock, as far as the notices say?"""
-    return standing.notices is not None and _active_elsewhere(standing, standing.notices)
-
-
-def _active_elsewhere(standing: Standing, notices: Notices) -> bool:
+def active_elsewhere(standing: Standing, notices: Notices | None) -> bool:
     """Has another become active?  Who only has the lock may still fail to.
 
     A controller that shows no member (Hadoop's) is believed by its lock.
     """
-    if notices.lock_holder in (None, FREE, standing.namenode):
+    if notices is None or notices.lock_holder in (None, FREE, standing.namenode):
         return False
     holder = [one for one in notices.members if one.namenode == notices.lock_holder]
     return not holder or holder[0].state == ServiceState.ACTIVE

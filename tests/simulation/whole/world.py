@@ -319,7 +319,8 @@ class World:
         calls: list[Call] = [call for client in self.clients for call in client.told]
         self.trace.add("-", f"{len(calls)} calls, {sum(call.known for call in calls)} answered")
         judged = judge(calls)
-        for wrong in judged.violations:
+        if judged.violations:
+            wrong = judged.violations[0]
             stuck = "; ".join(
                 f"{call.began:.3f}-{call.ended:.3f} c{call.client} {call.ask} {call.path} "
                 f"{call.value} -> {call.answer or 'done'} {call.by}"
