@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ha.cli.cluster.daemon_queries import load_probes, look_at
+from ha.cli.cluster.daemon_queries import load_journal_probe, look_at
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
@@ -27,6 +27,7 @@ from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from ha.security.access_control import AccessControl
 from ha.web.hosts import allowed_hosts
+from ha.web.kept_connections import KeptConnections
 from ha.web.kept_session import KeptSession
 from ha.web.looker import Looker
 from ha.web.records import Records
@@ -86,12 +87,16 @@ async def _serve(
     seconds: float,
     stop: asyncio.Event,
 ) -> None:
-    # Else the first look would stand still while it loads them.
-    await asyncio.to_thread(load_probes)
+    # Else the first look would stand still while it loads it.
+    await asyncio.to_thread(load_journal_probe)
+    connections = KeptConnections()
     session = KeptSession(lambda: looker.hurry())
     looker = Looker(
-        partial(look_at, conf, nameservice, deadline_seconds=seconds, open_session=session.opened)
-    )
+        partial(
+            look_at, conf, nameservice, deadline_seconds=seconds,
+            open_session=session.opened, connections=connections,
+        )
+    )  # fmt: skip
     records = Records(conf, nameservice, session.opened)
     endpoint = Endpoint(
         status=lambda: {
@@ -117,6 +122,7 @@ async def _serve(
     finally:
         await looker.stop()
         await endpoint.stop()
+        await connections.close()
         await session.close()
 
 

@@ -1,7 +1,8 @@
-"""One question to one JournalNode, for `nnha status`: plain values out, builtin errors."""
+"""Asks one JournalNode, for `nnha status` and `nnha web`: plain values out, builtin errors."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 
 from journal.errors import JournalError, Rejected
 from journal.links.probed_link import ProbedLink
@@ -10,26 +11,45 @@ from journal.model import JournalId
 from journal.proto import journal_pb2 as pb
 
 
-async def journal_status(
-    host: str, port: int, *, journal_id: str, nameservice_id: str, timeout_seconds: float
-) -> Mapping[str, object]:
-    """What the node tells about one journal; txids that it does not have are None.
+@asynccontextmanager
+async def journal_probe(
+    host: str, port: int, *, journal_id: str, nameservice_id: str
+) -> AsyncIterator["JournalProbe"]:
+    """One connection for as many questions as are wanted; the first one makes it.
 
     The command line loads this by name, as `ha` imports nothing of `journal`; therefore it gives
-    no types of ours.  Raises ``TimeoutError`` when there is no answer in time, ``OSError`` with the
-    reason when there is no connection, and ``ValueError`` when the node refuses, or is none.
+    no values of types of ours.
     """
-    async with asyncio.timeout(timeout_seconds):
-        address = JournalAddress(JournalId(journal_id), nameservice_id, link=ProbedLink)
-        node = RemoteNode(host, port, address)
+    address = JournalAddress(JournalId(journal_id), nameservice_id, link=ProbedLink)
+    node = RemoteNode(host, port, address)
+    try:
+        yield JournalProbe(node)
+    finally:
+        await node.close()
+
+
+class JournalProbe:
+    """A JournalNode that can be asked."""
+
+    def __init__(self, node: RemoteNode) -> None:
+        self._node = node
+
+    async def status(self, *, timeout_seconds: float) -> Mapping[str, object]:
+        """What the node tells about one journal; txids that it does not have are None.
+
+        Raises ``TimeoutError`` when there is no answer in time, ``OSError`` with the reason when
+        there is no connection, and ``ValueError`` when the node refuses, or is none.
+        """
         try:
-            status = await node.status(timeout_seconds)
+            async with asyncio.timeout(timeout_seconds):
+                return _plain(await self._node.status(timeout_seconds))
         except Rejected as error:
             raise ValueError(str(error)) from error
         except JournalError as error:
             raise OSError(str(error)) from error
-        finally:
-            await node.close()
+
+
+def _plain(status: pb.JournalStatus) -> Mapping[str, object]:
     return {
         "formatted": status.is_formatted,
         "http_port": status.http_port,

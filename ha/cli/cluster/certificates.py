@@ -1,12 +1,10 @@
 """Which certificates the daemons of a cluster have, and whom they trust, by their own word."""
 
 import asyncio
-import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
 
-from ha.cli.cluster.daemon_queries import JOURNAL_PROBE, JournalProbe
+from ha.cli.cluster.daemon_queries import load_journal_probe
 from ha.cli.cluster.snapshot import Look, NoAnswer, fetch, text, texts, whole
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
@@ -98,15 +96,12 @@ async def _held(look: Look, asked: _Asked) -> Held:
 async def _page_of_journalnode(look: Look, asked: _Asked) -> HostPort:
     assert asked.journal is not None
     node, journal_id, nameservice = asked.journal
-    module_name, _, attribute = JOURNAL_PROBE.partition(":")
-    try:
-        probe = cast("JournalProbe", getattr(importlib.import_module(module_name), attribute))
-    except ModuleNotFoundError:
-        raise ValueError("the journal package is not installed here") from None
-    answer = await probe(
-        node.host, node.port,
-        journal_id=journal_id, nameservice_id=nameservice, timeout_seconds=look.longest(),
-    )  # fmt: skip
+    if (opened := load_journal_probe()) is None:
+        raise ValueError("the journal package is not installed here")
+    async with opened(
+        node.host, node.port, journal_id=journal_id, nameservice_id=nameservice
+    ) as probe:
+        answer = await probe.status(timeout_seconds=look.longest())
     port = whole(answer, "http_port")
     if not port:
         raise ValueError("it does not say where its page is")

@@ -5,9 +5,12 @@ import dataclasses
 import importlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from typing import cast
+from functools import partial
+from typing import Protocol, cast
 
+from ha.cli.cluster.connections import ONE_EACH, Connections
 from ha.cli.cluster.daemon_pages import daemon_view, health_changes, takeover_view
 from ha.cli.cluster.namenode_queries import ask_namenode
 from ha.cli.cluster.snapshot import Look, NoAnswer, fetch, flag, number, text, texts, whole, wholes
@@ -26,10 +29,19 @@ from ha.elector.zookeeper.settings import zookeeper_settings
 from ha.elector.zookeeper.znodes import connected
 from ha.security.own_tls import ending_certificates
 
-JOURNAL_PROBE = "journal.cli.probe:journal_status"
+_JOURNAL_PROBE = "journal.cli.probe:journal_probe"
 """Found by name when it is called, as `ha` imports nothing of `journal`."""
 
-JournalProbe = Callable[..., Awaitable[Mapping[str, object]]]
+
+class JournalProbe(Protocol):
+    """A JournalNode that can be asked; see journal/cli/probe.py."""
+
+    def status(self, *, timeout_seconds: float) -> Awaitable[Mapping[str, object]]:
+        """What it tells about one journal."""
+        ...
+
+
+OpenProbe = Callable[..., AbstractAsyncContextManager[JournalProbe]]
 
 
 async def look_at(
@@ -38,22 +50,24 @@ async def look_at(
     *,
     deadline_seconds: float,
     open_session: OpenSession = connected,
+    connections: Connections = ONE_EACH,
 ) -> ClusterView:
     """Ask all, in parallel, and put what they say side by side.
 
-    ``open_session`` gives the session in which ZooKeeper is asked.  The deadline counts from the
-    first question: what must be loaded is loaded before.  Raises ``ConfigurationError``; a process
-    that does not answer only has that in its row.
+    ``open_session`` gives the session in which ZooKeeper is asked, ``connections`` those to the
+    NameNodes and JournalNodes.  The deadline counts from the first question: what must be loaded
+    is loaded before.  Raises ``ConfigurationError``; a process that does not answer only has that
+    in its row.
     """
     nodes = namenodes(configuration, nameservice)
     automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)
     shared = configuration.get(keys_journal.SHARED_EDITS, nameservice=nameservice)
     journal = shared_edits(configuration, nameservice) if shared else JournalUri((), "")
     zookeeper = zookeeper_settings(configuration, nameservice=nameservice) if automatic else None
-    probe = _journal_probe() if journal.nodes else None
+    probe = load_journal_probe() if journal.nodes else None
     started = time.monotonic()
     taken_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    look = Look(deadline_seconds)
+    look = Look(deadline_seconds, connections)
     try:
         namenode_rows, zkfc_rows, journal_rows, ensemble = await asyncio.gather(
             asyncio.gather(*(ask_namenode(look, node) for node in nodes)),
@@ -130,7 +144,7 @@ def _last_failure(attempt: object) -> str | None:
 
 
 async def _journalnodes(
-    look: Look, probe: JournalProbe | None, journal: JournalUri, nameservice: str
+    look: Look, probe: OpenProbe | None, journal: JournalUri, nameservice: str
 ) -> tuple[JournalNodeRow, ...]:
     return tuple(
         await asyncio.gather(
@@ -140,18 +154,16 @@ async def _journalnodes(
 
 
 async def _journalnode(
-    look: Look, probe: JournalProbe | None, node: HostPort, journal: JournalUri, nameservice: str
+    look: Look, probe: OpenProbe | None, node: HostPort, journal: JournalUri, nameservice: str
 ) -> JournalNodeRow:
     row = JournalNodeRow(str(node))
     if probe is None:
         return dataclasses.replace(row, error="the journal package is not installed here")
 
-    question = probe(
-        node.host,
-        node.port,
-        journal_id=journal.journal_id,
-        nameservice_id=nameservice,
-        timeout_seconds=look.longest(),
+    names = {"journal_id": journal.journal_id, "nameservice_id": nameservice}
+    opened = partial(probe, node.host, node.port, **names)
+    question = look.connections.ask(
+        node, opened, lambda asked: asked.status(timeout_seconds=look.longest())
     )
     try:
         answer = await look.ask(question)
@@ -176,15 +188,14 @@ async def _journalnode(
     )
 
 
-def load_probes() -> None:
-    """Load what a look loads at its beginning, for a process that must not stand still then."""
-    _journal_probe()
+def load_journal_probe() -> OpenProbe | None:
+    """What asks a JournalNode, or None where the journal package is not installed.
 
-
-def _journal_probe() -> JournalProbe | None:
-    module_name, _, attribute = JOURNAL_PROBE.partition(":")
+    Who must not stand still at the beginning of a look loads it before.
+    """
+    module_name, _, attribute = _JOURNAL_PROBE.partition(":")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError:
         return None
-    return cast("JournalProbe", getattr(module, attribute))
+    return cast("OpenProbe", getattr(module, attribute))

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 from collections.abc import Mapping
+from functools import partial
 
 from ha.cli.cluster.daemon_pages import checkpoint_view, daemon_view
 from ha.cli.cluster.files_view import files_view
@@ -68,8 +69,11 @@ async def ask_namenode(look: Look, node: NameNodeAddress) -> NameNodeRow:
 
 
 async def _service_status(look: Look, address: HostPort) -> ServiceStatus:
-    async with ServiceClient.connected(address, deadline_seconds=look.longest()) as client:
-        return await client.status(deadline_seconds=look.longest())
+    return await look.connections.ask(
+        address,
+        partial(ServiceClient.connected, address, deadline_seconds=look.longest()),
+        lambda client: client.status(deadline_seconds=look.longest()),
+    )
 
 
 async def _of_hadoop(look: Look, node: NameNodeAddress, row: NameNodeRow) -> NameNodeRow:

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import TypeVar, cast
 
 from ha.cli.cluster.absence import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
+from ha.cli.cluster.connections import ONE_EACH, Connections
 from ha.conf.topology import HostPort
 from ha.daemon.http_get import http_get
 from ha.daemon.own_delay import OwnDelay
@@ -41,7 +42,8 @@ class Look:
     still nobody can answer us, so that time is added, up to ``MOST_DELAY_SECONDS``.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, connections: Connections = ONE_EACH) -> None:
+        self.connections = connections
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._delay = OwnDelay(BEAT_SECONDS)

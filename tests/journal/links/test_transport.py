@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
-from journal.cli.probe import journal_status
+from journal.cli.probe import journal_probe
 from journal.links.configuration import writer_link
 from journal.links.grpc_link import GrpcLink
 from journal.links.hadoop_link import HadoopLink
@@ -95,6 +95,11 @@ def test_what_cannot_work_is_refused_with_the_key(tmp_path: Path) -> None:
         writer_link(configured(tmp_path, **{"nnha.journal.transport": "http"}), [])
 
 
+async def status_of(host: str, port: int, seconds: float) -> Mapping[str, object]:
+    async with journal_probe(host, port, journal_id="ns1", nameservice_id="ns1") as probe:
+        return await probe.status(timeout_seconds=seconds)
+
+
 async def test_a_tool_takes_either_port_of_a_journalnode(tmp_path: Path) -> None:
     """One hdfs-site.xml: a Java NameNode needs Hadoop's port in it, and a tool either."""
     settings = NodeSettings(
@@ -104,9 +109,7 @@ async def test_a_tool_takes_either_port_of_a_journalnode(tmp_path: Path) -> None
     async with JournalNodeDaemon(settings) as daemon:
         for host, port in (("127.0.0.1", daemon.rpc_port), (HOSTS[0], daemon.hadoop_port)):
             with pytest.raises(ValueError, match="it is not formatted"):
-                await journal_status(
-                    host, port, journal_id="ns1", nameservice_id="ns1", timeout_seconds=30.0
-                )
+                await status_of(host, port, 30.0)
 
 
 async def test_what_is_no_journalnode_and_what_says_nothing_are_told_apart() -> None:
@@ -114,9 +117,7 @@ async def test_what_is_no_journalnode_and_what_says_nothing_are_told_apart() -> 
         writer.close()
 
     async def ask(port: int, seconds: float) -> None:
-        await journal_status(
-            "127.0.0.1", port, journal_id="ns1", nameservice_id="ns1", timeout_seconds=seconds
-        )
+        await status_of("127.0.0.1", port, seconds)
 
     async with stand_in(hang_up) as port, frozen_process() as silent:
         with pytest.raises(OSError, match=r".") as told:
