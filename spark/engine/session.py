@@ -227,11 +227,12 @@ def _with_attempts(master: str) -> str:
 
 
 def _said(words: Path, problem: Exception) -> str:
-    """The line of Spark's own words that tells most, or PySpark's."""
+    """The line of Spark's own words that tells most, or PySpark's and the last of Spark's."""
     lines = [line.strip() for line in words.read_text("utf-8", "replace").splitlines()]
     telling = [line for line in lines if any(word in line for word in _TELLING)]
     if telling or isinstance(problem, Py4JError):
         # The text of a Py4JError is asked of the JVM, which may be gone.
         return telling[0] if telling else "its JVM ended"
     own = [line for line in str(problem).splitlines() if line.strip()]
-    return own[0] if own else type(problem).__name__
+    last = next((line for line in reversed(lines) if line), "its JVM wrote nothing")
+    return f"{own[0] if own else type(problem).__name__} ({last})"
