@@ -72,7 +72,7 @@ class Dispatcher:
 
     def cut_down(self) -> None:
         """Hang up on those of whom nothing is known, where there are too many."""
-        self._seats.cut_down(self._loop.time())
+        self._seats.cut_down()
 
     def take(self, connection: ServerConnection, asked: Asked) -> None:
         """Start a call, or answer it at once if its method is not served."""

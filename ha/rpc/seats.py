@@ -17,8 +17,6 @@ from ha.rpc.limits import RpcLimits
 from ha.rpc.metrics import CONNECTIONS, HANGUPS, LIMITS_MET
 from ha.security.caller import Caller, Role
 
-HEARD_SECONDS: Final = 0.05
-"""Whoever said something at once has been heard by then."""
 T = TypeVar("T")
 _MERE_CLIENT: Final = frozenset({Role.CLIENT})
 
@@ -98,6 +96,8 @@ class Seats:
         """Counted below as well: a thousand clients connect again within a failover."""
         self._of_place: Counter[Place] = Counter()
         self._of_user: Counter[str] = Counter()
+        self._mute: set[Seated] = set()
+        """Those of whom nothing was known at the last sweep."""
         self._limits = limits
         self._privileged = frozenset(privileged)
 
@@ -139,15 +139,16 @@ class Seats:
             )
         )  # fmt: skip
 
-    def cut_down(self, now: float) -> None:
-        """Hang up on those beyond their share who have had time to say who they are, and have not.
+    def cut_down(self) -> None:
+        """Hang up on those beyond their share of whom nothing is known, now and one sweep ago.
 
-        The longest there go first: who has come to call says so at once.
+        The longest there go first: who has come to call says so at once.  After a standstill of
+        our own, what they have said may not have been read when the first sweep comes; before the
+        second one it has.
         """
-        mute = sorted(
-            (one for one in self.taken if _unknown(one) and now - one.born_at >= HEARD_SECONDS),
-            key=lambda one: one.born_at,
-        )
+        unknown = {one for one in self.taken if _unknown(one)}
+        mute = sorted(unknown & self._mute, key=lambda one: one.born_at)
+        self._mute = unknown
         counts = Counter(place_of(one.host, one.caller) for one in mute)
         left = []
         for one in mute:
@@ -165,6 +166,7 @@ class Seats:
         """The connection is gone."""
         if connection in self.taken:
             self.taken.remove(connection)
+            self._mute.discard(connection)
             CONNECTIONS.dec()
         if connection in self._clients:
             place, user = self._clients.pop(connection)
