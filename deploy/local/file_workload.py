@@ -69,13 +69,15 @@ class Expected:
 class FileWorkload:
     """Some clients, each with files of its own.
 
-    ``wrong`` tells which reads gave other bytes than were written.
+    Each rests for ``pause_seconds`` between two calls; ``wrong`` tells which reads gave other bytes
+    than were written.
     """
 
     client: JavaClient
     root: str
     writers: int = 2
     seed: int = 0
+    pause_seconds: float = 0.0
     wrong: list[str] = field(default_factory=list)
     calls_done: list[FileCall] = field(default_factory=list)
     expected: dict[str, Expected] = field(default_factory=dict)
@@ -210,6 +212,7 @@ class _FileClient:
                 self._delete()
             else:
                 self._draw.choices(deeds, (4, 3, 5, 1))[0]()
+            self._all.stopping.wait(self._all.pause_seconds)
 
     def _put(self) -> None:
         path = f"{self._root}/f{next(self._count):06d}"

@@ -14,7 +14,7 @@ def test_a_running_cluster_of_hadoop_becomes_ours_and_hadoops_again(tmp_path: Pa
     with played_on(Kind.HADOOP, tmp_path) as played:
         played.move_journalnodes(Kind.OURS)
         played.move_zkfcs(Kind.OURS)
-        played.play(kills=2, hand_overs=1)
+        played.play(kills=1, hand_overs=1)
         played.wipe()
         played.move_zkfcs(Kind.HADOOP)
         played.move_journalnodes(Kind.HADOOP)

@@ -28,7 +28,7 @@ def test_namenodes_and_datanodes_with_files_become_ours_and_hadoops_again(tmp_pa
                 cluster.supervisor, java=programs.java, conf_dir=programs.conf_dir
             )
             with open_java_client(process) as client:
-                files = FileWorkload(client, "/files")
+                files = FileWorkload(client, "/files", pause_seconds=0.1)
                 files.start()
                 try:
                     move_there_and_back(cluster, files)

@@ -1,4 +1,4 @@
-"""Hadoop's NameNodes and ours in one cluster; a file of its own, to run beside the other move."""
+"""Hadoop's NameNodes and ours in one cluster, with kills: played by `./run test long`."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from tests.interop.mixed.played import ensure_well, played_on
 from tests.interop.mixed.programs import Kind
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.interop, pytest.mark.long, pytest.mark.timeout(1500)]
 
 
 def test_namenodes_become_ours_and_hadoops_again(tmp_path: Path) -> None:

@@ -91,8 +91,12 @@ def play(played: Campaign, count: int, *, move: bool, until: float = math.inf) -
 
 
 @contextmanager
-def campaign(directory: Path, screen: Screen, kind: Kind) -> Iterator[Campaign]:
+def campaign(
+    directory: Path, screen: Screen, kind: Kind, *, pause_seconds: float = PAUSE_SECONDS
+) -> Iterator[Campaign]:
     """Hadoop's NameNodes on JournalNodes and ZKFCs of this kind, with a client that writes.
+
+    Each of its writers rests for ``pause_seconds`` between two calls.
 
     Raises:
         JarsMissing, LocalClusterError: something is not here, or a part does not come up.
@@ -104,5 +108,5 @@ def campaign(directory: Path, screen: Screen, kind: Kind) -> Iterator[Campaign]:
         screen.say(f"logs and data stay in [bold]{cluster.layout.directory}[/]")
         cluster.up(journalnodes=kind, namenodes=Kind.HADOOP, zkfcs=kind)
         addresses = {name: cluster.address(name) for name in NAMENODES}
-        with writing(cluster, pause_seconds=PAUSE_SECONDS) as client, RoleWatch(addresses) as roles:
+        with writing(cluster, pause_seconds=pause_seconds) as client, RoleWatch(addresses) as roles:
             yield Campaign(cluster, client, roles, screen)

@@ -11,12 +11,16 @@ from tests.interop.mixed.campaign import Campaign
 from tests.interop.mixed.programs import Kind
 from tests.needs import HADOOP_SERVER
 
+PAUSE_SECONDS = 0.2
+"""Other tests need the machine, too."""
+
 
 @contextmanager
 def played_on(kind: Kind, folder: Path) -> Iterator[Campaign]:
     """Hadoop's NameNodes on JournalNodes and ZKFCs of this kind, while a Java client writes."""
+    screen = Screen.on_stderr_if(True)
     try:
-        with campaign(folder, Screen.on_stderr_if(True), kind) as played:
+        with campaign(folder, screen, kind, pause_seconds=PAUSE_SECONDS) as played:
             yield played
     except JarsMissing as missing:
         HADOOP_SERVER.skip(str(missing))

@@ -21,13 +21,13 @@ PAIRS = Scope(2, symmetric=True, rest=True)
 
 @pytest.mark.timeout(1800)
 def test_two_faults_lose_nothing_whatever_the_second() -> None:
-    """Each seventh fault first, of all kinds; behind it every other."""
-    firsts = first_strikes(PAIRS)[::7]
+    """Each thirteenth fault first, of all kinds; behind it every other."""
+    firsts = first_strikes(PAIRS)[::13]
     tally = explore_all(PAIRS, JOBS, roots=firsts)
     assert {strike.kind for strike in firsts} == set(Kind)
     assert not tally.failures, tally.failures[:3]
-    assert tally.worlds[1] >= 8
-    assert tally.worlds[2] >= 500
+    assert tally.worlds[1] >= 4
+    assert tally.worlds[2] >= 250
     assert tally.acknowledged > 5 * tally.worlds[2]
 
 
