@@ -16,6 +16,9 @@ from ha.daemon.event_loop import fast_loop, uvloop_installed
 
 KEPT_LINES = 40
 LONGEST = (
+    "tests/campaigns/soak/faults/test_soak",
+    "tests/cluster/test_cluster_commands",
+    "tests/cluster/test_files",
     "tests/interop/test_mixed",
     "tests/namenode_sim/namespace/snapshots/",
     "tests/simulation/",
@@ -34,6 +37,8 @@ BOTH_LOOPS = (
     "tests/namenode_sim/process/",
 )
 """Run on asyncio's loop and on uvloop's: what has to do with sockets, signals and timers."""
+ONE_LOOP = "tests/ha/daemon/test_exposure"
+"""But not this one: its daemons are processes of their own, with a loop of their own."""
 
 
 # A busy machine is slow now and then; how long an example takes says nothing of what is tested.
@@ -65,7 +70,8 @@ def pytest_asyncio_loop_factories(
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Both loops for some tests; a factory that stands alone is not shown in their names."""
     loops = {"asyncio": asyncio.new_event_loop}
-    if item.nodeid.startswith(BOTH_LOOPS) and uvloop_installed():
+    both = item.nodeid.startswith(BOTH_LOOPS) and not item.nodeid.startswith(ONE_LOOP)
+    if both and uvloop_installed():
         loops["uvloop"] = fast_loop
     return loops
 

@@ -45,7 +45,7 @@ def stage(shared: Stage) -> Stage:
 
 def writing(stage: Stage, name: str) -> Stage:
     """The stage with a client of its own tree that has begun to write."""
-    workload = Workload(stage.client, root=f"/test/{name}")
+    workload = Workload(stage.client, root=f"/test/{name}", pause_seconds=0.05)
     workload.start()
     workload.wait_for_acknowledged(40, deadline_seconds=30)
     return Stage(stage.cluster, stage.client, workload, stage.files, stage.screen)

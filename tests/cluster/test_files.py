@@ -87,8 +87,8 @@ def test_the_shell_puts_reads_appends_and_cuts(stage: Stage, tmp_path: Path) -> 
 
 @pytest.mark.row("B31", because="its name says so without the number of the row")
 def test_files_live_through_the_death_of_namenodes_and_a_datanode(stage: Stage) -> None:
-    names = Workload(stage.client, root="/kills-names")
-    files = FileWorkload(stage.client, root="/kills", writers=3, seed=7)
+    names = Workload(stage.client, root="/kills-names", pause_seconds=0.05)
+    files = FileWorkload(stage.client, root="/kills", writers=3, seed=7, pause_seconds=0.05)
     names.start()
     files.start()
     names.wait_for_acknowledged(40, deadline_seconds=CALL_SECONDS)

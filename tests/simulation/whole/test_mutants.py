@@ -3,7 +3,7 @@
 import pytest
 
 from tests.simulation.engine.mutants import Mutant
-from tests.simulation.engine.walks import Record, found
+from tests.simulation.engine.walks import Record, found, in_turn
 from tests.simulation.whole.mutants import MUTANTS
 from tests.simulation.whole.simulation import SIMULATION
 
@@ -13,6 +13,6 @@ def test_each_planted_bug_has_a_seed() -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
+@pytest.mark.parametrize("mutant", in_turn(MUTANTS))
 def test_a_drawn_world_finds_a_planted_bug(mutant: Mutant, record_property: Record) -> None:
     found(SIMULATION, mutant, record_property)

@@ -84,6 +84,7 @@ def processes_in(directory: Path) -> list[str]:
 
 def checkpoint_under_writes(stage: Stage, watch: JournalWatch, url: str) -> None:
     """Until a checkpoint is taken and edits have gone; then the service is stopped."""
+    stage.workload.pause_seconds = 0.05
     stage.workload.start()
     stage.workload.wait_for_acknowledged(40, deadline_seconds=60)
     service = start_service(stage.cluster)
