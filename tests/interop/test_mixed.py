@@ -1,4 +1,4 @@
-"""Hadoop's daemons and ours in one cluster, replaced by each other while a Java client writes."""
+"""Hadoop's daemons and ours in one cluster, with kills: played by `./run test long`."""
 
 from pathlib import Path
 
@@ -7,18 +7,9 @@ import pytest
 from tests.interop.mixed.played import ensure_well, played_on
 from tests.interop.mixed.programs import Kind
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.interop, pytest.mark.long, pytest.mark.timeout(1500)]
 
 
-def test_hadoops_namenodes_go_on_with_our_journalnodes_and_controllers(tmp_path: Path) -> None:
-    with played_on(Kind.HADOOP, tmp_path) as played:
-        played.move_journalnodes(Kind.OURS)
-        played.move_zkfcs(Kind.OURS)
-        played.play(kills=1, hand_overs=1)
-        ensure_well(played)
-
-
-@pytest.mark.long
 def test_a_running_cluster_of_hadoop_becomes_ours_and_hadoops_again(tmp_path: Path) -> None:
     with played_on(Kind.HADOOP, tmp_path) as played:
         played.move_journalnodes(Kind.OURS)

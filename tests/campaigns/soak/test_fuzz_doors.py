@@ -12,6 +12,7 @@ from grpc._cython import cygrpc
 from tests.campaigns.soak import fuzz_door
 from tests.campaigns.soak.fuzz import DOORS
 from tests.campaigns.soak.fuzz_door import HOST, Door, Misbehaved, Opened, Play, over_tcp
+from tests.in_turn import in_turn
 
 SESSIONS = 240
 PLANTED_SESSIONS = 800
@@ -47,7 +48,7 @@ async def test_hostile_sessions_end_and_nobody_else_notices(door: Door, tmp_path
     assert play.cases == SESSIONS
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
+@pytest.mark.parametrize("door", in_turn(DOORS))
 async def test_a_planted_bug_is_found(
     door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

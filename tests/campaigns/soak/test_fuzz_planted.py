@@ -10,6 +10,7 @@ import pytest
 
 from tests.campaigns.soak.fuzz_random import fuzz_at_random
 from tests.campaigns.soak.fuzz_targets import TARGETS
+from tests.in_turn import in_turn
 from tests.needs import FILES_OF_HADOOP
 
 CASES = 3000
@@ -40,7 +41,7 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("target", in_turn(TARGETS))
 def test_an_exception_that_is_not_translated_is_found(
     target: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

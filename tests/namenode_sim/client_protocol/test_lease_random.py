@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from tests.in_turn import in_turn
 from tests.namenode_sim.client_protocol.lease_planted import BUGS, Bug
 from tests.namenode_sim.client_protocol.lease_world import run
 
@@ -30,7 +31,7 @@ async def seed_that_shows() -> int | None:
     return None
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=[bug.name for bug in BUGS])
+@pytest.mark.parametrize("bug", in_turn(BUGS))
 async def test_a_bug_is_found(bug: Bug) -> None:
     with ExitStack() as planted:
         bug.plant(planted)

@@ -2,11 +2,12 @@
 
 import pytest
 
+from tests.in_turn import in_turn
 from tests.simulation.blocks.mutants import MUTANTS
 from tests.simulation.blocks.simulation import SIMULATION
 from tests.simulation.engine.killing import Killing, kill
 from tests.simulation.engine.mutants import Mutant
-from tests.simulation.engine.walks import Record, chosen, found, in_turn, killed
+from tests.simulation.engine.walks import Record, chosen, found, killed
 
 LEAST_FOUND = 27
 SHOWN = [mutant for mutant in MUTANTS if not mutant.killer]

@@ -1,12 +1,11 @@
 """What every kind of simulated world must keep, whatever it simulates: for the tests of each."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import count
 from typing import Final
 
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 from tests.pytest_report import BUGS_FOUND, SEEDS_PLAYED
 from tests.simulation.engine.killing import Killing
@@ -95,17 +94,6 @@ def made_smaller(simulation: Simulation, mutant: Mutant) -> None:
         assert str(again.violation) == str(smaller.violation)
     for fault in smaller.fired:
         assert fault in simulation.replay_command(smaller)
-
-
-def in_turn(mutants: Sequence[Mutant]) -> list[ParameterSet]:
-    """One of three is played by every run, the others by ``./run test long`` and ``--mutants``.
-
-    They prove the checkers, not the product, and take as long as all drawn worlds together.
-    """
-    return [
-        pytest.param(mutant, id=mutant.name, marks=[pytest.mark.long] if number % 3 else [])
-        for number, mutant in enumerate(mutants)
-    ]
 
 
 def chosen(request: pytest.FixtureRequest, mutants: Iterable[Mutant]) -> list[str]:

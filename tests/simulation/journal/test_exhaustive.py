@@ -21,13 +21,13 @@ PAIRS = Scope(2, symmetric=True, rest=True)
 
 @pytest.mark.timeout(1800)
 def test_two_faults_lose_nothing_whatever_the_second() -> None:
-    """Each thirteenth fault first, of all kinds; behind it every other."""
-    firsts = first_strikes(PAIRS)[::13]
+    """Each 19th fault first, of all kinds; behind it every other."""
+    firsts = first_strikes(PAIRS)[::19]
     tally = explore_all(PAIRS, JOBS, roots=firsts)
     assert {strike.kind for strike in firsts} == set(Kind)
     assert not tally.failures, tally.failures[:3]
-    assert tally.worlds[1] >= 4
-    assert tally.worlds[2] >= 250
+    assert tally.worlds[1] >= 3
+    assert tally.worlds[2] >= 150
     assert tally.acknowledged > 5 * tally.worlds[2]
 
 
@@ -43,10 +43,15 @@ def test_every_pair_of_faults_loses_nothing() -> None:
 
 
 @pytest.mark.timeout(600)
-def test_every_single_fault_on_every_node_is_survived() -> None:
+@pytest.mark.parametrize(
+    "part", [pytest.param(one, marks=[pytest.mark.long] if one else []) for one in range(3)]
+)
+def test_every_single_fault_on_every_node_is_survived(part: int) -> None:
     """A single one costs nobody the quorum: both writers finish, and all edits are acknowledged."""
     undisturbed = play().outcome.acknowledged
-    for first in first_strikes(Scope(1)):
+    firsts = first_strikes(Scope(1))[part::3]
+    assert {strike.kind for strike in firsts} == set(Kind)
+    for first in firsts:
         played = play((first,))
         assert played.outcome.violation is None, f"{first}: {played.outcome.violation}"
         assert played.outcome.fired == (str(first),)

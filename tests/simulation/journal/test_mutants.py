@@ -2,9 +2,10 @@
 
 import pytest
 
+from tests.in_turn import in_turn
 from tests.simulation.engine.killing import Killing, kill
 from tests.simulation.engine.mutants import Mutant
-from tests.simulation.engine.walks import Record, chosen, found, in_turn, killed, made_smaller
+from tests.simulation.engine.walks import Record, chosen, found, killed, made_smaller
 from tests.simulation.journal.mutants import MUTANTS
 from tests.simulation.journal.simulation import SIMULATION
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.in_turn import in_turn
 from tests.simulation.engine.mutants import Mutant
-from tests.simulation.engine.walks import Record, found, in_turn
+from tests.simulation.engine.walks import Record, found
 from tests.simulation.whole.mutants import MUTANTS
 from tests.simulation.whole.simulation import SIMULATION
 

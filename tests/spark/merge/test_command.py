@@ -16,6 +16,8 @@ from tests.journal.node.process import until
 from tests.namenode_sim.startup.startup_world import in_use
 from tests.spark.service.service_world import service_world
 
+END_SECONDS = 120.0
+"""For a process that was interrupted, beside whatever else a machine does."""
 MERGE = (sys.executable, "-m", "ha.cli.main", "checkpoint", "merge", "--json", "--engine")
 
 
@@ -78,7 +80,7 @@ async def test_a_merge_that_is_called_off_says_so_and_leaves_nothing(tmp_path: P
         process.send_signal(signal.SIGINT)
         # A signal that came just before the read began would not end it.
         os.close(opened[0])
-        _, said = await asyncio.wait_for(process.communicate(), 30)
+        _, said = await asyncio.wait_for(process.communicate(), END_SECONDS)
     finally:
         with suppress(ProcessLookupError):
             process.kill()
@@ -118,7 +120,7 @@ except KeyboardInterrupt:
     try:
         await until(lambda: started_for(scratch), "the JVM to be begun")
         process.send_signal(signal.SIGINT)
-        assert await asyncio.wait_for(process.wait(), 30) == 130
+        assert await asyncio.wait_for(process.wait(), END_SECONDS) == 130
         await until(lambda: not started_for(scratch), "nothing of it to be left")
     finally:
         with suppress(ProcessLookupError):
@@ -149,7 +151,7 @@ except KeyboardInterrupt:
     try:
         await until(idle.exists, "one worker to run a task, and one to wait for the next")
         os.killpg(process.pid, signal.SIGINT)
-        _, said = await asyncio.wait_for(process.communicate(), 30)
+        _, said = await asyncio.wait_for(process.communicate(), END_SECONDS)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -85,6 +85,7 @@ def test_the_command_merges_on_the_cluster(cluster: Cluster, tmp_path: Path) -> 
     assert seconds > 0
 
 
+@pytest.mark.long
 def test_spark_submit_merges(cluster: Cluster, tmp_path: Path) -> None:
     before = cluster.executors()
     current, out = tree_directory(tmp_path), tmp_path / "out"

@@ -1,0 +1,26 @@
+"""Planted bugs that prove a checker: every run plays a part of them."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pytest
+from _pytest.mark.structures import ParameterSet
+
+
+class Named(Protocol):
+    """Something with a name for its test."""
+
+    @property
+    def name(self) -> str:
+        """What the test is called."""
+
+
+def in_turn(bugs: Sequence[Named]) -> list[ParameterSet]:
+    """One of three is played by every run, the others by ``./run test long`` and ``--mutants``.
+
+    They prove the checkers, not the product, and take as long as all drawn worlds together.
+    """
+    return [
+        pytest.param(bug, id=bug.name, marks=[pytest.mark.long] if number % 3 else [])
+        for number, bug in enumerate(bugs)
+    ]
