@@ -2,11 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 
 import pytest
 
+from deploy.local.ports import HOST, free_ports
 from ha.web.kept_connections import KeptConnections
+from journal.cli.probe import JournalProbe, journal_probe
+from journal.node.daemon import JournalNodeDaemon
+from journal.node.settings import NodeSettings
+from tests.journal.node.process import JID, NodeClient
 
 
 class Daemon:
@@ -86,3 +92,32 @@ async def test_a_question_that_is_given_up_closes_its_connection() -> None:
         await asking
     assert daemon.open == set()
     assert await kept.ask("it", daemon.connected, daemon.question) == 2
+
+
+async def test_a_journalnode_is_asked_over_one_connection_and_found_again(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    settings = NodeSettings(folder=tmp_path, rpc_port=port, http_port=0, stop_grace_seconds=0.0)
+    kept, made = KeptConnections(), 0
+
+    def opened() -> AbstractAsyncContextManager[JournalProbe]:
+        nonlocal made
+        made += 1
+        return journal_probe(HOST, port, journal_id=JID, nameservice_id="ns1")
+
+    async def ask() -> object:
+        status = await kept.ask(port, opened, lambda node: node.status(timeout_seconds=30.0))
+        return status["formatted"]
+
+    try:
+        async with JournalNodeDaemon(settings):
+            client = NodeClient(port)
+            await client.format()
+            await client.close()
+            assert [await ask() for _ in range(3)] == [True] * 3
+            assert made == 1
+        with pytest.raises(OSError, match="refused"):
+            await ask()
+        async with JournalNodeDaemon(settings):
+            assert await ask()
+    finally:
+        await kept.close()
