@@ -16,9 +16,9 @@ class Named(Protocol):
 
 
 def in_turn(bugs: Sequence[Named]) -> list[ParameterSet]:
-    """One of three is played by every run, the others by ``./run test long`` and ``--mutants``.
+    """One of three is played by every run, the others by ``./run test long``.
 
-    They prove the checkers, not the product, and take as long as all drawn worlds together.
+    They prove the checkers, not the product, and all together take minutes.
     """
     return [
         pytest.param(bug, id=bug.name, marks=[pytest.mark.long] if number % 3 else [])
