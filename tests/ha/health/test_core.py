@@ -67,9 +67,9 @@ CASES: dict[str, tuple[HealthSettings, list[ProbeOutcome], list[Health]]] = {
     "another process owes nothing to its forerunner's history": (
         THREE_OF_FIVE, [OK, SLOW, SLOW, OVER, OK, SLOW, SLOW],
         [H.HEALTHY, H.HEALTHY, H.HEALTHY, H.NOT_RESPONDING, H.HEALTHY, H.HEALTHY, H.HEALTHY]),
-    "ill does not wait behind late ones": (
-        THREE_OF_FIVE, [SLOW, SLOW, SLOW, ILL],
-        [H.INITIALIZING, H.INITIALIZING, H.NOT_RESPONDING, H.UNHEALTHY]),
+    "neither ill nor well again waits behind late ones": (
+        THREE_OF_FIVE, [SLOW, SLOW, SLOW, ILL, OK],
+        [H.INITIALIZING, H.INITIALIZING, H.NOT_RESPONDING, H.UNHEALTHY, H.HEALTHY]),
     "it comes back": (
         QUICK, [OK, NO, NO, OK], [H.HEALTHY, H.NOT_RESPONDING, H.NOT_RESPONDING, H.HEALTHY]),
 }  # fmt: skip
