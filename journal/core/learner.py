@@ -206,5 +206,5 @@ def _require_no_other(state: JournalState, chain: set[TxId], held: TxId) -> None
     for segment in state.segments.values():
         if not segment.finalized or segment.first in chain or segment.last < state.purged:
             continue
-        if min(chain) <= segment.last <= held:
+        if segment.first <= held and segment.last >= min(chain):
             raise OutOfSync(f"this learner has {segment.name()}, which no voter has")

@@ -40,7 +40,7 @@ def let_go(state: JournalState, minimum: TxId) -> Step:
     }
     for segment in gone:
         state = state.without_segment(segment.first)
-    for first in decided & set(state.decisions):
+    for first in decided:
         state = state.without_decision(first)
     effect = PurgeFiles(minimum, gone, tuple(sorted(decided)))
     return Step(replace(state, purged=minimum), (effect,), Done())

@@ -6,7 +6,7 @@ finalized will never be otherwise: it needs no writer's word and no epoch.
 See docs/reference/journal-node.md#background-sync.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -48,11 +48,12 @@ def missing(
         known = wanted.get(theirs.first, theirs)
         if not theirs.finalized or len(theirs.digest) != DIGEST_BYTES:
             continue
+        let_go = theirs.last < min(state.purged, newest)  # and not the newest either
         if _differ(known, theirs) or (ours is not None and _differ(ours, theirs)):
             forked.add(theirs.first)
-        elif theirs.last < min(state.purged, newest) and theirs.first not in state.damaged:
-            continue  # let go of, and not the newest either
-        elif _is_wanted(state, theirs, stalled_at):
+        elif not (let_go and theirs.first not in state.damaged) and _is_wanted(
+            state, theirs, stalled_at
+        ):
             wanted[theirs.first] = theirs
     for first in forked:
         wanted.pop(first, None)
@@ -121,7 +122,7 @@ def has_hole(state: JournalState) -> bool:
     for segment, following in pairwise(held):
         if not segment.finalized or segment.last + 1 != following.first:
             return True
-    return max(state.committed, state.claimed) > state.last_written
+    return state.claimed > state.last_written
 
 
 def adopt_finalized(state: JournalState, request: AdoptFinalized) -> Step:
@@ -152,30 +153,33 @@ def adopt_finalized(state: JournalState, request: AdoptFinalized) -> Step:
     if ours is not None and ours.finalized:
         return Step(state, (), Done())
     _ensure_fits(state, theirs)
-    effects = list[Effect](closed.effects)
     if ours is not None and ours.last == theirs.last and ours.digest == theirs.digest:
-        effects.append(FinalizeSegment(theirs))
-    elif request.fetched:
-        effects.append(AdoptFetched(theirs))
-    else:
-        return Step(before, (), FetchFinalized(theirs))
-    return _put_in_place(state, theirs, effects)
+        return _put_in_place(state, closed.effects, FinalizeSegment(theirs))
+    if request.fetched:
+        return _put_in_place(state, closed.effects, AdoptFetched(theirs))
+    return Step(before, (), FetchFinalized(theirs))
 
 
 def _is_open(state: JournalState, theirs: Segment) -> bool:
     return state.open is not None and state.open.first == theirs.first
 
 
-def _put_in_place(state: JournalState, theirs: Segment, effects: list[Effect]) -> Step:
+def _put_in_place(
+    state: JournalState, before: Sequence[Effect], putting: FinalizeSegment | AdoptFetched
+) -> Step:
     """The segment, and nothing else about those txids: one live file for each of them."""
+    theirs, effects = putting.segment, [*before]
     overlapped = [
         other.first
         for other in (*state.segments.values(), *(d.segment for d in state.damaged.values()))
         if theirs.first < other.first <= theirs.last
     ]
     for first in overlapped:
+        # Before the segment is there: behind it nobody would look for what lies across it, and a
+        # crash would leave that for ever.
         effects.append(MoveAside(first))
         state = state.without_segment(first)
+    effects.append(putting)
     for first in (theirs.first, *overlapped):
         if first in state.decisions:
             effects.append(ForgetDecision(first))

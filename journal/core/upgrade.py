@@ -31,7 +31,7 @@ from journal.core.requests import (
 )
 from journal.core.state import JournalState
 from journal.errors import BadRequest, OutOfSync
-from journal.model import NO_TXID, Segment, TxId
+from journal.model import Segment, TxId
 
 
 def step(state: JournalState, request: UpgradeStep) -> Step:
@@ -98,7 +98,6 @@ def can_roll_back(state: JournalState, request: CanRollBack) -> RollBackAnswer:
     Raises:
         BadRequest: there is one, but of another layout (HDFS-6135).
     """
-    require_formatted(state)
     require_namespace(state, request.namespace)
     if state.previous is None:
         return RollBackAnswer(possible=False)
@@ -141,10 +140,11 @@ def discard(state: JournalState, request: DiscardSegments) -> Step:
         state = state.without_segment(segment.first)
     for one in decided:
         state = state.without_decision(one)
-    if state.committed != NO_TXID and state.committed >= first:
-        state = replace(state, committed=TxId(first - 1), claimed=TxId(first - 1))
-        effects.append(RememberCommitted(state.committed))
-    return Step(state, tuple(effects), Done())
+    kept = TxId(first - 1)
+    if state.committed > kept:
+        effects.append(RememberCommitted(kept))
+    committed, claimed = min(state.committed, kept), min(state.claimed, kept)
+    return Step(replace(state, committed=committed, claimed=claimed), tuple(effects), Done())
 
 
 def _crosses(segment: Segment, first: TxId) -> BadRequest:

@@ -1,7 +1,5 @@
 """How long a request to stand by may take to connect, and when it is asked once more."""
 
-from typing import Any
-
 import pytest
 
 from ha.conf.topology import HostPort
@@ -23,7 +21,13 @@ class Connects:
         self.deadlines: list[float] = []
 
     async def __call__(
-        self, _host: str, _port: int, *, deadline_seconds: float, **_asked: Any
+        self,
+        host: str,
+        port: int,
+        *,
+        protocol: str,
+        user: str | None = None,
+        deadline_seconds: float,
     ) -> Connection:
         self.deadlines.append(deadline_seconds)
         raise self.failure

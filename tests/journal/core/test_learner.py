@@ -21,7 +21,7 @@ from journal.core.requests import (
 )
 from journal.core.state import JournalState, OpenSegment
 from journal.errors import BadRequest, JournalError, NotAdmitted, OutOfSync
-from journal.model import Epoch, Segment, TxId
+from journal.model import NO_TXID, Epoch, Segment, TxId
 from journal.storage.files import RealFiles
 from journal.storage.incarnation import Incarnation, read_incarnation, write_incarnation
 from tests.journal.core.requests_of import (
@@ -37,12 +37,16 @@ from tests.journal.core.requests_of import (
 
 FINAL = segment(1, 3, finalized=True)
 NEXT = segment(4, 6, finalized=True)
+BEHIND = segment(7, 9, finalized=True)
+WHOLE = segment(1, 9, finalized=True)
 LEARNER = JournalState(namespace=NAMESPACE, incarnation=LIFE, learner=True)
 
 
-def learner(*segments: Segment, first: int = 0, last: int = 0) -> JournalState:
+def learner(
+    *segments: Segment, first: int = 0, last: int = 0, purged: int = NO_TXID
+) -> JournalState:
     """A learner with closed segments, and perhaps an open one."""
-    state = replace(LEARNER, promised=Epoch(1), writer=Epoch(1))
+    state = replace(LEARNER, promised=Epoch(1), writer=Epoch(1), purged=TxId(purged))
     for held in segments:
         state = state.with_segment(held)
     if first:
@@ -116,6 +120,16 @@ ADMITTED = {
     "only the open one": (learner(first=4, last=6), admit(committed=6)),
     "purged ones are not asked for": (learner(NEXT), admit(NEXT, committed=6)),
     "an unclosed leftover": (learner(FINAL, segment(9, 9)), admit(FINAL, committed=3)),
+    "an unclosed leftover inside the others": (
+        learner(FINAL, NEXT, segment(5, 5)),
+        admit(FINAL, NEXT, committed=6),
+    ),
+    "one that the voters have let go of": (learner(FINAL, NEXT), admit(NEXT, committed=6)),
+    "one behind a hole": (learner(FINAL, BEHIND), admit(FINAL, committed=3)),
+    "one across the others, let go of": (
+        learner(WHOLE, segment(2, 5, finalized=True), purged=6),
+        admit(WHOLE, committed=9),
+    ),
 }
 
 
@@ -149,6 +163,21 @@ MISSING: dict[str, tuple[JournalState, Admit, type[JournalError]]] = {
         admit(FINAL, NEXT),
         OutOfSync,
     ),
+    "one history, in its first segment": (
+        learner(FINAL, NEXT, segment(2, 3, finalized=True)),
+        admit(FINAL, NEXT),
+        OutOfSync,
+    ),
+    "one history, at the purge point": (
+        learner(WHOLE, segment(2, 6, finalized=True), purged=6),
+        admit(WHOLE),
+        OutOfSync,
+    ),
+    "one history, and no more than that": (
+        learner(FINAL, segment(2, 5, finalized=True)),
+        admit(FINAL, committed=3),
+        OutOfSync,
+    ),
     "damage": (
         learner(FINAL).with_damage(TxId(1), "a test said so"),
         admit(FINAL),
@@ -168,6 +197,49 @@ def test_a_learner_that_lacks_something_is_not_admitted(
 ) -> None:
     assert type(refusal(state, request_)) is kind
     assert state.learner
+
+
+LACKING: dict[str, tuple[JournalState, Admit, int | None]] = {
+    "no purge, one in the middle": (
+        learner(FINAL, BEHIND),
+        admit(FINAL, NEXT, BEHIND, committed=9),
+        4,
+    ),
+    "one that ends at the purge point": (
+        learner(BEHIND, purged=6),
+        admit(NEXT, BEHIND, committed=9),
+        4,
+    ),
+    "one that ends before it": (learner(BEHIND, purged=7), admit(NEXT, BEHIND, committed=9), None),
+    "all, with the newest": (learner(purged=10), admit(FINAL, NEXT, committed=6), 4),
+    "the newest's finalization": (
+        learner(segment(4, 6), purged=10),
+        admit(NEXT, committed=6),
+        4,
+    ),
+    "the newest, with edits behind it": (
+        learner(first=7, last=9, purged=7),
+        admit(NEXT, committed=9),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("state", "request_", "first"), LACKING.values(), ids=list(LACKING))
+def test_what_was_let_go_of_may_be_lacking_unless_nothing_newer_is_held(
+    state: JournalState, request_: Admit, first: int | None
+) -> None:
+    found = refusal(state, request_)
+    if first is None:
+        assert found is None
+    else:
+        assert isinstance(found, OutOfSync)
+        assert found.expected_txid == first
+
+
+def test_a_segment_that_was_not_read_yet_is_not_said_to_differ() -> None:
+    found = refusal(learner(replace(FINAL, digest=b"")), admit(FINAL))
+    assert "has not been read yet" in str(found)
 
 
 def test_an_operators_word_admits_the_incarnation_that_he_means() -> None:

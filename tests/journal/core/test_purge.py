@@ -6,10 +6,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from journal.core.effects import PurgeFiles
 from journal.core.machine import step
 from journal.core.replies import Done, Fetch, Prepared
 from journal.core.requests import AcceptRecovery, AdoptRecovery, PrepareRecovery, PurgeLogs
-from journal.core.state import JournalState
+from journal.core.state import Decision, JournalState
 from journal.errors import BadRequest, Fenced
 from journal.model import Epoch, Segment, TxId
 from tests.journal.core.requests_of import (
@@ -129,6 +130,18 @@ def test_an_abandoned_segment_goes_with_its_decision_and_not_before(tmp_path: Pa
     assert set(journal.state.segments) == {1, 4}
     journal.ask(purge(writer, 4))
     assert names(tmp_path) == {segment(4, 6, finalized=True).name()}
+
+
+def test_a_decision_stays_while_its_damaged_segment_stays() -> None:
+    """It says by which bytes the damage is to be replaced."""
+    old, newest = segment(1, 3, finalized=True), segment(4, 6)
+    state = JournalState(namespace=NAMESPACE, promised=Epoch(1), committed=TxId(6))
+    for one in (old, newest):
+        state = state.with_segment(one).with_decision(Decision(one, Epoch(1)))
+        state = state.with_damage(one.first, "a test said so")
+    done = step(state, purge(Writer(1), 10))
+    assert done.effects == (PurgeFiles(TxId(10), (old,), (old.first,)),)
+    assert set(done.state.damaged) == set(done.state.decisions) == {newest.first}
 
 
 def test_a_fenced_writer_purges_nothing_and_nonsense_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from journal.core.replies import Done, Fetch, FetchFinalized
-from journal.core.requests import AcceptRecovery, AdoptFinalized
+from journal.core.requests import AcceptRecovery, AdoptFinalized, ReportDamage
 from journal.core.sync import has_hole, missing
 from journal.errors import BadRequest, InvariantBroken, OutOfSync
 from journal.model import Segment, TxId
@@ -100,6 +100,23 @@ def test_the_decision_about_a_segment_ends_with_its_finalization(tmp_path: Path)
     again = LocalJournal(tmp_path)
     assert live(tmp_path) == {final(1, 5).name()}
     assert not again.state.decisions
+
+
+def test_a_final_segment_replaces_all_that_was_left_unfinished_in_its_place(tmp_path: Path) -> None:
+    journal, writer = started(tmp_path)
+    for first, last in ((2, 3), (4, 5), (6, 7)):
+        journal.ask(writer.start(first))
+        journal.ask(writer.batch(first, first, last))
+    second = Writer(2)
+    journal.ask(second.new_epoch())
+    journal.ask(AcceptRecovery(second.stamp(), segment(4, 5)))
+    journal.ask(ReportDamage(TxId(6), "rot"))
+    adopt(journal, final(1, 6))
+    assert live(tmp_path) == {final(1, 6).name()}
+    assert (list(journal.state.segments), journal.state.damaged) == ([1], {})
+    journal.close()
+    again = LocalJournal(tmp_path).state
+    assert (again.segments, again.damaged, again.decisions) == ({1: final(1, 6)}, {}, {})
 
 
 def test_a_recovery_that_ends_later_agrees_with_what_was_brought(tmp_path: Path) -> None:
@@ -218,4 +235,30 @@ def test_a_crash_at_any_operation_leaves_one_file_and_the_right_edits() -> None:
             names = [name for name in files.names(root / "current") if name.startswith("edits_")]
             assert len([name for name in names if "." not in name]) == 1, names
             assert not files.names(root / "edits.sync")
+    assert cuts > 10
+
+
+def test_after_a_crash_nothing_is_left_across_a_final_segment() -> None:
+    """The next round of the syncer has to find what is missing, wherever the power has failed."""
+    root, cuts = Path("/jn"), 0
+    for at in range(1, 60):
+        files = MemoryFiles()
+        journal, writer = formatted(root, files), Writer(1)
+        journal.ask(writer.new_epoch())
+        for first in (2, 4):
+            journal.ask(writer.start(first))
+            journal.ask(writer.batch(first, first, first + 1))
+        journal.ask(Writer(2).new_epoch())
+        files.fail_at = files.operations + at
+        try:
+            adopt(journal, final(1, 6), writer=2)
+        except PowerCut:
+            cuts += 1
+            files.cut_power(lambda: True)
+        files.fail_at = None
+        again = LocalJournal(root, files)
+        if missing(again.state, [final(1, 6)]).segments:
+            adopt(again, final(1, 6), writer=2)
+        assert list(again.state.segments) == [1]
+        assert not has_hole(again.state)
     assert cuts > 10

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from journal.core.replies import CTime, RollBackAnswer
+from journal.core.effects import AbandonSegment, RememberCommitted
+from journal.core.machine import step
+from journal.core.replies import CTime, Done, RollBackAnswer
 from journal.core.requests import (
     CanRollBack,
     DiscardSegments,
@@ -14,13 +16,17 @@ from journal.core.requests import (
     PreUpgrade,
     RollBack,
     Upgrade,
+    UpgradeStep,
 )
+from journal.core.state import JournalState, OpenSegment
 from journal.errors import BadRequest, Fenced, OutOfSync
-from journal.model import TxId
+from journal.model import NO_TXID, Epoch, NamespaceInfo, TxId
 from tests.journal.core.requests_of import NAMESPACE, LocalJournal, Writer, formatted, segment
 from tests.journal.storage.crash import Crash, CrashingFiles
 
 UPGRADED = replace(NAMESPACE, ctime=77, layout_version=-67)
+HELD = JournalState(namespace=NAMESPACE, promised=Epoch(1))
+TO_BE_TAKEN_BACK = replace(HELD, namespace=UPGRADED, previous=NAMESPACE)
 
 
 def written(root: Path) -> tuple[LocalJournal, Writer]:
@@ -156,6 +162,58 @@ def test_steps_out_of_order_are_refused(tmp_path: Path) -> None:
     journal.ask(Upgrade(writer.stamp(), UPGRADED))
     with pytest.raises(BadRequest):
         journal.ask(PreUpgrade(writer.stamp()))
+
+
+NOT_BEGUN = {
+    "one that changes nothing": (HELD, NAMESPACE),
+    "one after another": (TO_BE_TAKEN_BACK, replace(UPGRADED, ctime=78)),
+}
+
+
+@pytest.mark.parametrize(("state", "asked"), NOT_BEGUN.values(), ids=list(NOT_BEGUN))
+def test_an_upgrade_that_was_not_begun_is_refused(
+    state: JournalState, asked: NamespaceInfo
+) -> None:
+    done = step(state, Upgrade(Writer(1).stamp(), asked))
+    assert isinstance(done.reply, OutOfSync)
+    assert (done.state.namespace, done.effects) == (state.namespace, ())
+
+
+MOVING: dict[str, tuple[JournalState, UpgradeStep]] = {
+    "into a snapshot": (HELD, PreUpgrade(Writer(1).stamp())),
+    "back": (TO_BE_TAKEN_BACK, RollBack(Writer(1).stamp())),
+    "out of the way": (HELD, DiscardSegments(Writer(1).stamp(), TxId(7))),
+}
+
+
+@pytest.mark.parametrize(("state", "request_"), MOVING.values(), ids=list(MOVING))
+def test_the_open_segment_is_closed_before_files_are_moved(
+    state: JournalState, request_: UpgradeStep
+) -> None:
+    opened = replace(state, open=OpenSegment(TxId(7), TxId(10)))
+    done = step(opened, request_)
+    assert done.reply == Done()
+    assert done.effects[0] == AbandonSegment(TxId(7), empty=False)
+    assert done.state.open is None
+
+
+def test_edits_are_discarded_from_the_first_one_on_and_not_from_0(tmp_path: Path) -> None:
+    journal, writer = written(tmp_path)
+    with pytest.raises(BadRequest, match="cannot discard"):
+        journal.ask(DiscardSegments(writer.stamp(), TxId(0)))
+    assert list(journal.state.segments) == [1, 4]
+    journal.ask(DiscardSegments(writer.stamp(), TxId(1)))
+    assert not journal.state.segments
+
+
+@pytest.mark.parametrize(
+    ("known", "claimed", "left"), [(NO_TXID, NO_TXID, NO_TXID), (6, 6, 6), (7, 9, 6), (6, 9, 6)]
+)
+def test_what_is_discarded_is_not_committed_any_more(known: int, claimed: int, left: int) -> None:
+    state = replace(HELD, committed=TxId(known), claimed=TxId(claimed))
+    done = step(state, DiscardSegments(Writer(1).stamp(), TxId(7)))
+    assert (done.state.committed, done.state.claimed) == (left, left)
+    assert (RememberCommitted(TxId(left)) in done.effects) == (left != known)
 
 
 @pytest.mark.row("8.7 RollingUpgradeRollback")

@@ -161,12 +161,15 @@ def test_a_majority_of_voters_must_hold_the_same_promise(
 def test_the_word_is_what_any_of_them_has_finalized() -> None:
     marked = Mark(Epoch(1), TxId(5))
     bare = replace(NEXT, digest=b"")
-    said = voters.word(marked, [voter("a", FINAL, bare), voter("b", NEXT, purged=2)], LIFE, NODES)
-    assert said == AdmitByVoters(LIFE, Epoch(1), (FINAL, NEXT), TxId(5), TxId(2))
+    answers = [voter("a", FINAL, bare), voter("b", NEXT, purged=2)]
+    for told in (answers, answers[::-1]):
+        said = voters.word(marked, told, LIFE, NODES)
+        assert said == AdmitByVoters(LIFE, Epoch(1), (FINAL, NEXT), TxId(5), TxId(2))
     with pytest.raises(Unavailable):
         voters.word(marked, [voter("a", FINAL)], LIFE, NODES)
     with pytest.raises(Unavailable):
         voters.word(marked, [voter("a", FINAL), voter("a", FINAL)], LIFE, NODES)
-    for other in (segment(4, 5, finalized=True), segment(4, 6, 2, finalized=True)):
+    shorter = segment(4, 5, finalized=True)
+    for other in (shorter, replace(shorter, digest=b""), segment(4, 6, 2, finalized=True)):
         with pytest.raises(OutOfSync):
             voters.word(marked, [voter("a", FINAL, NEXT), voter("b", other)], LIFE, NODES)
