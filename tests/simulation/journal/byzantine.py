@@ -1,4 +1,5 @@
-"""Somebody who may speak to every node and says what no writer would: stamps of all extremes.
+"""Somebody who may speak to every node and says what no writer would: stamps of all extremes, and
+what must be refused whatever its stamp says.
 
 It forges no edits and closes nothing: what a stranger with a writer's rights can destroy is for
 rights to prevent.  What it says here must do no harm that lasts.
@@ -14,6 +15,7 @@ from journal.core.state import JournalState
 from journal.messages import namespace_message
 from journal.model import MAX_EPOCH_LEAP
 from journal.proto import journal_pb2 as pb
+from tests.simulation.journal import nonsense
 from tests.simulation.journal.machine import JOURNAL, MAX_LEASE_SECONDS, NAMESPACE, Machine
 from tests.simulation.journal.swarm import WEAR_KINDS
 
@@ -30,7 +32,7 @@ _LEASES: Final = (0.0, 0.1, MAX_LEASE_SECONDS, MAX_LEASE_SECONDS + 1, 86_400.0)
 
 async def speak(world: "World", until: float) -> None:
     """Send something every now and then, to one node after the other."""
-    rng = world.faults.random("byzantine")
+    rng, more = world.faults.random("byzantine"), world.faults.random("nonsense")
     names = sorted(world.machines)
     # A disk that is replaced or copied takes an absurd promise with it: that needs an operator.
     worn = any(world.swarm.events.get(kind) for kind in WEAR_KINDS)
@@ -41,6 +43,9 @@ async def speak(world: "World", until: float) -> None:
         number += 1
         machine = world.machines[rng.choice(names)]
         kind, request = _drawn(machine, rng, leaps=machine.name == far)
+        state = None if machine.owner is None else machine.owner.state
+        if state is not None and more.random() < 0.5:
+            kind, request = nonsense.drawn(state, more) or (kind, request)
         name = f"byzantine@{number}"
         if not world.faults.allowed(name):
             continue
