@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencing.environment import command_environment
+from fencing.environment import MAX_VALUE_CHARACTERS, command_environment
 from fencing.errors import BadSpec
-from fencing.model import MethodSpec, ShellMethod, SshMethod, Target
+from fencing.model import KillMethod, MethodSpec, ShellMethod, SshMethod, Target
 from fencing.output import MAX_LINES, TAIL_LINES, Lines
 from fencing.shell import abbreviate
 from fencing.spec import parse_methods
@@ -49,6 +49,9 @@ GOOD: dict[str, tuple[str, list[MethodSpec]]] = {
     "ssh user": ("sshfence(foo)", [SshMethod("foo", 22)]),
     "ssh: a number is a user": ("sshfence(12345)", [SshMethod("12345", 22)]),
     "ssh port": ("sshfence(:123)", [SshMethod(None, 123)]),
+    "ssh: the lowest port": ("sshfence(:1)", [SshMethod(None, 1)]),
+    "ssh: the highest port": ("sshfence(:65535)", [SshMethod(None, 65535)]),
+    "as many as there may be": ("kill\n" * 20, [KillMethod()] * 20),
     "ssh user and port": ("sshfence(foo:2222)", [SshMethod("foo", 2222)]),
 }
 
@@ -67,6 +70,9 @@ BAD = {
     "ssh: a port that is a word": ("sshfence(:xx)", "Unable to parse user and port"),
     "ssh: user and a word": ("sshfence(bar.com:xx)", "Unable to parse user and port"),
     "ssh: port 0": ("sshfence(:0)", "Unable to parse user and port"),
+    "kill with an argument": ("kill(9)", "gives kill an argument"),
+    "journal-epoch with an argument": ("journal-epoch(9)", "gives journal-epoch an argument"),
+    "ssh: port 65536": ("sshfence(:65536)", "Unable to parse user and port"),
     "ssh: port 99999": ("sshfence(:99999)", "Unable to parse user and port"),
     "too many": ("shell(true)\n" * 21, "at most 20"),
 }
@@ -87,8 +93,9 @@ def test_parses(case: tuple[str, list[MethodSpec]]) -> None:
 @pytest.mark.parametrize("case", BAD.values(), ids=BAD.keys())
 def test_refuses(case: tuple[str, str]) -> None:
     text, message = case
-    with pytest.raises(BadSpec, match=message):
+    with pytest.raises(BadSpec, match=message) as refusal:
         parse_methods(text)
+    assert ("is a comment" in str(refusal.value)) == ("#" in text)
 
 
 @given(st.text() | st.from_regex(r"(shell|sshfence|x)?\(?[a:#()\n0-9 ]*\)?"))
@@ -153,13 +160,16 @@ def test_keys_that_look_secret_stay_here(key: str) -> None:
 
 
 def test_of_our_own_environment_a_command_gets_only_what_every_program_needs() -> None:
-    ours = {
-        "HOME": "/home/hdfs", "LC_ALL": "C", "KRB5CCNAME": "FILE:/tmp/krb", "AWS_TOKEN": "x",
-        "CREDENTIALS_DIRECTORY": "/run/credentials", "BASH_ENV": "/tmp/evil", "LD_PRELOAD": "x.so",
+    needed = {
+        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "TZ", "TMPDIR",
+        "JAVA_HOME", "HADOOP_HOME", "HADOOP_CONF_DIR",
     }  # fmt: skip
-    found = command_environment(ours, {}, TARGET)
-    names = {name for name in found if not name.startswith("target_")}
-    assert names == {"HOME", "LC_ALL", "PATH"}
+    others = {
+        "KRB5CCNAME", "AWS_TOKEN", "CREDENTIALS_DIRECTORY", "BASH_ENV", "LD_PRELOAD"
+    }  # fmt: skip
+    found = command_environment({name: f"our {name}" for name in needed | others}, {}, TARGET)
+    ours = {name: value for name, value in found.items() if not name.startswith("target_")}
+    assert ours == {name: f"our {name}" for name in needed}
 
 
 @pytest.mark.parametrize(
@@ -186,3 +196,5 @@ def test_values_that_no_program_can_be_given_are_left_out() -> None:
         command_environment({}, impossible, TARGET).keys()
         == command_environment({}, {}, TARGET).keys()
     )
+    longest = "x" * MAX_VALUE_CHARACTERS
+    assert command_environment({}, {"long": longest}, TARGET)["long"] == longest
