@@ -11,7 +11,7 @@ from tests.namenode_sim.term.test_gate import Others, gate, refused
 
 
 class SilentPeers:
-    """The other NameNodes are asked, and do not answer."""
+    """NameNodes that are asked and never answer."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
