@@ -28,11 +28,11 @@ def lease_from_the_reply() -> Planting:
 
 
 def lease_from_one_node() -> Planting:
+    accepted = ReadLease.accepted
+
     def lenient(self: Any, nodes: Any, sent_at: float) -> None:  # noqa: ANN401
-        if self._lease is not None:
-            self._lease = self._lease.accepted(self._lease.nodes, sent_at)
-            if list(nodes) and self.valid():
-                self._renewed.set()
+        if self._lease is not None and list(nodes):
+            accepted(self, self._lease.nodes, sent_at)
 
     return replacing(ReadLease, "accepted", lenient)
 

@@ -21,6 +21,7 @@ def test_every_rule_has_a_planted_bug_that_can_be_found() -> None:
     assert len(MUTANTS) >= 45
     assert len(set(_names(list(MUTANTS)))) == len(MUTANTS)
     assert not [mutant.name for mutant in MUTANTS if not (mutant.seeds or mutant.killer)]
+    assert not [mutant.name for mutant in MUTANTS if not (mutant.seeds or mutant.why)]
 
 
 @pytest.mark.timeout(300)
