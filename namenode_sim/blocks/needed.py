@@ -105,18 +105,18 @@ class Needed:
 
         Whoever asks goes on where the last one ended, and once all queues were read begins anew.
         """
-        found: list[Slot] = []
+        found: dict[Slot, None] = {}
         for priority in COPIED:
             queue, mark = self._queues[priority], self._marks[priority]
             while mark < len(queue) and len(found) < limit:
                 slot = Slot(queue[mark])
                 mark += 1
                 if self.priority(slot) is priority:
-                    found.append(slot)
+                    found[slot] = None  # one that has left and come back is in the queue twice
             self._marks[priority] = mark
         if len(found) < limit:
             self.reread()
-        return found
+        return list(found)
 
     def reread(self) -> None:
         """Read all queues from their beginning."""

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from namenode_sim.blocks.columns import NEEDED, BlockColumns
+from namenode_sim.blocks.columns import CORRUPT, NEEDED, BlockColumns
 from namenode_sim.blocks.model import Slot
 from namenode_sim.blocks.needed import COPIED, Needed, Priority
 from namenode_sim.blocks.redundancy import priority
@@ -94,3 +94,62 @@ def test_queues_are_what_sets_are() -> None:
     needed.clear()
     assert (len(needed), needed.take(10)) == (0, [])
     assert not any(columns.flags[slot] & NEEDED for slot in slots)
+
+
+def test_only_missing_blocks_that_were_to_have_one_replica_count_as_such() -> None:
+    columns = BlockColumns()
+    needed, slots = queues(6, columns)
+    for slot, expected in zip(slots, (1, 1, 2, 3, 1, 1), strict=True):
+        columns.expected[slot] = expected
+    for slot in slots[:5]:
+        needed.put(slot, Priority.MISSING)
+    columns.set_flag(slots[0], CORRUPT, on=True)
+    needed.put(slots[4], Priority.HIGHEST)
+    needed.put(slots[5], Priority.HIGHEST)
+    assert needed.missing_single() == 2
+    needed.put(slots[0], None)
+    assert needed.missing_single() == 1
+    needed.put(slots[0], Priority.MISSING)
+    assert needed.missing_single() == 2
+
+
+def test_a_block_that_is_put_where_it_is_keeps_its_place_and_is_taken_once() -> None:
+    needed, slots = queues(2)
+    for slot in (*slots, slots[0]):
+        needed.put(slot, Priority.LOW)
+    assert needed.take(9) == slots
+
+
+def test_a_queue_that_sheds_dead_entries_loses_no_block_and_goes_on_where_it_was_read() -> None:
+    needed, (first, restless, gone, *others) = queues(6)
+    for slot in (first, restless, gone, *others[:2]):
+        needed.put(slot, Priority.LOW)
+    for slot in (restless, gone):
+        needed.put(slot, None)
+    assert needed.take(2) == [first, others[0]]
+    for _ in range(5000):
+        needed.put(restless, Priority.LOW)
+        needed.put(restless, None)
+    needed.put(others[2], Priority.LOW)
+    assert needed.listed(Priority.LOW) == [first, *others]
+    assert needed.take(9) == others[1:]
+    assert needed.take(9) == [first, *others]
+
+
+def test_queues_that_were_cleared_begin_anew() -> None:
+    needed, (one, other) = queues(2)
+    for slot in (one, other):
+        needed.put(slot, Priority.LOW)
+    assert needed.take(1) == [one]
+    needed.clear()
+    for slot in (other, one):
+        needed.put(slot, Priority.LOW)
+    assert needed.take(1) == [other]
+    assert needed.listed(Priority.LOW) == [other, one]
+
+
+def test_a_block_that_left_and_came_back_takes_no_other_ones_turn() -> None:
+    needed, slots = queues(2)
+    for slot, where in ((0, Priority.LOW), (0, None), (0, Priority.LOW), (1, Priority.LOW)):
+        needed.put(slots[slot], where)
+    assert needed.take(2) == slots
