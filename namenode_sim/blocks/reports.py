@@ -3,6 +3,8 @@
 See docs/reference/blocks.md#full-reports.
 """
 
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -68,12 +70,14 @@ class Differences:
     """What is to be judged one by one: rows, and blocks that the report lacks.
 
     ``same`` rows say what the map says; ``taken`` ones were new, and nothing was odd with them.
+    The report was made after ``made_after``.
     """
 
     rows: Rows
     absent: tuple[int, ...]
     same: int
     taken: int
+    made_after: float
 
     def __len__(self) -> int:
         """How many steps ``settle`` takes."""
@@ -147,9 +151,8 @@ def compare(state: BlockState, storage: Storage, part: Part, made_after: float) 
     gone = set(held[lacking].tolist())
     gone.update(number for number in waiting if part.low <= number < part.high)
     gone.difference_update(rows.ids.tolist() if gone else (), newer)
-    return Differences(
-        rows.only(~(same | taken)), tuple(sorted(gone)), int(same.sum()), int(taken.sum())
-    )
+    left, absent = rows.only(~(same | taken)), tuple(sorted(gone))
+    return Differences(left, absent, int(same.sum()), int(taken.sum()), made_after)
 
 
 def _says_the_same(state: BlockState, slots: Slots, rows: Rows) -> npt.NDArray[np.bool_]:
@@ -181,8 +184,6 @@ def _take_new(
     places = np.flatnonzero(new & ~_odd(state, storage, rows))
     slots = state.index.slots_of(rows.ids[places])
     places, slots = places[slots >= 0], slots[slots >= 0]
-    if not len(places) or state.safe_minimum > CELLS:
-        return taken
     fits = _says_the_same(state, slots, rows.only(places))
     cells = np.frombuffer(state.columns.storages, np.uint16).reshape(-1, CELLS)[slots]
     counts = (cells != NO_STORAGE).sum(axis=1)
@@ -202,9 +203,17 @@ def _take_new(
 def settle(
     state: BlockState, storage: Storage, differences: Differences, start: int, end: int
 ) -> None:
-    """Judge some of the differences, each as the map is now."""
+    """Judge some of the differences, each as the map is now.
+
+    The bad schedule: a call of the DataNode timed out, and while its report is still compared, an
+    incremental one tells newer news of the same storage.
+    """
+
+    def is_overtaken(block_id: int) -> bool:
+        return storage.recent.get(block_id, -math.inf) >= differences.made_after
+
     absent = differences.absent
-    for block_id in absent[start:end]:
+    for block_id in itertools.filterfalse(is_overtaken, absent[start:end]):
         state.waiting.forget(block_id, storage.number)
         slot = state.index.get(block_id)
         if slot is not None and state.replicas.holds(slot, storage.number):
@@ -219,6 +228,8 @@ def settle(
         strict=True,
     )
     for block_id, replica_state, stamp, length in listed:
+        if is_overtaken(block_id):
+            continue
         told = Reported(ReplicaState(replica_state), stamp, length)
         take_in(state, storage, block_id, told, of_full_report=True)
 

@@ -111,7 +111,6 @@ class ReplicasWouldBeDeleted(Exception):
             f"newer than all edits of this NameNode, which would delete them. Start it with the "
             f"right image and edits, or give them up with -safemode forceExit"
         )
-        self.bytes_in_future = bytes_in_future
 
 
 def begin(rules: SafeModeRules, counts: Counts) -> SafeMode:

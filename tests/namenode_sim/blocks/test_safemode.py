@@ -58,6 +58,9 @@ LOOKS = {
     "a DataNode too few": (PENDING, TWO_NODES, replace(ENOUGH, live_datanodes=1), 100.0, PENDING),
     "enough of both": (PENDING, TWO_NODES, replace(ENOUGH, live_datanodes=2), 100.0, EXTENSION),
     "without an extension it ends at once": (PENDING, AT_ONCE, ENOUGH, 100.0, OFF),
+    "an extension of less than a second is one, too": (
+        PENDING, replace(RULES, extension_seconds=0.5), ENOUGH, 100.0, EXTENSION,
+    ),
     "the extension lasts": (EXTENSION, RULES, ENOUGH, 129.9, EXTENSION),
     "and ends": (EXTENSION, RULES, ENOUGH, 130.0, OFF),
     "a condition that fails meanwhile makes it last": (EXTENSION, RULES, SOME, 130.0, EXTENSION),
@@ -115,9 +118,10 @@ def test_a_share_of_blocks_is_what_java_computes() -> None:
     assert [RULES.needed(total) for total in (1000, 2000, 10**7)] == [999, 1998, 9_990_000]
 
 
-def test_an_operator_enters_and_leaves() -> None:
+def test_only_an_operator_ends_what_an_operator_or_a_full_disk_began() -> None:
     assert enter(OFF).hold() is Hold.OPERATOR
     assert enter(PENDING).hold() is Hold.OPERATOR
+    assert run_low(PENDING).hold() is run_low(OFF).hold() is Hold.OPERATOR
     assert PENDING.hold() is Hold.START
     assert OFF.hold() is Hold.NOTHING
     assert leave(SOME) == OFF
@@ -139,6 +143,12 @@ TIPS = {
         "The reported blocks 999 has reached the threshold 0.9990 of total blocks 1000. The number "
         "of live datanodes 3 has reached the minimum number 0. In safe mode extension. Safe mode "
         "will be turned off automatically in 17 seconds.",
+    ),
+    "just enough of both": (
+        EXTENSION, TWO_NODES, replace(ENOUGH, live_datanodes=2), 100.0,
+        "The reported blocks 999 has reached the threshold 0.9990 of total blocks 1000. The number "
+        "of live datanodes 2 has reached the minimum number 2. In safe mode extension. Safe mode "
+        "will be turned off automatically in 30 seconds.",
     ),
     "an operator": (
         enter(PENDING), RULES, SOME, 100.0,

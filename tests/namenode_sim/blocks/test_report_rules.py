@@ -1,0 +1,197 @@
+"""Full reports: which rows count, their pieces and steps, and what stays beside them."""
+
+from itertools import pairwise
+
+import pytest
+
+from namenode_sim.blocks import incoming, reports
+from namenode_sim.blocks.check import check
+from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
+from namenode_sim.blocks.touched import Touched
+from tests.namenode_sim.blocks.test_reports import (
+    FINALIZED,
+    RBW,
+    B,
+    a_map,
+    added,
+    good,
+    orders,
+    reported,
+    rows,
+    told,
+    written,
+)
+
+STORED, GONE = Reported(FINALIZED, 1001, 700), Deleted(1001)
+
+POSSIBLE = {
+    "a replica without bytes": (B, 0, 1001, FINALIZED),
+    "the longest length": (B, 2**48 - 1, 1001, FINALIZED),
+    "the lowest stamp": (B, 700, 0, FINALIZED),
+    "the last state": (B, 700, 1001, ReplicaState.TEMPORARY),
+}
+
+
+@pytest.mark.parametrize("row", POSSIBLE.values(), ids=POSSIBLE.keys())
+def test_a_row_at_the_edge_of_what_is_possible_counts(row: tuple[int, int, int, int]) -> None:
+    assert len(reports.in_order(rows(row))) == 1
+
+
+def test_of_rows_that_are_in_order_and_share_an_id_the_newest_stamp_counts() -> None:
+    ordered = reports.in_order(rows((7, 5, 1, 0), (9, 5, 3, 0), (9, 5, 4, 0)))
+    assert (ordered.ids.tolist(), ordered.stamps.tolist()) == ([7, 9], [1, 4])
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("ids", [[], [-5, 3, 4, 9]], ids=["no row", "four rows"])
+def test_the_pieces_of_a_report_have_each_row_once_and_cover_every_id_once(
+    ids: list[int], most: int
+) -> None:
+    pieces = list(reports.parts(rows(*((number, 5, 1, 0) for number in ids)), most))
+    assert [number for piece in pieces for number in piece.rows.ids.tolist()] == ids
+    for piece in pieces:
+        assert len(piece.rows) <= most
+        assert all(piece.low <= number < piece.high for number in piece.rows.ids.tolist())
+    assert (pieces[0].low, pieces[-1].high) == (-(2**63), 2**63)
+    assert all(piece.high == following.low for piece, following in pairwise(pieces))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4])
+def test_a_report_in_pieces_leaves_what_it_lists_and_drops_what_it_lacks(most: int) -> None:
+    """Half of the blocks are listed, so that each piece ends before a block that is missing."""
+    held = list(range(B, B + 8))
+    listed, lacking = held[::2], held[1::2]
+    state, one, _ = a_map(*(change for number in held for change in written(number)))
+    told(state, one, *((number, Reported(FINALIZED, 1001, 700)) for number in held))
+    whole = reports.in_order(rows(*((number, 700, 1001, FINALIZED) for number in listed)))
+    same, absent = 0, list[int]()
+    for piece in reports.parts(whole, most):
+        found = reports.compare(state, one, piece, made_after=1.0)
+        reports.settle(state, one, found, 0, len(found))
+        same += found.same
+        absent += found.absent
+    check(state)
+    assert (same, absent) == (len(listed), lacking)
+    assert [number for number in held if good(state, number)] == listed
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 6])
+def test_each_difference_is_settled_once_in_steps_of_any_size(step: int) -> None:
+    """Three blocks are missing; three replicas from the future add their lengths to a sum."""
+    state, one, _ = a_map(*(change for number in range(3) for change in written(B + number)))
+    incoming.activate(state)
+    told(state, one, *((B + number, Reported(FINALIZED, 1001, 700)) for number in range(3)))
+    future = rows(*((B + 10 + number, 10**number, 2000, FINALIZED) for number in range(3)))
+    (whole,) = reports.parts(future)
+    found = reports.compare(state, one, whole, made_after=1.0)
+    assert len(found) == 6
+    for start in range(0, len(found), step):
+        reports.settle(state, one, found, start, start + step)
+    check(state)
+    assert state.bytes_in_future == 111
+    assert [good(state, B + number) for number in range(3)] == [[], [], []]
+
+
+NEWS = {
+    "a new replica as the map has it": (False, (B, 700, 1001, FINALIZED), ["n1"], 0),
+    "a known replica as the map has it": (True, (B, 700, 1001, FINALIZED), ["n1"], 0),
+    "a known replica that is still from the future": (True, (B, 700, 1002, RBW), ["n1"], 1),
+    "a known replica that is gone": (True, None, [], 0),
+}
+
+
+@pytest.mark.parametrize(("held", "row", "has", "waits"), NEWS.values(), ids=NEWS.keys())
+def test_a_full_report_takes_the_place_of_what_waits_from_its_storage(
+    *, held: bool, row: tuple[int, int, int, int] | None, has: list[str], waits: int
+) -> None:
+    """A standby lets the report of a newer stamp wait, then the full report comes."""
+    state, one, _ = a_map(*written())
+    if held:
+        told(state, one, (B, Reported(FINALIZED, 1001, 700)))
+    told(state, one, (B, Reported(RBW, 1002, 700)))
+    assert len(state.waiting) == 1
+    reported(state, one, *([] if row is None else [row]), made_after=1.0)
+    assert (good(state), len(state.waiting)) == (has, waits)
+
+
+def test_what_waits_for_an_unknown_block_goes_with_a_full_report_that_lacks_it() -> None:
+    state, one, other = a_map()
+    told(state, one, (B, Reported(FINALIZED, 1001, 700)))
+    told(state, other, (B, Reported(FINALIZED, 1001, 700)))
+    reported(state, one, made_after=1.0)
+    assert [number for _, number, _ in state.waiting] == [other.number]
+
+
+def test_a_replica_that_its_storage_is_to_delete_is_not_taken() -> None:
+    state, one, _ = a_map(*written())
+    incoming.activate(state)
+    state.invalidate(one.number, B, 1001)
+    reported(state, one, (B, 700, 1001, FINALIZED))
+    assert (good(state), orders(state)) == ([], {("n1", B): 1001})
+
+
+def test_a_replica_that_is_being_written_stays_expected_when_a_report_lacks_it() -> None:
+    """A report of a newer stamp waits beside it, and is forgotten."""
+    state, one, _ = a_map(*added())
+    told(state, one, (B, Reported(RBW, 1001, 0)))
+    told(state, one, (B, Reported(RBW, 1002, 0)))
+    reported(state, one, made_after=1.0)
+    slot = state.index.get(B)
+    assert slot is not None
+    assert len(state.waiting) == 0
+    assert [place.storage for place in state.constructions[slot].locations] == [one.number]
+
+
+CONFIRMATIONS = {
+    "made by a DataNode that obeys": (False, True, True, True),
+    "made before the DataNode obeyed": (False, True, False, False),
+    "made without a heartbeat": (False, False, True, False),
+    "of a storage that was confirmed": (True, True, False, True),
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "heartbeated", "after_claim", "confirmed"),
+    CONFIRMATIONS.values(),
+    ids=CONFIRMATIONS.keys(),
+)
+def test_a_report_of_a_confirmed_storage_has_its_postponed_blocks_judged_again(
+    *, before: bool, heartbeated: bool, after_claim: bool, confirmed: bool
+) -> None:
+    """Of three blocks, one is postponed and there, one only postponed, and one only there."""
+    state, one, other = a_map(*written(), *written(B + 1), *written(B + 2))
+    for storage, number in ((one, B), (other, B + 1), (one, B + 2)):
+        told(state, storage, (number, Reported(FINALIZED, 1001, 700)))
+    incoming.activate(state)
+    here, elsewhere = state.index.get(B), state.index.get(B + 1)
+    assert here is not None
+    assert elsewhere is not None
+    state.postponed = {here: None, elsewhere: None}
+    state.touched = Touched()
+    one.confirmed, one.heartbeated = before, heartbeated
+    reports.finish(state, one, after_claim=after_claim)
+    touch = state.touched.pop()
+    assert one.confirmed is confirmed
+    assert (touch and touch.slot) == (here if confirmed else None)
+    assert len(state.touched) == 0
+
+
+@pytest.mark.parametrize("active", [True, False])
+@pytest.mark.parametrize("listed", [True, False], ids=["listed", "not listed"])
+def test_what_a_storage_tells_while_its_report_is_compared_is_newer(
+    *, listed: bool, active: bool
+) -> None:
+    """A listed replica is deleted meanwhile, or one that is not listed is received again."""
+    state, one, _ = a_map(*(added() if listed else written()))
+    if active:
+        incoming.activate(state)
+    if not listed:
+        told(state, one, (B, STORED), now=1.0)
+    (whole,) = reports.parts(rows((B, 700, 1001, FINALIZED)) if listed else rows())
+    found = reports.compare(state, one, whole, made_after=2.0)
+    assert len(found) == 1
+    told(
+        state, one, *((B, news) for news in ((STORED, GONE) if listed else (GONE, STORED))), now=3.0
+    )
+    reports.settle(state, one, found, 0, len(found))
+    assert good(state) == ([] if listed else ["n1"])
