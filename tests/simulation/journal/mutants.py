@@ -175,8 +175,7 @@ MUTANTS: Final = (
            why="a node that stops on a damaged disk breaks no promise there"),
     # ---- write lanes ----
     Mutant("lane takes any epoch", lanes.any_epoch(), 1500,
-           _LANE + "a_fenced_writer_is_told_so_by_kind",
-           why=_HONEST_LANE),
+           _LANE + "a_fenced_writer_is_told_so_by_kind"),
     Mutant("lane takes any serial", lanes.any_serial(), 0,
            _LANE + "what_grpc_refuses_a_lane_refuses",
            why=_HONEST_LANE),
