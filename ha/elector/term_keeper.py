@@ -50,13 +50,13 @@ class TermKeeper:
 
         Only while the session holds the lock: that one shows which identities are ours.
         """
-        breadcrumb, record = await asyncio.gather(
-            session.read(self._settings.breadcrumb), session.read(self._settings.term)
+        breadcrumb, record, doubted = await asyncio.gather(
+            session.read(self._settings.breadcrumb),
+            session.read(self._settings.term),
+            self._doubted(session),
         )
         if not isinstance(breadcrumb, Done):
             return breadcrumb, Term.UNKNOWN
-        # Only now: behind a hand-over there is none, and nothing else that could be doubted.
-        doubted = await self._doubted(session)
         scope, crumb, term = self._settings.scope, self._settings.breadcrumb, self._settings.term
         if scope in doubted or crumb in doubted:
             log.warning("elector.breadcrumb.doubted", because=list(doubted.values()))
