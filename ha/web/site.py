@@ -20,7 +20,7 @@ from ha.notices.model import HistoryEntry
 from ha.web.hosts import may_be_asked
 from ha.web.looker import Looker, Seen
 from ha.web.metrics import REFUSED, Refusal
-from ha.web.render import ASSETS, NODE, OVERVIEW, Renderer
+from ha.web.render import ASSETS, NODE, OVERVIEW, Renderer, digest
 
 MOST_VIEWERS: Final = 100
 RETRY_MS: Final = 1000
@@ -130,10 +130,13 @@ class Site:
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         path = unquote(request.query.get("page", "/"))
-        seen = await self._looker.fresh()
-        if self._sections(seen, path) is None:
+        sections = self._sections(await self._looker.fresh(), path)
+        if sections is None:
             return self._missing("There is no such page to follow.")
-        shown: dict[str, str] = {}
+        # A browser that comes back by itself asks as it did first, and has been told other news.
+        first = "Last-Event-ID" not in request.headers
+        told = set(request.query.getall("shown", [])) if first else set()
+        shown = {name: html for name, html in sections.items() if digest(html) in told}
 
         def news(seen: Seen) -> str:
             found = self._sections(seen, path) or {}

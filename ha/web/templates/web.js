@@ -13,6 +13,7 @@
     if (!section) return;
     const focused = section.contains(document.activeElement) ? document.activeElement.id : "";
     section.innerHTML = html;
+    delete section.dataset.digest;
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   };
 
@@ -29,7 +30,9 @@
   };
 
   const listen = () => {
-    source = new EventSource(`/events?page=${encodeURIComponent(location.pathname)}`);
+    const asked = new URLSearchParams({ page: location.pathname });
+    for (const { dataset } of document.querySelectorAll("[data-digest]")) asked.append("shown", dataset.digest);
+    source = new EventSource(`/events?${asked}`);
     source.addEventListener("look", ({ data }) => {
       heard = performance.now();
       for (const [name, html] of Object.entries(JSON.parse(data))) put(name, html);
@@ -48,5 +51,5 @@
 
   document.addEventListener("visibilitychange", follow);
   setInterval(tell, 500);
-  follow();
+  requestAnimationFrame(() => setTimeout(follow)); // behind the first frame
 })();

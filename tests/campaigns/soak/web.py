@@ -105,9 +105,9 @@ async def _kills(context: Any, cluster: Cluster, rounds: int) -> Mapping[str, ob
 
 
 async def _frozen(cluster: Cluster) -> Mapping[str, object]:
-    await asyncio.sleep(LOOK_AGAIN_SECONDS)
     freeze_all(cluster)
     try:
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)  # what was seen before that is old now
         took, text = await asyncio.to_thread(asked, cluster.layout.web_url)
     finally:
         thaw_all(cluster)
@@ -140,9 +140,7 @@ async def _costs(chromium: Any, cluster: Cluster, seconds: float) -> Mapping[str
     }
 
 
-_FIRST_PAINT_MS: Final = (
-    "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity"
-)
+_FIRST_PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
 
 async def _looks(cluster: Cluster) -> int:
@@ -182,8 +180,8 @@ async def _first_paint(chromium: Any, cluster: Cluster) -> float:  # noqa: ANN40
     """Seconds until one more viewer sees something."""
     context = await chromium.new_context()
     page = await watch(context, cluster)
-    await until(page, "document.getElementById('stale').hidden")
-    seconds = await page.evaluate(_FIRST_PAINT_MS) / 1e3
+    await until(page, f"{_FIRST_PAINT} !== undefined")
+    seconds = await page.evaluate(_FIRST_PAINT) / 1e3
     await context.close()
     return float(seconds)
 

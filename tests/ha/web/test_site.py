@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 
 from ha.cli.cluster.status_json import as_json
 from ha.cli.cluster.view import ClusterView
+from ha.web.render import OVERVIEW
 from tests.ha.cli import schema
 from tests.ha.web.hostile import HOSTILE_PAGES, hostile_view
 from tests.ha.web.served_site import HOST, Shown, served
@@ -124,6 +126,26 @@ async def test_the_stream_sends_the_sections_that_changed_and_only_those() -> No
             pass
         assert "NOT SERVING" in changed["verdict"]
         assert "history" not in changed
+
+
+async def test_a_page_is_told_first_what_has_changed_since_it_was_made() -> None:
+    shown = Shown(HEALTHY)
+    async with asking(shown) as session:
+        digests = re.findall(r'data-digest="(\w+)"', await text_of(session, "/"))
+        assert len(digests) == len(OVERVIEW)
+        asked = [("page", "/"), *(("shown", one) for one in digests)]
+        async with session.get("/events", params=asked) as stream:
+            assert await _event(stream) == {}
+        shown.view = replace(HEALTHY, namenodes=(DOWN_NN1, HEALTHY.namenodes[1]))
+        async with session.get("/events", params=asked) as stream:
+            while not (changed := await _event(stream)):
+                pass
+            assert "NOT SERVING" in changed["verdict"]
+            assert "history" not in changed
+        # What the browser was told before it lost the stream is not what it asks with.
+        again = {"Last-Event-ID": "1"}
+        async with session.get("/events", params=asked, headers=again) as stream:
+            assert (await _event(stream)).keys() == set(OVERVIEW)
 
 
 async def test_hostile_texts_are_shown_as_texts() -> None:
