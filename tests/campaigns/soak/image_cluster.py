@@ -19,6 +19,8 @@ from deploy.local.layout import JournalNodePorts, Layout
 from deploy.local.processes import wait_until
 from deploy.local.zookeeper import server_argv
 from tests import ROOT
+from tests.campaigns.soak.image_monitoring import IMAGE as PROMETHEUS
+from tests.campaigns.soak.image_monitoring import make_prometheus
 from tests.package.image import BASE
 from tests.package.podman import inspected, podman
 
@@ -41,17 +43,21 @@ class WentWrong(Exception):
 
 
 class ComposedCluster:
-    """Everything of the compose file but monitoring, whose images only a hub has."""
+    """Everything of the compose file but Grafana, whose image only a hub has."""
 
     def __init__(self, folder: Path, tools: Path) -> None:
         self._folder = folder
         self._tools = tools
+        self.monitored = False
         self.layout = Layout(folder, 0, {f"jn{n}": JournalNodePorts(0, 0) for n in (1, 2, 3)}, {})
 
     def __enter__(self) -> "ComposedCluster":
         make_zookeeper(self._folder / "zookeeper")
+        self.monitored = make_prometheus(self._folder / "prometheus")
         try:
             self.compose("up", "-d")
+            if self.monitored:
+                self.compose("--profile", "monitoring", "up", "-d", "prometheus")
             wait_until(
                 lambda: self.states() == {"active", "standby"},
                 what="an active and a standby", deadline_seconds=START_SECONDS,
@@ -59,7 +65,7 @@ class ComposedCluster:
             self._find_data()
         except BaseException:
             self._keep_logs()
-            self.compose("down", "-v", "-t", "5")
+            self.compose("--profile", "monitoring", "down", "-v", "-t", "5")
             raise
         return self
 
@@ -70,13 +76,15 @@ class ComposedCluster:
         trace: TracebackType | None,
     ) -> None:
         self._keep_logs()
-        self.compose("down", "-v", "-t", "40")
+        self.compose("--profile", "monitoring", "down", "-v", "-t", "40")
 
     def compose(self, *words: str) -> str:
         """Have podman-compose do something with the file as it is."""
         done = subprocess.run(
             [sys.executable, "-m", "podman_compose", "-p", PROJECT, "-f", str(FILE), *words],
-            env=os.environ | {"PYTHONPATH": str(self._tools), "ZOOKEEPER_IMAGE": ZOOKEEPER},
+            env=os.environ
+            | {"PYTHONPATH": str(self._tools), "ZOOKEEPER_IMAGE": ZOOKEEPER}
+            | {"PROMETHEUS_IMAGE": PROMETHEUS},
             check=False, capture_output=True, text=True, timeout=600,
         )  # fmt: skip
         if done.returncode:

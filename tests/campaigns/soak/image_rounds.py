@@ -11,7 +11,9 @@ from deploy.local.java import find_java
 from deploy.local.java_client import open_java_client, start_java_client
 from deploy.local.processes import Supervisor, wait_until
 from deploy.local.workload import Workload
+from tests import needs
 from tests.campaigns.soak.image_cluster import ComposedCluster, WentWrong
+from tests.campaigns.soak.image_monitoring import monitoring_facts
 
 ROOT_PATH: Final = "/soak"
 WARM_UP: Final = 100
@@ -30,6 +32,9 @@ def play(cluster: ComposedCluster, rounds: int) -> Mapping[str, object]:
         lambda: all(cluster.healthy(one) for one in PROBED),
         what="every health check of the compose file", deadline_seconds=LONG_SECONDS,
     )  # fmt: skip
+    monitoring = (
+        monitoring_facts() if cluster.monitored else {"prometheus": needs.PROMETHEUS.lacking()}
+    )
     java = find_java()
     os.environ["HADOOP_USER_NAME"] = "hdfs"  # the client's, who must be the owner of /
     with Supervisor(cluster.layout.directory / "client") as supervisor:
@@ -46,6 +51,7 @@ def play(cluster: ComposedCluster, rounds: int) -> Mapping[str, object]:
     errors = workload.errors()
     return {
         **_told(verdict),
+        **monitoring,
         "client_errors": len(errors),
         "kills": rounds,
         "seconds_until_another_was_seen_active": [round(one, 2) for one in kills],

@@ -128,6 +128,8 @@ async def _costs(chromium: Any, cluster: Cluster, seconds: float) -> Mapping[str
         memory = _resident_bytes(own)
         told = min(viewer.looks for viewer in viewers)
         paints = [await _first_paint(chromium, cluster) for _ in range(PAINTS)]
+    later = await _core_shares(pids, min(seconds, MOST_UNWATCHED_SECONDS))
+    idle = {pid: min(idle[pid], later[pid]) for pid in pids}  # at first they still warm up
     return {
         "viewers": VIEWERS,
         "looks_of_each": told,
