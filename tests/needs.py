@@ -186,7 +186,9 @@ def _chromium() -> str:
 
 CHROMIUM: Final = Need("chromium", _chromium)
 NAMESPACES: Final = Need("network namespaces", cache(network.lacking))
-PURE_SASL: Final = Need("pure-sasl", partial(_packages, "pip install -r tests/sasl.txt", "puresasl"))
+PURE_SASL: Final = Need(
+    "pure-sasl", partial(_packages, "pip install -r tests/sasl.txt", "puresasl")
+)
 
 NEEDS: Final = {
     need.name: need
