@@ -175,8 +175,8 @@ def _put_in_place(
         if theirs.first < other.first <= theirs.last
     ]
     for first in overlapped:
-        # Before the segment is there: behind it nobody would look for what lies across it, and a
-        # crash would leave that for ever.
+        # First: once the final segment is in place no later sync looks at what overlaps it, and a
+        # crash in between would leave those files for ever.
         effects.append(MoveAside(first))
         state = state.without_segment(first)
     effects.append(putting)

@@ -3,7 +3,6 @@
 See docs/reference/blocks.md#full-reports.
 """
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -213,7 +212,9 @@ def settle(
         return storage.recent.get(block_id, -math.inf) >= differences.made_after
 
     absent = differences.absent
-    for block_id in itertools.filterfalse(is_overtaken, absent[start:end]):
+    for block_id in absent[start:end]:
+        if is_overtaken(block_id):
+            continue
         state.waiting.forget(block_id, storage.number)
         slot = state.index.get(block_id)
         if slot is not None and state.replicas.holds(slot, storage.number):
