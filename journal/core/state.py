@@ -105,7 +105,10 @@ class JournalState:
 
     @property
     def last_written(self) -> TxId:
-        """The highest edit held, or NO_TXID."""
+        """The last edit of the open segment, else the highest one held, or NO_TXID.
+
+        What an older writer left above the open segment is nothing that its writer has written.
+        """
         if self.open is not None and not self.open.empty:
             return TxId(self.open.next_txid - 1)
         held = [*self.segments.values(), *(damage.segment for damage in self.damaged.values())]

@@ -73,6 +73,14 @@ def probe(paths: Sequence[str], reached: Reached) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def blocks_of(path: str) -> tuple[Block, ...]:
+    """All blocks of a file."""
+    found: list[Block] = []
+    for _, function in functions(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        _Probes(path, found).visit_body_of(function)
+    return tuple(found)
+
+
 class _Probes(ast.NodeTransformer):
     """Puts a call at the beginning of each block of one function."""
 

@@ -10,8 +10,9 @@ from tests.mutation import toy
 from tests.mutation.cores import CORES
 from tests.mutation.explained import explained
 from tests.mutation.judging import forked
-from tests.mutation.reach import Reached, lines_of, probe
+from tests.mutation.reach import Reached, blocks_of, lines_of, probe
 from tests.mutation.slips import Slip, code_of, module_of, plant, slips_in, slips_of
+from tests.mutation.unreached import name_of, unreached
 
 TOY = "tests/mutation/toy.py"
 SECONDS = 30.0
@@ -131,6 +132,13 @@ def module_text(tree: object) -> str:
     """As source, since a changed tree has no lines for what is new."""
     assert isinstance(tree, ast.Module)
     return ast.unparse(tree)
+
+
+def test_the_list_of_unreached_branches_is_not_stale() -> None:
+    paths = {path for core in CORES.values() for path in core.files}
+    names = {name_of(block) for path in paths for block in blocks_of(path)}
+    assert unreached().keys() <= names
+    assert all(why.strip() for why in unreached().values())
 
 
 def test_the_list_of_explained_slips_is_not_stale() -> None:

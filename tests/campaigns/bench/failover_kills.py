@@ -11,7 +11,7 @@ from tests import needs
 from tests.campaigns.bench.failover_world import HAND_OVER, JOURNAL_EPOCH, KILL, World
 from tests.campaigns.bench.failover_zkfc import controllers_megabytes, memory_row
 from tests.campaigns.bench.report import Row, unmeasured
-from tests.campaigns.bench.switches import Bars, rows_of, switch_of
+from tests.campaigns.bench.switches import Bars, Switch, rows_of, switch_of
 from tests.campaigns.bench.waiting_command import waiting_command
 from tests.fencing.sshd import sshd_in
 
@@ -53,17 +53,24 @@ def with_certificates(world: World) -> list[Row]:
     return [
         *(row for name, kind in everything for row in rows_of(world.record, name, kind, NO_BARS)),
         *(_cost(world, name, with_them) for name, with_them in secured.items()),
+        _cost(world, HAND_OVER, secured[HAND_OVER], unserved=True),
     ]
 
 
-def _cost(world: World, without: str, with_them: str) -> Row:
+def _cost(world: World, without: str, with_them: str, *, unserved: bool = False) -> Row:
+    """``unserved``: only of the time in which nobody serves, behind the old one's stepping down."""
     medians = [
-        statistics.median(one.active for one in world.record.switches[name])
-        for name in (without, with_them)
+        statistics.median(_unserved_seconds(one) if unserved else one.active for one in switches)
+        for switches in (world.record.switches[name] for name in (without, with_them))
     ]
     times = medians[1] / medians[0]
-    figure, bar = f"{with_them}: times the seconds without", f"<= {MOST_COST}"
+    what = "seconds of no service" if unserved else "seconds"
+    figure, bar = f"{with_them}: times the {what} without", f"<= {MOST_COST}"
     return Row(figure, times, "-", bar, times <= MOST_COST, "medians of the same run")
+
+
+def _unserved_seconds(hand_over: Switch) -> float:
+    return hand_over.active - (hand_over.phases["standby"] or 0.0)
 
 
 def _kill_and_hand_over(

@@ -11,14 +11,18 @@ import click
 from tests.mutation.cores import CORES
 from tests.mutation.judging import forked
 from tests.mutation.reach import Block, Reached, probe, shown
+from tests.mutation.unreached import name_of, unreached
 from tests.simulation.engine.simulation import Simulation
 
 RARE: Final = 1 / 500
 _PORTION: Final = 20
 
 
-def tell_reach(simulation: Simulation, seeds: range, jobs: int, *, as_object: bool) -> int:
-    """Play these worlds, and print the branches that less than one in 500 of them runs."""
+def tell_reach(simulation: Simulation, seeds: Sequence[int], jobs: int, *, as_object: bool) -> int:
+    """Play these worlds, and print the branches that less than one in 500 of them runs.
+
+    Of some it is known why no world runs them (tests/mutation/unreached.json).
+    """
     began = time.monotonic()
     files = files_of(simulation.name)
     portions = [seeds[at : at + _PORTION] for at in range(0, len(seeds), _PORTION)]
@@ -31,17 +35,23 @@ def tell_reach(simulation: Simulation, seeds: range, jobs: int, *, as_object: bo
             counts[block] += worlds_of_part
     worlds, blocks = len(seeds), [block for block in counts if not block.column]
     rare = sorted(block for block in blocks if 0 < counts[block] < RARE * worlds)
-    never = sorted(block for block in blocks if not counts[block])
-    for title, group in (("never", never), ("rarely", rare)):
+    why = unreached()
+    known = {block for block in blocks if name_of(block) in why}
+    never = sorted(block for block in blocks if not counts[block] and block not in known)
+    explained = [block for block in known if not counts[block]]
+    reached = sorted(block for block in known if counts[block] >= RARE * worlds)
+    for title, group in (("never", never), ("rarely", rare), ("after all", reached)):
         for block in group:
-            click.echo(f"{title:7}{counts[block]:6}  {shown(block)}")
+            click.echo(f"{title:9}{counts[block]:6}  {shown(block)}")
     for line in _by_file(files, counts, worlds):
         click.echo(line)
     took = time.monotonic() - began
     told = f"{worlds} worlds, {len(blocks)} branches, {len(never)} never, {len(rare)} in less than"
-    click.echo(f"{told} 1 of {1 / RARE:.0f} worlds, {took:.0f} s")
+    known_why = f"{len(explained)} never, as explained"
+    click.echo(f"{told} 1 of {1 / RARE:.0f} worlds, {known_why}, {took:.0f} s")
     if as_object:
         facts = {"worlds": worlds, "branches": len(blocks), "never": len(never), "rare": len(rare)}
+        facts |= {"explained": len(explained), "after_all": len(reached)}
         click.echo(json.dumps(facts | {"seconds": round(took, 1)}))
     return 0
 

@@ -5,7 +5,7 @@ claim, a recovery that one node has accepted, a batch that one node alone has.  
 on are such worlds; the others are what they always were.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,14 @@ from tests.simulation.engine.clock import Process
 from tests.simulation.engine.network import Action, Link
 from tests.simulation.journal.contender import Life
 from tests.simulation.journal.nemesis import Event
-from tests.simulation.journal.swarm import EVENT_KINDS, LIFE_KINDS, WEAR_KINDS, Swarm
+from tests.simulation.journal.swarm import (
+    EVENT_KINDS,
+    LIFE_KINDS,
+    USUAL,
+    WEAR_KINDS,
+    Pace,
+    Swarm,
+)
 from tests.simulation.journal.wear import wear
 
 if TYPE_CHECKING:
@@ -24,6 +31,8 @@ if TYPE_CHECKING:
 
 FIRST: Final = 1_000_000_000
 """The first seed of an aimed world."""
+FIRST_LONG: Final = 1_500_000_000
+"""The first seed of one with long segments and little kept of them."""
 
 PLACES: Final = {
     "claim": ("NewEpoch", "answer NewEpoch", "answer NewEpoch", "GetJournalState"),
@@ -57,10 +66,45 @@ STRIKES: Final = (
 )
 """``alone``: meanwhile the writer reaches this node only.  ``lone``: that, and then the writer
 ends.  ``rival``: another one begins at once."""
+_IN_LONG_SEGMENTS: Final = (
+    *("kill", "power", "isolate", "isolate", "freeze-node", "wipe", "rot", "rot"),
+    *("rival", "freeze-writer", "kill-writer"),
+)
 
 
 def drawn(seed: int) -> Swarm:
     """What an aimed world is about: mostly calm, or nobody would come to the places."""
+    return _long(seed) if seed >= FIRST_LONG else _aimed(seed)
+
+
+def _long(seed: int) -> Swarm:
+    """Few writers, with long segments of which they keep little: who missed a part fetches it."""
+    rng = Random(f"{seed} long segments")
+    base = Swarm.drawn(seed - FIRST_LONG)
+    rates = base.rates if rng.random() < 0.4 else dict.fromkeys(base.rates, 0.0)
+    events = dict.fromkeys((*EVENT_KINDS, *WEAR_KINDS), 0.0)
+    if rng.random() < 0.4:  # what was fetched, or is to be sent again, is torn or decays
+        events |= {"power-at-disk": 4.0, "kill-at-disk": 1.0, "rot": 1.5, "kill": 2.0}
+    return replace(
+        base,
+        nodes=rng.choice((3, 3, 3, 5)),
+        writers=rng.choice((1, 2, 2)),
+        readers=rng.choice((0, 1)),
+        rates={**rates, "slow-disk": rng.choice((0.0, 0.02, 0.1)), "twin": rng.choice((0.0, 0.9))},
+        events=events,
+        lives=dict.fromkeys(LIFE_KINDS, 0.0),
+        lanes=rng.random() < 0.3,
+        crowd=rng.choice((3.0, 10.0)),
+        unclosed=0.05,
+        upkeep=replace(base.upkeep, hadoop_like=0.0, byzantine=rng.random() < 0.3),
+        aimed=True,
+        long=True,
+        pace=Pace(rng.choice((60, 60, 200)), 4, (0.02, 0.1, 0.1, 0.4)),
+        window_bytes=rng.choice((100, 100, 400, 1500, 0)),
+    )
+
+
+def _aimed(seed: int) -> Swarm:
     rng = Random(f"{seed} aimed")
     base = Swarm.drawn(seed - FIRST)
     calm, untroubled, steady = (rng.random() < share for share in (0.7, 0.8, 0.6))
@@ -79,7 +123,7 @@ def drawn(seed: int) -> Swarm:
         unclosed=0.05 if long else base.unclosed,
         aimed=True,
         relay=relay,
-        edits=rng.choice((60, 300)) if long else 4,
+        pace=Pace(rng.choice((60, 300)), 20) if long else USUAL,
         window_bytes=rng.choice((400, 4000)) if rng.random() < 0.2 else 0,
     )
 
@@ -111,9 +155,13 @@ class Ambushes:
         """Draw them."""
         rng = self._world.faults.random("ambushes")
         families = list(PLACES.values())
+        strikes: Sequence[str] = STRIKES
+        if self._world.swarm.long:
+            families = [PLACES["start"], PLACES["batch"], PLACES["return"], PLACES["return"]]
+            strikes = _IN_LONG_SEGMENTS
         most = rng.randint(0, 2) if self._world.swarm.relay else rng.randint(2, 8)
         for number in range(most):
-            what, strike = rng.choice(rng.choice(families)), rng.choice(STRIKES)
+            what, strike = rng.choice(rng.choice(families)), rng.choice(strikes)
             event = Event(
                 at=rng.choice((0.01, horizon)) * rng.random(),
                 kind=f"{strike} at {what.replace(' ', '-')} {number}",
@@ -171,7 +219,7 @@ class Ambushes:
 
     def _fits(self, ambush: _Ambush, node: str) -> bool:
         """Disks are lost by a minority only, as in all worlds; not where one of two has a word."""
-        if not ambush.strike.startswith("wipe"):
+        if not ambush.strike.startswith(("wipe", "rot")):
             return node in self._world.machines
         names = sorted(self._world.machines)
         fragile = self._world.faults.random("fragile").sample(names, (len(names) - 1) // 2)
@@ -183,16 +231,14 @@ class Ambushes:
         if ambush.strike.startswith("wipe"):
             if ambush.strike == "wipe-alone":
                 self._alone(event, writer, node, heals=event.lasts + 0.3)
-            wear(self._wiping(event, node), world)
+            wear(self._wear(event, "wipe", node), world)
             return
         if not world.faults.allowed(event.name):
             return
         world.trace.add("aim", f"{event.kind}: {node}, {writer}", event.name)
         match ambush.strike:
-            case "kill" | "power":
-                end = machine.kill if ambush.strike == "kill" else machine.cut_power
-                end("at a place", event.name)
-                self._later(event.lasts, world.restart, machine)
+            case "kill" | "power" | "rot":
+                self._end(ambush.strike, event, node)
             case "power-all":
                 for each in world.machines.values():
                     each.cut_power("everywhere", event.name)
@@ -208,6 +254,14 @@ class Ambushes:
                 world.begin(Life.drawn(79 + self._rivals, 0.0, 0.5, rng))
             case _:
                 self._strike_writer(ambush, node, writer)
+
+    def _end(self, strike: str, event: Event, node: str) -> None:
+        machine = self._world.machines[node]
+        end = machine.cut_power if strike == "power" else machine.kill
+        end("at a place", event.name)
+        if strike == "rot":
+            wear(self._wear(event, "rot", node), self._world)
+        self._later(event.lasts, self._world.restart, machine)
 
     def _strike_writer(self, ambush: _Ambush, node: str, writer: str) -> None:
         process = self._world.writers.get(writer)
@@ -227,10 +281,10 @@ class Ambushes:
         process.freeze()
         self._later(event.lasts, process.thaw)
 
-    def _wiping(self, event: Event, node: str) -> Event:
+    def _wear(self, event: Event, kind: str, node: str) -> Event:
         names = sorted(self._world.machines)
         fragile = self._world.faults.random("fragile").sample(names, (len(names) - 1) // 2)
-        return replace(event, kind="wipe", victim=fragile.index(node))
+        return replace(event, kind=kind, victim=fragile.index(node))
 
     def _alone(
         self, event: Event, writer: str, node: str, *, heals: float = 0.0, ends: float | None = None

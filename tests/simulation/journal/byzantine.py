@@ -37,6 +37,7 @@ async def speak(world: "World", until: float) -> None:
     # A disk that is replaced or copied takes an absurd promise with it: that needs an operator.
     worn = any(world.swarm.events.get(kind) for kind in WEAR_KINDS)
     far = None if worn else world.faults.random("fragile").choice(names)
+    kinds = nonsense.theme(more) if world.swarm.long else ()
     number = 0
     while world.loop.time() < until:
         await asyncio.sleep(rng.choice((0.05, 0.3, 1.0)) * rng.random())
@@ -44,8 +45,8 @@ async def speak(world: "World", until: float) -> None:
         machine = world.machines[rng.choice(names)]
         kind, request = _drawn(machine, rng, leaps=machine.name == far)
         state = None if machine.owner is None else machine.owner.state
-        if state is not None and more.random() < 0.5:
-            kind, request = nonsense.drawn(state, more) or (kind, request)
+        if state is not None and more.random() < (0.9 if kinds else 0.5):
+            kind, request = nonsense.drawn(state, more, kinds) or (kind, request)
         name = f"byzantine@{number}"
         if not world.faults.allowed(name):
             continue

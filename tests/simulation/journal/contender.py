@@ -16,6 +16,7 @@ from tests.simulation.engine.verdict import Violated
 from tests.simulation.journal.hadoop_like import hadoop_like
 from tests.simulation.journal.machine import JOURNAL, NAMESPACE, RPC_PORT, Machine
 from tests.simulation.journal.oracle import Oracle
+from tests.simulation.journal.swarm import USUAL, Pace
 from tests.simulation.journal.tags import Tag, transaction
 
 SETTINGS: Final = WriterSettings(
@@ -82,14 +83,14 @@ class Life:
         rng: Random,
         *,
         rolls: int = 1,
-        edits: int = 4,
+        pace: Pace = USUAL,
     ) -> "Life":
-        """A writer's plan: segments of 1-4 transactions, or as many, in batches of 1-3."""
+        """A writer's plan."""
         plans = []
         for _ in range(rolls * rng.choice((1, 1, 2, 3))):
-            left, batches = rng.randint(1, edits), []
+            left, batches = rng.randint(1, pace.edits), []
             while left:
-                batches.append(min(left, rng.randint(1, 3 if edits < 20 else 20)))
+                batches.append(min(left, rng.randint(1, pace.batch)))
                 left -= batches[-1]
             plans.append(
                 SegmentPlan(
@@ -97,7 +98,7 @@ class Life:
                     together=rng.random() < 0.4,
                     closed=rng.random() >= unclosed,
                     idle_before=rolls * rng.choice((0, 0, 0.05, 0.7)) * rng.random(),
-                    idle_inside=rng.choice((0, 0, 0.05, 2.5)) * rng.random(),
+                    idle_inside=rng.choice(pace.idle) * rng.random(),
                 )
             )
         return cls(f"w{number}", begins, tuple(plans), rng.choice((0.0, 0.0, 0.3, 3.0)))

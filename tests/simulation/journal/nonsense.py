@@ -4,7 +4,7 @@ They are malformed, or they speak for a writer that was superseded, or they woul
 without having looked at it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from journal.core.state import JournalState
 from journal.messages import namespace_message
-from journal.model import LAYOUT_VERSION
+from journal.model import LAYOUT_VERSION, Segment
 from journal.proto import journal_pb2 as pb
 from tests.simulation.journal.machine import JOURNAL, NAMESPACE
 
@@ -33,6 +33,11 @@ class _Saying:
     def segment(self) -> pb.SegmentState:
         first, last, digest = self.rng.choice(((3, 1, _DIGEST), (0, 3, _DIGEST), (1, 3, _SHORT)))
         return pb.SegmentState(first_txid=first, last_txid=last, digest=digest)
+
+    def final(self) -> Segment | None:
+        """A finalized segment that the node has."""
+        held = [one for one in self.state.segments.values() if one.finalized]
+        return self.rng.choice(held) if held else None
 
 
 def _format(say: _Saying) -> Message:
@@ -120,8 +125,143 @@ _SAID: Final[dict[str, Callable[[_Saying], Message]]] = {
 }
 
 
-def drawn(state: JournalState, rng: Random) -> tuple[str, Message] | None:
-    """What to call with what; None where no writer was superseded yet."""
+def _new_epoch(say: _Saying) -> Message:
+    """For another file system."""
+    asked = namespace_message(NAMESPACE)
+    if say.rng.random() < 0.5:
+        asked.namespace_id += 1
+    else:
+        asked.cluster_id = "another"
+    return pb.NewEpochRequest(
+        journal_id=JOURNAL, namespace_info=asked, epoch=int(say.state.promised) + 1
+    )
+
+
+def _upgrade(say: _Saying) -> Message:
+    """To what the journal is already, of another file system, or as a writer would."""
+    asked = namespace_message(NAMESPACE)
+    asked.ctime = say.rng.choice((0, 0, 7, 8))
+    if say.rng.random() < 0.2:
+        asked.namespace_id += 1
+    return pb.UpgradeRequest(info=say.info, namespace_info=asked)
+
+
+def _discard(say: _Saying) -> Message:
+    """From nowhere, from inside a segment, or from behind everything."""
+    final = say.final()
+    inside = final.last if final is not None and final.first < final.last else 0
+    first = say.rng.choice((0, inside, 1_000_000))
+    return pb.DiscardSegmentsRequest(info=say.info, first_txid=first)
+
+
+def _admit(say: _Saying) -> Message:
+    """Another one than this node; or with other edits, or with a hole between two segments."""
+    final, meant = say.final(), say.rng.random() < 0.7
+    listed = []
+    if final is not None:
+        digest = say.rng.choice((_DIGEST, final.digest))
+        listed = [
+            pb.SegmentState(first_txid=first, last_txid=last, digest=digest)
+            for first, last in (
+                (int(final.first), int(final.last)),
+                (int(final.last) + 2, int(final.last) + 2),
+            )
+        ]
+    return pb.AdmitRequest(
+        info=say.info,
+        incarnation=say.state.incarnation if meant and listed else "0" * 32,
+        founding=not meant and say.rng.random() < 0.5,
+        required=listed,
+        committed_txid=1_000_000,
+    )
+
+
+def _start_inside(say: _Saying) -> Message:
+    """Inside a finalized segment, or without frames."""
+    final = say.final()
+    first = 9_999 if final is None else int(final.last)
+    layout = say.rng.choice((LAYOUT_VERSION, -1))
+    return pb.StartLogSegmentRequest(
+        info=say.info, first_txid=first if first < 9_999 else 0, layout_version=layout
+    )
+
+
+def _resume_unframed(say: _Saying) -> Message:
+    return pb.ResumeSegmentRequest(info=say.info, first_txid=9_999, layout_version=-1)
+
+
+def _other_batch(say: _Saying) -> Message:
+    """Of another segment than the open one, or behind a gap, or torn and of no committed edit."""
+    at = say.state.open
+    other, gap = say.rng.choice(((1, 0), (0, 1), (0, 0)))
+    segment = 0 if at is None else int(at.first)
+    following = 1 if at is None else int(at.next_txid)
+    info = pb.RequestInfo()
+    info.CopyFrom(say.info)
+    info.committed_txid = 0
+    info.read_lease_micros = say.state.read_lease_micros
+    batch = pb.Batch(
+        segment_first_txid=segment + other,
+        first_txid=following + gap,
+        count=2,
+        records=b"\x00" * 40,
+    )
+    return pb.WriteRequest(info=info, batch=batch)
+
+
+def _close_otherwise(say: _Saying) -> Message:
+    """A finalized segment, with another end or other edits."""
+    final = say.final()
+    first, last = (1, 1) if final is None else (int(final.first), int(final.last))
+    further = say.rng.choice((0, 1))
+    return pb.FinalizeLogSegmentRequest(
+        info=say.info, first_txid=first, last_txid=last + further, digest=_DIGEST
+    )
+
+
+def _decide_otherwise(say: _Saying) -> Message:
+    """That a finalized segment ends elsewhere."""
+    final = say.final()
+    if final is None:
+        return pb.AcceptRecoveryRequest(info=say.info, segment=say.segment())
+    told = pb.SegmentState(
+        first_txid=int(final.first), last_txid=int(final.last) + 1, digest=_DIGEST
+    )
+    return pb.AcceptRecoveryRequest(info=say.info, segment=told)
+
+
+_SAID_MORE: Final[dict[str, Callable[[_Saying], Message]]] = {
+    **_SAID,
+    "AcceptRecovery": _decide_otherwise,
+    "Admit": _admit,
+    "DiscardSegments": _discard,
+    "FinalizeLogSegment": _close_otherwise,
+    "FinalizeUpgrade": lambda say: pb.WriterRequest(info=say.info),
+    "NewEpoch": _new_epoch,
+    "PreUpgrade": lambda say: pb.WriterRequest(info=say.info),
+    "ResumeSegment": _resume_unframed,
+    "StartLogSegment": _start_inside,
+    "Upgrade": _upgrade,
+    "Write": _other_batch,
+}
+"""Said in worlds with long segments.  Nobody rolls back: that takes away what was written since."""
+_OF_AN_UPGRADE: Final = (
+    *("PreUpgrade", "Upgrade", "FinalizeUpgrade", "CanRollBack", "DiscardSegments"),
+)
+_THEME: Final = 4
+
+
+def theme(rng: Random) -> tuple[str, ...]:
+    """What one stranger says in a world with long segments: few things, each of them often."""
+    if rng.random() < 0.4:
+        return _OF_AN_UPGRADE
+    return tuple(rng.sample(sorted(_SAID_MORE), _THEME))
+
+
+def drawn(
+    state: JournalState, rng: Random, kinds: Sequence[str] = ()
+) -> tuple[str, Message] | None:
+    """What to call with what, of a theme or of all; None where no writer was superseded yet."""
     if state.promised < 2:
         return None
     serial = max(0, int(state.serial)) + 1
@@ -137,5 +277,6 @@ def drawn(state: JournalState, rng: Random) -> tuple[str, Message] | None:
         serial=serial,
         namespace_id=NAMESPACE.namespace_id,
     )
-    kind = rng.choice(sorted(_SAID))
-    return kind, _SAID[kind](_Saying(rng, state, newest, stale))
+    said = _SAID_MORE if kinds else _SAID
+    kind = rng.choice(kinds or sorted(said))
+    return kind, said[kind](_Saying(rng, state, newest, stale))

@@ -51,12 +51,16 @@ class Inode:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A change of names that no sync of the folder has covered yet."""
+    """A change of names that no sync of the folder has covered yet.
+
+    Of a folder that was renamed, ``below`` has what is in it, and changes with it in one step.
+    """
 
     folder: PurePath
     old: PurePath | None
     new: PurePath | None
-    inode: Inode
+    inode: Inode | None
+    below: tuple["_Change", ...] = ()
 
 
 @dataclass(slots=True)
@@ -92,10 +96,21 @@ class Platter:
         return inode
 
     def rename(self, old: Path, new: Path) -> None:
-        """Both names change in one step, now and in a power cut."""
-        inode = self.cached.pop(old)
-        self.cached[new] = inode
-        self._pending.append(_Change(new.parent, old, new, inode))
+        """Both names change in one step, now and in a power cut.  Raises FileNotFoundError."""
+        if old in self.cached:
+            inode = self.cached.pop(old)
+            self.cached[new] = inode
+            self._pending.append(_Change(new.parent, old, new, inode))
+            return
+        moved = [path for path in self.cached if old in path.parents]
+        if not moved:
+            raise FileNotFoundError(errno.ENOENT, "No such file", str(old))
+        below = []
+        for path in moved:
+            inode, there = self.cached.pop(path), new / path.relative_to(old)
+            self.cached[there] = inode
+            below.append(_Change(there.parent, path, there, inode))
+        self._pending.append(_Change(new.parent, old, new, None, tuple(below)))
 
     def link(self, inode: Inode, new: Path) -> None:
         """A second name for a file."""
@@ -105,6 +120,13 @@ class Platter:
     def remove(self, path: Path) -> None:
         """Take a name away."""
         self._pending.append(_Change(path.parent, path, None, self.cached.pop(path)))
+
+    def remove_folder(self, folder: Path) -> None:
+        """Take away all that is in it; once its own name is gone for good, so is the rest."""
+        gone = [path for path in self.cached if folder in path.parents]
+        below = [_Change(path.parent, path, None, self.cached.pop(path)) for path in gone]
+        if below:
+            self._pending += [*below, _Change(folder.parent, folder, None, None, tuple(below))]
 
     def wipe(self) -> None:
         """A new disk."""
@@ -175,6 +197,10 @@ class Platter:
 
 
 def _apply(names: dict[PurePath, Inode], change: _Change) -> None:
+    for each in change.below:
+        _apply(names, each)
+    if change.inode is None:
+        return
     if change.old is not None and names.get(change.old) is change.inode:
         del names[change.old]
     if change.new is not None:
@@ -255,7 +281,6 @@ class SimulatedFiles:
 
     def rename(self, old: Path, new: Path) -> None:
         self.change()
-        self._inode(old)
         self._platter.rename(old, new)
 
     def link(self, old: Path, new: Path) -> None:
@@ -267,9 +292,7 @@ class SimulatedFiles:
         if path in self._platter.cached:  # a file has nothing below it
             self._platter.remove(path)
             return
-        depth = len(path.parts)
-        for name in [n for n in self._platter.cached if n.parts[:depth] == path.parts]:
-            self._platter.remove(Path(name))
+        self._platter.remove_folder(path)
 
     def make_folder(self, folder: Path) -> None:
         """Folders are where files are."""

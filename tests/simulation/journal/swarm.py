@@ -1,6 +1,6 @@
 """Which faults a seed has: a random subset of kinds, each with its own rate (swarm testing)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
@@ -39,6 +39,19 @@ LIFE_KINDS: Final = ("blind", "fade")
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """How many edits a segment has at most, and a batch, and for how long a writer waits at most
+    behind a batch, in seconds, one of these for each segment."""
+
+    edits: int = 4
+    batch: int = 3
+    idle: Sequence[float] = (0, 0, 0.05, 2.5)
+
+
+USUAL: Final = Pace()
+
+
+@dataclass(frozen=True, slots=True)
 class Upkeep:
     """What goes on in the background, and how well clocks run.  Seconds of 0 are never.
 
@@ -61,8 +74,8 @@ class Swarm:
 
     ``beside``: lanes are opened beside a stream, as with certificates.
     What is behind it is other than this in aimed worlds only: faults wait for places, every
-    three writers leave copies behind that differ (``relay``), a segment has up to so many edits,
-    and a writer keeps so many bytes for a slow node (0: the usual).
+    three writers leave copies behind that differ (``relay``), faults meet batches and returns into
+    segments alone (``long``), and a writer keeps so many bytes for a slow node (0: the usual).
     """
 
     nodes: int
@@ -79,7 +92,8 @@ class Swarm:
     beside: bool = False
     aimed: bool = False
     relay: bool = False
-    edits: int = 4
+    long: bool = False
+    pace: Pace = USUAL
     window_bytes: int = 0
 
     @classmethod

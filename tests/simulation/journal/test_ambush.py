@@ -1,19 +1,25 @@
-"""Aimed worlds: nothing is lost in them, and recovery meets copies that differ."""
+"""Aimed worlds: nothing is lost in them, recovery meets copies that differ, and nodes catch up."""
 
 from collections import Counter
 from collections.abc import Mapping
 from unittest.mock import patch
 
+from journal.core import rejoin
+from journal.core.effects import Step
+from journal.core.requests import AdoptCatchUp
+from journal.core.state import JournalState
 from journal.model import NodeName, TxId
 from journal.recovery import Answer, Copy, Held, Skip, choose
 from journal.writer import writer
-from tests.simulation.journal.ambush import FIRST
+from tests.simulation.journal.ambush import FIRST, FIRST_LONG
 from tests.simulation.journal.simulation import SIMULATION
 
 WORLDS = 40
 LEAST_DIFFER = 8
 LEAST_EQUAL_ENDS = 1
 """`./run soak journal --aimed` has one world in three, and one in ten."""
+LEAST_CATCH_UP = 2
+"""`./run soak journal --long` has one world in ten."""
 
 
 def test_recovery_meets_copies_that_differ_and_loses_nothing() -> None:
@@ -37,6 +43,23 @@ def test_recovery_meets_copies_that_differ_and_loses_nothing() -> None:
             worlds.update(met)
     assert worlds["they differ"] >= LEAST_DIFFER
     assert worlds["equal end, other bytes"] >= LEAST_EQUAL_ENDS
+
+
+def test_nodes_fetch_what_their_writer_does_not_keep_and_lose_nothing() -> None:
+    adopted: list[AdoptCatchUp] = []
+
+    def watched(state: JournalState, request: AdoptCatchUp) -> Step:
+        adopted.append(request)
+        return adopt(state, request)
+
+    adopt, worlds = rejoin.adopt, 0
+    with patch.object(rejoin, "adopt", watched):
+        for seed in range(FIRST_LONG + 1, FIRST_LONG + 1 + WORLDS):
+            adopted.clear()
+            outcome = SIMULATION.run(seed)
+            assert outcome.violation is None, SIMULATION.replay_command(outcome)
+            worlds += bool(adopted)
+    assert worlds >= LEAST_CATCH_UP
 
 
 def test_an_aimed_world_is_the_same_again() -> None:

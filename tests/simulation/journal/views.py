@@ -40,7 +40,7 @@ class _Kind(Enum):
 def _meaning(path: PurePath) -> tuple[_Kind, int, int]:
     """The kind, the first txid, and of a segment its last one or of a download its epoch."""
     folder, name = path.parts[-2], path.name
-    if folder == "edits.sync":
+    if "current" not in path.parts:  # a download of the syncer, or what an upgrade keeps
         return _Kind.NOTHING, 0, 0
     for pattern, kind in _SEGMENTS.items():
         if found := pattern.match(name):
@@ -159,7 +159,8 @@ class FileReader:
     def rotten(self, names: Mapping[PurePath, Inode]) -> set[int]:
         """Which live segments' files have bytes that are not what was written."""
         found = [(_FINAL.match(path.name) or _LIVE.match(path.name), inode)
-                 for path, inode in names.items() if inode.flips]  # fmt: skip
+                 for path, inode in names.items()
+                 if inode.flips and path.parts[-2] == "current"]  # fmt: skip
         return {int(match[1]) for match, _ in found if match is not None}
 
     def _rolls_forward(

@@ -158,7 +158,7 @@ class World:
         rolls = _HADOOP_ROLLS if self.swarm.upkeep.hadoop_like else 1
         for number in range(1, self.swarm.writers + 1):
             drawn = partial(Life.drawn, number, begins, self.swarm.unclosed, rng)
-            lives.append(drawn(rolls=rolls, edits=self.swarm.edits))
+            lives.append(drawn(rolls=rolls, pace=self.swarm.pace))
             begins += self.swarm.crowd * rng.random()
         return lives, begins + 1.0
 

@@ -1,0 +1,39 @@
+"""The branches that no simulated world runs, each with its reason."""
+
+import ast
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tests import ROOT
+from tests.mutation.reach import Block
+from tests.mutation.slips import functions
+
+_LIST: Final = Path(__file__).with_name("unreached.json")
+
+
+def unreached() -> Mapping[str, str]:
+    """Reasons by the name of a branch."""
+    reasons: dict[str, str] = {}
+    for why, names in json.loads(_LIST.read_text(encoding="utf-8")).items():
+        reasons |= dict.fromkeys(names, why)
+    return reasons
+
+
+def name_of(block: Block) -> str:
+    """Its file, its function, and the line where it begins, which the function may have twice."""
+    lines, found = _parsed(block.path)
+    inside = [name for name, first, last in found if first <= block.line <= last]
+    what = f"{block.kind} of: " if block.kind else ""
+    return f"{block.path}::{inside[-1]}: {what}{lines[block.line - 1].strip()}"
+
+
+@cache
+def _parsed(path: str) -> tuple[list[str], list[tuple[str, int, int]]]:
+    """The lines of a file, and its functions, from outer to inner ones."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    found = functions(ast.parse(text))
+    ranges = [(name, each.lineno, each.end_lineno or each.lineno) for name, each in found]
+    return text.splitlines(), sorted(ranges, key=lambda of: (of[1], -of[2]))
