@@ -77,6 +77,8 @@ def adopt(state: JournalState, request: AdoptCatchUp) -> Step:
     try:
         _ensure_current(state, wanted.first, epoch)
         complete = _reaches(state, wanted, epoch)
+        if not complete:
+            _ensure_no_shorter(state, request)
     except (OutOfSync, StorageFailed) as refusal:
         return Step(state, (drop,), refusal)
     if complete:
@@ -149,6 +151,22 @@ def _reaches(state: JournalState, wanted: Segment, epoch: Epoch) -> bool:
     if ours.last > wanted.last:
         raise damaged  # it holds more sound edits than are offered for it
     return False
+
+
+def _ensure_no_shorter(state: JournalState, request: AdoptCatchUp) -> None:
+    """Raise StorageFailed where our damaged copy may hold edits beyond those that were fetched.
+
+    Bad schedule: this writer has edits behind the damage acknowledged here, and an older CatchUp of
+    its own arrives once more.  What it adopts would have a vote, and lack them.
+    """
+    damage = state.damaged.get(request.segment.first)
+    if (
+        damage is not None
+        and damage.segment.writer == request.epoch
+        and damage.size_bytes > request.size_bytes
+        and (damaged := why_damaged(state, request.segment.first)) is not None
+    ):
+        raise damaged
 
 
 def _open(state: JournalState, first: TxId, epoch: Epoch, layout_version: int) -> Step:

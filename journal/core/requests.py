@@ -187,11 +187,12 @@ class CatchUp:
 
 @dataclass(frozen=True, slots=True)
 class AdoptCatchUp:
-    """The node's own second half of CatchUp: the verified bytes lie beside our copy."""
+    """The node's own second half of CatchUp: so many verified bytes lie beside our copy."""
 
     epoch: Epoch
     segment: Segment
     layout_version: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

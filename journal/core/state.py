@@ -57,10 +57,15 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A segment whose bytes here are not what was written, as far as it is known, and why."""
+    """A segment whose bytes here are not what was written, as far as it is known, and why.
+
+    ``size_bytes`` is the length of its file where nobody knows which edits lie behind the damage,
+    else 0.
+    """
 
     segment: Segment
     why: str
+    size_bytes: int = 0
 
 
 @record

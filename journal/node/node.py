@@ -265,19 +265,19 @@ class JournalNode:
         reply = await owner.ask(request)
         if isinstance(reply, Fetch):
             with self._one_download(owner, reply.segment.first):
-                await self._fetch(owner, reply, urls)
-                adopted = AdoptCatchUp(reply.epoch, reply.segment, request.layout_version)
+                size = await self._fetch(owner, reply, urls)
+                adopted = AdoptCatchUp(reply.epoch, reply.segment, request.layout_version, size)
                 reply = await owner.ask(adopted)
         assert isinstance(reply, Resumed)
         return reply.next_txid
 
-    async def _fetch(self, owner: JournalOwner, wanted: Fetch, urls: Sequence[str]) -> None:
+    async def _fetch(self, owner: JournalOwner, wanted: Fetch, urls: Sequence[str]) -> int:
         await require_peers(owner.journal_id, urls, self.settings)
         # Loaded here: only a node that lacks edits needs an HTTP client.
         await load_late("aiohttp")
         from journal.node.segment_fetch import fetch_decided
 
-        await fetch_decided(owner, wanted, urls, self.settings)
+        return await fetch_decided(owner, wanted, urls, self.settings)
 
     @contextmanager
     def _one_download(self, owner: JournalOwner, first: TxId) -> Iterator[None]:

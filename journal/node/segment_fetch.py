@@ -42,8 +42,8 @@ class _Errand:
 
 async def fetch_decided(
     owner: JournalOwner, wanted: Fetch, urls: Sequence[str], settings: NodeSettings
-) -> None:
-    """Bring a decided segment beside our copy.
+) -> int:
+    """Bring a decided segment beside our copy; how many bytes it has.
 
     Raises:
         Unavailable: no source gave the decided bytes; nothing has changed here.
@@ -59,15 +59,15 @@ async def fetch_decided(
         overtaken=lambda: owner.state.promised != wanted.epoch,
         stall_seconds=settings.fetch_stall_seconds,
     )
-    failures = await _from_any(owner, errand, urls, settings)
-    if failures is None:
-        return
+    brought = await _from_any(owner, errand, urls, settings)
+    if isinstance(brought, Download):
+        return brought.size_bytes
     if errand.overtaken():
         promised = owner.state.promised
         raise Fenced(f"epoch {promised} was promised during the download", promised=promised)
     raise Unavailable(
         f"no source gave the decided edits {segment.first}-{segment.last}: "
-        + ("; ".join(failures) or "none was named")
+        + ("; ".join(brought) or "none was named")
     )
 
 
@@ -87,11 +87,11 @@ async def fetch_finalized(
         stall_seconds=settings.sync_stall_seconds,
         bytes_per_second=settings.sync_bytes_per_second,
     )
-    failures = await _from_any(owner, errand, urls, settings)
-    if failures is not None:
+    brought = await _from_any(owner, errand, urls, settings)
+    if not isinstance(brought, Download):
         raise Unavailable(
             f"no peer gave the finalized edits {segment.first}-{segment.last}: "
-            + "; ".join(failures)
+            + "; ".join(brought)
         )
 
 
@@ -104,8 +104,8 @@ def _session(timeout: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
 
 async def _from_any(
     owner: JournalOwner, errand: _Errand, urls: Sequence[str], settings: NodeSettings
-) -> list[str] | None:
-    """Try the sources in order; what one sends wrong is dropped.  Why each failed, or None."""
+) -> Download | list[str]:
+    """Try the sources in order; what one sends wrong is dropped.  What was brought, or why not."""
     timeout = aiohttp.ClientTimeout(
         total=None, connect=settings.fetch_connect_seconds, sock_read=errand.stall_seconds
     )
@@ -114,11 +114,11 @@ async def _from_any(
         for url in urls[:_MAX_URLS]:
             if errand.overtaken():
                 break
-            why = await _from_one(owner, errand, session, url, settings.max_segment_bytes)
-            if why is None:
-                return None
-            failures.append(f"{url}: {why}")
-            log.warning("segment.source_failed", journal=owner.journal_id, url=url, because=why)
+            brought = await _from_one(owner, errand, session, url, settings.max_segment_bytes)
+            if isinstance(brought, Download):
+                return brought
+            failures.append(f"{url}: {brought}")
+            log.warning("segment.source_failed", journal=owner.journal_id, url=url, because=brought)
     return failures
 
 
@@ -128,8 +128,8 @@ async def _from_one(
     session: aiohttp.ClientSession,
     url: str,
     max_bytes: int,
-) -> str | None:
-    """Try one source; returns why it failed, or None."""
+) -> Download | str:
+    """Try one source; what it gave, or why it failed."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or parts.path != "/getJournal":
         return "it is not the address of a segment"
@@ -146,8 +146,8 @@ async def _from_one(
         raise
     if why is None:
         await owner.in_thread(download.finish)
-    else:
-        await _drop(owner, download)
+        return download
+    await _drop(owner, download)
     return why
 
 

@@ -24,10 +24,12 @@ class Download:
         self._file = file
         self._working = working
         self._forget = forget
+        self.size_bytes = 0
 
     def append(self, data: bytes) -> None:
         with self._working("write a recovery's bytes"):
             self._file.append(data)
+        self.size_bytes += len(data)
 
     def finish(self) -> None:
         """Make the bytes and their name durable.

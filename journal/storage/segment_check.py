@@ -32,9 +32,9 @@ class Judged:
     damaged: dict[TxId, Damage] = field(default_factory=dict)
     ends: dict[TxId, int] = field(default_factory=dict)
 
-    def hurt(self, segment: Segment, why: str) -> None:
+    def hurt(self, segment: Segment, why: str, size_bytes: int = 0) -> None:
         log.error("segment.damaged", file=segment.name(), because=why)
-        self.damaged[segment.first] = Damage(segment, why)
+        self.damaged[segment.first] = Damage(segment, why, size_bytes)
 
 
 def load_records(files: Files, folder: Path, live: set[TxId]) -> Records:
@@ -117,7 +117,7 @@ class Judge:
         )
         why = self._why_damaged(contents, record, first)
         if why is not None:
-            self.judged.hurt(sound, why)
+            self.judged.hurt(sound, why, self.files.size(path))
         elif contents.last is None:
             aside = "empty" if contents.damage is None else "corrupt"
             self.move_aside(first, aside, contents.damage or "it holds no transaction")

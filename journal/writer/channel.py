@@ -16,7 +16,7 @@ from journal.writer.asks import Ask, fail_all
 from journal.writer.batch_stream import WriteLine
 from journal.writer.channel_status import ChannelStatus
 from journal.writer.reconnection import Reconnection
-from journal.writer.rejoin import Sources, rejoin, reopen
+from journal.writer.rejoin import Sources, ensure_kept, rejoin, reopen
 from journal.writer.stamps import Stamps
 from journal.writer.window import Message, Window
 
@@ -289,16 +289,10 @@ class NodeChannel:
         self._window.acked(self.name, message.last, message.seq)
 
     async def _reopen(self, first: TxId) -> None:
-        settings, layout = self._settings, self._window.layout_version
         await reopen(
-            self.remote,
-            first,
-            self._next,
-            layout,
-            self.stamps.info,
-            settings,
-            learner=self._learner,
-        )
+            self.remote, first, self._next, self._window.layout_version, self.stamps.info,
+            self._settings, learner=self._learner,
+        )  # fmt: skip
         self.line.begin()
 
     # ---- a node that is lost ----
@@ -339,13 +333,14 @@ class NodeChannel:
             attempt.cancel()
         if attempt.cancelled():
             return
-        failure = attempt.exception()
-        if isinstance(failure, JournalError):
+        try:
+            following = attempt.result()
+            # Only now: what was written since it was told may have displaced what it needs.
+            ensure_kept(self._window, following)
+        except JournalError as failure:
             self._last_error = str(failure)
-        elif failure is not None:
-            raise failure
         else:
-            self._take_up(attempt.result())
+            self._take_up(following)
 
     def _take_up(self, following: TxId) -> None:
         """The node has everything before this edit, and waits for it."""

@@ -27,9 +27,10 @@ async def rejoin(
     sources: Callable[[Mark], Awaitable[Sequence[str]]],
     settings: WriterSettings,
 ) -> TxId:
-    """Have the node open the segment again; the edit that it needs next, which the window has.
+    """Have the node open the segment again; the edit that it needs next.
 
-    What the window does not hold any more, the node fetches from another one.
+    What the window does not hold any more, the node fetches from another one.  Whether the window
+    has the edit that it needs next is for the caller to see, in the turn in which it takes part.
 
     Raises:
         OutOfSync: it can take part with the next segment only, or not yet.
@@ -57,8 +58,6 @@ async def rejoin(
             NODE_PATIENCE * settings.accept_recovery_timeout_seconds,
         )
     ensure_ours(window, first, reached)
-    if not window.covers(reached):
-        raise OutOfSync(f"the writer went on beyond {reached} while the node caught up")
     return reached
 
 
@@ -116,6 +115,12 @@ def ensure_ours(window: Window, first: TxId, reached: TxId) -> None:
         raise OutOfSync(f"segment {first} was closed meanwhile")
     if reached > window.next:
         raise OutOfSync(f"it expects {reached}, but {window.next} was not written yet")
+
+
+def ensure_kept(window: Window, following: TxId) -> None:
+    """Refuse a node that needs an edit which is not kept any more."""
+    if not window.covers(following):
+        raise OutOfSync(f"the writer went on beyond {following} while the node caught up")
 
 
 async def serving(

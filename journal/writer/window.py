@@ -85,12 +85,14 @@ class _Member:
     """One node.
 
     ``needs`` is the oldest batch that it must still be sent, None while it is sent none.  ``down``
-    is why its acknowledgements do not count; a learner is sent everything and counts nowhere.
+    is why nothing more is expected of it, although what it acknowledges late counts.  A learner is
+    sent everything and counts nowhere.
     """
 
     acked: TxId = NO_TXID
     needs: int | None = 0
     down: JournalError | None = None
+    learner: bool = False
 
 
 class Window:
@@ -267,7 +269,7 @@ class Window:
     def takes_part(self, node: NodeName, seq: int, *, learner: JournalError | None = None) -> None:
         """This node gets every batch from this one on; a learner's acknowledgements are void."""
         member = self._members[node]
-        member.needs, member.down = seq, learner
+        member.needs, member.down, member.learner = seq, learner, learner is not None
         if learner is not None:
             member.acked = NO_TXID
 
@@ -276,7 +278,7 @@ class Window:
         member = self._members[node]
         if member.needs is not None:
             member.needs = seq
-        if member.down is None or member.needs is None:
+        if not member.learner:
             member.acked = last
             if last > self.committed and self._waiting:
                 self._commit()
@@ -290,7 +292,7 @@ class Window:
     def admitted(self, node: NodeName, last: TxId) -> None:
         """A learner is a voter again, and has everything up to ``last``."""
         member = self._members[node]
-        member.down, member.acked = None, last
+        member.down, member.learner, member.acked = None, False, last
         if last > self.committed and self._waiting:
             self._commit()
 

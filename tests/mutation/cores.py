@@ -23,6 +23,7 @@ _WRITER: Final = (
 )
 _ELECTION: Final = ("tests/ha/elector", "tests/ha/zkfc")
 """Those that need a real ZooKeeper are left out, as everywhere."""
+NO_WORLDS: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Core:
         files: from the root.
         tests: files and folders of tests; those that need a real ZooKeeper are left out, and those
             that do not run a changed line as well.
-        worlds: the package of the simulation that runs it.
+        worlds: the package of the simulation that runs it, or NO_WORLDS.
     """
 
     files: tuple[str, ...]
@@ -140,6 +141,77 @@ CORES: Final[dict[str, Core]] = {
             "namenode_sim/blocks/waiting.py",
         ),
         ("tests/namenode_sim/blocks", "tests/namenode_sim/datanodes"),
+        "blocks",
+    ),
+    "reading": Core(
+        (
+            "journal/reader/audit.py",
+            "journal/reader/frame_stream.py",
+            "journal/reader/manifest.py",
+            "journal/reader/vouching.py",
+            "journal/storage/layout.py",
+            "journal/storage/small_files.py",
+        ),
+        ("tests/journal/reader", "tests/journal/storage"),
+        "journal",
+    ),
+    "znodes": Core(
+        (
+            "ha/elector/zookeeper/answers.py",
+            "ha/elector/zookeeper/breadcrumb.py",
+            "ha/elector/zookeeper/review.py",
+            "ha/elector/zookeeper/rights.py",
+            "ha/elector/zookeeper/session_ticket.py",
+        ),
+        _ELECTION,
+        "failover",
+    ),
+    "rights": Core(
+        ("ha/security/decision.py", "ha/security/audit_rate.py"),
+        ("tests/ha/security", "tests/security"),
+        NO_WORLDS,
+    ),
+    "plans": Core(
+        (
+            "ha/cli/operate/plan/drain.py",
+            "ha/cli/operate/plan/handover.py",
+            "ha/cli/operate/plan/notice_results.py",
+            "namenode_sim/startup/prepare/core.py",
+        ),
+        ("tests/ha/cli", "tests/namenode_sim/startup"),
+        NO_WORLDS,
+    ),
+    "leases": Core(
+        (
+            "namenode_sim/leases/expiry.py",
+            "namenode_sim/leases/release.py",
+            "namenode_sim/leases/taking.py",
+        ),
+        ("tests/namenode_sim/leases", "tests/namenode_sim/client_protocol"),
+        "whole",
+    ),
+    "redundancy": Core(
+        (
+            "namenode_sim/datanodes/excess_choice.py",
+            "namenode_sim/datanodes/judging.py",
+            "namenode_sim/datanodes/pending.py",
+            "namenode_sim/datanodes/placement.py",
+            "namenode_sim/datanodes/reconstruction.py",
+            "namenode_sim/datanodes/recovery.py",
+            "namenode_sim/datanodes/redundancy.py",
+        ),
+        ("tests/namenode_sim/datanodes", "tests/namenode_sim/blocks"),
+        "blocks",
+    ),
+    "datanodes": Core(
+        (
+            "namenode_sim/datanodes/draining.py",
+            "namenode_sim/datanodes/heartbeat.py",
+            "namenode_sim/datanodes/liveness.py",
+            "namenode_sim/datanodes/registry.py",
+            "namenode_sim/datanodes/report_leases.py",
+        ),
+        ("tests/namenode_sim/datanodes", "tests/namenode_sim/blocks"),
         "blocks",
     ),
 }

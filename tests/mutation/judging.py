@@ -136,7 +136,10 @@ class _Judges:
         return survivors
 
     def _by_worlds(self, survivors: Sequence[tuple[Slip, int, float]]) -> None:
-        if not survivors:
+        if not self._core.worlds:
+            for slip, tests, seconds in survivors:
+                self._tell(Verdict(slip, "", tests, 0, seconds))
+        if not survivors or not self._core.worlds:
             return
         limits = self._limits
         seeds = range(limits.first_seed, limits.first_seed + limits.measured)

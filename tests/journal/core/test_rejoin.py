@@ -40,7 +40,7 @@ def download(journal: LocalJournal, fetch: Fetch) -> AdoptCatchUp:
     file = journal.disk.begin_download(wanted.first, fetch.epoch)
     file.append(segment_bytes(wanted.first, wanted.last, fetch.epoch))
     file.finish()
-    return AdoptCatchUp(fetch.epoch, wanted, LAYOUT_VERSION)
+    return AdoptCatchUp(fetch.epoch, wanted, LAYOUT_VERSION, file.size_bytes)
 
 
 def next_of(journal: LocalJournal, request: ResumeSegment | CatchUp | AdoptCatchUp) -> int:
@@ -190,6 +190,24 @@ def test_damage_is_repaired_by_a_catch_up_only(
 
 
 # ---- late twins: serials do not survive a restart ----
+
+
+def test_a_late_catch_up_takes_nothing_from_behind_a_damage(
+    files: MemoryFiles, written: tuple[LocalJournal, Writer]
+) -> None:
+    """Seed 1500102981: 6 was acknowledged here, and a CatchUp of the time before comes again."""
+    journal, writer = written
+    writer.committed = 5
+    journal.ask(writer.batch(1, 6, 6))
+    path = ROOT / "current" / "edits_inprogress_0000000000000000001"
+    files.names_cached[path].cached[len(segment_bytes(1, 2, 2)) - 1] ^= 1
+    journal = LocalJournal(ROOT, files)
+    assert journal.state.damaged[TxId(1)].segment.last == 1
+    with pytest.raises(StorageFailed, match="damaged"):
+        journal.ask(fetched(journal, catch_up(writer, 1, 5)))
+    assert journal.state.damaged, "what was fetched is dropped, and it still has no vote"
+    assert next_of(journal, fetched(journal, catch_up(writer, 1, 6))) == 7
+    assert not journal.state.damaged
 
 
 @pytest.mark.parametrize("kind", ["start", "resume", "catch up"])

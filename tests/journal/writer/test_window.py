@@ -114,6 +114,21 @@ async def test_a_node_that_comes_back_wiped_has_acknowledged_nothing() -> None:
     await written
 
 
+async def test_what_a_learner_that_is_lost_acknowledges_late_counts_nowhere_either() -> None:
+    """It is too far behind, and lost; then the answer comes that was on its way."""
+    window = opened()
+    written = write(window)
+    window.takes_part(A, 0, learner=DOWN)
+    window.failed(A, DOWN)
+    ack(window, A, 1)
+    ack(window, B, 1)
+    assert not written.done()
+    assert window.holders(TxId(1)) == [B]
+    window.takes_part(A, 0)
+    ack(window, A, 1)
+    await written
+
+
 async def test_who_waits_for_a_mark_hears_of_the_end() -> None:
     window = opened()
     write(window)

@@ -62,12 +62,12 @@ def _format(say: _Saying) -> Message:
 
 
 def _start(say: _Saying) -> Message:
-    first, layout = say.rng.choice(((0, LAYOUT_VERSION), (9_999, 0)))
+    first, layout = say.rng.choice(((0, LAYOUT_VERSION), (9_999, -1)))
     return pb.StartLogSegmentRequest(info=say.info, first_txid=first, layout_version=layout)
 
 
 def _resume(say: _Saying) -> Message:
-    first, layout = say.rng.choice(((0, LAYOUT_VERSION), (1, 0)))
+    first, layout = say.rng.choice(((0, LAYOUT_VERSION), (1, -1)))
     return pb.ResumeSegmentRequest(info=say.info, first_txid=first, layout_version=layout)
 
 
