@@ -290,9 +290,11 @@ class Window:
         return [node for node, member in self._members.items() if member.acked >= last]
 
     def admitted(self, node: NodeName, last: TxId) -> None:
-        """A learner is a voter again, and has everything up to ``last``."""
+        """A learner is a voter again, and has everything up to ``last``; it may be lost by now."""
         member = self._members[node]
-        member.down, member.learner, member.acked = None, False, last
+        member.learner, member.acked = False, last
+        if member.needs is not None:
+            member.down = None
         if last > self.committed and self._waiting:
             self._commit()
 

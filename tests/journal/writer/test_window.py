@@ -114,6 +114,21 @@ async def test_a_node_that_comes_back_wiped_has_acknowledged_nothing() -> None:
     await written
 
 
+async def test_a_learner_that_was_lost_before_it_hears_of_its_vote_is_expected_to_do_nothing() -> (
+    None
+):
+    window = opened()
+    first, second = write(window), write(window)
+    window.takes_part(A, 0, learner=DOWN)
+    window.failed(A, DOWN)
+    window.admitted(A, TxId(1))
+    ack(window, B, 1)
+    await first
+    window.failed(C, DOWN)
+    with pytest.raises(QuorumLost, match=r"a:1: down; c:1: down"):
+        await second
+
+
 async def test_what_a_learner_that_is_lost_acknowledges_late_counts_nowhere_either() -> None:
     """It is too far behind, and lost; then the answer comes that was on its way."""
     window = opened()
