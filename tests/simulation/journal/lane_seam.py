@@ -159,7 +159,9 @@ class Wire:
         await self._made
 
     def write(self, data: bytes) -> None:
-        """What asyncio's transport does."""
+        """What asyncio's transport does: nothing, where it has ended and nobody was told yet."""
+        if self._gone:
+            return
         self._post(lambda: self._feed(data))
         network, end = self._board.network, self._end
         if end is None or len(data) < HEADER_BYTES:
