@@ -77,13 +77,34 @@ def test_a_flood_of_kinds_is_bounded_and_counted() -> None:
     assert rate.take_unsaid() == 0
 
 
+def test_a_minute_is_over_when_it_ends() -> None:
+    rate = RefusalRate()
+    for number in range(MOST_IN_A_QUIET_TIME):
+        rate.admit(number, 1.0)
+    assert rate.admit("late", QUIET_SECONDS + 0.9) is None
+    assert rate.admit("next", QUIET_SECONDS + 1.0) == 0
+
+
 def test_what_is_forgotten_is_counted() -> None:
     rate = RefusalRate()
     rate.admit("a", 0.0)
     rate.admit("a", 1.0)
-    for number in range(MOST_KINDS):
+    for number in range(MOST_KINDS - 1):
         rate.admit(number, QUIET_SECONDS * (1 + number))
+    assert rate.take_unsaid() == 0, "so many kinds are known"
+    rate.admit("one more", QUIET_SECONDS * MOST_KINDS)
     assert rate.take_unsaid() == 1
+
+
+def test_what_was_written_last_is_forgotten_last() -> None:
+    rate = RefusalRate()
+    for kind in ("a", "b"):
+        rate.admit(kind, 0.0)
+        rate.admit(kind, 1.0)
+    assert rate.admit("a", QUIET_SECONDS) == 1
+    for number in range(MOST_KINDS - 1):
+        rate.admit(number, QUIET_SECONDS * (2 + number))
+    assert rate.take_unsaid() == 1, "b, and not a, whose line has counted it"
 
 
 class Lines:

@@ -6,9 +6,11 @@ from ha.conf.keys.security import Mode
 from ha.security.caller import (
     ALL_ROLES,
     Caller,
+    Method,
     Role,
     certified_caller,
     local_caller,
+    refused_caller,
     unproven,
 )
 from ha.security.decision import Action, Allowed, Denied, Policy, claim, decide
@@ -21,6 +23,8 @@ OWN = local_caller(OWN_UID, OWN_UID, "127.0.0.1:1")
 ALICE = local_caller(1234, OWN_UID, "127.0.0.1:1").named("alice")
 NOBODY = unproven("10.9.9.9:41234")
 HIDDEN = unproven("127.0.0.1:7", provable=True)
+REVOKED = refused_caller("its certificate was revoked", "10.0.0.9:1")
+WRITE = Action("JournalNode", "Write")
 
 CASES: dict[str, tuple[Mode, Caller, Action, Allowed | str]] = {
     "root may": (Mode.AUTO, ROOT, PROMOTE, Allowed(audited=True)),
@@ -45,6 +49,10 @@ CASES: dict[str, tuple[Mode, Caller, Action, Allowed | str]] = {
         Mode.PERMISSIVE, HIDDEN, PROMOTE, "nothing proves who calls from 127.0.0.1:7. ",
     ),
     "insecure believes everybody": (Mode.INSECURE, NOBODY, PROMOTE, Allowed(audited=True)),
+    "insecure audits what is audited": (Mode.INSECURE, NOBODY, LIST, Allowed()),
+    "whose proof counts for nothing hears why": (
+        Mode.PERMISSIVE, REVOKED, LIST, "its certificate was revoked",
+    ),
     "insecure knows no missing rows": (Mode.INSECURE, NOBODY, Action("X", "y"), Allowed()),
 }  # fmt: skip
 
@@ -159,3 +167,75 @@ def test_a_clients_certificate_is_for_one_user() -> None:
         refused = claim(policy, alice, user, real, None)
         assert isinstance(refused, Denied)
         assert "is not alice, for whom the caller's certificate is" in refused.reason
+
+
+def test_whose_proof_counts_for_nothing_has_no_name() -> None:
+    for policy in (Policy(Mode.AUTO, OWN_UID), Policy(Mode.INSECURE, OWN_UID)):
+        assert claim(policy, REVOKED, "alice", None, None) == Denied("its certificate was revoked")
+
+
+def test_a_daemon_names_any_user_under_its_certificate() -> None:
+    zkfc = certified_caller(Role.ZKFC, "nn1", "10.0.0.2:1")
+    named = claim(Policy(Mode.STRICT, OWN_UID, certificates=True), zkfc, "hdfs", None, None)
+    assert named == zkfc.named("hdfs")
+
+
+@pytest.mark.parametrize(
+    ("certificates", "simple_clients"), [(False, True), (True, False), (False, False)]
+)
+def test_nobody_is_believed_without_both(certificates: bool, simple_clients: bool) -> None:
+    """Whoever lets simple clients in has certificates for all others."""
+    policy = Policy(Mode.STRICT, OWN_UID, certificates=certificates, simple_clients=simple_clients)
+    found = decide(policy, NOBODY, LIST)
+    assert isinstance(found, Denied)
+    assert found.unproven
+    assert ("Call over TLS with a certificate" in found.reason) is certificates
+    assert ("Call from this machine over loopback" in found.reason) is not certificates
+    refused = claim(policy, NOBODY, "alice", None, None, "ClientProtocol")
+    assert isinstance(refused, Denied)
+    assert refused.unproven
+
+
+def test_strict_demands_certificates_where_there_are_some() -> None:
+    demanding = [
+        (mode, certificates)
+        for mode in Mode
+        for certificates in (False, True)
+        if Policy(mode, OWN_UID, certificates=certificates).demands_certificates
+    ]
+    assert demanding == [(Mode.STRICT, True)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "advice"),
+    [
+        (Policy(Mode.AUTO, 0), "On this machine root may do it"),
+        (Policy(Mode.AUTO, 1), "On this machine root and uid 1, whose daemon this is, may do it"),
+        (
+            Policy(Mode.STRICT, OWN_UID, certificates=True),
+            "In strict mode it needs a certificate (nnha.security.tls.dir)",
+        ),
+    ],
+)
+def test_a_refusal_says_who_may(policy: Policy, advice: str) -> None:
+    found = decide(policy, ALICE, PROMOTE)
+    assert isinstance(found, Denied)
+    assert found.reason.endswith(f"whose role is client. {advice}")
+    assert not found.unproven
+
+
+def test_who_is_proven_and_nobody_here_is_told_so() -> None:
+    stranger = Caller("eve", Method.KERBEROS, frozenset(), "10.0.0.3:1")
+    found = decide(Policy(Mode.AUTO, OWN_UID), stranger, LIST)
+    assert isinstance(found, Denied)
+    assert "whose role is none. " in found.reason
+
+
+def test_namenodes_are_compared_by_certificates_and_with_those_that_are_configured() -> None:
+    known = Policy(Mode.AUTO, OWN_UID, certificates=True, namenodes=frozenset({"nn1"}))
+    unknown = Policy(Mode.AUTO, OWN_UID, certificates=True)
+    nn9 = certified_caller(Role.NAMENODE, "nn9", "10.0.0.9:1")
+    by_kerberos = Caller("nn9", Method.KERBEROS, frozenset({Role.NAMENODE}), "10.0.0.9:1")
+    assert isinstance(decide(known, nn9, WRITE), Denied)
+    assert isinstance(decide(known, by_kerberos, WRITE), Allowed)
+    assert isinstance(decide(unknown, nn9, WRITE), Allowed)
