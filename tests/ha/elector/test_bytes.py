@@ -41,6 +41,12 @@ def test_bytes_that_name_nobody_are_told_as_such(data: bytes) -> None:
         decode(data)
 
 
+@pytest.mark.parametrize("name", [b"hdfs", b"hdfs-namenode-default-0", b"svc.cluster"])
+def test_a_name_in_no_utf_8_is_told_as_such(name: bytes) -> None:
+    with pytest.raises(BadBreadcrumb, match="names in no UTF-8"):
+        decode(GOLDEN.replace(name, b"\xff" * len(name), 1))
+
+
 @pytest.mark.parametrize("host", ["$(id)", "a;b", "a\nb", "x" * 4096, "-oProxyCommand=id", ""])
 def test_a_host_that_a_shell_would_run_names_nobody_and_is_quoted(host: str) -> None:
     with pytest.raises(BadBreadcrumb, match="a name in the znode"):

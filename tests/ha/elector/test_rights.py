@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ha.elector.zookeeper.credentials import AclEntry, parse_acl
-from ha.elector.zookeeper.review import Fault, review, unshared
+from ha.elector.zookeeper.review import Fault, doubt_of, review, unshared
 from ha.elector.zookeeper.rights import ZnodeAcl, beyond, shown_acl, strangers_could
 from ha.elector.zookeeper.who_am_i import WhoAmI
 
@@ -32,6 +32,8 @@ def acl(text: str) -> frozenset[AclEntry]:
         ("sasl:nn:r", "sasl:nn:rwcda", None, ""),
         ("world:anyone:rwcda", "world:anyone:rwcda", None, ""),
         ("sasl:x:rwcda", "world:anyone:rwcda", None, ""),
+        (NN2, f"{CREATOR},sasl:ops:r", None, ""),
+        (NN2, CREATOR, CREATOR, "x509:CN=nn2:wcda"),
     ],
 )
 def test_what_goes_beyond_the_configured_acl(
@@ -55,6 +57,10 @@ def test_what_strangers_could_do(found: str, could: str) -> None:
     assert strangers_could(acl(found)) == could
 
 
+def test_bits_that_no_right_has_hide_nothing() -> None:
+    assert strangers_could([AclEntry("world", "anyone", 63)]) == "do everything with it"
+
+
 @pytest.mark.parametrize(
     ("found", "configured", "ours", "fault"),
     [
@@ -68,6 +74,10 @@ def test_what_strangers_could_do(found: str, could: str) -> None:
         ("world:anyone:rwcda", "world:anyone:rwcda", None, None),
         ("world:anyone:r", "world:anyone:rwcda", None, Fault.NOT_OURS),
         (NN2, CREATOR, None, None),
+        (NN2, CREATOR, NN1, Fault.NOT_OURS),
+        ("sasl:CN=nn1:rwcda", CREATOR, NN1, Fault.NOT_OURS),
+        (NN1, NN2, NN1, None),
+        ("sasl:nn:r,sasl:ops:r", "sasl:nn:r", None, Fault.OTHERWISE),
     ],
 )
 def test_which_acls_are_doubtful(
@@ -87,6 +97,10 @@ def test_which_acls_are_doubtful(
         ("digest:nn:x:rwcda", CREATOR, "digest:nn:x:rwcda", ""),
         (NN2, f"{NN1},{NN2}", f"{NN1},{NN2}", ""),
         (NN2, CREATOR, None, ""),
+        (NN2, f"{CREATOR},sasl:ops:r", NN1, "cannot share the breadcrumb"),
+        (f"{NN1},digest:nn:x:rwcda", CREATOR, f"{NN1},digest:nn:x:rwcda", "our znodes are for"),
+        (f"{NN2},world:anyone:r", CREATOR, f"{NN1},world:anyone:r", "cannot share the breadcrumb"),
+        (f"{NN2},ip:10.0.0.7:r", CREATOR, f"{NN1},ip:10.0.0.7:r", "cannot share the breadcrumb"),
     ],
 )  # fmt: skip
 def test_whether_zkfcs_can_share_what_one_of_them_makes(
@@ -102,6 +116,23 @@ def test_whether_zkfcs_can_share_what_one_of_them_makes(
         assert text == ""
     else:
         assert re.search(told, text), text
+
+
+@pytest.mark.parametrize(
+    ("found", "doubt"),
+    [
+        (NN1, ""),
+        ("x509:CN=nn1:r", ""),
+        (None, "made under another identity"),
+        ("world:anyone:cd", "anybody could create znodes in it, delete what is in it"),
+        (NN2, "beyond the configured ACL it is open to x509:CN=nn2:wcda"),
+    ],
+)
+def test_what_others_could_have_written_is_in_doubt(found: str | None, doubt: str) -> None:
+    one = ZnodeAcl("/x", None if found is None else acl(found))
+    told = doubt_of(one, parse_acl(CREATOR), acl(NN1))
+    assert told.startswith(doubt)
+    assert bool(told) is bool(doubt)
 
 
 def test_no_hash_of_a_password_is_shown() -> None:
