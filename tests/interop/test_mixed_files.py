@@ -50,7 +50,11 @@ def move_there_and_back(cluster: MixedCluster, files: FileWorkload) -> None:
 
 
 def move(cluster: MixedCluster, files: FileWorkload, *steps: Step) -> None:
-    """Replace daemons, while clients go on after each."""
+    """Replace daemons, while clients go on after each.
+
+    A client whose last DataNode is taken away hears of it, from Hadoop's as from ours.
+    """
     for step in steps:
         files.wait_for_more(CALLS_BETWEEN, deadline_seconds=CALL_SECONDS)
+        files.wait_until_whole()
         play(cluster, step)
