@@ -159,13 +159,11 @@ def _ensure_no_shorter(state: JournalState, request: AdoptCatchUp) -> None:
     Bad schedule: this writer has edits behind the damage acknowledged here, and an older CatchUp of
     its own arrives once more.  What it adopts would have a vote, and lack them.
     """
-    damage = state.damaged.get(request.segment.first)
-    if (
-        damage is not None
-        and damage.segment.writer == request.epoch
-        and damage.size_bytes > request.size_bytes
-        and (damaged := why_damaged(state, request.segment.first)) is not None
-    ):
+    first = request.segment.first
+    damage, damaged = state.damaged.get(first), why_damaged(state, first)
+    if damage is None or damaged is None or damage.segment.writer != request.epoch:
+        return
+    if damage.size_bytes > request.size_bytes:
         raise damaged
 
 

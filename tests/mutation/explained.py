@@ -3,14 +3,17 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
-
-_LIST: Final = Path(__file__).with_name("explained.json")
 
 
 def explained() -> Mapping[str, str]:
     """Reasons by the name of a slip."""
+    return reasons_in("explained.json")
+
+
+def reasons_in(name: str) -> Mapping[str, str]:
+    """What a list of this folder has below each reason, with that reason."""
     reasons: dict[str, str] = {}
-    for why, names in json.loads(_LIST.read_text(encoding="utf-8")).items():
+    listed = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    for why, names in listed.items():
         reasons |= dict.fromkeys(names, why)
     return reasons

@@ -1,25 +1,18 @@
 """The branches that no simulated world runs, each with its reason."""
 
 import ast
-import json
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
-from typing import Final
 
 from tests import ROOT
+from tests.mutation.explained import reasons_in
 from tests.mutation.reach import Block
 from tests.mutation.slips import functions
-
-_LIST: Final = Path(__file__).with_name("unreached.json")
 
 
 def unreached() -> Mapping[str, str]:
     """Reasons by the name of a branch."""
-    reasons: dict[str, str] = {}
-    for why, names in json.loads(_LIST.read_text(encoding="utf-8")).items():
-        reasons |= dict.fromkeys(names, why)
-    return reasons
+    return reasons_in("unreached.json")
 
 
 def name_of(block: Block) -> str:

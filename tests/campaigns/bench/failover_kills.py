@@ -3,6 +3,7 @@
 import getpass
 import statistics
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from deploy.local.stage import Stage
@@ -60,8 +61,8 @@ def with_certificates(world: World) -> list[Row]:
 def _cost(world: World, without: str, with_them: str, *, unserved: bool = False) -> Row:
     """``unserved``: only of the time in which nobody serves, behind the old one's stepping down."""
     medians = [
-        statistics.median(_unserved_seconds(one) if unserved else one.active for one in switches)
-        for switches in (world.record.switches[name] for name in (without, with_them))
+        statistics.median(_seconds(world.record.switches[name], unserved=unserved))
+        for name in (without, with_them)
     ]
     times = medians[1] / medians[0]
     what = "seconds of no service" if unserved else "seconds"
@@ -69,8 +70,11 @@ def _cost(world: World, without: str, with_them: str, *, unserved: bool = False)
     return Row(figure, times, "-", bar, times <= MOST_COST, "medians of the same run")
 
 
-def _unserved_seconds(hand_over: Switch) -> float:
-    return hand_over.active - (hand_over.phases["standby"] or 0.0)
+def _seconds(done: Sequence[Switch], *, unserved: bool) -> list[float]:
+    if not unserved:
+        return [one.active for one in done]
+    told = ((one.active, one.phases["standby"]) for one in done)
+    return [active - stepped_down for active, stepped_down in told if stepped_down is not None]
 
 
 def _kill_and_hand_over(

@@ -70,6 +70,18 @@ def written(files: MemoryFiles) -> tuple[LocalJournal, Writer]:
     return journal, writer
 
 
+def rotten(
+    files: MemoryFiles, written: tuple[LocalJournal, Writer], at: int
+) -> tuple[LocalJournal, Writer]:
+    """6 is written as well, 1-5 are committed, a bit of that byte rots, and the node restarts."""
+    journal, writer = written
+    writer.committed = 5
+    journal.ask(writer.batch(1, 6, 6))
+    path = ROOT / "current" / "edits_inprogress_0000000000000000001"
+    files.names_cached[path].cached[at] ^= 1
+    return LocalJournal(ROOT, files), writer
+
+
 def names(files: MemoryFiles) -> set[str]:
     return {name for name in files.names(ROOT / "current") if name.startswith("edits")}
 
@@ -172,12 +184,7 @@ def test_what_is_finalized_or_unknown_is_left_alone(
 def test_damage_is_repaired_by_a_catch_up_only(
     files: MemoryFiles, written: tuple[LocalJournal, Writer]
 ) -> None:
-    journal, writer = written
-    writer.committed = 5
-    journal.ask(writer.batch(1, 6, 6))
-    path = ROOT / "current" / "edits_inprogress_0000000000000000001"
-    files.names_cached[path].cached[-60] ^= 1
-    journal = LocalJournal(ROOT, files)
+    journal, writer = rotten(files, written, -60)
     assert journal.state.damaged
     with pytest.raises(StorageFailed, match="damaged"):
         journal.ask(resume(writer, 1))
@@ -196,17 +203,22 @@ def test_a_late_catch_up_takes_nothing_from_behind_a_damage(
     files: MemoryFiles, written: tuple[LocalJournal, Writer]
 ) -> None:
     """Seed 1500102981: 6 was acknowledged here, and a CatchUp of the time before comes again."""
-    journal, writer = written
-    writer.committed = 5
-    journal.ask(writer.batch(1, 6, 6))
-    path = ROOT / "current" / "edits_inprogress_0000000000000000001"
-    files.names_cached[path].cached[len(segment_bytes(1, 2, 2)) - 1] ^= 1
-    journal = LocalJournal(ROOT, files)
+    journal, writer = rotten(files, written, len(segment_bytes(1, 2, 2)) - 1)
     assert journal.state.damaged[TxId(1)].segment.last == 1
     with pytest.raises(StorageFailed, match="damaged"):
         journal.ask(fetched(journal, catch_up(writer, 1, 5)))
     assert journal.state.damaged, "what was fetched is dropped, and it still has no vote"
     assert next_of(journal, fetched(journal, catch_up(writer, 1, 6))) == 7
+    assert not journal.state.damaged
+
+
+def test_an_older_writers_damaged_copy_is_replaced_however_long_it_is(
+    files: MemoryFiles, written: tuple[LocalJournal, Writer]
+) -> None:
+    journal, _ = rotten(files, written, len(segment_bytes(1, 2, 2)) - 1)
+    writer = Writer(3)
+    journal.ask(writer.new_epoch())
+    assert next_of(journal, fetched(journal, catch_up(writer, 1, 3))) == 4
     assert not journal.state.damaged
 
 

@@ -179,11 +179,9 @@ def _admit(say: _Saying) -> Message:
 def _start_inside(say: _Saying) -> Message:
     """Inside a finalized segment, or without frames."""
     final = say.final()
-    first = 9_999 if final is None else int(final.last)
+    first = 0 if final is None else int(final.last)
     layout = say.rng.choice((LAYOUT_VERSION, -1))
-    return pb.StartLogSegmentRequest(
-        info=say.info, first_txid=first if first < 9_999 else 0, layout_version=layout
-    )
+    return pb.StartLogSegmentRequest(info=say.info, first_txid=first, layout_version=layout)
 
 
 def _resume_unframed(say: _Saying) -> Message:
