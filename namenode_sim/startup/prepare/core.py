@@ -6,7 +6,7 @@ Who finds its own unfinished founding goes on with it, as long as nobody has use
 See docs/reference/namenode.md#prepare.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from journal.model import NamespaceInfo
@@ -42,14 +42,15 @@ def identity(namespace: NamespaceInfo) -> Identity:
 def decide(seen: Seen, *, may_found: bool) -> Deed:
     """What to do now.  ``may_found``: this NameNode may found a file system where there is none."""
     owners = _owners(seen)
-    if len({identity(one) for one in owners.values()}) > 1:
+    identities = {identity(one) for one in owners.values()}
+    if len(identities) > 1:
         shown = "; ".join(f"{who} has cluster {one.cluster_id}" for who, one in owners.items())
         return Refuse(
             f"there are several file systems: {shown}. Point this NameNode at the JournalNodes of "
             "its own cluster, or move its name directories away to make it a standby"
         )
     whole = [one for one in seen.directories.values() if isinstance(one, Whole)]
-    if _resumes(seen, owners):
+    if _resumes(seen, identities):
         return _go_on(seen)
     if whole:
         return _here(seen)
@@ -73,12 +74,11 @@ def _owners(seen: Seen) -> Mapping[str, NamespaceInfo]:
     }
 
 
-def _resumes(seen: Seen, owners: Mapping[str, NamespaceInfo]) -> bool:
+def _resumes(seen: Seen, identities: Collection[Identity]) -> bool:
     """Whether what is there comes from our own founding that was cut short."""
     if seen.begun is None or all(isinstance(one, Whole) for one in seen.directories.values()):
         return False
-    ours = identity(seen.begun)
-    return bool(owners) and all(identity(one) == ours for one in owners.values())
+    return identity(seen.begun) in identities
 
 
 def _go_on(seen: Seen) -> Deed:

@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from ha.cli.cluster.view import NoticesView
-from ha.cli.operate.plan.drain import refusal
-from ha.console.result import Code
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.outcome import Done, Refusal, Refused
 from ha.elector.zookeeper.znodes import connected
@@ -20,7 +17,6 @@ from ha.notices.model import Member, Pause, encode_member
 from ha.notices.store import members_path, pause_path, read_drain, read_pause, write_pause
 from tests.ha.cli import schema
 from tests.ha.cli.nnha_run import Told, nnha
-from tests.ha.cli.test_cluster_view import STANDBY, WELL
 from tests.ha.cli.zookeeper_scope import Scope
 from tests.ha.notices.test_model import MEMBER, NOON
 
@@ -197,39 +193,6 @@ async def test_a_wish_without_time_or_reason_is_a_usage_error(
     scope: Scope, words: tuple[str, ...]
 ) -> None:
     assert (await run(scope, *words)).code == 2
-
-
-# -- what the present state forbids ----------------------------------------------------------------
-
-
-def test_the_active_is_not_drained_where_nobody_could_take_over() -> None:
-    alone = dataclasses.replace(
-        WELL, namenodes=(WELL.namenodes[0], dataclasses.replace(STANDBY, ready=False))
-    )
-    found = refusal(alone, "nn1", ends=False, anyway=False)
-    assert found is not None
-    assert found.code is Code.NO_CANDIDATE
-    assert refusal(alone, "nn1", ends=False, anyway=True) is None
-    assert refusal(alone, "nn1", ends=True, anyway=False) is None
-    assert refusal(alone, "nn2", ends=False, anyway=False) is None
-
-
-def test_the_active_is_not_drained_in_a_pause_for_it_would_not_hand_over() -> None:
-    pause = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=None)
-    view = dataclasses.replace(WELL, notices=NoticesView(pause=pause))
-    found = refusal(view, "nn1", ends=False, anyway=False)
-    assert found is not None
-    assert found.code is Code.PAUSED
-
-
-def test_who_does_not_exist_is_not_drained_and_nothing_is_where_nothing_is_automatic() -> None:
-    found = refusal(WELL, "nn7", ends=False, anyway=False)
-    assert found is not None
-    assert found.code is Code.NO_SUCH_NODE
-    by_hand = dataclasses.replace(WELL, automatic_failover=False)
-    found = refusal(by_hand, "nn1", ends=False, anyway=False)
-    assert found is not None
-    assert found.code is Code.NOT_AUTOMATIC
 
 
 async def test_a_pause_that_anybody_could_have_written_is_told_as_not_obeyed(scope: Scope) -> None:

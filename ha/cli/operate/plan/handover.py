@@ -34,14 +34,14 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
     unusable = _unusable(view, "switchover", target)
     if unusable is not None:
         return unusable
-    actives = [one.namenode for one in prospects(view) if one.active]
     unheard = _unheard_holder(view)
-    if not actives and unheard is not None:
+    if unheard is not None:
         return _planned(view, target, unheard.namenode, unheard=True)
+    actives = [one.namenode for one in prospects(view) if one.active]
     if not actives and _who_is_active_may_show(view):
         return _no_answer(view, "switchover", target, "which NameNode is active is not known")
     if not actives:
-        return _refusal(
+        ending = _refusal(
             view,
             "switchover",
             Code.NO_ACTIVE,
@@ -49,6 +49,7 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
             target=target,
             hint="nnha explain, and nnha failover TARGET",
         )
+        return dataclasses.replace(ending, reasons=judged(view, "failover"))
     if target == actives[0]:
         return Ending(
             command="switchover",
@@ -89,7 +90,7 @@ def _unheard_holder(view: ClusterView) -> NameNodeRow | None:
     """The holder of the lock if it gives no answer, but its ZKFC, which can release it, does."""
     row = view.unheard_holder
     zkfc = None if row is None else view.zkfc(row.namenode)
-    return None if row is None or zkfc is None or zkfc.error is not None else row
+    return None if zkfc is None or zkfc.error is not None else row
 
 
 def _who_is_active_may_show(view: ClusterView) -> bool:
@@ -211,7 +212,7 @@ def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | N
 
 
 def _unfit(view: ClusterView, command: str, target: str) -> Ending:
-    if any(one.unknown for one in prospects(view) if one.namenode == target):
+    if target in [one.namenode for one in prospects(view) if one.unknown]:
         told = f"whether {target} can take over is not known"
         return _no_answer(view, command, target, told)
     return _refusal(

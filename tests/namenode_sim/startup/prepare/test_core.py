@@ -39,6 +39,9 @@ Row = tuple[list[Directory], list[JournalNode], list[Peer], NamespaceInfo | None
 
 ROWS: Final[dict[str, tuple[Row, Deed | tuple[type[Deed], str]]]] = {
     "an image here, and a journal": (([Whole(OURS)], [USED] * 3, [Absent()], None, False), Ready()),
+    "an image here, and one JournalNode has no journal yet": (
+        ([Whole(OURS)], [USED, USED, NONE], [Absent()], None, False), Ready(),
+    ),
     "an image here, and nobody answers": (
         ([Whole(OURS)], [DARK] * 3, [DARK], None, True), Ready(),
     ),
@@ -62,6 +65,9 @@ ROWS: Final[dict[str, tuple[Row, Deed | tuple[type[Deed], str]]]] = {
     "a peer serves, and a node is away": (
         ([Blank()], [USED, USED, DARK], [Serving(OURS)], None, False), Bootstrap(),
     ),
+    "one peer of two serves": (
+        ([Blank()], [USED] * 3, [Absent(), Serving(OURS)], None, False), Bootstrap(),
+    ),
     "a peer serves another cluster": (
         ([Blank()], [USED] * 3, [Serving(OTHER)], None, False), (Refuse, "several file systems"),
     ),
@@ -79,6 +85,9 @@ ROWS: Final[dict[str, tuple[Row, Deed | tuple[type[Deed], str]]]] = {
         (Refuse, "several file systems"),
     ),
     "nothing anywhere": (([Blank()], [NONE] * 3, [Absent()], None, True), Found(None)),
+    "nothing anywhere, and no other NameNode is known": (
+        ([Blank()], [NONE] * 3, [], None, True), Found(None),
+    ),
     "nothing anywhere, and only another may found": (
         ([Blank()], [NONE] * 3, [Absent()], None, False), (Wait, "--found"),
     ),

@@ -1,0 +1,82 @@
+"""Looks at a cluster of two or three NameNodes, of which some are ill, for the plans of commands.
+
+nn1 is active and holds the lock, the others are fit standbys, until a function here changes that.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from ha.cli.cluster.absence import NOT_RUNNING
+from ha.cli.cluster.view import ClusterView, LockView, NoticesView, ZkfcRow
+from ha.notices.model import Pause
+from tests.ha.cli.test_cluster_view import SILENT, STANDBY, WELL
+from tests.ha.notices.test_model import NOON
+
+NO_ROUTE: Final = "No route to host"
+"""Nothing is known of such a process, although it was not silent."""
+THREE: Final = replace(
+    WELL,
+    namenodes=(*WELL.namenodes, replace(STANDBY, namenode="nn3", address="h:5")),
+    zkfcs=(*WELL.zkfcs, ZkfcRow("nn3", "h:6", health="healthy")),
+)
+
+
+def with_namenode(view: ClusterView, name: str, **changes: object) -> ClusterView:
+    """A look that shows one NameNode with these changes."""
+    return replace(
+        view,
+        namenodes=tuple(
+            replace(row, **changes) if row.namenode == name else row  # type: ignore[arg-type]
+            for row in view.namenodes
+        ),
+    )
+
+
+def with_zkfc(view: ClusterView, name: str, **changes: object) -> ClusterView:
+    """A look that shows the ZKFC of one NameNode with these changes."""
+    return replace(
+        view,
+        zkfcs=tuple(
+            replace(row, **changes) if row.namenode == name else row  # type: ignore[arg-type]
+            for row in view.zkfcs
+        ),
+    )
+
+
+def without_answer(view: ClusterView, name: str, error: str = SILENT) -> ClusterView:
+    """One NameNode does not answer."""
+    return with_namenode(view, name, state=None, error=error)
+
+
+def unready(view: ClusterView, name: str) -> ClusterView:
+    """One NameNode says that it may not become active."""
+    return with_namenode(view, name, ready=False)
+
+
+def paused(view: ClusterView) -> ClusterView:
+    """An operator has paused automatic failover."""
+    pause = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=None)
+    return replace(view, notices=NoticesView(pause=pause))
+
+
+def by_hand(view: ClusterView) -> ClusterView:
+    """There are no ZKFCs."""
+    return replace(view, automatic_failover=False, zkfcs=(), zookeepers=(), lock=LockView())
+
+
+ALL_SILENT: Final = replace(
+    WELL,
+    namenodes=tuple(replace(row, state=None, error=SILENT) for row in WELL.namenodes),
+    zkfcs=tuple(replace(row, error=SILENT) for row in WELL.zkfcs),
+    journalnodes=(),
+    zookeepers=(),
+    lock=LockView(error=SILENT),
+)
+UNREADY: Final = unready(WELL, "nn2")
+"""The only other NameNode surely cannot take over."""
+NOBODY: Final = replace(with_namenode(WELL, "nn1", state="standby"), lock=LockView())
+"""No NameNode is active, and no ZKFC holds the lock."""
+HUNG: Final = without_answer(WELL, "nn1")
+"""Who holds the lock gives no answer, but its ZKFC does."""
+GONE: Final = without_answer(WELL, "nn1", NOT_RUNNING)
+"""Who holds the lock does not run, but its ZKFC does."""

@@ -1,0 +1,64 @@
+"""How pausing, resuming and draining may end, and which ZKFCs have seen the notice by then."""
+
+from dataclasses import replace
+
+import pytest
+
+from ha.cli.operate.plan.notice_results import (
+    Members,
+    already,
+    not_automatic,
+    planned,
+    seen,
+)
+from ha.console.result import Code, CommandOutcome, Ending, Reason
+from ha.notices.model import BadNotice
+from tests.ha.notices.test_model import MEMBER
+
+
+@pytest.mark.parametrize(
+    ("running", "who"),
+    [
+        (0, "no ZKFC is running"),
+        (1, "the only running ZKFC has seen it"),
+        (2, "all 2 running ZKFCs have seen it"),
+        (3, "all 3 running ZKFCs have seen it"),
+    ],
+)
+def test_it_is_done_once_all_running_zkfcs_show_it(running: int, who: str) -> None:
+    ending = seen("pause", "paused for 2h", running=running, lacking={})
+    assert (ending.command, ending.target) == ("pause", None)
+    assert (ending.outcome, ending.code) == (CommandOutcome.DONE, Code.DONE)
+    assert ending.message == f"paused for 2h ({who})"
+
+
+def test_who_does_not_show_it_yet_is_named_with_its_process_or_with_what_its_znode_has() -> None:
+    lacking: Members = {"nn1": replace(MEMBER, pid=42), "nn2": BadNotice("no member: b'junk'")}
+    ending = seen("drain", "nn1 is drained", running=3, lacking=lacking, target="nn1")
+    assert (ending.command, ending.target) == ("drain", "nn1")
+    assert (ending.outcome, ending.code) == (CommandOutcome.FAILED, Code.NOT_SEEN_BY_ALL)
+    assert "of 3 running ZKFCs, 2 do not show it yet" in ending.message
+    assert ending.reasons == (
+        Reason("nn1", "its ZKFC (process 42) does not show it yet"),
+        Reason("nn2", "no member: b'junk'"),
+    )
+
+
+def test_what_changes_nothing_says_so() -> None:
+    assert planned("drain", "nn1 is drained for 2h", target="nn1") == Ending(
+        command="drain",
+        outcome=CommandOutcome.PLANNED,
+        code=Code.WOULD_BE_DONE,
+        message="nn1 is drained for 2h",
+        target="nn1",
+    )
+    nothing = already("drain", "nn1 is not drained", target="nn1")
+    assert (nothing.command, nothing.target) == ("drain", "nn1")
+    assert (nothing.outcome, nothing.code) == (CommandOutcome.DONE, Code.ALREADY_SO)
+    assert nothing.message == "nn1 is not drained; nothing was changed"
+
+
+def test_without_zkfcs_there_is_nobody_to_obey() -> None:
+    ending = not_automatic("pause")
+    assert (ending.command, ending.code) == ("pause", Code.NOT_AUTOMATIC)
+    assert ending.outcome is CommandOutcome.REFUSED
