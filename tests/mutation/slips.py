@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from tests import ROOT
 from tests.mutation.alternatives import alternatives, skipped
+from tests.mutation.confusions import Scope, confusions, scope_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _SHOWN: Final = 110
@@ -33,6 +34,7 @@ class Slip:
         before: the piece of syntax, as text.
         after: what takes its place.
         number: of those in one scope with the same two texts, from 1.
+        confused: one thing is taken for another of its kind; else something is left out or turned.
     """
 
     path: str
@@ -43,6 +45,7 @@ class Slip:
     after: str
     number: int
     place: "Place"
+    confused: bool = False
 
     @property
     def name(self) -> str:
@@ -101,24 +104,31 @@ def slips_in(path: str, source: str) -> tuple[Slip, ...]:
 
 
 def _numbered(slip: Slip, number: int) -> Slip:
-    return Slip(
-        slip.path, slip.scope, slip.line, slip.block, slip.before, slip.after, number, slip.place
-    )
+    return replace(slip, number=number)
 
 
 def _all(path: str, tree: ast.Module) -> Iterator[Slip]:
-    for scope, function in functions(tree):
+    for name, function in functions(tree):
+        walk = _Walk(path, name, tree, scope_of(tree, function))
         first = function.body[0].lineno
         for index, statement in enumerate(function.body):
-            for found in _walk(tree, function, "body", index, statement, first):
-                yield _slip(path, scope, *found)
+            yield from walk.below(function, "body", index, statement, first)
     for node in tree.body:
         yield from _of_constant(path, tree, node)
 
 
-def _slip(path: str, scope: str, line: int, block: int, place: Place, before: ast.AST) -> Slip:
+def _slip(
+    path: str,
+    scope: str,
+    line: int,
+    block: int,
+    place: Place,
+    before: ast.AST,
+    *,
+    confused: bool = False,
+) -> Slip:
     after = "nothing" if place.new is None else _text(place.new)
-    return Slip(path, scope, line, block, _text(before), after, 1, place)
+    return Slip(path, scope, line, block, _text(before), after, 1, place, confused)
 
 
 def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
@@ -136,22 +146,39 @@ def _is_stub(function: Function) -> bool:
     return len(function.body) == 1 and isinstance(function.body[0], ast.Expr)
 
 
-def _walk(
-    tree: ast.Module, parent: ast.AST, field: str, index: int | None, node: ast.AST, block: int
-) -> Iterator[tuple[int, int, Place, ast.AST]]:
-    if skipped(node, parent, field):
-        return
-    line = getattr(node, "lineno", block)
-    for new in alternatives(node, parent, field):
-        yield line, block, Place(tree, parent, field, index, new), node
-    for name, value in ast.iter_fields(node):
-        if isinstance(value, ast.AST):
-            yield from _walk(tree, node, name, None, value, block)
-        elif isinstance(value, list):
-            inner = _first_line(value, block)
-            for number, each in enumerate(value):
-                if isinstance(each, ast.AST):
-                    yield from _walk(tree, node, name, number, each, inner)
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """Through one function of a file."""
+
+    path: str
+    name: str
+    tree: ast.Module
+    scope: Scope
+
+    def below(
+        self, parent: ast.AST, field: str, index: int | None, node: ast.AST, block: int
+    ) -> Iterator[Slip]:
+        """The slips of a piece of syntax, and of all in it."""
+        left_out = skipped(node, parent, field)
+        if left_out and not isinstance(node, ast.Raise):
+            return
+        line = getattr(node, "lineno", block)
+        for new in confusions(node, parent, self.scope):
+            place = Place(self.tree, parent, field, index, new)
+            yield _slip(self.path, self.name, line, block, place, node, confused=True)
+        if left_out:
+            return
+        for other in alternatives(node, parent, field):
+            place = Place(self.tree, parent, field, index, other)
+            yield _slip(self.path, self.name, line, block, place, node)
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.AST):
+                yield from self.below(node, name, None, value, block)
+            elif isinstance(value, list):
+                inner = _first_line(value, block)
+                for number, each in enumerate(value):
+                    if isinstance(each, ast.AST):
+                        yield from self.below(node, name, number, each, inner)
 
 
 def _first_line(nodes: list[Any], otherwise: int) -> int:

@@ -19,7 +19,7 @@ SECONDS = 30.0
 
 KINDS = {
     "a condition is forced": ("if a(): b()", {"a() -> True", "a() -> False"}),
-    "a boundary": ("return a < 3", {"a < 3 -> a <= 3", "3 -> 4"}),
+    "a boundary": ("return a < 3", {"a < 3 -> a <= 3", "3 -> 4", "3 -> 2"}),
     "a comparison is turned": ("return a is None", {"a is None -> a is not None"}),
     "and, or": ("return a and b", {"a and b -> a or b", "a and b -> b", "a and b -> a"}),
     "a not is left out": ("return not a", {"not a -> a"}),
@@ -27,8 +27,9 @@ KINDS = {
     "min, max": ("return min(a, b)", {
         "min(a, b) -> max(a, b)", "min(a, b) -> b", "min(a, b) -> a"}),
     "a field is not replaced": ("return replace(a, b=c)", {"replace(a, b=c) -> replace(a)"}),
-    "an action is left out": ("return Step(a, (b(), c()))", {
-        "(b(), c()) -> (c(),)", "(b(), c()) -> (b(),)"}),
+    "an action is left out, or comes later": ("return Step(a, (b(), c()))", {
+        "(b(), c()) -> (c(),)", "(b(), c()) -> (b(),)", "(b(), c()) -> (c(), b())"}),
+    "a sign": ("return a - 1", {"a - 1 -> a", "a - 1 -> a + 1", "1 -> 0", "1 -> 2"}),
     "a call is left out": ("a(b)", {"a(b) -> pass"}),
     "a change is left out": ("a = replace(a)", {"a = replace(a) -> pass"}),
     "a case is narrower": ("match a:\n  case 1 | 2: b()\n  case _: c()", {
@@ -45,9 +46,32 @@ def test_a_kind_of_slip_is_made(kind: str) -> None:
     source, expected = KINDS[kind]
     body = source.replace("\n", "\n    ")
     made = slips_in("x.py", f"def f(a, b, c, d):\n    {body}\n")
-    calls = {"b() -> pass", "c() -> pass", "1 -> 2", "2 -> 3"}  # of the statements around it
+    # Of the statements around it:
+    calls = {"b() -> pass", "c() -> pass", "1 -> 2", "1 -> 0", "2 -> 3", "2 -> 1"}
     names = {f"{slip.before} -> {slip.after}" for slip in made}
     assert names - calls == expected - calls
+
+
+CONFUSED = {
+    "a parameter": ("def f(a: int, b: int, c: str): return g(a)", {"a -> b"}),
+    "two arguments": ("def f(a: int, b: int): return g(a, b)", {
+        "a -> b", "b -> a", "g(a, b) -> g(b, a)"}),
+    "a field of the same class and type": (
+        "def f(x): return x.promised if x.writer else x.first", {
+            "x.promised -> x.writer", "x.writer -> x.promised",
+            "x.writer -> True", "x.writer -> False"}),
+    "an error": (
+        "from a.errors import Fenced, OutOfSync\ndef f(x): raise Fenced(f'{x + 1}')", {
+            "raise Fenced(f'{x + 1}') -> raise OutOfSync(f'{x + 1}')"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CONFUSED)
+def test_one_thing_is_taken_for_another_of_its_kind(kind: str) -> None:
+    source, expected = CONFUSED[kind]
+    made = slips_in("x.py", source)
+    assert {f"{slip.before} -> {slip.after}" for slip in made} == expected
+    assert all(slip.confused is (slip.after not in {"True", "False"}) for slip in made)
 
 
 def of_toy(text: str) -> Slip:

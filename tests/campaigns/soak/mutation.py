@@ -25,6 +25,7 @@ from tests.mutation.slips import Slip, slips_of
 @click.option("--sample", default=0, type=click.IntRange(min=0), help="So many of each; 0: all.")
 @click.option("--seed", default=1, show_default=True, help="Of the sample.")
 @click.option("--only", default="", help="Those whose name has this text in it.")
+@click.option("--confused", is_flag=True, help="Only those that take one thing for another.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(min=1))
 @click.option("--worlds", default=25, show_default=True, help="At most so many for a slip.")
 @click.option("--measured", default=200, show_default=True, help="Worlds that tell their reach.")
@@ -38,6 +39,7 @@ def mutation(
     sample: int,
     seed: int,
     only: str,
+    confused: bool,
     jobs: int,
     worlds: int,
     measured: int,
@@ -50,7 +52,7 @@ def mutation(
     limits = Limits(jobs, measured, worlds, seconds, first_seed)
     scores = []
     for name in names or CORES:
-        slips = chosen(CORES[name], sample, seed, only)
+        slips = chosen(CORES[name], sample, seed, only, confused=confused)
         if listed:
             for slip in slips:
                 click.echo(slip.name)
@@ -61,11 +63,11 @@ def mutation(
     raise SystemExit(1 if any(score["survived"] for score in scores) else 0)
 
 
-def chosen(core: Core, sample: int, seed: int, only: str) -> list[Slip]:
+def chosen(core: Core, sample: int, seed: int, only: str, *, confused: bool = False) -> list[Slip]:
     """Some of this core's slips, without the explained ones."""
     known = explained()
     slips = [slip for path in core.files for slip in slips_of(path) if only in slip.name]
-    slips = [slip for slip in slips if slip.name not in known]
+    slips = [slip for slip in slips if slip.name not in known and confused <= slip.confused]
     if 0 < sample < len(slips):
         picked = sorted(Random(seed).sample(range(len(slips)), sample))
         slips = [slips[index] for index in picked]
