@@ -235,7 +235,7 @@ def read(bean: Bean, page: bytes) -> Found:
             case _:
                 assert_never(bean)
     except (ValueError, RecursionError) as problem:
-        return Unreadable(str(problem)[:200])
+        return Unreadable(str(problem))
 
 
 def _beans(page: bytes) -> Sequence[dict[str, Any]]:

@@ -186,10 +186,10 @@ def _recovery(
     """An order as it is to be told now; None if the block is gone or recovered otherwise."""
     blocks = cluster.blocks
     slot = blocks.index.get(order.block_id)
-    construction = None if slot is None else blocks.constructions.get(slot)
-    if slot is None or construction is None:
+    if slot is None:
         return None
-    if construction.recovery_stamp != order.recovery_stamp:
+    construction = blocks.constructions.get(slot)
+    if construction is None or construction.recovery_stamp != order.recovery_stamp:
         return None
     cut = construction.cut
     source_id = order.block_id if cut is None else cut.source_id
@@ -238,8 +238,6 @@ def _deletions(
     found: list[tuple[int, int]] = []
     for storage in node.storages.values():
         left = limit - len(found)
-        if left <= 0:
-            break
         found += cluster.blocks.invalidations.take_due(storage.held.number, durable, left)
     return tuple(found)
 

@@ -3,7 +3,7 @@
 See docs/reference/datanodes.md#registration.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import StillElsewhere, StrangeNamespace, VersionTooOld
@@ -115,8 +115,3 @@ def _parts(version: str) -> tuple[tuple[int, ...], bool, str] | None:
     if not all(field.isascii() and field.isdigit() and len(field) <= 9 for field in fields):
         return None
     return tuple(map(int, fields)), not rest, rest.lower()
-
-
-def answered(registration: Registration, address: str) -> Registration:
-    """The registration with the address from which the DataNode has called."""
-    return replace(registration, id=replace(registration.id, ip=address))

@@ -1,7 +1,6 @@
-"""The pages of Hadoop's DataNodes: what they say, and how they are had."""
+"""How a page of Hadoop's DataNode is had by HTTP, and when it is not."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -11,49 +10,7 @@ from aiohttp import web
 from namenode_sim.datanode_protocol import drain_check
 from namenode_sim.datanode_protocol.drain_check import MAX_PAGE_BYTES, read_page
 from namenode_sim.datanode_protocol.errors import PageNotHad
-from namenode_sim.datanodes.draining import Bean, Commands, Deletions, Unreadable, read
 from namenode_sim.datanodes.model import DatanodeId
-
-
-def page(**numbers: object) -> bytes:
-    return json.dumps({"beans": [{"name": "x", **numbers}]}).encode()
-
-
-NO_NUMBER = "no bean has the number SumOfActorCommandQueueLength"
-
-
-def activity(commands: object) -> bytes:
-    return page(SumOfActorCommandQueueLength=commands, HeartbeatsNumOps=7)
-
-
-PAGES: dict[str, tuple[bytes, object]] = {
-    "idle": (activity(0), Commands(0, 7)),
-    "at work": (activity(2), Commands(2, 7)),
-    "counted down first": (activity(-1), Commands(1, 7)),
-    "an old version": (page(HeartbeatsNumOps=7), Unreadable(NO_NUMBER)),
-    "no number": (activity("0"), Unreadable(NO_NUMBER)),
-    "no bean": (b'{"beans": []}', Unreadable(NO_NUMBER)),
-    "no list": (b'{"beans": {"a": 1}}', Unreadable("it has no list of beans")),
-    "no beans": (b"[]", Unreadable("it has no list of beans")),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_says(name: str) -> None:
-    given, found = PAGES[name]
-    assert read(Bean.COMMANDS, given) == found
-
-
-@pytest.mark.parametrize("given", [b"", b"<html>", b"\xff\xfe\x00", b"[" * 100_000])
-def test_what_is_no_json_says_nothing(given: bytes) -> None:
-    assert isinstance(read(Bean.DELETIONS, given), Unreadable)
-
-
-def test_deletions_of_a_page() -> None:
-    assert read(Bean.DELETIONS, page(PendingAsyncDeletions=3)) == Deletions(3)
-
-
-# ---- by HTTP ----
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

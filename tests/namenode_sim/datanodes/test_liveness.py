@@ -4,7 +4,7 @@ import pytest
 
 from journal.model import TxId
 from namenode_sim.datanodes.liveness import LOOK_SECONDS, LivenessRules, Watch, dead_after
-from namenode_sim.datanodes.model import CopyOrder, DatanodeId, Node
+from namenode_sim.datanodes.model import CopyOrder, DatanodeId, Node, RecoveryOrder
 
 RULES = LivenessRules(stale_seconds=30.0, dead_seconds=630.0)
 
@@ -15,8 +15,9 @@ def node() -> Node:
 
 def looks(watch: Watch, one: Node, until: float, *, starting: bool = False) -> float | None:
     """Look every five seconds; when it died."""
-    while watch.last_look < until:
-        now = watch.last_look + LOOK_SECONDS
+    now = watch.last_look
+    while now < until:
+        now += LOOK_SECONDS
         if watch.died([one], RULES, now, starting=starting):
             return now
     return None
@@ -39,9 +40,11 @@ def test_b20_a_silent_one_dies_once_and_loses_its_orders() -> None:
     one, watch = node(), Watch.begun(0.0)
     one.told_active = one.obeys = True
     one.copy_orders.append(CopyOrder(1, (), TxId(0)))
+    one.recovery_orders.append(RecoveryOrder(2, 1001, TxId(0)))
     assert looks(watch, one, 2000.0) == 630.0
     assert not one.alive
-    assert (one.told_active, one.obeys, len(one.copy_orders)) == (False, False, 0)
+    assert (one.told_active, one.obeys) == (False, False)
+    assert (len(one.copy_orders), len(one.recovery_orders)) == (0, 0)
     assert looks(watch, one, 2000.0) is None
 
 
@@ -66,3 +69,11 @@ def test_after_a_stop_of_ours_silence_counts_anew() -> None:
     assert watch.died([one], RULES, 4000.0, starting=False) == []
     assert looks(watch, one, 4625.0) is None
     assert looks(watch, one, 4630.0) == 4630.0
+
+
+@pytest.mark.parametrize(("pause", "dies"), [(5.0, True), (15.0, True), (15.1, False)])
+def test_a_look_is_late_after_more_than_fifteen_seconds(pause: float, dies: bool) -> None:
+    one, watch = node(), Watch.begun(0.0)
+    watch.last_look = 700.0 - pause
+    assert watch.died([one], RULES, 700.0, starting=False) == ([one] if dies else [])
+    assert one.alive is not dies

@@ -52,7 +52,8 @@ def test_strangers_are_refused_in_every_call(stranger: str) -> None:
 VERSIONS = {
     "3.5.0": True, "3.5.0-nnha": True, "2.1.0": True, "2.1.0-beta": True, "2.1.0-beta1": True,
     "2.10.2": True, "2.1.1-alpha": True, "2.1": False, "2.1.0-alpha": False, "2.0.9": False,
-    "1.2.1": False, "": False, "three": False, "2.x": False,
+    "1.2.1": False, "": False, "three": False, "2.x": False, "3.\u00b2": False,
+    "3.123456789": True, "3.1234567890": False,
 }  # fmt: skip
 
 
@@ -68,16 +69,26 @@ def test_old_software_is_refused(version: str) -> None:
     assert list(made.nodes) == ["u1"]
 
 
+def test_where_the_oldest_version_names_no_numbers_all_that_name_some_are_let_in() -> None:
+    made, rules = cluster(), replace(RULES, oldest_version="any")
+    register(made, told("u2", 1, "0.1"), rules, NOW)
+    with pytest.raises(VersionTooOld, match="'three'"):
+        register(made, told("u3", 2, "three"), rules, NOW)
+    assert list(made.nodes) == ["u1", "u2"]
+
+
 def test_one_that_comes_again_keeps_its_replicas_but_proves_nothing() -> None:
     made = cluster()
     node = made.nodes["u1"]
     (storage,) = node.storages.values()
     storage.held.reports, storage.held.confirmed, storage.held.heartbeated = 3, True, True
-    node.alive, node.must_register, node.told_active = False, True, True
+    node.alive, node.broken = False, True
+    node.must_register, node.told_active = True, True
     found = register(made, told(version="3.6.0"), RULES, NOW + 1)
     assert found.node is node
     assert found.replaced == ()
-    assert (node.alive, node.must_register, node.told_active) == (True, False, False)
+    assert (node.alive, node.broken) == (True, False)
+    assert (node.must_register, node.told_active) == (False, False)
     assert (node.registrations, node.last_heard) == (2, NOW + 1)
     assert node.software_version == "3.6.0"
     assert list(node.storages) == ["DS-1"]
@@ -86,20 +97,21 @@ def test_one_that_comes_again_keeps_its_replicas_but_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("silent", "alive", "broken", "lets_in"),
+    ("silent", "alive", "broken", "must_register", "lets_in"),
     [
-        (8.9, True, False, False),
-        (9.0, True, False, True),
-        (0.0, False, False, True),
-        (0.0, True, True, True),
+        (8.9, True, False, False, False),
+        (9.0, True, False, False, True),
+        (0.0, False, False, False, True),
+        (0.0, True, True, False, True),
+        (0.0, True, False, True, True),
     ],
 )
 def test_an_address_stays_its_own_while_it_is_heard(
-    silent: float, alive: bool, broken: bool, lets_in: bool
+    silent: float, alive: bool, broken: bool, must_register: bool, lets_in: bool
 ) -> None:
     made = cluster()
     node = made.nodes["u1"]
-    node.alive, node.broken = alive, broken
+    node.alive, node.broken, node.must_register = alive, broken, must_register
     if not lets_in:
         with pytest.raises(StillElsewhere, match="copied"):
             register(made, told(port=1), RULES, NOW + silent)

@@ -44,6 +44,7 @@ def test_b18_who_asks_again_gets_another_one_and_the_first_is_void() -> None:
 @pytest.mark.row("B18")
 def test_b18_a_lease_ends_and_makes_room() -> None:
     made = leases()
+    assert not made.has("a", 0.0)
     first = give(made, "a")
     give(made, "b", 100.0)
     held = made.check("a", first, 299.9)
@@ -69,7 +70,16 @@ def test_wrong_leases(wrong: str) -> None:
 
 
 def test_no_lease_is_needed_by_who_knows_none() -> None:
-    assert leases().check("a", NO_LEASE, 0.0) is None
+    assert leases().check("a", 0, 0.0) is None
+
+
+def test_of_hadoops_defaults_six_report_at_once_and_have_five_minutes() -> None:
+    made = ReportLeases(random.Random(1))
+    held = [give(made, f"n{number}") for number in range(7)]
+    assert 0 not in held[:6]
+    assert held[6] == 0, "on the wire that is no lease"
+    assert give(made, "n6", 299.9) == 0
+    assert give(made, "n6", 300.0) != 0
 
 
 def test_ids_go_round_without_zero() -> None:
