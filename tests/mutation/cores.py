@@ -214,4 +214,43 @@ CORES: Final[dict[str, Core]] = {
         ("tests/namenode_sim/datanodes", "tests/namenode_sim/blocks"),
         "blocks",
     ),
+    "wire": Core(
+        (
+            "ha/rpc/call_header.py",
+            "ha/rpc/session.py",
+            "journal/durable.py",
+            "journal/frame.py",
+            "journal/lane.py",
+            "journal/refusals.py",
+        ),
+        ("tests/ha/rpc", "tests/journal"),
+        "journal",
+    ),
+    "edits-cache": Core(("journal/node/edits_cache.py",), ("tests/journal/node",), "journal"),
+    "records": Core(
+        ("ha/notices/board.py", "ha/notices/codec.py", "ha/zkfc/record/cause.py"),
+        ("tests/ha/notices", "tests/ha/zkfc", "tests/ha/cli"),
+        "failover",
+    ),
+    "retries": Core(
+        (
+            "namenode_sim/edits/recovery.py",
+            "namenode_sim/edits/window.py",
+            "namenode_sim/namespace/retry_cache.py",
+        ),
+        ("tests/namenode_sim/edits", "tests/namenode_sim/namespace", "tests/namenode_sim/startup"),
+        "whole",
+    ),
+    "replicas": Core(
+        (
+            "namenode_sim/datanode/agreement.py",
+            "namenode_sim/datanode/checksums.py",
+            "namenode_sim/datanode/claim.py",
+            "namenode_sim/datanode/packets.py",
+            "namenode_sim/datanode/replica.py",
+            "namenode_sim/datanode/write_plan.py",
+        ),
+        ("tests/namenode_sim/datanode",),
+        NO_WORLDS,
+    ),
 }
