@@ -164,7 +164,7 @@ def _act(state: JournalState, request: Stamped) -> Step:  # noqa: C901 - flat di
         case Admit():
             return learner.admit_learner(state, request)
         case PrepareRecovery():
-            return recovery.prepare(state, request)
+            return recovery.prepare(state, request.first)
         case AcceptRecovery():
             return recovery.accept(state, request)
         case PurgeLogs():

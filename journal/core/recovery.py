@@ -26,7 +26,7 @@ from journal.core.effects import (
 from journal.core.learner import require_vote
 from journal.core.limits import require_small_leap
 from journal.core.replies import Done, Fetch, Prepared, Promised
-from journal.core.requests import AcceptRecovery, AdoptRecovery, NewEpoch, PrepareRecovery, Stamp
+from journal.core.requests import AcceptRecovery, AdoptRecovery, NewEpoch
 from journal.core.segments import DIGEST_BYTES
 from journal.core.state import Decision, JournalState
 from journal.errors import BadRequest, Fenced, InvariantBroken, StorageFailed, ensure
@@ -65,20 +65,20 @@ def new_epoch(state: JournalState, request: NewEpoch) -> Step:
     return Step(promised.state, promised.effects, Promised(promised.state.newest))
 
 
-def prepare(state: JournalState, request: PrepareRecovery) -> Step:
+def prepare(state: JournalState, first: TxId) -> Step:
     """Say what we hold of a segment.  It is closed, so that the answer stays true."""
     closed = abandon(state)
     state = closed.state
-    damaged = why_damaged(state, request.first)
+    damaged = why_damaged(state, first)
     if damaged is not None:
         return Step(state, closed.effects, damaged)
-    ours = state.find(request.first)
-    decision = state.decisions.get(request.first)
+    ours = state.find(first)
+    decision = state.decisions.get(first)
     if decision is not None and not (ours is not None and ours.finalized):
         if not _same_edits(ours, decision.segment):
             held = "nothing" if ours is None else f"{ours.first}-{ours.last}"
             differs = StorageFailed(
-                f"the recovery of segment {request.first} accepted in epoch {decision.epoch} ends "
+                f"the recovery of segment {first} accepted in epoch {decision.epoch} ends "
                 f"at {decision.segment.last}, but the disk holds {held} or other edits"
             )
             return Step(state, closed.effects, differs)
@@ -95,8 +95,7 @@ def peek(state: JournalState, first: TxId | None) -> Step:
         first = abandon(state).state.newest
     if first is None:
         return Step(state, (), Prepared(None, None, state.writer, state.committed))
-    asked = PrepareRecovery(Stamp(state.promised, state.serial), first)
-    return Step(state, (), prepare(state, asked).reply)
+    return Step(state, (), prepare(state, first).reply)
 
 
 def accept(state: JournalState, request: AcceptRecovery) -> Step:

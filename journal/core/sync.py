@@ -40,14 +40,15 @@ def missing(
 ) -> Missing:
     """Compare our segments with those that peers have finalized."""
     wanted: dict[TxId, Segment] = {}
+    seen: dict[TxId, Segment] = {}
     forked: set[TxId] = set()
     reported = tuple(reported)
     newest = max((theirs.last for theirs in reported), default=NO_TXID)
     for theirs in reported:
         ours = _finalized_here(state, theirs.first)
-        known = wanted.get(theirs.first, theirs)
         if not theirs.finalized or len(theirs.digest) != DIGEST_BYTES:
             continue
+        known = seen.setdefault(theirs.first, theirs)
         let_go = theirs.last < min(state.purged, newest)  # and not the newest either
         if _differ(known, theirs) or (ours is not None and _differ(ours, theirs)):
             forked.add(theirs.first)

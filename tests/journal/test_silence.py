@@ -38,6 +38,10 @@ CASES = {
         [heard(9.0), heard(8.0), heard(7.0, promised=6, writer=6)],
         (2, 8.0),
     ),
+    "one hears a newer one than it has promised yet": (
+        [heard(9.0), heard(8.0), heard(7.0, promised=6)],
+        (2, 8.0),
+    ),
     "Hadoop's writer has no lease, and sends no heartbeats": (
         [heard(60.0, lease=0.0), heard(60.0, lease=0.0), heard(60.0, lease=0.0)],
         (0, 0.0),

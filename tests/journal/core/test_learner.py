@@ -168,6 +168,11 @@ MISSING: dict[str, tuple[JournalState, Admit, type[JournalError]]] = {
         admit(FINAL, NEXT),
         OutOfSync,
     ),
+    "one history, where what is asked for begins": (
+        learner(NEXT, segment(2, 4, finalized=True)),
+        admit(NEXT),
+        OutOfSync,
+    ),
     "one history, at the purge point": (
         learner(WHOLE, segment(2, 6, finalized=True), purged=6),
         admit(WHOLE),

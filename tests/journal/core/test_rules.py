@@ -28,6 +28,7 @@ from journal.core.requests import (
     GetJournalState,
     Heartbeat,
     Journal,
+    PeekRecovery,
     PrepareRecovery,
     Request,
     Stamp,
@@ -361,6 +362,11 @@ def test_prepare_answers_the_disk_or_the_decision() -> None:
     assert none == Prepared(None, None, Epoch(1), FRESH.committed)
 
 
+def test_a_peek_at_an_empty_journal_tells_who_wrote_here_last() -> None:
+    state = holding(promised=2, writer=1, committed=TxId(3))
+    assert step(state, PeekRecovery(None)).reply == Prepared(None, None, Epoch(1), TxId(3))
+
+
 def test_the_manifest_lists_what_readers_may_have() -> None:
     state = holding(segment(1, 3, finalized=True), segment(4, 6), segment(7, 9, finalized=True))
 
@@ -374,3 +380,5 @@ def test_the_manifest_lists_what_readers_may_have() -> None:
     assert listed(4, state, in_progress=True) == [7]  # an abandoned 4 was recovered without us
     assert listed(1, writing(10, 12, 1, segment(7, 9, finalized=True)), in_progress=True) == [7, 10]
     assert listed(1, writing(10, 9), in_progress=True) == []
+    assert listed(12, writing(10, 12), in_progress=True) == [10]
+    assert listed(13, writing(10, 12), in_progress=True) == []

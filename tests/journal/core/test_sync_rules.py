@@ -40,6 +40,11 @@ WANTED: dict[str, tuple[JournalState, list[Segment], list[Segment]]] = {
         [final(4, 5), final(6, 7)],
         [final(6, 7)],
     ),
+    "of what was let go of, the newest is the one that ends last": (
+        holding(purged=TxId(8)),
+        [final(4, 6), final(6, 7)],
+        [final(6, 7)],
+    ),
     "of what was let go of, the newest here is still finished": (
         holding(segment(4, 5), purged=TxId(6)),
         [final(4, 5)],
@@ -57,7 +62,7 @@ WANTED: dict[str, tuple[JournalState, list[Segment], list[Segment]]] = {
     ),
     "what ends with the first edit of an open segment overlaps it": (
         writing(4, 5),
-        [final(1, 4), final(1, 3)],
+        [final(2, 4), final(1, 3)],
         [final(1, 3)],
     ),
     "an open segment that gets no more edits gives way to its own final copy alone": (
@@ -78,6 +83,12 @@ def test_what_peers_have_is_wanted_or_not(
     assert missing(state, reports, STALLED_AT) == Missing(tuple(wanted), ())
 
 
+def test_two_ends_of_one_segment_are_told_of_in_any_order() -> None:
+    let_go, newest = final(7, 8), final(7, 9)
+    for told in ([let_go, newest], [newest, let_go]):
+        assert missing(holding(purged=TxId(10)), told) == Missing((), (TxId(7),))
+
+
 def test_what_is_told_without_a_digest_is_read_once_if_it_is_not_whole_here() -> None:
     state = damaged(holding(final(1, 3), final(4, 6), segment(7, 8)), 4)
     hadoop = [untold(10, 12), untold(1, 3), untold(4, 6), untold(7, 9)]
@@ -86,9 +97,18 @@ def test_what_is_told_without_a_digest_is_read_once_if_it_is_not_whole_here() ->
     assert read == (untold(4, 6), untold(7, 9), untold(10, 12))
 
 
+def test_a_segment_of_which_two_ends_are_told_is_read_once() -> None:
+    assert unread(holding(), [untold(7, 9), untold(7, 8)]) == (untold(7, 9),)
+
+
 FROM: dict[str, tuple[JournalState, int]] = {
     "the beginning, if nothing was let go of": (holding(final(4, 5)), 1),
     "the purge point": (holding(final(4, 5), purged=TxId(4)), 4),
+    "the beginning, if all that is here lies below the purge point": (
+        holding(final(4, 5), purged=TxId(6)),
+        1,
+    ),
+    "the purge point, if the last edit here is there": (holding(final(4, 5), purged=TxId(5)), 5),
     "damage below the purge point": (
         damaged(holding(final(4, 5), final(6, 7), purged=TxId(6)), 4),
         4,
@@ -115,6 +135,21 @@ HOLES: dict[str, JournalState] = {
 @pytest.mark.parametrize("state", HOLES.values(), ids=list(HOLES))
 def test_it_is_a_hole(state: JournalState) -> None:
     assert has_hole(state)
+
+
+WHOLE: dict[str, JournalState] = {
+    "nothing was written": holding(),
+    "all that the writer claims is here": holding(final(1, 3), claimed=TxId(3)),
+    "what lies below the purge point is gone": holding(
+        final(4, 6), purged=TxId(4), claimed=TxId(6)
+    ),
+}
+
+
+@pytest.mark.parametrize("state", WHOLE.values(), ids=list(WHOLE))
+def test_it_is_no_hole(state: JournalState) -> None:
+    assert not has_hole(state)
+    assert has_hole(replace(state, claimed=TxId(state.last_written + 1)))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from journal.core import voters
-from journal.core.effects import PersistAdmission
+from journal.core.effects import PersistAdmission, PurgeFiles
 from journal.core.machine import step
 from journal.core.replies import Done
 from journal.core.requests import AdmitByVoters
@@ -116,6 +116,14 @@ def test_a_learner_stays_one_because(
 ) -> None:
     found = outcome(state, request_)
     assert isinstance(found if isinstance(found, JournalError) else found.reply, why)
+
+
+def test_what_a_voter_has_let_go_of_is_not_waited_for() -> None:
+    """It may have purged behind its newest edits; a purge spares those."""
+    asked_for = replace(asked(FINAL, NEXT, reached=6), purged=TxId(10))
+    done = step(learner(FINAL, NEXT), asked_for)
+    assert done.reply == Done()
+    assert done.effects == (PurgeFiles(TxId(10), (), ()), PersistAdmission(LIFE, Epoch(1)))
 
 
 def test_a_learner_remembers_who_began_a_segment_and_begins_none() -> None:

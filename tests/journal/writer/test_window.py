@@ -4,12 +4,15 @@ import asyncio
 import time
 
 import pytest
+from structlog.testing import capture_logs
 
-from journal.errors import Fenced, InvariantBroken, QuorumLost, Unavailable
+from journal.errors import BadRequest, Fenced, InvariantBroken, QuorumLost, Unavailable
 from journal.links.countdown import Countdown
+from journal.links.link import MAX_BATCH_BYTES
 from journal.model import LAYOUT_VERSION, Epoch, NodeName, TxId
 from journal.writer.window import Window, awaitable
 from tests.journal.writer.journal_cluster import edit, edits
+from tests.simulation.engine.clock import VirtualLoop
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")
 DOWN = Unavailable("down")
@@ -45,6 +48,23 @@ async def test_a_batch_is_committed_when_a_majority_has_it_and_not_before() -> N
     assert second.done()
     assert sorted(window.holders(TxId(4))) == [A, B]
     await asyncio.gather(first, second)
+
+
+async def test_a_batch_of_which_a_node_has_a_part_is_not_on_that_node() -> None:
+    window = opened()
+    write(window, 2)
+    written = write(window, 3)
+    for node in (A, C):
+        ack(window, node, 4)
+    assert window.committed == 4
+    assert not written.done()
+    for node in (A, C):
+        window.failed(node, DOWN)
+    assert written.done()
+    with pytest.raises(
+        QuorumLost, match="transactions 3-5 .*none agreed; failed: a:1: down; c:1: down"
+    ):
+        await written
 
 
 @pytest.mark.row("X5")
@@ -220,6 +240,70 @@ async def test_a_message_may_begin_inside_a_batch_and_ends_with_its_segment() ->
     assert window.message(message.seq, TxId(6), 1000).records == edit(6)
     assert window.message(0, TxId(1), 1).records == edits(1, 3), "one batch is always sent whole"
     window.close()
+
+
+@pytest.mark.parametrize("first", range(1, 7))
+async def test_a_message_may_begin_with_any_edit_of_any_batch(first: int) -> None:
+    window = opened()
+    write(window, 3)
+    write(window, 3)
+    message = window.message(window.seq_at(TxId(first)), TxId(first), 1000)
+    assert (message.segment_first, message.first, message.last) == (1, first, 6)
+    assert message.records == edits(first, 6)
+    window.close()
+
+
+async def test_what_cannot_be_taken_is_refused_and_nothing_is_lost_by_it() -> None:
+    window, (_, ended) = opened(), awaitable()
+    with pytest.raises(BadRequest, match="more than the 67043328 that one write may have"):
+        window.append(1, bytes(MAX_BATCH_BYTES + 1), ended)
+    written = write(window)
+    for node in (A, B):
+        ack(window, node, 1)
+    await written
+    window.finish()
+    with pytest.raises(InvariantBroken, match="transaction 2 is written, and no segment is open"):
+        window.append(1, edit(2), ended)
+    with pytest.raises(Unavailable, match="was closed meanwhile"):
+        await window.committed_mark()
+
+
+def test_each_batch_has_its_own_time_and_half_of_it_is_warned_of() -> None:
+    """On virtual time: the timeout's twenty steps are of a second each."""
+
+    async def play() -> None:
+        clock = asyncio.get_running_loop().time
+        window = opened(timeout_seconds=20.0)
+        kept, lost = write(window, 100), write(window, 3)
+        for node, last in ((A, 100), (B, 103), (C, 102)):
+            ack(window, node, last)
+        assert kept.done()
+        window.failed(A, DOWN)
+        await asyncio.sleep(5.5)
+        later = write(window)
+        await asyncio.sleep(4.0)
+        assert not logs
+        await asyncio.sleep(1.0)
+        assert [(one["event"], one["operation"]) for one in logs] == [
+            ("journal.quorum_slow", "writing transactions 101-103")
+        ]
+        assert (logs[0]["silent"], logs[0]["failed"]) == ([A, C], {A: "down"})
+        with pytest.raises(
+            QuorumLost, match=r"; agreed: b:1; failed: a:1: down; c:1: no answer within 20 s"
+        ):
+            await lost
+        assert clock() == pytest.approx(21.0)  # the step that had begun is not counted
+        with pytest.raises(QuorumLost, match="transactions 104-104 .* none agreed"):
+            await later
+        assert clock() == pytest.approx(26.0)
+        assert len(logs) == 1
+
+    loop = VirtualLoop(lambda _process: 0.0)
+    with capture_logs() as logs:
+        try:
+            loop.run_until_complete(play())
+        finally:
+            loop.close()
 
 
 async def test_the_countdown_goes_on_after_everything_that_waited_has_ended() -> None:
