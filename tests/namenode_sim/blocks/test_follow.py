@@ -149,6 +149,12 @@ def test_no_stamp_or_id_counts_as_new_that_a_counter_or_a_block_has(
     assert (state.given_stamp, state.given_id) == (max(given_stamp, 2009), max(given_id, B + 9))
 
 
+def test_an_edit_that_settles_a_block_shows_its_stamp_and_no_new_id() -> None:
+    state, *_ = a_map(*added())
+    after(state, [BlockSettled(B, B + 9, B + 5, complete=True)])
+    assert (state.seen_stamp, state.seen_id) == (B + 5, B)
+
+
 FROM_FUTURE: Final = {
     "old kind, given out": (LEGACY, False),
     "old kind, after the last one": (LEGACY + 1, True),
