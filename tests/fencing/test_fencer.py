@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from fencing.fencer import fence, load_code_of
 from fencing.model import FencingOutcome, FencingReport, ShellMethod, Target
-from fencing.shell import Finished
+from fencing.shell import Finished, NotStarted, Overran
 from fencing.spec import parse_methods
 from fencing.ssh_verdict import Killed, Port, judge_killed, judge_port
 
@@ -91,11 +91,45 @@ async def test_every_attempt_is_told_with_its_number_and_how_long_it_took() -> N
         report = await fenced_by(Commands(3, 0))
     assert [one["event"] for one in logs] == [
         "fencing.started", "fencing.attempt", "fencing.attempt", "fencing.finished"]  # fmt: skip
-    assert [one["number"] for one in logs[1:3]] == ["1/2", "2/2"]
+    assert [(one["method"], one["number"]) for one in logs[1:3]] == [
+        ("shell(first)", "1/2"), ("shell(second)", "2/2")]  # fmt: skip
     assert [one.detail for one in report.attempts] == ["exit status 3", "exit status 0"]
     assert sum(one.duration_seconds for one in report.attempts) <= report.duration_seconds
     assert " was fenced in " in str(report)
     assert " could not be fenced in " in str(await fenced_by(Commands(3, -9)))
+
+
+ENDS: dict[str, tuple[Finished | Overran | NotStarted, FencingOutcome, str]] = {
+    # how a command ends, and what is told of that
+    "well": (Finished(0, "said"), FencingOutcome.SUCCEEDED, "exit status 0"),
+    "badly": (Finished(3, "said"), FencingOutcome.FAILED, "exit status 3"),
+    "killed": (Finished(-9, "said"), FencingOutcome.FAILED, "killed by signal 9"),
+    "too late": (Overran("said"), FencingOutcome.TIMED_OUT, "killed, with all processes"),
+    "before it began": (NotStarted("no bash"), FencingOutcome.NOT_RUN, "no bash"),
+}
+
+
+@pytest.mark.parametrize("case", ENDS)
+async def test_how_a_command_ends_is_told(case: str) -> None:
+    end, outcome, detail = ENDS[case]
+
+    async def run(
+        command: str, environment: Mapping[str, str], *, deadline_seconds: float
+    ) -> Finished | Overran | NotStarted:
+        return end
+
+    report = await fence(
+        (ShellMethod("one"),),
+        TARGET,
+        environment={},
+        method_timeout_seconds=10.0,
+        total_timeout_seconds=10.0,
+        run=run,
+    )
+    (attempt,) = report.attempts
+    assert (attempt.outcome, attempt.output) == (
+        outcome, "" if isinstance(end, NotStarted) else "said")  # fmt: skip
+    assert attempt.detail.startswith(detail)
 
 
 async def test_a_method_that_crashes_is_told_and_the_next_one_has_its_turn() -> None:

@@ -223,7 +223,7 @@ CORES: Final[dict[str, Core]] = {
             "journal/lane.py",
             "journal/refusals.py",
         ),
-        ("tests/ha/rpc", "tests/journal"),
+        ("tests/ha/rpc", "tests/journal/test_durable.py", "tests/journal/test_frame.py"),
         "journal",
     ),
     "edits-cache": Core(("journal/node/edits_cache.py",), ("tests/journal/node",), "journal"),

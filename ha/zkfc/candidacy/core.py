@@ -105,7 +105,7 @@ def _step(state: Candidacy, event: Event, now: float) -> Step:  # noqa: C901, PL
             return _ceded(state, event, now)
         case CedeEnded():
             out = isinstance(state.place, Out)
-            return _recheck(replace(state, place=Out(state.out_because)) if out else state, now)
+            return _recheck(replace(state, place=Out()) if out else state, now)
         case HandOverBegun():
             return _recheck(_asked(state, 1), now)
         case HandOverEnded():
@@ -287,7 +287,7 @@ def _judged(state: Candidacy, event: HealthChanged, now: float) -> Step:
 def _recheck(state: Candidacy, now: float) -> Step:
     back = state.stood_back
     if back is not None and now >= back.until:
-        state = replace(state, place=Out(state.out_because))
+        state = replace(state, place=Out())
     match state.health:
         case Health.UNHEALTHY | Health.NOT_RESPONDING | Health.INITIALIZING:
             return _unwell(state, now)

@@ -11,9 +11,9 @@ from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.takeover_record import Asked
 from ha.zkfc.surroundings.surroundings import Surroundings
 from tests.ha.zkfc.impostors import OddController, serving
-from tests.ha.zkfc.test_victims import settings
 from tests.ha.zkfc.test_weaknesses import record
 from tests.ha.zkfc.toy_namenode import HOST
+from tests.ha.zkfc.victims import settings
 
 
 def hand_over(port: int, attempts: Attempts, around: Surroundings, holder: str = "nn2") -> HandOver:

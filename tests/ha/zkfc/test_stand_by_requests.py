@@ -4,13 +4,14 @@ import pytest
 
 from ha.conf.topology import HostPort
 from ha.elector.model import Term
+from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.rpc.client import Connection, RpcConnection
 from ha.rpc.errors import ConnectFailed, ConnectionLost
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.zkfc.surroundings.surroundings import Surroundings
 from ha.zkfc.takeover.takeover import Takeover
-from tests.ha.zkfc.test_victims import Methods, crumb, settings, toy
 from tests.ha.zkfc.toy_namenode import HOST
+from tests.ha.zkfc.victims import Methods, crumb, settings, toy
 
 
 class Connects:
@@ -42,6 +43,21 @@ async def test_another_namenode_has_little_time_to_accept_and_our_own_has_its_pa
     assert nobody.deadlines == [known.polite_answer_seconds]
     assert not await taking.demote()
     assert nobody.deadlines[1:] == [known.graceful_fence_timeout_seconds]
+
+
+async def test_in_doubt_each_other_has_as_little() -> None:
+    nobody = Connects(ConnectFailed("no route"))
+    taking = Takeover(settings(1, nn2=2, nn3=3), around=Surroundings(connect=nobody))
+    await taking.fence(crumb("nn1", 1), Term.DOUBTED)
+    assert nobody.deadlines == [settings(1).polite_answer_seconds] * 2
+
+
+async def test_our_own_namenode_has_the_time_of_a_promotion_to_accept_one() -> None:
+    nobody = Connects(ConnectFailed("no route"))
+    taking = Takeover(settings(1), around=Surroundings(connect=nobody))
+    with pytest.raises(TakeoverImpossible, match="no route"):
+        await taking.promote(predecessor_gone_until=0.0)
+    assert nobody.deadlines == [settings(1).new_active_timeout_seconds]
 
 
 async def test_a_fresh_connection_that_is_lost_is_not_made_again() -> None:

@@ -167,6 +167,9 @@ CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
     "to the best": (
         sees(DRAINED_ACTIVE, members=(PEER, replace(BETTER, namenode="nn3", zkfc_rpc="far:1"))),
         RecheckDue(), (HandOverTo("nn3", "far:1"),)),
+    "to the first by name of equal ones": (
+        sees(DRAINED_ACTIVE, members=(replace(PEER, namenode="nn3"), PEER)),
+        RecheckDue(), (HandOverTo("nn2", "there:8019"),)),
     "not to one that is not ready": (
         sees(DRAINED_ACTIVE, members=(replace(PEER, ready=False),)), RecheckDue(), ()),
     "not while it is handing over": (
@@ -239,6 +242,9 @@ WORDS: dict[str, tuple[Candidacy, Event, str, str]] = {
     "namesake": (WELL, NoticesSeen(replace(HELD, namesake=NAMESAKE)), NAMESAKE, ""),
     "drained": (WELL, NoticesSeen(replace(HELD, drain=DRAIN)), DRAINED, ""),
     "outranked": (candidacy(TWO, rank=LOW), RecheckDue(), OUTRANKED, ""),
+    "outranked by equal ones": (
+        candidacy(replace(TWO, members=(replace(BETTER, namenode="nn3"), BETTER)), rank=LOW),
+        RecheckDue(), OUTRANKED, ""),
     "outranked by a ready one": (
         candidacy(TWO, rank=LOW, ready=False), RecheckDue(), UNREADY, ""),
     "ill": (STANDBY, ILL, "our NameNode is unhealthy: disk", ""),
@@ -357,7 +363,14 @@ def test_w25_an_observer_is_never_a_candidate_whoever_asks(*, joined: bool) -> N
         assert step(state, event, now=NOW).decisions == ()
 
 
-@pytest.mark.parametrize("bad", [{"priority_delay_seconds": -1.0}, {"unready_delay_seconds": -1.0}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"priority_delay_seconds": -1.0},
+        {"unready_delay_seconds": -1.0},
+        {"failback_after_seconds": -1.0},
+    ],
+)
 def test_a_rank_must_make_sense(bad: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="delays"):
         Rank(**bad)  # type: ignore[arg-type] # a table's shorthand

@@ -1,94 +1,42 @@
 """Whom a takeover makes harmless, how often, and which turn its requests carry."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 import pytest
 
-from fencing.model import (
-    Attempt,
-    FencingOutcome,
-    FencingReport,
-    JournalEpochMethod,
-    KillMethod,
-    Target,
-)
-from ha.conf.topology import HostPort, NameNodeAddress
+from fencing.model import FencingOutcome, ShellMethod, Target
+from ha.conf.topology import HostPort
 from ha.elector.actions import WriteBreadcrumb
 from ha.elector.events import BreadcrumbRead, LockGone, LockSeen
 from ha.elector.model import Role, SessionNumber, Stage, Term
 from ha.elector.state import ElectorState
 from ha.elector.takeover import answer_takeover
-from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.errors import TakeoverImpossible
-from ha.elector.zookeeper.settings import ZooKeeperSettings
-from ha.health.core import HealthSettings
 from ha.notices.model import FencingAttempt
 from ha.rpc.client import RpcConnection
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.service.client import ServiceClient
 from ha.service.model import ServiceState
-from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
+from ha.zkfc.settings.settings import FencingPlan
 from ha.zkfc.surroundings.surroundings import Surroundings
 from ha.zkfc.takeover.former_active import ensure_heard
 from ha.zkfc.takeover.planned_fence import fence_as_planned
 from ha.zkfc.takeover.takeover import DEMOTION_PAUSES_SECONDS, Takeover
-from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
+from tests.ha.zkfc.toy_namenode import HOST
+from tests.ha.zkfc.victims import (
+    NN2S_PLAN,
+    UNKNOWN_ONES_PLAN,
+    Methods,
+    crumb,
+    settings,
+    toy,
+)
 from tests.ha.zkfc.zkfc_world import free_port
 from tests.stand_in import say_nothing, stand_in
 
 LATER = SessionNumber(8)
 NOW = SessionNumber(7)
-
-
-class Methods:
-    """In the place of the fencing methods: they remember whom they were given."""
-
-    def __init__(self, *outcomes: FencingOutcome, proves_gone: bool = False) -> None:
-        self.outcomes = outcomes or (FencingOutcome.SUCCEEDED,)
-        self.proves_gone = proves_gone
-        self.given: list[Target] = []
-
-    async def __call__(self, _methods: object, target: Target, **_limits: object) -> FencingReport:
-        self.given.append(target)
-        tries = tuple(
-            Attempt(f"m{number}", outcome, "it says", 1.5, proves_gone=self.proves_gone)
-            for number, outcome in enumerate(self.outcomes)
-        )
-        return FencingReport(target, tries, 3.0)
-
-
-def node(name: str, port: int) -> NameNodeAddress:
-    rpc, off = HostPort(HOST, port), HostPort(HOST, 0)
-    return NameNodeAddress("ns1", name, rpc, rpc, off, off, off, rpc)
-
-
-def settings(own_port: int, **others: int) -> ZkfcSettings:
-    return ZkfcSettings(
-        own=node("nn1", own_port),
-        others=tuple(node(name, port) for name, port in others.items()),
-        zookeeper=ZooKeeperSettings(hosts="x", session_timeout_seconds=1, scope="/x"),
-        health=HealthSettings(),
-        fencing={"": FencingPlan(methods=(JournalEpochMethod(),))},
-        bind_host=HOST,
-    )
-
-
-def crumb(name: str, port: int, nameservice: str = "ns1") -> bytes:
-    return encode(ActiveNodeInfo(nameservice, name, HOST, port, 0))
-
-
-@asynccontextmanager
-async def toy(name: str) -> AsyncIterator[ToyNameNode]:
-    one = ToyNameNode(name, SharedResource())
-    await one.start()
-    one.state = ServiceState.ACTIVE
-    try:
-        yield one
-    finally:
-        await one.cut_off()
 
 
 VICTIMS = {
@@ -139,6 +87,8 @@ async def test_what_is_known_of_the_former_actives_end(
     assert fenced.how.endswith("was fenced by m1")
     assert [(one.method, one.result) for one in tried] == [
         ("rpc", "failed"), ("m0", "failed"), ("m1", "succeeded")]  # fmt: skip
+    assert [(one.detail, one.seconds) for one in tried[1:]] == [
+        ("it says 0", 1.234568), ("it says 1", 1.234568)]  # fmt: skip
 
 
 async def test_one_that_answers_is_told_as_such_and_no_method_runs() -> None:
@@ -221,18 +171,21 @@ async def test_in_doubt_the_one_that_is_named_is_fenced_all_the_same() -> None:
     assert [each.port for each in methods.given] == [port]
 
 
+@pytest.mark.parametrize(("name", "plan"), [("nn2", NN2S_PLAN), ("nn9", UNKNOWN_ONES_PLAN)])
+async def test_each_is_fenced_as_its_own_configuration_plans_it(
+    name: str, plan: FencingPlan
+) -> None:
+    methods, port = Methods(), free_port()
+    taking = Takeover(settings(1, nn2=port, nn3=2), around=Surroundings(fence=methods))
+    await taking.fence(crumb(name, port), Term.SETTLED)
+    assert methods.plans == [plan]
+
+
 async def test_only_some_of_the_planned_methods_run_where_they_are_named() -> None:
-    given = []
-
-    async def by(methods: object, target: Target, **_limits: object) -> FencingReport:
-        given.append(methods)
-        return FencingReport(target, (), 0.0)
-
-    plan, target = FencingPlan(methods=(JournalEpochMethod(),)), Target("ns1", "nn2", HOST, 1)
-    only = (KillMethod(),)
-    await fence_as_planned(plan, target, by=by)
-    await fence_as_planned(plan, target, only=only, by=by)
-    assert given == [plan.methods, only]
+    methods, target = Methods(), Target("ns1", "nn2", HOST, 1)
+    only = (ShellMethod("off"),)
+    await fence_as_planned(NN2S_PLAN, target, only=only, by=methods)
+    assert methods.plans == [replace(NN2S_PLAN, methods=only)]
 
 
 WANTED = {
@@ -302,7 +255,9 @@ async def test_a_promotion_takes_the_connection_that_is_open_and_a_demotion_neve
     async with toy("nn1") as one:
         address = HostPort(HOST, one.port)
         async with ServiceClient.connected(address, deadline_seconds=30.0) as client:
-            elsewhere = Takeover(settings(free_port()), watched=lambda: client)
+            asked = settings(free_port())
+            probed = replace(asked, own=replace(asked.own, lifeline=asked.own.service))
+            elsewhere = Takeover(probed, watched=lambda: client)
             await elsewhere.promote(predecessor_gone_until=0.0)
             assert one.active_transitions == 1
             assert not await elsewhere.demote()
