@@ -143,7 +143,7 @@ def gather(batches: Sequence[Batch], since: TxId, *, max_txns: int, max_bytes: i
     writers: list[tuple[TxId, Epoch]] = []
     reached, room = TxId(since - 1), max_bytes
     for batch in batches:
-        if batch.layout_version != layout or batch.first > last_wanted:
+        if batch.layout_version != layout:
             break
         last, records = _cut(batch, TxId(reached + 1), TxId(last_wanted))
         if len(records) > room:
@@ -154,7 +154,7 @@ def gather(batches: Sequence[Batch], since: TxId, *, max_txns: int, max_bytes: i
                 writers.pop()
             writers.append((last, batch.writer))
             reached, room = last, room - len(records)
-        if reached != min(batch.last, last_wanted):
+        if reached != batch.last or reached == last_wanted:
             break
     return Retrieved(reached - since + 1, layout, b"".join(parts), tuple(writers))
 
@@ -166,8 +166,7 @@ def _cut(batch: Batch, first: TxId, last: TxId) -> tuple[TxId, bytes]:
         begin = scan(records, expected=batch.first, last_wanted=TxId(first - 1)).end
     if last < batch.last:
         end = scan(records, start=begin, expected=first, last_wanted=last).end
-    whole = begin == 0 and end == len(records)
-    return TxId(min(last, batch.last)), records if whole else records[begin:end]
+    return TxId(min(last, batch.last)), records[begin:end]
 
 
 def _fitting(records: bytes, first: TxId, room: int, *, needed: bool) -> tuple[TxId, bytes]:

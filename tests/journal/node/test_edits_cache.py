@@ -1,6 +1,8 @@
 """Hadoop's TestJournaledEditsCache, row by row, and what else the cache must hold to."""
 
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -154,11 +156,90 @@ def test_an_answer_names_the_writer_of_each_run() -> None:
     assert ask(cache, 2, 7).writers == ((6, 1), (8, 3))
 
 
+def by_edits(batches: list[Batch], since: int, most: int, most_bytes: int) -> Retrieved:
+    """What an answer is, edit by edit."""
+    edits = [
+        (txid, one.writer, one.layout_version, records(txid, txid, one.writer))
+        for one in batches
+        for txid in range(one.first, one.last + 1)
+        if txid >= since
+    ]
+    taken: list[tuple[int, Epoch, int, bytes]] = []
+    for edit in edits[: max(1, most)]:
+        size = sum(len(each[3]) for each in (*taken, edit))
+        if taken and (edit[2] != taken[0][2] or size > most_bytes):
+            break
+        taken.append(edit)
+    ends = [one for one, then in pairwise(taken) if then[1] != one[1]] + taken[-1:]
+    writers = tuple((TxId(one[0]), one[1]) for one in ends)
+    return Retrieved(len(taken), edits[0][2], b"".join(one[3] for one in taken), writers)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_answer_is_what_it_would_be_edit_by_edit(seed: int) -> None:
+    rng = Random(seed)
+    for _ in range(100):
+        cache, batches, first = EditsCache(CAPACITY), [], 1
+        for _ in range(rng.randint(1, 5)):
+            last = first + rng.randint(0, 3)
+            layout = rng.choice((LAYOUT_VERSION, LAYOUT_VERSION, LAYOUT_VERSION, -99))
+            batches.append(batch(first, last, rng.choice((1, 1, 2)), layout))
+            assert cache.store(batches[-1])
+            first = last + 1
+        since, most = rng.randrange(1, first), rng.randint(0, first + 1)
+        most_bytes = max(0, EDIT_BYTES * rng.randint(0, first + 1) + rng.choice((-1, 0, 0, 1)))
+        expected = by_edits(batches, since, most, most_bytes)
+        assert ask(cache, since, most, most_bytes) == expected
+
+
+BEGUN_LATE = ((101, 150), (151, 200), (201, 230))
+"""Of which the first does not fit beside the last."""
+MISSED = {
+    "let go for want of room": (BEGUN_LATE, 120, 31),
+    "the first of all, let go": (BEGUN_LATE, 101, 50),
+    "from before the first edit ever kept": (BEGUN_LATE, 90, 11),
+    "from before what was kept ahead of a gap": (((5, 8), (20, 25)), 3, 17),
+    "behind the newest": (BEGUN_LATE, 231, 0),
+    "of nothing": ((), 1, 0),
+}
+
+
+@pytest.mark.parametrize(("ranges", "since", "missed"), MISSED.values(), ids=MISSED)
+def test_a_miss_tells_how_many_edits_more_memory_would_have_kept(
+    ranges: tuple[tuple[int, int], ...], since: int, missed: int
+) -> None:
+    with pytest.raises(NotCached) as miss:
+        ask(cache_of(*ranges), since, 10)
+    assert miss.value.missed == missed
+
+
+def test_a_cache_has_room() -> None:
+    assert EditsCache(1).size_bytes == 0
+    with pytest.raises(ValueError, match="needs room"):
+        EditsCache(0)
+
+
+def test_a_cache_that_is_full_to_the_byte_keeps_everything() -> None:
+    cache = cache_of((1, 50), (51, 100))
+    assert (cache.range, cache.size_bytes) == ((1, 100), CAPACITY)
+    assert cache.store(batch(101, 101))
+    assert (cache.range, cache.size_bytes) == ((51, 101), 51 * EDIT_BYTES)
+    assert cache.store(batch(102, 201))
+    assert (cache.range, cache.size_bytes) == ((102, 201), CAPACITY)
+
+
 def test_nothing_is_copied_until_it_is_sent() -> None:
     one = batch(1, 5)
     cache = EditsCache(CAPACITY)
     cache.store(one)
     assert ask(cache, 1, 5).records is one.records
+
+
+@pytest.mark.parametrize("kept", [((1, 7),), ((1, 5), (7, 8))])
+def test_a_batch_that_is_replaced_in_part_is_taken_back(kept: tuple[tuple[int, int], ...]) -> None:
+    cache = cache_of((1, 5), (6, 8))
+    cache.keep_only([Segment(TxId(first), TxId(last), finalized=True) for first, last in kept])
+    assert cache.range == (1, 5)
 
 
 def test_edits_that_may_be_replaced_are_taken_back() -> None:
