@@ -180,8 +180,8 @@ class Audit:
 
 
 def first_difference(one: Piece, other: Piece) -> TxId:
-    """The first txid at which two pieces that begin together have different bytes."""
-    low, high = one.first, min(one.last, other.last)
+    """The first txid at which two pieces with one beginning and one end have different bytes."""
+    low, high = one.first, one.last
     while low < high:
         middle = TxId((low + high) // 2)
         if one.cut(middle)[0].records == other.cut(middle)[0].records:

@@ -63,7 +63,7 @@ class FrameReader:
         self._buffer = bytearray()
         self._layout: int | None = None
         self._expected = first
-        self._wanted = max(wanted, first)
+        self._wanted = wanted
         self._last = last
         self._padding = False
 
@@ -94,20 +94,16 @@ class FrameReader:
         return self._take(self._layout)
 
     def _take(self, layout: int) -> Chunk | None:
-        if not self._first_frame_is_whole():
-            return None
+        if not self._buffer or _may_go_on(self._buffer, 0):
+            return None  # a huge edit is not scanned again with each piece of it
         data = bytes(self._buffer)
         start = 0
         if self._expected < self._wanted:
-            before = TxId(self._wanted - 1)
-            skipped = scan(data, expected=self._expected, last_wanted=before)
-            self._judge(data, skipped)
+            skipped = scan(data, expected=self._expected, last_wanted=TxId(self._wanted - 1))
             start = skipped.end
             if skipped.last is not None:
                 self._expected = TxId(skipped.last + 1)
-            if skipped.last != before:
-                del self._buffer[:start]
-                return None
+        # Where the skipping ended early, this finds nothing, and the same damage or padding.
         found = scan(data, start=start, expected=self._expected, last_wanted=self._last)
         self._judge(data, found)
         del self._buffer[: found.end]
@@ -122,30 +118,17 @@ class FrameReader:
         reached = self._expected if found.last is None else found.last + 1
         if damage is not None and not _may_go_on(data, end):
             raise ValueError(f"at transaction {reached}: {damage}")
-        if damage is None and end < len(data) and data[end] == TERMINATOR:
+        if end < len(data) and data[end] == TERMINATOR:
             if self._last is not None and reached <= self._last:
                 raise ValueError(f"the edits end before transaction {reached}")
             self._padding = True
 
-    def _first_frame_is_whole(self) -> bool:
-        """Keeps a huge edit from being scanned again with each piece of it."""
-        data = self._buffer
-        if len(data) < MIN_FRAME_BYTES:
-            return bool(data) and data[0] == TERMINATOR
-        length = int(_LENGTH.unpack_from(data, 1)[0])
-        return (
-            data[0] == TERMINATOR
-            or length + _OVERHEAD <= len(data)
-            or length + _OVERHEAD > MAX_OP_BYTES
-        )
 
-
-def _may_go_on(data: bytes, end: int) -> bool:
+def _may_go_on(data: bytes | bytearray, end: int) -> bool:
+    """Whether what stands there is the beginning of a frame whose rest has not come yet."""
+    if data[end] == TERMINATOR:
+        return False
     left = len(data) - end
-    if left == 0 or data[end] == TERMINATOR:
-        return left == 0
     if left < MIN_FRAME_BYTES:
         return True
-    length = int(_LENGTH.unpack_from(data, end + 1)[0])
-    plausible = MIN_FRAME_BYTES - _OVERHEAD <= length <= MAX_OP_BYTES - _OVERHEAD
-    return plausible and length + _OVERHEAD > left
+    return left < int(_LENGTH.unpack_from(data, end + 1)[0]) + _OVERHEAD <= MAX_OP_BYTES

@@ -44,12 +44,12 @@ def version_text(namespace: NamespaceInfo) -> bytes:
 
 def parse_version(path: Path, data: bytes) -> NamespaceInfo:
     """Read VERSION; Hadoop's own files read the same."""
-    found = _properties(data.decode("latin-1"))
-    if found.get("storageType", "JOURNAL_NODE") != "JOURNAL_NODE":
-        raise StorageFailed(
-            f"{path} belongs to a {found['storageType']}, not to a JOURNAL_NODE. {_ADVICE}"
-        )
     try:
+        found = _properties(data.decode("latin-1"))
+        if found.get("storageType", "JOURNAL_NODE") != "JOURNAL_NODE":
+            raise StorageFailed(
+                f"{path} belongs to a {found['storageType']}, not to a JOURNAL_NODE. {_ADVICE}"
+            )
         return NamespaceInfo(
             layout_version=int(found["layoutVersion"]),
             namespace_id=int(found["namespaceID"]),
@@ -188,9 +188,10 @@ def parse_decision(path: Path, first: TxId, data: bytes) -> Decision:
         body, end = undelimited(path, data)
     except StorageFailed as failure:
         raise StorageFailed(f"{failure} {_ADVICE}") from failure
-    checked = data.rfind(_CRC_MARK, end) >= 0 or data[-_CRC_BYTES:].startswith(_CRC_MARK)
-    cut_short = data[end:] and _CRC_MARK.startswith(data[end:])
-    if cut_short or (checked and data[end:] != _CRC_LINE % crc32(data[:end])):
+    behind = data[end:]
+    checked = _CRC_MARK in behind or data[-_CRC_BYTES:].startswith(_CRC_MARK)
+    cut_short = behind and _CRC_MARK.startswith(behind)
+    if cut_short or (checked and behind != _CRC_LINE % crc32(data[:end])):
         raise StorageFailed(f"{path} is corrupt: its checksum is wrong. {_ADVICE}")
     record = pb.AcceptedRecovery()
     try:

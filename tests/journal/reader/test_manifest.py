@@ -3,7 +3,7 @@
 import pytest
 
 from journal.errors import GapFound, InvariantBroken
-from journal.model import NodeName, Segment, TxId
+from journal.model import Epoch, NodeName, Segment, TxId
 from journal.reader.manifest import merge
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")
@@ -71,3 +71,51 @@ def test_an_unknown_digest_contradicts_nobody() -> None:
     assert ranges(manifests, 1) == [(1, 3, "abc")]
     with pytest.raises(InvariantBroken, match="different bytes"):
         merge({**manifests, C: [closed(1, 3, b"z")]}, TxId(1))
+
+
+#   digests on A, B and C; whose copy stands for all
+STANDS: dict[str, tuple[tuple[bytes, bytes, bytes], NodeName]] = {
+    "nobody has a digest": ((b"", b"", b""), A),
+    "all have one": ((b"y", b"y", b"y"), A),
+    "the first has one": ((b"y", b"", b""), A),
+    "the second has one": ((b"", b"y", b""), B),
+    "the first and the last have one": ((b"y", b"", b"y"), A),
+    "the second and the last have one": ((b"", b"y", b"y"), B),
+    "the last has one": ((b"", b"", b"y"), C),
+}
+
+
+@pytest.mark.parametrize(("digests", "whose"), STANDS.values(), ids=list(STANDS))
+def test_the_first_copy_with_a_digest_stands_for_all(
+    digests: tuple[bytes, bytes, bytes], whose: NodeName
+) -> None:
+    copies = {
+        node: Segment(TxId(1), TxId(3), True, digest, Epoch(number))
+        for number, (node, digest) in enumerate(zip((A, B, C), digests, strict=True), 1)
+    }
+    (merged,) = merge({node: [copy] for node, copy in copies.items()}, TxId(1))
+    assert merged.segment == copies[whose]
+    assert merged.sources == (A, B, C)
+
+
+#   where reading begins, with 1-3 and 4-6 finalized
+BEGINS = {1: [(1, 3), (4, 6)], 3: [(1, 3), (4, 6)], 4: [(4, 6)], 6: [(4, 6)], 7: []}
+
+
+@pytest.mark.parametrize(("first", "read"), BEGINS.items())
+def test_reading_begins_with_the_segment_that_has_the_first_edit(
+    first: int, read: list[tuple[int, int]]
+) -> None:
+    manifests = {A: [closed(1, 3), closed(4, 6)], B: [closed(1, 3)]}
+    assert [(one, last) for one, last, _ in ranges(manifests, first)] == read
+
+
+def test_a_gap_of_one_edit_behind_a_segment_in_which_reading_begins() -> None:
+    with pytest.raises(GapFound, match=r"transactions 4-4 are missing") as gap:
+        merge({A: [closed(1, 3), closed(5, 9)], B: []}, TxId(2))
+    assert (gap.value.missing_first, gap.value.missing_last) == (4, 4)
+
+
+def test_two_segments_that_both_hold_the_first_edit_overlap() -> None:
+    with pytest.raises(InvariantBroken, match=r"on a:1 and .* on b:1 overlap"):
+        merge({A: [closed(1, 9)], B: [closed(4, 6)]}, TxId(5))
