@@ -82,4 +82,4 @@ def _chosen(tails: Mapping[NodeName, Tail], at: int, txid: TxId, needed: int) ->
 def _contradicted(tails: Mapping[NodeName, Tail], edit: bytes, at: int) -> bool:
     copies = [(t.writers[at], t.edits[at]) for t in tails.values() if at < len(t.edits)]
     newest = max(writer for writer, held in copies if held == edit)
-    return any(writer > newest and held != edit for writer, held in copies)
+    return any(writer > newest for writer, _ in copies)

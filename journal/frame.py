@@ -138,7 +138,7 @@ def _scan_usual(data: bytes, position: int, expected: int, stop: int) -> tuple[i
         The offset of the first frame that was not walked over, and the txid that is due there.
     """
     check, read, stop = crc32, _USUAL, min(stop, _LAST_FAST)
-    if len(data) - position < MIN_FRAME_BYTES or expected > stop:
+    if len(data) - position < MIN_FRAME_BYTES:
         return position, TxId(expected)
     opcode, length, found = _FRAME.unpack_from(data, position)
     if found != expected or opcode == TERMINATOR:

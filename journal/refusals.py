@@ -1,7 +1,6 @@
 """How each kind of a node's no is told: to our client, to Java, to proxies and in metrics."""
 
 import base64
-import binascii
 from dataclasses import dataclass
 from typing import Final
 
@@ -131,5 +130,5 @@ def error_of_fault(fault: RemoteFault) -> JournalError:
         return Unavailable(str(fault))
     try:
         return error_of(pb.Refusal.FromString(base64.b64decode(fault.message)))
-    except (binascii.Error, ValueError, DecodeError) as failure:
+    except (ValueError, DecodeError) as failure:
         return Unavailable(f"a refusal that cannot be read: {failure}")

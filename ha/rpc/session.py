@@ -215,19 +215,14 @@ class ServerSession:
             return _fatal(key, str(failure), Detail.FATAL_DESERIALIZING_REQUEST)
 
     def _read_out_of_band(self, key: CallKey, frame: bytes, offset: int) -> Event | None:
-        match key.call_id:
-            case _ if key.call_id == PING_CALL_ID:
-                return None
-            case _ if key.call_id == SASL_CALL_ID:
-                return self._read_sasl(key, frame, offset)
-            case _ if key.call_id == CONTEXT_CALL_ID:
-                return self._read_context(key, frame, offset)
-            case _:
-                return _fatal(
-                    key,
-                    f"Unknown out of band call #{key.call_id}",
-                    Detail.FATAL_INVALID_RPC_HEADER,
-                )
+        if key.call_id == PING_CALL_ID:
+            return None
+        if key.call_id == SASL_CALL_ID:
+            return self._read_sasl(key, frame, offset)
+        if key.call_id == CONTEXT_CALL_ID:
+            return self._read_context(key, frame, offset)
+        message = f"Unknown out of band call #{key.call_id}"
+        return _fatal(key, message, Detail.FATAL_INVALID_RPC_HEADER)
 
     def _read_sasl(self, key: CallKey, frame: bytes, offset: int) -> Event:
         if not self._sasl:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,9 +54,63 @@ def test_equal_bytes_of_a_half_finished_recovery_are_not_durable() -> None:
     assert durable({A: tail("x", "1", 1), B: tail("x", "0")}) == (0, "")
 
 
-def test_what_contradicts_a_newer_writer_is_not_handed_out() -> None:
-    tails = {A: tail("x", "1"), B: tail("x", "1"), C: tail("y", "2")}
-    assert durable(tails) == (0, "")
+@pytest.mark.parametrize(
+    ("a", "b", "other", "found"),
+    [
+        ("1", "1", "2", (0, "")),
+        ("1", "1", "1", (1, "ab")),
+        ("2", "2", "1", (1, "ab")),
+        ("1", "3", "2", (1, "ab")),
+        ("3", "1", "2", (1, "ab")),
+        ("1", "3", "3", (1, "ab")),
+        ("1", "3", "4", (0, "")),
+        ("0", "0", "0", (1, "ab")),
+        ("0", "0", "1", (0, "")),
+    ],
+)
+def test_what_a_newer_writer_contradicts_is_not_handed_out(
+    a: str, b: str, other: str, found: tuple[int, str]
+) -> None:
+    """The newest of those who wrote it counts; it is known to be committed."""
+    tails = {A: tail("x", a, 1), B: tail("x", b, 1), C: tail("y", other)}
+    assert durable(tails) == found
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "first", "count"),
+    [
+        (None, None, 1, 0),
+        (0, 3, 1, 0),
+        (1, 3, 1, 1),
+        (3, 2, 1, 2),
+        (3, 3, 1, 3),
+        (9, 9, 1, 3),
+        (4, 9, 5, 0),
+        (5, 9, 5, 1),
+        (7, 9, 5, 3),
+        (None, 9, 1, 0),
+    ],
+)
+def test_edits_of_nobody_count_as_far_as_a_majority_knows_them_committed(
+    a: int | None, b: int | None, first: int, count: int
+) -> None:
+    tails = {A: tail("xyz", "0", a), B: tail("xyz", "0", b), C: tail("")}
+    assert durable(tails, first=first) == (count, "ab" if count else "")
+
+
+def test_each_edit_needs_a_majority_of_one_writer() -> None:
+    """Other nodes may have it from others; what a majority has last ends it."""
+    assert durable({A: tail("xyz", "112"), B: tail("xyz", "112"), C: tail("xyz", "1")}) == (
+        3,
+        "abc",
+    )
+    assert durable({A: tail("xyz", "112"), B: tail("xyz", "113"), C: tail("xyz", "114")}) == (
+        2,
+        "abc",
+    )
+    five = {A: tail("x", "1"), B: tail("x", "2"), C: tail("x", "2"), NodeName("d"): tail("x", "2")}
+    assert durable(five, members=5) == (1, "abcd")
+    assert durable({**five, C: tail("x", "1")}, members=5) == (0, "")
 
 
 def brute_force(tails: Mapping[NodeName, Tail], first: int, members: int) -> tuple[int, str]:

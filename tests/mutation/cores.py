@@ -234,7 +234,7 @@ CORES: Final[dict[str, Core]] = {
     ),
     "edits-cache": Core(("journal/node/edits_cache.py",), ("tests/journal/node",), "journal"),
     "records": Core(
-        ("ha/notices/board.py", "ha/notices/codec.py", "ha/zkfc/record/cause.py"),
+        ("ha/notices/codec.py", "ha/zkfc/record/cause.py"),
         ("tests/ha/notices", "tests/ha/zkfc", "tests/ha/cli"),
         "failover",
     ),

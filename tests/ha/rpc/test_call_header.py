@@ -1,5 +1,6 @@
 """The short way to read and write headers against protobuf's."""
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -70,6 +71,85 @@ def test_the_short_way_reads_every_usual_call(number: int, retry: int) -> None:
     header = RpcRequestHeaderProto.FromString(USUAL)
     header.callId, header.retryCount = number, retry
     assert usual_call(header.SerializeToString()) == (CallKey(b"c" * 16, number, retry), "")
+
+
+@pytest.mark.parametrize("number", [0, 1, 63, 64, 8191, 8192, 2**20, 2**28, 2**31 - 1])
+def test_the_short_way_reads_numbers_of_any_length(number: int) -> None:
+    header = RpcRequestHeaderProto.FromString(USUAL)
+    header.callId = number
+    assert usual_call(header.SerializeToString()) == (CallKey(b"c" * 16, number, 0), "")
+
+
+def explained(size: int) -> bytes:
+    """A header of so many bytes, with a reason that fills them."""
+    header = RpcRequestHeaderProto.FromString(USUAL)
+    header.callerContext.context = "w" * 200
+    header.callerContext.context = "w" * (200 + size - header.ByteSize())
+    assert header.ByteSize() == size
+    return header.SerializeToString()
+
+
+def test_the_short_way_reads_headers_up_to_a_length() -> None:
+    assert usual_call(explained(256)) == parsed(explained(256))
+    assert usual_call(explained(257)) is None
+
+
+LEFT_TO_PROTOBUF = {
+    "a number of six bytes": USUAL[:5] + b"\x8e\x80\x80\x80\x80\x00" + USUAL[6:],
+    "another number behind the first": USUAL + b"\x18\x04",
+    "another kind behind the first": USUAL + b"\x08\x01",
+    "another operation behind the first": USUAL + b"\x10\x01",
+    "a number below zero": USUAL[:5] + b"\x05" + USUAL[6:],
+    "more than 32 bits": USUAL[:5] + b"\x80\x80\x80\x80\x10" + USUAL[6:],
+    "no end of the number": USUAL[:5] + b"\x8e",
+    "no number": USUAL[:5],
+}
+
+
+@pytest.mark.parametrize("data", LEFT_TO_PROTOBUF.values(), ids=LEFT_TO_PROTOBUF.keys())
+def test_what_the_short_way_leaves_to_protobuf(data: bytes) -> None:
+    assert usual_call(data) is None
+
+
+PROTOBUF, BUILTIN = RpcKindProto.RPC_PROTOCOL_BUFFER, RpcKindProto.RPC_BUILTIN
+FINAL, GOES_ON = (
+    RpcRequestHeaderProto.RPC_FINAL_PACKET,
+    RpcRequestHeaderProto.RPC_CONTINUATION_PACKET,
+)
+
+
+@pytest.mark.parametrize(
+    ("call_id", "kind", "operation", "client", "because"),
+    [
+        (0, PROTOBUF, FINAL, 16, None),
+        (7, PROTOBUF, FINAL, 0, None),
+        (-3, PROTOBUF, FINAL, 16, None),
+        (-3, BUILTIN, FINAL, 16, None),
+        (-1, BUILTIN, FINAL, 16, None),
+        (0, BUILTIN, FINAL, 16, "kind"),
+        (7, BUILTIN, FINAL, 16, "kind"),
+        (7, None, FINAL, 16, "kind"),
+        (-3, None, FINAL, 16, "kind"),
+        (7, PROTOBUF, None, 16, "rpc op"),
+        (7, PROTOBUF, GOES_ON, 16, "operation"),
+        (7, PROTOBUF, FINAL, 1, "1 bytes"),
+        (7, PROTOBUF, FINAL, 15, "15 bytes"),
+        (-3, PROTOBUF, FINAL, 17, "17 bytes"),
+    ],
+)
+def test_which_headers_are_taken(
+    call_id: int,
+    kind: RpcKindProto.ValueType | None,
+    operation: RpcRequestHeaderProto.OperationProto.ValueType | None,
+    client: int,
+    because: str | None,
+) -> None:
+    """Below zero, where no method is called, any kind is."""
+    header = RpcRequestHeaderProto(
+        rpcKind=kind, rpcOp=operation, callId=call_id, clientId=b"c" * client
+    )
+    found = objection(header)
+    assert found is None if because is None else because in (found or "")
 
 
 @given(NUMBERS, CLIENTS, st.integers(-1, 3), st.binary(max_size=200))

@@ -4,13 +4,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ha.rpc.frames import frame_of
+from ha.rpc.frames import frame_of, take_delimited
 from ha.rpc.java_names import ACCESS_CONTROL, IPC_EXCEPTION, RPC_SERVER, VERSION_MISMATCH
 from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import PREAMBLE, CallKey, Status, encode_context, encode_sasl_success
-from ha.rpc.proto.rpc_header_pb2 import IpcConnectionContextProto
+from ha.rpc.proto.rpc_header_pb2 import (
+    IpcConnectionContextProto,
+    RequestHeaderProto,
+    RPCCallerContextProto,
+    RpcKindProto,
+    RpcRequestHeaderProto,
+    RpcResponseHeaderProto,
+)
 from ha.rpc.session import (
     HTTP_ANSWER,
+    MAX_CONTEXT_CHARACTERS,
     Asked,
     Event,
     Greeted,
@@ -18,6 +26,7 @@ from ha.rpc.session import (
     Phase,
     Send,
     ServerSession,
+    method_named,
 )
 from tests.ha.rpc.wire import CLIENT, ECHO, GREETING, Echo, answers, cut, echo_call, header
 
@@ -26,6 +35,7 @@ SASL_PREAMBLE = bytes.fromhex("68727063 09 00 df")
 NEGOTIATE = bytes.fromhex("0000000e 0a 0802 1000 1841 2200 2801 02 1001")
 INITIATE = bytes.fromhex("0000000e 0a 0802 1000 1841 2200 2801 02 1002")
 CONTEXT = GREETING[7:]
+USER = encode_context(CLIENT, ECHO, "alice", None)
 NAMELESS = frame_of(header(-3), IpcConnectionContextProto(protocol=ECHO).SerializeToString())
 
 GREETED = Greeted("alice", None, ECHO)
@@ -60,6 +70,44 @@ def test_a_client_with_tokens_is_sent_back_to_simple() -> None:
     assert events_of(SASL_PREAMBLE + NEGOTIATE, CONTEXT) == [Send(encode_sasl_success()), GREETED]
 
 
+@pytest.mark.parametrize("call_id", [0, 1, 7, 2**31 - 1])
+def test_a_call_may_say_at_length_why_it_is_made(call_id: int) -> None:
+    """What is longer than most calls' headers is read no less, and then cut."""
+    why = "why " * 100
+    head = RpcRequestHeaderProto(
+        rpcKind=RpcKindProto.RPC_PROTOCOL_BUFFER,
+        rpcOp=RpcRequestHeaderProto.RPC_FINAL_PACKET,
+        callId=call_id,
+        clientId=CLIENT,
+        retryCount=2,
+        callerContext=RPCCallerContextProto(context=why),
+    )
+    method = RequestHeaderProto(
+        methodName="echo", declaringClassProtocolName=ECHO, clientProtocolVersion=1
+    )
+    request = Echo(context="hello").SerializeToString()
+    call = frame_of(head.SerializeToString(), method.SerializeToString(), request)
+    key = CallKey(CLIENT, call_id, 2)
+    asked = Asked(key, ECHO, "echo", 1, request, why[:MAX_CONTEXT_CHARACTERS])
+    assert events_of(GREETING, call) == [GREETED, asked]
+    assert len(asked.context) == 200
+
+
+@pytest.mark.parametrize(("size", "kept"), [(256, 1), (257, 0)], ids=["kept", "not kept"])
+def test_a_method_is_remembered_by_no_more_than_256_bytes(size: int, kept: int) -> None:
+    method = RequestHeaderProto(declaringClassProtocolName=ECHO, clientProtocolVersion=1)
+    method.methodName = "m" * 200
+    method.methodName = "m" * (200 + size - method.ByteSize())
+    data = method.SerializeToString()
+    assert len(data) == size
+    before, (name, call) = method_named.cache_info().misses, (method.methodName, header(1))
+    for _ in range(2):
+        asked = events_of(GREETING, frame_of(call, data, b""))[-1]
+        assert isinstance(asked, Asked)
+        assert (asked.protocol, asked.method, asked.version) == (ECHO, name, 1)
+    assert method_named.cache_info().misses - before == kept
+
+
 def test_events_wait_until_they_are_asked_for() -> None:
     session = ServerSession(LIMITS)
     session.receive(GREETING + echo_call(0) + echo_call(1))
@@ -78,6 +126,7 @@ OBJECTIONS = {
     "uninvited SASL": (PREAMBLE + NEGOTIATE, -33, RPC_SERVER, 12),
     "real SASL": (SASL_PREAMBLE + INITIATE, -33, ACCESS_CONTROL, 15),
     "an unknown call below zero": (GREETING + frame_of(header(-9)), -9, RPC_SERVER, 12),
+    "an unknown one that greets": (PREAMBLE + frame_of(header(-9), USER), -9, RPC_SERVER, 12),
     "no operation": (GREETING + frame_of(header(3, op=None)), 3, RPC_SERVER, 12),
     "a continuation": (GREETING + frame_of(header(3, op=1)), 3, RPC_SERVER, 12),
     "no kind": (GREETING + frame_of(header(3, kind=None)), 3, RPC_SERVER, 12),
@@ -112,6 +161,17 @@ def test_a_fatal_answer_and_the_end(
     assert answer.status is Status.FATAL
     assert (answer.call_id, answer.java_class, answer.detail) == (call_id, java_class, detail)
     assert answer.client_id == b""
+    assert answer.message == last.reason
+
+
+@pytest.mark.parametrize("retry", [-1, 0, 3])
+def test_a_fatal_answer_repeats_the_retry_of_a_call(retry: int) -> None:
+    head = RpcRequestHeaderProto.FromString(header(7))
+    head.retryCount = retry
+    last = events_of(PREAMBLE, frame_of(head.SerializeToString()))[-1]
+    assert isinstance(last, Hangup)
+    answer, _ = take_delimited(last.last, 4)
+    assert RpcResponseHeaderProto.FromString(answer).retryCount == retry
 
 
 def test_a_browser_gets_a_sentence_it_can_show() -> None:
@@ -120,7 +180,7 @@ def test_a_browser_gets_a_sentence_it_can_show() -> None:
     ]
 
 
-@pytest.mark.parametrize("start", [b"h\x00", b"GEX", b"\x16\x03\x01", b"hrpd\x09\x00\x00"])
+@pytest.mark.parametrize("start", [b"h\x00", b"GEX", b"GETX", b"\x16\x03\x01", b"hrpd\x09\x00\x00"])
 def test_another_protocol_is_closed_without_a_word(start: bytes) -> None:
     (event,) = events_of(start)
     assert isinstance(event, Hangup)
