@@ -22,11 +22,15 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class CreateCopy:
-    """Another DataNode, or a client that repairs its pipeline, sends a whole replica."""
+    """Another DataNode sends a whole replica.
+
+    ``to_pipeline``: a client that repairs its pipeline has asked it to.
+    """
 
     block: Block
     storage: StorageId
     reserved: int
+    to_pipeline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

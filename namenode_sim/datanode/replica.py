@@ -130,8 +130,11 @@ def _create_copy(operation: CreateCopy, replica: Replica | None) -> Outcome:
     if replica is None:
         return Next(made)
     # Hadoop refuses one that waits for recovery; its NameNode then waits five minutes for the copy.
-    unfinished = isinstance(replica, BeingWritten | Temporary | WaitingForRecovery)
-    if unfinished and replica.block.stamp < operation.block.stamp:
+    gives_way = isinstance(replica, BeingWritten | Temporary | WaitingForRecovery) or (
+        # This node was down during an append, and the client needs it in its pipeline now.
+        operation.to_pipeline and isinstance(replica, Finalized)
+    )
+    if gives_way and replica.block.stamp < operation.block.stamp:
         return Next(made, dropped=True)
     return Refused(f"{operation.block} cannot be copied here: {shown(replica)} exists")
 

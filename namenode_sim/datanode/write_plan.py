@@ -77,7 +77,7 @@ class WritePlan:
         stamp = GenerationStamp(request.latestGenerationStamp)
         length, size = request.minBytesRcvd, request.header.baseHeader.block.numBytes
         if not self.from_client:
-            return CreateCopy(self.block, storage, size)
+            return CreateCopy(self.block, storage, size, to_pipeline=self.is_transfer)
         match self.stage:
             case _Stage.PIPELINE_SETUP_CREATE:
                 return Create(self.block, storage, size, again=stamp != 0)

@@ -234,8 +234,8 @@ CORES: Final[dict[str, Core]] = {
     ),
     "edits-cache": Core(("journal/node/edits_cache.py",), ("tests/journal/node",), "journal"),
     "records": Core(
-        ("ha/notices/codec.py", "ha/zkfc/record/cause.py"),
-        ("tests/ha/notices", "tests/ha/zkfc", "tests/ha/cli"),
+        ("ha/zkfc/record/cause.py",),
+        ("tests/ha/zkfc/test_history.py",),
         "failover",
     ),
     "retries": Core(

@@ -21,6 +21,7 @@ from fencing.model import ShellMethod
 from ha.elector.events import (
     Event,
     LockGone,
+    LockSeen,
     OutcomeUnknown,
     QuitRequested,
     RequestRefused,
@@ -32,10 +33,10 @@ from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.outcome import Done
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected
-from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, Member
+from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, HistoryEntry, Member
 from ha.notices.store import append_history, read_history
 from ha.service.errors import ServiceFailed
-from ha.zkfc.record.cause import cause_of, kind_of, why_abandoned
+from ha.zkfc.record.cause import cause_of, kind_of, newest_active, why_abandoned
 from ha.zkfc.record.history import History
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
@@ -67,6 +68,11 @@ CAUSES: list[tuple[AttemptRecord, Member | None, str]] = [
         None,
         "asked for by ann from 10.0.0.1: new disk",
     ),
+    (
+        an_attempt(asked=Asked("zkfc", "h", "it ranks first", by_itself=True)),
+        None,
+        "it ranks first",
+    ),
     (an_attempt(), None, "the lock was gone: the session of nn1 ended"),
     (an_attempt(seen_ended=True), None, "the process of nn1 ended, as its own zkfc saw"),
     (
@@ -78,6 +84,22 @@ CAUSES: list[tuple[AttemptRecord, Member | None, str]] = [
         an_attempt(),
         a_member(in_election=True),
         "the lock was gone: the session of nn1 ended, and its zkfc has a new one",
+    ),
+    (
+        an_attempt(),
+        a_member(in_election=True, out_because="it was unhealthy"),
+        "the lock was gone: the session of nn1 ended, and its zkfc has a new one",
+    ),
+    (
+        an_attempt(),
+        a_member(in_election=False),
+        "the lock was gone: the session of nn1 ended, and its zkfc has a new one",
+    ),
+    (an_attempt(witnessed="its host is silent"), None, "witnessed: its host is silent"),
+    (
+        an_attempt(previous=""),
+        None,
+        "the lock was free, and no earlier active is recorded: it ceded, or there was none",
     ),
     (an_attempt(previous="nn2"), None, "the lock was free, and nn2 itself was the last active"),
     (
@@ -100,6 +122,7 @@ def test_the_cause(attempt: AttemptRecord, former: Member | None, cause: str) ->
         (SessionSuspended(SESSION), "connection to ZooKeeper was lost"),
         (SessionExpired(SESSION), "session with ZooKeeper ended"),
         (LockGone(SESSION), "lock was gone"),
+        (LockSeen(SESSION, ours=False), "or another's"),
         (OutcomeUnknown(SESSION, "set"), "did not say whether it carried out: set"),
         (RequestRefused(SESSION, "set", "no auth"), "refused a request"),
     ],
@@ -107,6 +130,32 @@ def test_the_cause(attempt: AttemptRecord, former: Member | None, cause: str) ->
 def test_a_takeover_that_was_left_half_done_says_why(event: Event, told: str) -> None:
     """In words, and not by the name of a class: it stands in `nnha history`."""
     assert told in why_abandoned(event)
+
+
+def an_entry(namenode: str, result: FailoverResult) -> HistoryEntry:
+    """Of a failover to this NameNode from another."""
+    record = FailoverRecord(
+        at=datetime.now(UTC), namenode=namenode, cause="", actor=None, kind=FailoverKind.AUTO,
+        result=result, failure=None, phases=(), epoch=None, last_txid=None, previous="nn9",
+        fencing=(), session=None, lock_czxid=None,
+    )  # fmt: skip
+    return HistoryEntry(1, record)
+
+
+UNREADABLE = HistoryEntry(2, None, "no record of a failover")
+NN1, NN2 = (an_entry(name, FailoverResult.SUCCEEDED) for name in ("nn1", "nn2"))
+NN3_NOT = an_entry("nn3", FailoverResult.FAILED)
+NEWEST: dict[str, tuple[list[HistoryEntry], str]] = {
+    "nobody ever was": ([], ""),
+    "the newest": ([NN2, NN1], "nn2"),
+    "before one that failed, and one that cannot be read": ([UNREADABLE, NN3_NOT, NN1], "nn1"),
+    "nobody, as far as can be read": ([UNREADABLE, NN3_NOT], ""),
+}
+
+
+@pytest.mark.parametrize(("entries", "active"), NEWEST.values(), ids=NEWEST)
+def test_who_became_active_last(entries: list[HistoryEntry], active: str) -> None:
+    assert newest_active(entries) == active
 
 
 async def records(
@@ -312,7 +361,13 @@ KINDS: dict[str, tuple[dict[str, object], str | None, FailoverKind]] = {
     "the other one was fenced": ({"previous": "nn2"}, "nn2", FailoverKind.AUTO),
     "the history cannot be read": ({}, None, FailoverKind.AUTO),
     "the breadcrumb cannot be read": ({"unreadable": True}, "", FailoverKind.AUTO),
-    "it failed": ({"succeeded": False}, None, FailoverKind.AUTO),
+    "the other one was fenced, and we were active before by the history": (
+        {"previous": "nn2"}, "nn1", FailoverKind.AUTO,
+    ),
+    "we have ceded, and its silence was witnessed": (
+        {"witnessed": "nn2 is silent"}, "nn1", FailoverKind.REJOINED,
+    ),
+    "it failed": ({"succeeded": False}, "", FailoverKind.AUTO),
     "an operator asked": ({"asked": Asked("ann", "ops1")}, "", FailoverKind.SWITCHOVER),
 }  # fmt: skip
 

@@ -71,6 +71,14 @@ TABLE: dict[str, tuple[Operation, tuple[str, ...]]] = {
         CreateCopy(block(12), DISK, 9),
         ("TEMPORARY", "-", *(["TEMPORARY dropped"] * 3), "-"),
     ),
+    "copy to a pipeline, same stamp": (
+        CreateCopy(B10, DISK, 9, to_pipeline=True),
+        ("TEMPORARY", "-", "-", "-", "-", "-"),
+    ),
+    "copy to a pipeline, newer": (
+        CreateCopy(block(12), DISK, 9, to_pipeline=True),
+        ("TEMPORARY", *(["TEMPORARY dropped"] * 4), "-"),
+    ),
     "recover pipeline": (
         RecoverPipeline(B10, stamp(12), 100, 100),
         ("missing", "-", "RBW", "-", "-", "-"),

@@ -25,6 +25,7 @@ from namenode_sim.proto import data_transfer_pb2 as pb
 from namenode_sim.proto import hdfs_types_pb2 as hdfs
 from tests.namenode_sim.datanode.block_client import (
     SECONDS,
+    STAGE,
     Node,
     ask,
     begin,
@@ -77,6 +78,22 @@ async def test_a_client_lets_a_replica_be_sent_on(nodes: list[Node], whole: bool
     answer = await ask(nodes[0].place, Op.TRANSFER_BLOCK, request)
     assert answer.status == pb.Status.ERROR
     writing.peer.abort()
+
+
+async def test_a_node_that_was_down_in_an_append_can_be_added_to_the_next_pipeline(
+    nodes: list[Node],
+) -> None:
+    await write_whole(places(nodes), block(), DATA[:700])
+    writing = await begin(
+        places(nodes[:2]), block(), stage=STAGE.PIPELINE_SETUP_APPEND, stamp=1002, length=700
+    )
+    await writing.write(DATA[700:900])
+    await writing.close()
+    newer, stale = block(stamp=1002), nodes[2]
+    request = pb.OpTransferBlockProto(header=header(newer), targets=[stale.place.info])
+    answer = await ask(nodes[0].place, Op.TRANSFER_BLOCK, request)
+    assert answer.status == OK, answer.message
+    assert await read(stale.place, newer, 0, 900) == DATA[:900]
 
 
 async def test_block_checksums(nodes: list[Node]) -> None:
