@@ -61,6 +61,7 @@ def a_member(*, in_election: bool, out_because: str = "") -> Member:
     )  # fmt: skip
 
 
+HAS_A_NEW_ONE = "the lock was gone: the session of nn1 ended, and its zkfc has a new one"
 CAUSES: list[tuple[AttemptRecord, Member | None, str]] = [
     (an_attempt(asked=Asked("ann", "10.0.0.1")), None, "asked for by ann from 10.0.0.1"),
     (
@@ -80,21 +81,9 @@ CAUSES: list[tuple[AttemptRecord, Member | None, str]] = [
         a_member(in_election=False, out_because="our NameNode is unhealthy"),
         "the zkfc of nn1 left the election: our NameNode is unhealthy",
     ),
-    (
-        an_attempt(),
-        a_member(in_election=True),
-        "the lock was gone: the session of nn1 ended, and its zkfc has a new one",
-    ),
-    (
-        an_attempt(),
-        a_member(in_election=True, out_because="it was unhealthy"),
-        "the lock was gone: the session of nn1 ended, and its zkfc has a new one",
-    ),
-    (
-        an_attempt(),
-        a_member(in_election=False),
-        "the lock was gone: the session of nn1 ended, and its zkfc has a new one",
-    ),
+    (an_attempt(), a_member(in_election=True), HAS_A_NEW_ONE),
+    (an_attempt(), a_member(in_election=True, out_because="it was unhealthy"), HAS_A_NEW_ONE),
+    (an_attempt(), a_member(in_election=False), HAS_A_NEW_ONE),
     (an_attempt(witnessed="its host is silent"), None, "witnessed: its host is silent"),
     (
         an_attempt(previous=""),

@@ -41,7 +41,7 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
     if not actives and _who_is_active_may_show(view):
         return _no_answer(view, "switchover", target, "which NameNode is active is not known")
     if not actives:
-        ending = _refusal(
+        return _refusal(
             view,
             "switchover",
             Code.NO_ACTIVE,
@@ -49,7 +49,6 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
             target=target,
             hint="nnha explain, and nnha failover TARGET",
         )
-        return dataclasses.replace(ending, reasons=judged(view, "failover"))
     if target == actives[0]:
         return Ending(
             command="switchover",
@@ -262,5 +261,5 @@ def _refusal(
         target=target,
         active_before=active,
         active_now=active,
-        reasons=judged(view, command if nobody else "switchover"),
+        reasons=judged(view, "failover" if nobody else "switchover"),
     )
