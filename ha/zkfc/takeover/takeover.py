@@ -249,7 +249,9 @@ class Takeover:
         )
 
     async def _run_methods(self, target: Target) -> FencingReport:
-        plan = self._settings.plan_for(target.namenode)
+        # A namesake of another nameservice is not the one that is planned for.
+        ours = target.nameservice == self._settings.own.nameservice
+        plan = self._settings.plan_for(target.namenode if ours else "")
         return await fence_as_planned(plan, target, by=self._around.fence)
 
     def _opened(self) -> AbstractAsyncContextManager[ServiceClient] | None:

@@ -67,16 +67,21 @@ NOT_DRAINED: Final[dict[str, tuple[Row, Code, str]]] = {
         (WELL, "nn7", ENDS), Code.NO_SUCH_NODE, "there is no NameNode nn7",
     ),
     "the active would not hand over in a pause": (
-        (paused(WELL), "nn1", BEGINS), Code.PAUSED, "paused by ann@ops1 until it is ended",
+        (paused(WELL), "nn1", BEGINS), Code.PAUSED,
+        "nn1 is active, and would not hand over: automatic failover is paused by ann@ops1 until it "
+        "is ended",
     ),
     "a hung holder of the lock would not hand over in a pause": (
-        (paused(HUNG), "nn1", BEGINS), Code.PAUSED, "paused by ann@ops1 until it is ended",
+        (paused(HUNG), "nn1", BEGINS), Code.PAUSED,
+        "nn1 holds the lock and does not say whether it is active, and would not hand over",
     ),
     "no other can take over": (
-        (UNREADY, "nn1", BEGINS), Code.NO_CANDIDATE, "no NameNode can take over from it now",
+        (UNREADY, "nn1", BEGINS), Code.NO_CANDIDATE,
+        "nn1 is active, and no NameNode can take over from it now",
     ),
     "no other can take over from a hung holder of the lock": (
-        (unready(HUNG, "nn2"), "nn1", BEGINS), Code.NO_CANDIDATE, "no NameNode can take over",
+        (unready(HUNG, "nn2"), "nn1", BEGINS), Code.NO_CANDIDATE,
+        "nn1 holds the lock and does not say whether it is active, and no NameNode can take over",
     ),
     "no other can take over from a holder of the lock that is gone": (
         (unready(GONE, "nn2"), "nn1", BEGINS), Code.NO_CANDIDATE, "no NameNode can take over",

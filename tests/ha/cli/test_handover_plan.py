@@ -223,6 +223,14 @@ def test_of_the_active_it_is_said_that_it_is_active_and_of_an_unfit_one_what_hel
     assert judged(UNREADY, "switchover") == (Reason("nn1", "active", fit=True), unfit)
 
 
+@pytest.mark.parametrize(
+    "view", [by_hand(THREE), TWO_ACTIVE], ids=["without ZKFCs", "two are active"]
+)
+def test_no_command_is_offered_where_none_would_be_obeyed(view: ClusterView) -> None:
+    fit = "fit: 10 transactions behind, priority 100"
+    assert ended("switchover", view, "nn3").reasons[2] == Reason("nn3", fit, fit=True)
+
+
 HINTS: Final = {
     "in a pause nobody is active": ("failover", paused(NOBODY), "nnha resume"),
     "in a pause the holder of the lock is gone": (

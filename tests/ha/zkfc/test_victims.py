@@ -171,13 +171,20 @@ async def test_in_doubt_the_one_that_is_named_is_fenced_all_the_same() -> None:
     assert [each.port for each in methods.given] == [port]
 
 
-@pytest.mark.parametrize(("name", "plan"), [("nn2", NN2S_PLAN), ("nn9", UNKNOWN_ONES_PLAN)])
+PLANS = {
+    "it has one of its own": ("ns1", "nn2", NN2S_PLAN),
+    "nobody knows it": ("ns1", "nn9", UNKNOWN_ONES_PLAN),
+    "its namesake of another nameservice": ("ns2", "nn2", UNKNOWN_ONES_PLAN),
+}
+
+
+@pytest.mark.parametrize(("nameservice", "name", "plan"), PLANS.values(), ids=PLANS)
 async def test_each_is_fenced_as_its_own_configuration_plans_it(
-    name: str, plan: FencingPlan
+    nameservice: str, name: str, plan: FencingPlan
 ) -> None:
     methods, port = Methods(), free_port()
     taking = Takeover(settings(1, nn2=port, nn3=2), around=Surroundings(fence=methods))
-    await taking.fence(crumb(name, port), Term.SETTLED)
+    await taking.fence(crumb(name, port, nameservice), Term.SETTLED)
     assert methods.plans == [plan]
 
 

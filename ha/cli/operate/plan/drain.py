@@ -31,7 +31,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             view,
             node,
             Code.PAUSED,
-            f"{node} is active, and would not hand over: automatic failover is paused "
+            f"{_role(view, node)}, and would not hand over: automatic failover is paused "
             f"{until(view.pause)}",
             f"nnha switchover and then nnha drain {node}, or nnha resume first",
         )
@@ -43,7 +43,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             view,
             node,
             Code.NO_CANDIDATE,
-            f"{node} is active, and no NameNode can take over from it now",
+            f"{_role(view, node)}, and no NameNode can take over from it now",
             f"solve what prevents it, or nnha drain {node} --anyway to have it hand over later",
         )
     return None
@@ -54,6 +54,12 @@ def may_have_to_hand_over(view: ClusterView, node: str) -> bool:
     if view.active is not None:
         return view.active.namenode == node
     return view.unheard_holder is not None and view.unheard_holder.namenode == node
+
+
+def _role(view: ClusterView, node: str) -> str:
+    if view.active is not None:
+        return f"{node} is active"
+    return f"{node} holds the lock and does not say whether it is active"
 
 
 def _silent(view: ClusterView, node: str, told: str) -> Ending:

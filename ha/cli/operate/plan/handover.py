@@ -162,14 +162,16 @@ def _without_zookeeper(view: ClusterView, target: str) -> Ending:
 
 def judged(view: ClusterView, command: str) -> tuple[Reason, ...]:
     """Every NameNode with its obstacles or merits, and the command that helps or would do it."""
-    return tuple(_reason(one, command) for one in prospects(view))
+    obeyed = view.automatic_failover and len(_actives(view)) <= 1
+    return tuple(_reason(one, command if obeyed else "") for one in prospects(view))
 
 
 def _reason(one: Prospect, command: str) -> Reason:
     if one.active:
         return Reason(one.namenode, "active", fit=one.fit)
     if one.fit:
-        return Reason(one.namenode, one.in_words(), f"nnha {command} {one.namenode}", fit=True)
+        would_do_it = f"nnha {command} {one.namenode}" if command else ""
+        return Reason(one.namenode, one.in_words(), would_do_it, fit=True)
     return Reason(one.namenode, one.why_not(), one.what_helps())
 
 
@@ -196,7 +198,7 @@ def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | N
             target=target,
             hint=f"nnha haadmin -failover {names}",
         )
-    actives = [row.namenode for row in view.namenodes if row.state == "active"]
+    actives = _actives(view)
     if len(actives) > 1:
         return _refusal(
             view,
@@ -208,6 +210,10 @@ def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | N
             "is being fenced, or its edits are refused by the journal",
         )
     return None
+
+
+def _actives(view: ClusterView) -> list[str]:
+    return [row.namenode for row in view.namenodes if row.state == "active"]
 
 
 def _unfit(view: ClusterView, command: str, target: str) -> Ending:
