@@ -6,7 +6,6 @@ See docs/reference/blocks.md#judging-redundancy.
 from dataclasses import dataclass, field
 from typing import Final
 
-from namenode_sim.blocks.columns import STRIPED
 from namenode_sim.blocks.model import Reason, Slot, Stage, StorageNumber
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.blocks.redundancy import Counts, count, priority
@@ -78,20 +77,18 @@ def judge(around: Surroundings, touch: Touch, now: float) -> None:
     found = look_at(around, slot)
     blocks.needed.put(slot, found.priority)
     blocks.postponed.pop(slot, None)
-    if found.counts.corrupt:
-        _delete_corrupt(around, slot, found.counts, now)
+    _delete_corrupt(around, slot, found.counts, now)
     if len(found.counts.live) > blocks.columns.expected[slot]:
         _delete_excess(around, touch, found.counts, now)
 
 
 def is_complete(cluster: Cluster, slot: Slot) -> bool:
-    """Whether a slot is that of a complete block with replicas of its own."""
+    """Whether a slot is that of a complete block with replicas of its own.
+
+    The ids of striped groups are below 0; a slot without a block has 0.
+    """
     columns = cluster.blocks.columns
-    return (
-        columns.ids[slot] > 0
-        and columns.stage(slot) is Stage.COMPLETE
-        and not columns.flags[slot] & STRIPED
-    )
+    return columns.ids[slot] > 0 and columns.stage(slot) is Stage.COMPLETE
 
 
 def look_at(around: Surroundings, slot: Slot) -> Judgement:
@@ -129,12 +126,11 @@ def _delete_excess(around: Surroundings, touch: Touch, counts: Counts, now: floa
     blocks, slot = around.cluster.blocks, touch.slot
     doubtful = _doubtful(around.cluster, counts)
     certain = [number for number in counts.live if number not in doubtful]
+    candidates = [_candidate(around, number, now) for number in certain]
     expected = blocks.columns.expected[slot]
-    if len(certain) > expected:
-        candidates = [_candidate(around, number, now) for number in certain]
-        wanted = around.cluster.policy_of(blocks.columns.files[slot]).types(expected)
-        for number in choose_excess(candidates, wanted, touch.hint):
-            blocks.doom(slot, number, now)
+    wanted = around.cluster.policy_of(blocks.columns.files[slot]).types(expected)
+    for number in choose_excess(candidates, wanted, touch.hint):
+        blocks.doom(slot, number, now)
     if len(certain) < len(counts.live):
         blocks.postponed[slot] = None
 
@@ -197,8 +193,7 @@ def _makes_room(around: Surroundings, slot: Slot, counts: Counts) -> bool:
         enough = 1  # another corrupt one stays to be searched, should the good one be bad as well
     if len(counts.live) < enough or _doubtful(cluster, counts):
         return False
-    held = (*counts.live, *counts.excess, *counts.corrupt)
-    if any(blocks.doomed.has(slot, number) for number in held):
-        return False
-    holders = {cluster.place(number)[0].id.uuid for number in held}
+    counted = (*counts.live, *counts.corrupt)
+    staying = [number for number in counted if not blocks.doomed.has(slot, number)]
+    holders = {cluster.place(number)[0].id.uuid for number in staying}
     return all(node.id.uuid in holders for node in cluster.nodes.values() if node.alive)

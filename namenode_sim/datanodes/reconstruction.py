@@ -3,7 +3,6 @@
 See docs/reference/blocks.md#copies.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,8 +56,10 @@ def plan_copy(cluster: Cluster, missing: Missing, policy: StoragePolicy, now: fl
         copy=True,
     )
     targets = choose(cluster.nodes.values(), wish, now, cluster.draw, cluster.placement).places
-    if not targets or (lacking <= 0 and not _new_rack(live, targets)):
+    if not targets:
         return None
+    if lacking <= 0 and targets[0][0].rack == source.rack:
+        return None  # only a rack lacks, so that all live ones stand on this one
     return Copy(source, targets)
 
 
@@ -66,11 +67,6 @@ def _others(cluster: Cluster, missing: Missing) -> frozenset[str]:
     """The DataNodes of replicas that do not count: each has room for one replica of a block."""
     numbers = (*missing.counts.excess, *missing.counts.corrupt)
     return frozenset(cluster.place(number)[0].id.uuid for number in numbers)
-
-
-def _new_rack(live: Sequence[Place], targets: Sequence[Place]) -> bool:
-    racks = {node.rack for node, _ in live}
-    return any(node.rack not in racks for node, _ in targets)
 
 
 def _source(cluster: Cluster, missing: Missing) -> Node | None:

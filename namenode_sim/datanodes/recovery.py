@@ -64,8 +64,8 @@ def participants(cluster: Cluster, slot: Slot) -> list[tuple[Node, NodeStorage]]
             for one, place in places
             if one.state is ReplicaState.FINALIZED and _candidate(*place).alive
         ]
-        newest = max(stamps, default=0)
-        if newest <= state.columns.stamps[slot]:
+        newest = max((state.columns.stamps[slot], *stamps))
+        if newest == state.columns.stamps[slot]:
             return [place for _, place in places]
         finalized = ReplicaState.FINALIZED, newest
         return [place for one, place in places if (one.state, one.stamp) == finalized]
