@@ -11,19 +11,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from namenode_sim.blocks.columns import CELLS, STRIPED
+from namenode_sim.blocks.columns import CELLS
 from namenode_sim.blocks.model import NO_STORAGE, Role, Slot
-from namenode_sim.blocks.needed import Priority
 from namenode_sim.blocks.touched import Touched
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.excess_choice import RACKS
-from namenode_sim.datanodes.judging import (
-    RedundancyRules,
-    Surroundings,
-    is_complete,
-    judge,
-    look_at,
-)
+from namenode_sim.datanodes.judging import RedundancyRules, Surroundings, judge, look_at
 from namenode_sim.datanodes.model import CopyOrder
 from namenode_sim.datanodes.pending import Pending
 from namenode_sim.datanodes.reconstruction import Missing, plan_copy
@@ -56,7 +49,6 @@ class Redundancy:
     __slots__ = (
         "_around",
         "_budget",
-        "_dead",
         "_rounds",
         "_scanned",
         "_to_copy",
@@ -70,7 +62,6 @@ class Redundancy:
         self._to_copy: list[Slot] = []
         self._budget = 0
         self._rounds = 0
-        self._dead: frozenset[str] = frozenset()
 
     @property
     def pending(self) -> Pending:
@@ -80,16 +71,18 @@ class Redundancy:
     def begin_round(self, now: float) -> None:
         """Note what a round has to do; nothing is copied in safe mode."""
         cluster, rules = self._around.cluster, self._around.rules
-        if self._touched() is None or cluster.safe_mode.is_on():
+        touched = self._touched()
+        if touched is None or cluster.safe_mode.is_on():
             return
-        self._see_nodes()
-        self._give_up_copies(now)
+        self._see_racks()
+        self._touch(touched, self._lost_copies())
+        self._give_up_copies(touched, now)
         self._repeat_deletions(now)
         blocks = cluster.blocks
         self._rounds += 1
         if self._rounds % ROUNDS_UNTIL_REREAD == 0:
             blocks.needed.reread()
-        alive = len(cluster.nodes) - len(self._dead)
+        alive = sum(node.alive for node in cluster.nodes.values())
         self._budget = alive * rules.work_per_node
 
     def work(self, now: float, limit: int = 500) -> bool:
@@ -126,31 +119,33 @@ class Redundancy:
             self._to_copy = []
             self._budget = 0
             self._scanned = 0
-            self._see_nodes()
+            self._see_racks()
         return blocks.touched
 
-    def _see_nodes(self) -> None:
-        """Copies to DataNodes that have died are no longer expected."""
-        nodes, pending = self._around.cluster.nodes, self._around.pending
-        if len({node.rack for node in nodes.values()}) > 1 and not self._around.many_racks:
+    def _see_racks(self) -> None:
+        """Once a DataNode stands on a second rack, all blocks are looked at again."""
+        nodes = self._around.cluster.nodes.values()
+        if len({node.rack for node in nodes}) > 1 and not self._around.many_racks:
             self._around.many_racks = True
             self._scanned = 0
-        dead = frozenset(node.id.uuid for node in nodes.values() if not node.alive)
-        if dead - self._dead:
-            self._touch([one for one in pending if self._is_for(one, dead)])
-        self._dead = dead
 
-    def _is_for(self, block_id: int, nodes: frozenset[str]) -> bool:
-        return any(node.id.uuid in nodes for node, _ in self._around.pending.places(block_id))
+    def _lost_copies(self) -> list[int]:
+        """The blocks of which copies were on their way to DataNodes that are dead or replaced."""
+        pending = self._around.pending
+        return [
+            block_id
+            for block_id in pending
+            if any(not node.alive for node, _ in pending.places(block_id))
+        ]
 
-    def _give_up_copies(self, now: float) -> None:
+    def _give_up_copies(self, touched: Touched, now: float) -> None:
         pending = self._around.pending
         overdue = pending.overdue(now)
         for block_id in overdue:
             for _, storage in pending.pop(block_id):
                 storage.held.scheduled.take(now)
         self.timeouts += len(overdue)
-        self._touch(overdue)
+        self._touch(touched, overdue)
 
     def _repeat_deletions(self, now: float) -> None:
         """Order again what nobody has told to be gone, and ask for a report.
@@ -163,18 +158,16 @@ class Redundancy:
             blocks.doom(slot, number, now)
             blocks.storages.at(number).needs_full_report = True
 
-    def _touch(self, block_ids: list[int]) -> None:
-        blocks = self._around.cluster.blocks
-        slots = (blocks.index.get(block_id) for block_id in block_ids)
-        if blocks.touched is not None:
-            blocks.touched.update(slot for slot in slots if slot is not None)
+    def _touch(self, touched: Touched, block_ids: list[int]) -> None:
+        slots = map(self._around.cluster.blocks.index.get, block_ids)
+        touched.update(slot for slot in slots if slot is not None)
 
     def _scan(self, touched: Touched) -> None:
         """Have the next blocks judged that are not obviously as they should be."""
         columns, start = self._around.cluster.blocks.columns, self._scanned
-        end = min(start + SCANNED_AT_ONCE, self._slots())
-        if start >= end:
+        if start >= self._slots():
             return
+        end = start + SCANNED_AT_ONCE
         flags = np.frombuffer(columns.flags, np.uint8)[start:end]
         expected = np.frombuffer(columns.expected, np.uint16)[start:end]
         ids = np.frombuffer(columns.ids, np.int64)[start:end]
@@ -182,7 +175,7 @@ class Redundancy:
         fine = (flags == 0) & ((cells != NO_STORAGE).sum(axis=1) == expected)
         if self._around.many_racks:
             fine &= (expected < RACKS) | self._on_two_racks(cells)
-        odd = ~fine & (ids > 0) & ((flags & STRIPED) == 0)
+        odd = ~fine & (ids > 0)  # those of striped groups are below 0, an empty row has 0
         touched.update((np.flatnonzero(odd) + start).tolist())
         self._scanned = end
 
@@ -203,11 +196,11 @@ class Redundancy:
         """Order a copy of a block that still needs one, if DataNodes can be found for it."""
         cluster, around = self._around.cluster, self._around
         blocks = cluster.blocks
-        if not is_complete(cluster, slot) or blocks.needed.priority(slot) is None:
+        if blocks.needed.priority(slot) is None:  # it has left its queue meanwhile
             return
         found = look_at(around, slot)
         blocks.needed.put(slot, found.priority)
-        if found.priority is None or found.priority is Priority.MISSING:
+        if found.priority is None:
             return
         missing = Missing(slot, found.counts, found.coming, found.priority)
         policy = cluster.policy_of(blocks.columns.files[slot])
