@@ -6,7 +6,7 @@ See docs/reference/datanode.md#checksums.
 import struct
 import zlib
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import google_crc32c
@@ -20,6 +20,7 @@ _Words: TypeAlias = NDArray[np.uint32]
 _Buffer: TypeAlias = bytes | bytearray | memoryview
 
 _POLYNOMIALS: Final = {ChecksumType.CRC32: 0xEDB88320, ChecksumType.CRC32C: 0x82F63B78}
+_BITS: Final[_Words] = np.uint32(1) << np.arange(32, dtype=np.uint32)
 _SUM_OF: Final[dict[ChecksumType, Callable[[bytes], int]]] = {
     ChecksumType.CRC32: zlib.crc32,
     ChecksumType.CRC32C: google_crc32c.value,
@@ -54,43 +55,36 @@ def verify(data: _Buffer, sums: _Buffer, checksum: Checksum, *, at: int, what: s
 def composite(sums: bytes, length: int, checksum: Checksum) -> bytes:
     """The CRC of a whole block of ``length`` bytes, composed from those of its chunks."""
     words = np.frombuffer(sums, dtype=">u4").astype(np.uint32)
-    if len(words) == 0:
-        return bytes(4)
-    span = checksum.bytes_per_chunk
-    whole = words[:-1]
-    last_length = length - len(whole) * span
-    # Zero is the CRC of nothing, so zeros in front change nothing and make the number even.
-    size = 1 << max(len(whole) - 1, 0).bit_length()
-    joined = np.zeros(size, dtype=np.uint32)
-    joined[size - len(whole) :] = whole
+    if len(words) < 2:
+        return sums or bytes(4)
+    span, kind = checksum.bytes_per_chunk, checksum.kind
+    joined = words[:-1]
+    last_length = length - len(joined) * span
     while len(joined) > 1:
-        joined = _applied(_behind(span, checksum.kind), joined[::2]) ^ joined[1::2]
+        # Zero is the CRC of nothing, so one in front changes nothing and makes the number even.
+        joined = np.pad(joined, (len(joined) % 2, 0))
+        joined = _applied(_behind(span, kind), joined[::2]) ^ joined[1::2]
         span *= 2
-    front = _applied(_behind(last_length, checksum.kind), joined[:1])
+    front = _applied(_behind(last_length, kind), joined)
     return int(front[0] ^ words[-1]).to_bytes(4, "big")
-
-
-@cache
-def _byte_table(kind: ChecksumType) -> _Words:
-    table = np.arange(256, dtype=np.uint32)
-    polynomial = np.uint32(_POLYNOMIALS[kind])
-    for _ in range(8):
-        table = (table >> np.uint32(1)) ^ polynomial * (table & np.uint32(1))
-    return table
 
 
 @lru_cache(maxsize=2048)
 def _behind(count: int, kind: ChecksumType) -> _Words:
     """What each bit of a CRC becomes when ``count`` zero bytes follow."""
-    bits = np.uint32(1) << np.arange(32, dtype=np.uint32)
     if count == 0:
-        return bits
-    if count == 1:
-        one: _Words = _byte_table(kind)[bits & 0xFF] ^ (bits >> np.uint32(8))
-        return one
+        return _BITS
     half = _behind(count // 2, kind)
     twice = _applied(half, half)
-    return _applied(_behind(1, kind), twice) if count % 2 else twice
+    return _one_behind(twice, kind) if count % 2 else twice
+
+
+def _one_behind(words: _Words, kind: ChecksumType) -> _Words:
+    """What CRCs become when one zero byte follows."""
+    polynomial = np.uint32(_POLYNOMIALS[kind])
+    for _ in range(8):
+        words = (words >> np.uint32(1)) ^ polynomial * (words & np.uint32(1))
+    return words
 
 
 def _applied(operator: _Words, words: _Words) -> _Words:

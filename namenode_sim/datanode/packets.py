@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeVar
 
-from google.protobuf.message import DecodeError, EncodeError, Message
+from google.protobuf.message import DecodeError, Message
 
 from namenode_sim.datanode.errors import MalformedTransfer
 from namenode_sim.proto import data_transfer_pb2 as pb
@@ -147,7 +147,7 @@ def encode_packet(header: PacketHeader, sums: bytes, data: bytes | memoryview) -
         if header.sync:
             told.syncBlock = True
         body = told.SerializeToString()
-    except (ValueError, EncodeError) as problem:
+    except ValueError as problem:
         raise MalformedTransfer(f"{header} cannot be sent: {problem}") from problem
     length = _LENGTH_BYTES + len(sums) + len(data)
     _check_lengths(length, len(body))

@@ -11,7 +11,6 @@ from namenode_sim.datanode.model import (
     Block,
     Finalized,
     GenerationStamp,
-    Recoverable,
     Replica,
     Temporary,
     UnderRecovery,
@@ -98,8 +97,8 @@ def _change(operation: Change, replica: Replica) -> Outcome:
 
 def received(replica: Replica, end: int) -> Replica:
     """The replica once the bytes before ``end`` are on the disk; rewriting does not shorten it."""
-    if isinstance(replica, BeingWritten | Temporary) and end > replica.length:
-        return replace(replica, length=end)
+    if isinstance(replica, BeingWritten | Temporary):
+        return replace(replica, length=max(replica.length, end))
     return replica
 
 
@@ -231,16 +230,10 @@ def _begin_recovery(operation: BeginRecovery, replica: Replica) -> Outcome:
             )
         case UnderRecovery():
             return Next(UnderRecovery(replica.original, operation.recovery_id))
+        case _ if replica.block.stamp >= operation.recovery_id:
+            return Refused(f"{shown(replica)} is not older than recovery {operation.recovery_id}")
         case _:
-            return _begin_first_recovery(operation, replica)
-
-
-def _begin_first_recovery(operation: BeginRecovery, replica: Recoverable) -> Outcome:
-    if replica.block.stamp >= operation.recovery_id:
-        return Refused(f"{shown(replica)} is not older than recovery {operation.recovery_id}")
-    if isinstance(replica, BeingWritten) and replica.length < replica.acked:
-        return Refused(f"{shown(replica)} has fewer bytes than the {replica.acked} acknowledged")
-    return Next(UnderRecovery(replica, operation.recovery_id))
+            return Next(UnderRecovery(replica, operation.recovery_id))
 
 
 def _end_recovery(operation: EndRecovery, replica: Replica) -> Outcome:
@@ -268,7 +261,7 @@ def _invalidate(operation: Invalidate, replica: Replica | None) -> Outcome:
         return Refused(f"{operation.block} is not here", missing=True)
     if replica.block != operation.block:
         return Refused(f"{operation.block} is not to be deleted: {shown(replica)} is here")
-    return Next(None, dropped=True)
+    return Next(None)
 
 
 def _wrong_stamp(block: Block, new_stamp: GenerationStamp, replica: Replica) -> Refused | None:

@@ -22,6 +22,7 @@ CASES: dict[str, tuple[list[Replica], int | None, tuple[str, int] | str]] = {
     "nothing at all": ([], None, "empty"),
     "no bytes": ([("a", RBW, 0), ("b", RBW, 0)], None, "empty"),
     "empty ones do not count": ([("a", RBW, 0), ("b", RWR, 5)], None, ("b", 5)),
+    "a single byte counts": ([("a", RBW, 1), ("b", RWR, 5)], None, ("a", 1)),
     "unusable states only": ([("a", TMP, 5), ("b", RUR, 5)], None, "in a usable state"),
     "cut": ([("a", F, 9), ("b", F, 9)], 4, ("ab", 4)),
     "cut, where one is too short": ([("a", RBW, 9), ("b", RBW, 3)], 4, ("a", 4)),

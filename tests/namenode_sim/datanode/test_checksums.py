@@ -58,6 +58,15 @@ def test_a_composite_is_the_checksum_of_the_whole(random: object, length: int) -
     assert composite(checksums_of(data, CRC32C), length, CRC32C) == one_chunk
 
 
+@pytest.mark.parametrize("chunks", range(1, 18))
+@pytest.mark.parametrize("last", [1, 3, 4])
+def test_a_composite_of_so_many_chunks(chunks: int, last: int) -> None:
+    fours = Checksum(ChecksumType.CRC32, 4)
+    data = bytes(range(1, 4 * chunks - 3 + last))
+    whole = zlib.crc32(data).to_bytes(4, "big")
+    assert composite(checksums_of(data, fours), len(data), fours) == whole
+
+
 @given(st.integers(0, 1999), st.integers(0, 7))
 def test_any_flipped_bit_is_found_in_its_chunk(at: int, bit: int) -> None:
     data = bytearray(b"nnha" * 500)

@@ -15,6 +15,9 @@ from namenode_sim.datanode.connection import (
     Connection,
     PeerLost,
 )
+from namenode_sim.datanode.errors import MalformedTransfer
+from namenode_sim.datanode.peer import Peer
+from namenode_sim.proto import data_transfer_pb2 as pb
 from tests.namenode_sim.datanode.block_client import SECONDS, until
 
 BYTES = bytes(range(251)) * 40_000
@@ -147,3 +150,15 @@ async def test_what_came_before_the_end_is_read_then_the_end_is_told() -> None:
         connection.write(b"still")  # it may be waiting for an answer
         await connection.flushed(seconds=SECONDS)
         assert await asyncio.get_running_loop().sock_recv(other, 10) == b"still"
+
+
+async def test_the_length_of_a_message_has_at_most_five_bytes() -> None:
+    async with connected(ByteBudget(0)) as (connection, other):
+        peer = Peer(connection)
+        other.send(bytes.fromhex("8080808000"))
+        empty = await peer.read_message(pb.BlockChecksumOptionsProto, seconds=SECONDS)
+        assert empty == pb.BlockChecksumOptionsProto()
+        other.send(bytes.fromhex("8080808080"))
+        other.shutdown(socket.SHUT_WR)
+        with pytest.raises(MalformedTransfer, match="more than 5 bytes"):
+            await peer.read_message(pb.BlockChecksumOptionsProto, seconds=SECONDS)

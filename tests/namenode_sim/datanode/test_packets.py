@@ -72,6 +72,27 @@ def test_lengths_beyond_a_limit_are_refused(length: int, header: int) -> None:
         rest_of_packet(struct.pack(">IH", length, header))
 
 
+@pytest.mark.parametrize(("length", "header"), [(4, 1024), (MAX_PACKET_BYTES - 25, 25)])
+def test_lengths_up_to_a_limit_are_taken(length: int, header: int) -> None:
+    assert rest_of_packet(struct.pack(">IH", length, header)) == header + length - 4
+
+
+LONG = bytes(MAX_PACKET_BYTES)
+UNSENT: dict[str, tuple[PacketHeader, bytes, str]] = {
+    "fewer bytes than it says": (PacketHeader(0, 0, False, 9), b"12345678", "8 bytes in a packet"),
+    "more bytes than it says": (PacketHeader(0, 0, False, 7), b"12345678", "8 bytes in a packet"),
+    "a number that no field holds": (PacketHeader(0, 1 << 63, False, 0), b"", "cannot be sent"),
+    "longer than anybody takes": (PacketHeader(0, 0, False, len(LONG)), LONG, "allowed are"),
+}
+
+
+@pytest.mark.parametrize("case", UNSENT)
+def test_nothing_is_sent_that_the_other_side_would_refuse(case: str) -> None:
+    header, data, why = UNSENT[case]
+    with pytest.raises(MalformedTransfer, match=why):
+        encode_packet(header, b"", data)
+
+
 @pytest.mark.parametrize(
     ("offset", "seqno", "last", "length", "why"),
     [
@@ -108,8 +129,15 @@ def test_operations() -> None:
             decode_op(bytes.fromhex(head))
 
 
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(0, "00"), (127, "7f"), (128, "8001"), (300, "ac02"), (16383, "ff7f"), (16384, "808001")],
+)
+def test_numbers_take_seven_bits_of_each_byte(number: int, expected: str) -> None:
+    assert encode_varint(number).hex() == expected
+
+
 def test_messages_have_a_limit() -> None:
-    assert encode_varint(300).hex() == "ac02"
     assert checked_message_length(MAX_MESSAGE_BYTES) == MAX_MESSAGE_BYTES
     with pytest.raises(MalformedTransfer, match="at most 1048576"):
         checked_message_length(MAX_MESSAGE_BYTES + 1)

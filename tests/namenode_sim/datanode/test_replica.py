@@ -148,14 +148,23 @@ NUMBERS: dict[str, tuple[Operation, Replica, bool]] = {
         RecoverPipeline(B10, stamp(12), 101, 200), OPEN, False),
     "pipeline: more received than the client has sent": (
         RecoverPipeline(B10, stamp(12), 0, 99), OPEN, False),
+    "pipeline: received what the client knows of, not all acknowledged": (
+        RecoverPipeline(B10, stamp(12), 100, 200), replace(OPEN, acked=99), False),
+    "pipeline: more received than sent, though less is acknowledged": (
+        RecoverPipeline(B10, stamp(12), 0, 99), replace(OPEN, acked=60), False),
     "append: another length": (Append(B10, stamp(12), 99), FINAL, False),
     "append: the same stamp": (Append(B10, stamp(10), 100), FINAL, True),
     "append: an older stamp": (Append(B10, stamp(9), 100), FINAL, False),
     "append: an older block": (Append(block(9), stamp(12), 100), FINAL, False),
     "recover append: not all acknowledged": (
         RecoverAppend(B10, stamp(12), 100), replace(OPEN, acked=99), False),
+    "recover append: an open replica older than the block": (
+        RecoverAppend(block(11), stamp(12), 100), OPEN, False),
+    "recover append: a whole replica newer than the new stamp": (
+        RecoverAppend(block(8), stamp(9), 100), FINAL, False),
     "recover close: another length": (RecoverClose(B10, stamp(12), 99), OPEN, False),
     "complete: another stamp": (Complete(block(9)), OPEN, False),
+    "open copy: another stamp": (OpenCopy(block(9)), COPY, False),
     "create again: a newer replica is here": (
         Create(block(9), DISK, 0, again=True), OPEN, False),
     "recovery: the replica is older": (BeginRecovery(block(11), stamp(12)), OPEN, False),
@@ -163,6 +172,7 @@ NUMBERS: dict[str, tuple[Operation, Replica, bool]] = {
     "recovery: an equal one runs": (BeginRecovery(B10, stamp(11)), AGREED, False),
     "recovery: a newer one takes over": (BeginRecovery(B10, stamp(12)), AGREED, True),
     "end: another recovery": (EndRecovery(B10, stamp(12), 100), AGREED, False),
+    "end: another stamp": (EndRecovery(block(9), stamp(11), 100), AGREED, False),
     "leave: another recovery": (LeaveRecovery(B10, stamp(12)), AGREED, False),
     "end: longer than the replica": (EndRecovery(B10, stamp(11), 101), AGREED, False),
 }  # fmt: skip
@@ -182,6 +192,25 @@ def test_a_pipeline_goes_on_from_what_is_acknowledged() -> None:
     assert outcome == Next(replace(OPEN, block=block(12), length=60, acked=60))
 
 
+BECOMES: dict[str, tuple[Operation, Replica, Replica]] = {
+    "a close that is recovered": (
+        RecoverClose(B10, stamp(12), 100), OPEN, Finalized(block(12), DISK, 100)),
+    "a recovery that ends": (
+        EndRecovery(B10, stamp(11), 60), AGREED, Finalized(block(11), DISK, 60)),
+    "a recovery that another takes over": (
+        BeginRecovery(B10, stamp(12)), AGREED, UnderRecovery(OPEN, stamp(12))),
+    "a copy that is opened keeps its space": (
+        OpenCopy(B10), replace(COPY, length=60, reserved=128),
+        BeingWritten(B10, DISK, 60, acked=60, reserved=128)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BECOMES)
+def test_what_a_replica_becomes(case: str) -> None:
+    operation, before, after = BECOMES[case]
+    assert decide(operation, before) == Next(after)
+
+
 def test_a_running_recovery_is_told_apart() -> None:
     outcome = decide(BeginRecovery(B10, stamp(11)), AGREED)
     assert isinstance(outcome, Refused)
@@ -196,6 +225,12 @@ def test_readers_see_what_is_acknowledged() -> None:
     assert acknowledged(growing, 80, b"old") == growing
     assert received(growing, 70).length == 100
     assert readable_length(UnderRecovery(OPEN, stamp(12))) == 100
+
+
+@pytest.mark.parametrize("replica", [FINAL, LEFT, AGREED], ids=["FINALIZED", "RWR", "RUR"])
+def test_what_nobody_writes_does_not_grow(replica: Replica) -> None:
+    assert received(replica, 200) == replica
+    assert acknowledged(replica, 100, b"tail") == replica
 
 
 def test_a_report_shows_what_was_before_a_recovery_and_no_copies() -> None:
