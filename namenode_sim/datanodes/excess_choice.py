@@ -65,8 +65,6 @@ def _of_excess_types(
     return [one for one in fit if one.type in excess] or fit
 
 
-def _order(one: Candidate) -> tuple[bool, float, int, StorageNumber]:
+def _order(one: Candidate) -> tuple[bool, float, StorageNumber]:
     """Late DataNodes first, the longest silent of them; then the fullest storages."""
-    if one.late:
-        return False, one.last_heard, 0, one.number
-    return True, 0.0, one.remaining, one.number
+    return not one.late, one.last_heard if one.late else one.remaining, one.number

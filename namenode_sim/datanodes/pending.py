@@ -52,10 +52,10 @@ class Pending:
         if coming is None:
             return ()
         kept = tuple(filter(still, coming.places))
-        if not kept:
-            del self._by_block[block_id]
-        elif len(kept) < len(coming.places):
+        if kept:
             self._by_block[block_id] = Coming(coming.deadline, kept)
+        else:
+            del self._by_block[block_id]
         return kept
 
     def pop(self, block_id: int) -> tuple[Place, ...]:

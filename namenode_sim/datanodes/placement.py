@@ -7,12 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from namenode_sim.datanodes.model import Draw, Node, NodeStorage, StorageState, StorageType
 from namenode_sim.datanodes.storage_policies import StoragePolicy
 from namenode_sim.datanodes.topology import STALE_SECONDS, distance, is_stale, shuffled
 
 Place = tuple[Node, NodeStorage]
+
+_BUSY_TIMES_MEAN: Final = 2
+"""A DataNode is too busy with more than so many times the mean of transfers."""
 
 
 class NotTaken(Enum):
@@ -28,11 +32,9 @@ class NotTaken(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRules:
-    """A DataNode is too busy with more than ``load_factor`` times the mean of transfers."""
+    """A DataNode that was silent for more than ``stale_seconds`` may be gone."""
 
     stale_seconds: float = STALE_SECONDS
-    load_factor: float = 2.0
-    consider_load: bool = True
 
 
 DEFAULT_RULES = PlacementRules()
@@ -42,8 +44,9 @@ DEFAULT_RULES = PlacementRules()
 class Wish:
     """What is asked for: ``count`` more replicas of ``size`` bytes at most.
 
-    ``writer`` is the DataNode beside the client, or on a copy beside the source.  ``chosen`` have
-    the block already, ``excluded`` are uuids.  ``local_write``: the writer may get a replica.
+    ``writer`` is the DataNode beside the client, or on a copy the source; without one the first of
+    the ``chosen`` stands for it, which have the block already.  ``excluded`` are uuids.
+    ``local_write``: the writer may get a replica.
     """
 
     count: int
@@ -81,16 +84,18 @@ _ANYWHERE = _Scope()
 
 @dataclass(slots=True, eq=False)
 class _Search:
-    """One search; ``lenient`` ones take who is stale, busy, or the writer that is to be spared."""
+    """One search; ``lenient`` ones take who is stale, busy, or the writer that is to be spared.
+
+    ``nodes`` are those in service, ``transceivers`` the transfers that all of them are busy with.
+    """
 
     wish: Wish
     rules: PlacementRules
     now: float
     draw: Draw
     nodes: list[Node]
-    writer: Node | None
     most_on_rack: int
-    busy_above: float
+    transceivers: int
     taken: list[Place] = field(default_factory=list)
     left: list[StorageType] = field(default_factory=list)
     unavailable: set[StorageType] = field(default_factory=set)
@@ -106,61 +111,59 @@ def choose(
 ) -> Choice:
     """Choose up to ``wish.count`` places; fewer where there are no more that are fit."""
     search = _begin(list(nodes), wish, now, draw, rules)
-    count = min(wish.count, len(search.nodes) - len(wish.chosen))
-    _fill(search, count)
-    if len(search.taken) < count:
-        search.lenient = True
-        _fill(search, count)
-    while len(search.taken) < count and not search.unavailable.issuperset(search.left):
+    _fill(search)
+    search.lenient = True
+    _fill(search)
+    while not search.unavailable.issuperset(search.left):
         search.unavailable.update(search.left)
-        _fill(search, count)
+        _fill(search)
     new = {node.id.uuid for node, _ in search.taken}
     reasons = Counter(why for uuid, why in search.reasons.items() if uuid not in new)
     return Choice(_in_pipeline_order(search), reasons)
 
 
 def _begin(nodes: list[Node], wish: Wish, now: float, draw: Draw, rules: PlacementRules) -> _Search:
-    in_service = [node for node in nodes if node.alive and not node.must_register]
-    total = min(len(wish.chosen) + wish.count, len(in_service))
+    in_service = [node for node in nodes if _is_in_service(node)]
+    have = {node.id.uuid for node, _ in wish.chosen}
+    others = sum(node.id.uuid not in have for node in in_service)
+    total = len(wish.chosen) + min(wish.count, others)
     racks = len({node.rack for node in in_service})
-    most = total
-    if racks > 1 and total > 1:
-        most = (total - 1) // racks + 2
-        most -= most == total
-    mean = sum(node.transceivers for node in in_service) / max(len(in_service), 1)
-    writer = wish.writer
-    if writer is None and wish.copy and wish.chosen:
-        writer = wish.chosen[0][0]
-    away = [node for node in nodes if not (node.alive and not node.must_register)]
+    most = (total - 1) // max(racks, 1) + 2
+    most -= most == total
     return _Search(
         wish,
         rules,
         now,
         draw,
         in_service,
-        writer,
         most,
-        rules.load_factor * mean,
-        reasons={node.id.uuid: NotTaken.NOT_IN_SERVICE for node in away},
+        sum(node.transceivers for node in in_service),
+        reasons={
+            node.id.uuid: NotTaken.NOT_IN_SERVICE for node in nodes if not _is_in_service(node)
+        },
     )
 
 
-def _fill(search: _Search, count: int) -> None:
-    """Take places, one after the other, until there are so many or nobody is fit."""
+def _is_in_service(node: Node) -> bool:
+    return node.alive and not node.must_register
+
+
+def _fill(search: _Search) -> None:
+    """Take places, one after the other, until nothing is left to be chosen or nobody is fit."""
     wish, results = search.wish, search.results()
     types = [storage.type for _, storage in results]
-    total = len(wish.chosen) + count
+    total = len(wish.chosen) + wish.count
     search.left = wish.policy.wanted(total, types, search.unavailable, copy=wish.copy)
     for node in wish.favored:
-        if len(search.taken) < count and search.left:
+        if search.left:
             _take(search, node, local=False)
-    while len(search.taken) < count and search.left and _take_next(search):
+    while search.left and _take_next(search):
         pass
 
 
 def _take_next(search: _Search) -> bool:
     """Take the next place, whose rack depends on those before it."""
-    places, writer = search.results(), search.writer
+    places, writer = search.results(), search.wish.writer
     if not places and writer is not None and _take(search, writer, local=True):
         return True
     for scope in _scopes([node for node, _ in places], writer, copy=search.wish.copy):
@@ -180,7 +183,7 @@ def _scopes(nodes: list[Node], writer: Node | None, *, copy: bool) -> list[_Scop
         case [first, second]:
             if first.rack == second.rack:
                 return [_Scope(first.rack, off=True), _ANYWHERE]
-            beside = writer if copy and writer is not None else second
+            beside = (writer or first) if copy else second
             return [_Scope(beside.rack), _Scope(first.rack), _ANYWHERE]
         case _:
             return [_ANYWHERE]
@@ -193,7 +196,7 @@ def _take(search: _Search, node: Node, *, local: bool) -> bool:
         return False
     if search.reasons.get(uuid) is NotTaken.NOT_IN_SERVICE:
         return False
-    if node is search.writer and not search.wish.local_write and not search.lenient:
+    if node is search.wish.writer and not search.wish.local_write and not search.lenient:
         return False
     why = _unfit(search, node, local=local)
     if why is None:
@@ -209,12 +212,11 @@ def _take(search: _Search, node: Node, *, local: bool) -> bool:
 
 def _unfit(search: _Search, node: Node, *, local: bool) -> NotTaken | None:
     """What speaks against a DataNode, whatever its storages are."""
-    rules = search.rules
     if not search.lenient:
-        if is_stale(node, search.now, rules.stale_seconds):
+        if is_stale(node, search.now, search.rules.stale_seconds):
             return NotTaken.STALE
-        is_busy = search.busy_above > 0 and node.transceivers > search.busy_above
-        if rules.consider_load and is_busy and not local:
+        is_busy = node.transceivers * len(search.nodes) > _BUSY_TIMES_MEAN * search.transceivers
+        if is_busy and not local:
             return NotTaken.TOO_BUSY
     beside = sum(node.rack == other.rack for other, _ in search.results())
     return NotTaken.TOO_MANY_ON_RACK if beside >= search.most_on_rack else None
@@ -242,8 +244,10 @@ def _storage(search: _Search, node: Node) -> NodeStorage | NotTaken:
 def _in_pipeline_order(search: _Search) -> tuple[Place, ...]:
     """From the writer to the nearest, and so on from each."""
     left, order = list(search.taken), list[Place]()
-    at = search.writer or (left[0][0] if left else None)
-    while left and at is not None:
+    if not left:
+        return ()
+    at = search.wish.writer or search.results()[0][0]
+    while left:
         hops = [distance(at, node) for node, _ in left]
         order.append(left.pop(hops.index(min(hops))))
         at = order[-1][0]

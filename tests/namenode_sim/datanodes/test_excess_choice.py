@@ -19,6 +19,12 @@ CASES: Final[dict[str, tuple[list[One], str | None, int]]] = {
     "the one asked to": ([("r", 1, None), ("r", 9, None)], "n1", 1),
     "not the only one of a rack": ([("r", 1, None), ("s", 2, None), ("s", 3, None)], None, 1),
     "not even when asked to": ([("r", 1, None), ("s", 2, None), ("s", 3, None)], "n0", 1),
+    "the fullest of three racks": (
+        [("r", 5, None), ("r", 6, None), ("s", 1, None), ("t", 7, None)],
+        None,
+        2,
+    ),
+    "of equally silent ones the first": ([("r", 9, 40.0), ("r", 1, 40.0)], None, 0),
     "any of three racks": ([("r", 1, None), ("s", 2, None), ("t", 3, None)], None, 0),
     "any of three when asked to": ([("r", 1, None), ("s", 2, None), ("t", 3, None)], "n2", 2),
     "one of two racks with one each": ([("r", 2, None), ("s", 1, None)], None, 1),
@@ -78,3 +84,28 @@ def test_what_the_policy_does_not_want_goes(types: str, stay: int, gone: list[in
     ]
     policy = BY_NAME["ONE_SSD" if StorageType.SSD in kinds else "HOT"]
     assert choose_excess(candidates, policy.types(stay), "n3") == gone
+
+
+MIXED: Final = {
+    "a type is in excess on both racks together": ("DISK r, DISK s, SSD s", "DISK SSD", [1]),
+    "a type is in excess on a rack's last one": ("SSD r, DISK s, DISK s", "DISK DISK", [1]),
+    "a type is in excess beside a rack's last one": ("DISK r, DISK s, SSD s", "DISK DISK", [2]),
+}
+
+
+@pytest.mark.parametrize(("held", "wanted", "gone"), MIXED.values(), ids=MIXED)
+def test_racks_come_before_types(held: str, wanted: str, gone: list[int]) -> None:
+    """The first one's storage is the fullest, but for an SSD."""
+    candidates = [
+        Candidate(
+            StorageNumber(number),
+            StorageType[kind],
+            f"n{number}",
+            rack,
+            0.0,
+            late=False,
+            remaining=0 if kind == "SSD" else number + 1,
+        )
+        for number, (kind, rack) in enumerate(one.split() for one in held.split(", "))
+    ]
+    assert choose_excess(candidates, [StorageType[one] for one in wanted.split()], None) == gone
