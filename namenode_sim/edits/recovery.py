@@ -55,13 +55,6 @@ class Skipped:
     after: TxId | None
     before: TxId | None
 
-    @property
-    def missing(self) -> int | None:
-        """How many transactions are lost here; None when nobody can tell."""
-        if self.after is None or self.before is None:
-            return None
-        return self.before - self.after - 1
-
     def __str__(self) -> str:
         """One sentence for the operator."""
         return f"offset {self.offset}: {self.length} bytes skipped, {self._loss()}: {self.what}"
@@ -70,10 +63,10 @@ class Skipped:
         if self.before is None:
             return "all edits behind it lost" if self.after is None else (
                 f"everything behind transaction {self.after} lost")  # fmt: skip
-        if self.missing is None or self.after is None:
+        if self.after is None:
             return "an unknown number of transactions lost"
         first, last = self.after + 1, self.before - 1
-        if self.missing <= 0:
+        if first > last:
             return "no transaction lost"
         return (
             f"transaction {first} lost" if first == last else f"transactions {first} to {last} lost"
@@ -85,31 +78,15 @@ class SegmentReport:
     """What a segment file holds.
 
     Attributes:
-        layout: its layout version.
-        first: the first sound transaction, None when there is none.
-        last: the last one; with ``resync`` it may stand behind a hole.
+        last: the last sound transaction, None when there is none; with ``resync`` it may stand
+            behind a hole.
         count: sound ops.
-        sound_end: the offset behind the last op that stands before any damage.
-        end: the offset behind the last sound op.
-        padding: bytes of padding behind the ops.
-        torn: the damage reaches to the end of the ops: a write that was cut off.
         skipped: the damage; at most one entry without ``resync``, which does not look behind it.
     """
 
-    layout: int
-    first: TxId | None
     last: TxId | None
     count: int
-    sound_end: int
-    end: int
-    padding: int
-    torn: bool
     skipped: tuple[Skipped, ...]
-
-    @property
-    def sound(self) -> bool:
-        """Whether nothing is wrong with the file."""
-        return not self.skipped
 
 
 def salvage(path: Path) -> Iterator[tuple[TxId, Op] | Skipped]:
@@ -159,39 +136,22 @@ def scan_segment(path: Path, *, resync: bool = False) -> SegmentReport:
         EditsError: if the header is not sound or its layout unknown.
         OSError: if the file cannot be read.
     """
-    first = last = None
+    last: TxId | None = None
     count = 0
     skipped: list[Skipped] = []
     with open_segment(path) as segment:
-        sound_end = end = segment.offset
         for found in salvage_ops(segment):
-            if isinstance(found, Skipped):
-                skipped.append(found)
-                if not resync:
-                    break
+            if not isinstance(found, Skipped):
+                last = found[0]
+                count += 1
                 continue
-            last = found[0]
-            first = last if first is None else first
-            count += 1
-            end = segment.offset
-            sound_end = sound_end if skipped else end
-        torn = bool(skipped) and skipped[-1].before is None
-        padding_at = skipped[-1].offset + skipped[-1].length if torn else end
-        size = segment.size
+            skipped.append(found)
+            if not resync:
+                break
         short = _short_of_name(path, segment, last)
-        if short is not None and not skipped:
-            skipped.append(short)
-    return SegmentReport(
-        layout=segment.layout,
-        first=first,
-        last=last,
-        count=count,
-        sound_end=sound_end,
-        end=end,
-        padding=size - padding_at if resync or not skipped or torn else 0,
-        torn=torn,
-        skipped=tuple(skipped),
-    )
+    if short is not None and not skipped:
+        skipped.append(short)
+    return SegmentReport(last, count, tuple(skipped))
 
 
 def _short_of_name(path: Path, segment: SegmentFile, last: TxId | None) -> Skipped | None:
@@ -215,6 +175,7 @@ class _Search:
         self._padding_at: int | None = None
         self._framed = segment.layout <= LENGTH_LAYOUT
         self._head = _FRAME if self._framed else _OLD_FRAME
+        self._smallest = MIN_FRAME_BYTES if self._framed else MIN_OLD_FRAME_BYTES
 
     def forward(self) -> TxId | None:
         """Move the segment's place to the next sound op, or to the padding or the end.
@@ -224,11 +185,10 @@ class _Search:
         """
         segment = self._segment
         lowest, highest = 0, _HIGHEST
-        smallest = MIN_FRAME_BYTES if self._framed else MIN_OLD_FRAME_BYTES
         if self._numbered and segment.expected is not None:
             lowest = segment.expected
             # Transactions are numbered without gaps, and each takes some bytes.
-            highest = lowest + (segment.size - segment.offset) // smallest
+            highest = min(highest, lowest + (segment.size - segment.offset) // self._smallest)
         # A sound op may stand at the place itself, only with transactions missing before it.
         here = self._sound_at(segment.offset, lowest, _HIGHEST)
         if here is not None:
@@ -238,27 +198,28 @@ class _Search:
             if txid is not None:
                 segment.offset = offset
                 return txid
-        segment.offset = max(segment.offset, self._padding_start())
+        segment.offset = self._padding_start()
         return None
 
     def _candidates(self, lowest: int, highest: int) -> Iterator[int]:
         """Offsets behind the place where the first bytes look like those of a frame."""
+        if lowest > highest:
+            return
         pattern = _looks_like_a_frame(lowest, highest, framed=self._framed)
-        start, stop = self._segment.offset + 1, self._padding_start()
-        while start < stop:
-            at = self._window.hold(start, min(_SEARCH_BYTES, stop - start))
+        stop = self._padding_start()
+        for start in range(self._segment.offset + 1, stop, _SEARCH_BYTES):
+            # The head of one that begins in these bytes may end behind them.
+            count = min(_SEARCH_BYTES, stop - start) + MIN_FRAME_BYTES
+            at = self._window.hold(start, count)
             data, base = self._window.data, self._window.base
-            end = min(len(data), at + _SEARCH_BYTES)
-            for found in pattern.finditer(data, at, end):
+            for found in pattern.finditer(data, at, at + count):
                 yield base + found.start()
-            whole = base + end >= self._window.size
-            start = stop if whole else max(start + 1, base + end - MIN_FRAME_BYTES)
 
     def _sound_at(self, offset: int, lowest: int, highest: int) -> TxId | None:
         """The transaction of the sound op at ``offset`` if it is one that may stand there."""
         window, head = self._window, self._head
-        at = window.hold(offset, head.size)
-        if len(window.data) - at < head.size:
+        at = window.hold(offset, self._smallest)
+        if len(window.data) - at < self._smallest:
             return None
         fields = head.unpack_from(window.data, at)
         size = fields[1] + _OVERHEAD if self._framed else _OLD_SEARCH_BYTES
@@ -273,10 +234,11 @@ class _Search:
         return None
 
     def _padding_start(self) -> int:
-        """Where a terminator begins the padding that reaches to the end of the file."""
-        if self._padding_at is None:
+        """Where a terminator begins the padding from the place on that reaches the file's end."""
+        place = self._segment.offset
+        if self._padding_at is None or self._padding_at < place:
             window = self._window
-            start = window.last_not_in(PADDING, self._segment.offset)
+            start = window.last_not_in(PADDING, place)
             while start < window.size:
                 at = window.hold(start)
                 found = window.data.find(TERMINATOR, at)

@@ -39,12 +39,10 @@ class FileWindow:
         if self.base <= offset and wanted <= self.end:
             return offset - self.base
         self._file.seek(offset)
-        self.data = self._file.read(max(count, self._chunk))
+        self.data = self._file.read(max(count, self._chunk))[: self.size - offset]
         self.base = offset
         if self.end < wanted:
             self.size = self.end  # The file was cut meanwhile.
-        elif self.end > self.size:
-            self.data = self.data[: self.size - offset]
         return 0
 
     def last_not_in(self, padding: bytes, start: int) -> int:

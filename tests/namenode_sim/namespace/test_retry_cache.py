@@ -23,8 +23,18 @@ def test_an_answer_lives_through_its_expiry_time_and_not_through_two() -> None:
     cache.remember(ids(1), DONE)
     for now in (105.0, 110.0, 119.9):
         cache.advance(now)
-        assert cache.find(ids(1)) is DONE, now
+        assert (cache.find(ids(1)), len(cache)) == (DONE, 1), now
     cache.advance(120.0)
+    assert (cache.find(ids(1)), len(cache)) == (None, 0)
+
+
+def test_where_nothing_else_is_set_an_answer_lives_ten_minutes_and_not_twenty() -> None:
+    cache = RetryCache()
+    cache.advance(0.0)
+    cache.remember(ids(1), DONE)
+    cache.advance(600.0)
+    assert cache.find(ids(1)) is DONE
+    cache.advance(1200.0)
     assert cache.find(ids(1)) is None
 
 
@@ -58,3 +68,9 @@ def test_another_client_s_call_of_the_same_number_is_another_call() -> None:
     cache = RetryCache()
     cache.remember(ids(1), DONE)
     assert cache.find(RpcIds(b"fedcba9876543210", 1)) is None
+
+
+def test_a_client_s_calls_are_numbered_from_zero() -> None:
+    cache = RetryCache()
+    cache.remember(ids(0), DONE)
+    assert cache.find(ids(0)) is DONE
