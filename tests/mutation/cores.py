@@ -259,4 +259,16 @@ CORES: Final[dict[str, Core]] = {
         ("tests/namenode_sim/datanode",),
         NO_WORLDS,
     ),
+    "verdicts": Core(
+        (
+            "ha/cli/cluster/problems.py",
+            "ha/cli/cluster/remarks.py",
+            "ha/cli/cluster/successors.py",
+            "ha/cli/cluster/verdict.py",
+            "ha/cli/explain/doctor/cluster.py",
+            "ha/cli/explain/explanation.py",
+        ),
+        ("tests/ha/cli",),
+        NO_WORLDS,
+    ),
 }

@@ -70,8 +70,6 @@ def _of_files(view: ClusterView) -> Iterator[str]:
 
 
 def _of_the_journal(view: ClusterView) -> Iterator[str]:
-    if not view.journalnodes:
-        return
     count = len(view.journalnodes)
     if view.journal_lost:
         yield "the journal has no quorum: nothing can be written"
@@ -87,16 +85,14 @@ def _of_the_journal(view: ClusterView) -> Iterator[str]:
         if state not in ("in sync", "up"):
             because = f": {row.failed_because}" if row.failed_because else ""
             yield f"JournalNode {row.node}: {state}{because}"
-        elif (view.behind(row) or 0) > BEHIND_WORTH_TELLING:
-            yield f"JournalNode {row.node} is {view.behind(row):,} transactions behind"
+        elif (behind := view.behind(row)) is not None and behind > BEHIND_WORTH_TELLING:
+            yield f"JournalNode {row.node} is {behind:,} transactions behind"
 
 
 def _of_processes(view: ClusterView) -> Iterator[str]:
     for node in view.namenodes:
         if node.error is not None:
             yield f"NameNode {node.namenode}: {node.error}"
-    if not view.automatic_failover:
-        return
     for zkfc in view.zkfcs:
         if zkfc.error is not None:
             yield f"ZKFC of {zkfc.namenode}: {zkfc.error}"

@@ -7,6 +7,7 @@ is read here may have changed by the time that they do.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 from typing import assert_never
 
 from ha.cli.cluster.absence import Absence, absence_of, ask_again, is_silence
@@ -100,8 +101,7 @@ def ranked(view: ClusterView) -> tuple[Prospect, ...]:
     equals the one whose request reaches ZooKeeper first wins.
     """
     fit = [one for one in prospects(view) if one.fit and not one.active]
-    far = max((one.lag or 0 for one in fit), default=0) + 1
-    return tuple(sorted(fit, key=lambda one: (-one.priority, far if one.lag is None else one.lag)))
+    return tuple(sorted(fit, key=lambda one: (-one.priority, inf if one.lag is None else one.lag)))
 
 
 class Readiness(StrEnum):
@@ -141,7 +141,7 @@ def _blockers(view: ClusterView) -> tuple[tuple[str, bool], ...]:
     if not ranked(view):
         others = [one for one in prospects(view) if not one.active]
         hopeless = not any(one.unknown for one in others)
-        found += [(f"{one.namenode}: {one.why_not()}", hopeless) for one in others if not one.fit]
+        found += [(f"{one.namenode}: {one.why_not()}", hopeless) for one in others]
         if not others:
             found.append(("there is no other NameNode", True))
     return tuple(found)
@@ -176,8 +176,7 @@ def _obstacles(view: ClusterView, row: NameNodeRow, member: Member | None) -> It
     drain = view.drains.get(name)
     if drain is not None:
         yield Obstacle(f"drained {until(drain)}", f"nnha drain {name} --end")
-    if view.automatic_failover:
-        yield from _of_the_zkfc(view, row, drained=drain is not None)
+    yield from _of_the_zkfc(view, row, drained=drain is not None)
 
 
 def _of_the_namenode(view: ClusterView, row: NameNodeRow) -> Iterator[Obstacle]:

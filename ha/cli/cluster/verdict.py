@@ -57,21 +57,23 @@ def verdict(view: ClusterView) -> Verdict:
 
 def _condition(view: ClusterView) -> Condition:
     actives = sum(row.state == "active" for row in view.namenodes)
-    if view.nobody_answers:
-        return Condition.UNKNOWN
     if actives > 1:
         return Condition.TWO_ACTIVE
-    if actives == 0 and taking_over(view) is not None:
-        return Condition.TAKING_OVER
-    if actives == 0:
-        unknown = any(row.may_be_active for row in view.namenodes)
-        return Condition.UNKNOWN if unknown else Condition.NOT_SERVING
+    if view.active is None:
+        return _without_active(view)
     if view.journal_lost:
         return Condition.NOT_SERVING
-    active = view.active
-    if active is not None and active.files is not None and active.files.safe_mode is not None:
+    files = view.active.files
+    if files is not None and files.safe_mode is not None:
         return Condition.READ_ONLY
     return Condition.SERVING
+
+
+def _without_active(view: ClusterView) -> Condition:
+    if taking_over(view) is not None:
+        return Condition.TAKING_OVER
+    unknown = any(row.may_be_active for row in view.namenodes)
+    return Condition.UNKNOWN if unknown else Condition.NOT_SERVING
 
 
 def _text(view: ClusterView, condition: Condition) -> str:
@@ -111,8 +113,7 @@ def _failover(view: ClusterView) -> str:
 
 def _takeover(view: ClusterView) -> str:
     row = taking_over(view)
-    if row is None:
-        return "TAKING OVER"
+    assert row is not None  # it is what makes the condition
     source = f" from {row.handing_over_from}" if row.handing_over_from else ""
     return f"TAKING OVER: {row.namenode} becomes active{source}"
 

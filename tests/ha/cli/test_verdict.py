@@ -4,8 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from ha.cli.cluster.successors import Readiness
 from ha.cli.cluster.verdict import Condition, verdict
-from tests.ha.web.situations import FILES, HEALTHY, SITUATIONS
+from ha.cli.cluster.view import ClusterView
+from tests.ha.cli.plan_views import ALL_SILENT, HUNG, NOBODY, UNREADY, by_hand, with_namenode
+from tests.ha.cli.test_cluster_view import WELL
+from tests.ha.web.situations import FILES, HEALTHY, SITUATIONS, UNDER_WAY
 
 LINES = {
     "healthy": (Condition.SERVING, "SERVING, and a failover could follow"),
@@ -43,4 +47,57 @@ def test_two_actives_safe_mode_and_failover_by_hand() -> None:
 def test_silence_is_unknown() -> None:
     first, second = HEALTHY.namenodes
     silent = replace(first, state=None, error="no answer in 1 s")
-    assert verdict(replace(HEALTHY, namenodes=(silent, second))).condition is Condition.UNKNOWN
+    found = verdict(replace(HEALTHY, namenodes=(silent, second)))
+    assert found.condition is Condition.UNKNOWN
+    assert found.text.startswith("UNKNOWN: no NameNode says that it is active")
+
+
+def test_a_takeover_tells_from_whom_the_role_comes() -> None:
+    first, second = UNDER_WAY.zkfcs
+    asked = replace(UNDER_WAY, zkfcs=(first, replace(second, handing_over_from="nn1")))
+    assert verdict(asked).text == "TAKING OVER: nn2 becomes active from nn1"
+
+
+def test_while_one_is_active_a_takeover_that_began_changes_nothing() -> None:
+    both = replace(UNDER_WAY, namenodes=HEALTHY.namenodes)
+    assert verdict(both).condition is Condition.SERVING
+
+
+SAFE = with_namenode(UNREADY, "nn1", files=replace(FILES, safe_mode="it waits for blocks"))
+NOT_READY = "nn2: NameNode: not ready: it gives no reason"
+
+
+@pytest.mark.parametrize(
+    ("view", "failover", "beginnings"),
+    [
+        (WELL, Readiness.READY, []),
+        (UNREADY, Readiness.BLOCKED, [NOT_READY]),
+        (SAFE, Readiness.BLOCKED, [NOT_READY]),
+        (by_hand(UNREADY), None, []),
+        (NOBODY, Readiness.READY, []),
+        (
+            with_namenode(WELL, "nn2", state="active"),
+            Readiness.BLOCKED,
+            ["nn1 and nn2 both say that they are active"],
+        ),
+        (HUNG, Readiness.READY, ["no NameNode says that it is active; nn1 holds the lock"]),
+        (ALL_SILENT, Readiness.UNKNOWN, ["none of 4 processes gave an answer in 2 s"]),
+    ],
+    ids=[
+        "serving",
+        "serving, and blocked",
+        "read only, and blocked",
+        "by hand",
+        "none is active",
+        "two are active",
+        "the holder is silent",
+        "all are silent",
+    ],
+)
+def test_reasons_say_why_it_is_no_better(
+    view: ClusterView, failover: Readiness | None, beginnings: list[str]
+) -> None:
+    found = verdict(view)
+    assert found.failover is failover
+    assert len(found.reasons) == len(beginnings)
+    assert all(one.startswith(begin) for one, begin in zip(found.reasons, beginnings, strict=True))
