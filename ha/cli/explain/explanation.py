@@ -6,10 +6,10 @@ Made of one look at the cluster: what holds is seen, why it holds is in the hist
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ha.cli.cluster.absence import is_silence, is_unknown
+from ha.cli.cluster.absence import is_silence
 from ha.cli.cluster.problems import formatting, nobody_answered
 from ha.cli.cluster.successors import Obstacle, Prospect, prospects, ranked, until
-from ha.cli.cluster.view import ClusterView
+from ha.cli.cluster.view import ClusterView, NameNodeRow
 from ha.console.durations import since, span
 from ha.console.result import API_VERSION
 from ha.notices.model import FailoverRecord, HistoryEntry, time_text
@@ -35,7 +35,7 @@ class Unheard:
                 "is broken"
             )
         else:
-            yield f"{name} holds the lock, but its NameNode is {self.error}"
+            yield f"{name} holds the lock, but its NameNode gives no usable answer: {self.error}"
         if self.zkfc_error is not None:
             yield f"its ZKFC: {self.zkfc_error}; the lock ends with its session in ZooKeeper"
         elif self.paused:
@@ -63,15 +63,17 @@ class Explanation:
     """The NameNode that holds the lock and gives no answer."""
     next_active: str | None
     """The NameNode that would become active if the present one failed now."""
+    next_unknown: bool
+    """Whether any would is not known: one that is not active gave no answer."""
     in_general: tuple[Obstacle, ...]
     """What prevents every automatic failover."""
     prospects: tuple[Prospect, ...]
     ranking: tuple[str, ...]
     """The fit ones that are not active, the most likely first."""
-    maybe_active: bool = False
-    """A NameNode gave no answer, and may be active."""
-    nobody_answered: str = ""
-    """All that can be said where no process answered."""
+    headline: str
+    """Who is active, in words."""
+    nobody_answered: str
+    """All that can be said where no process answered; else empty."""
 
     def as_json(self) -> Mapping[str, object]:
         """The fixed keys."""
@@ -105,18 +107,11 @@ class Explanation:
         if self.nobody_answered:
             yield self.nobody_answered
             return
-        epoch = "" if self.epoch is None else f" (epoch {self.epoch})"
-        if self.active:
-            yield f"{self.active} is active{epoch}"
-        elif self.maybe_active:
-            yield "NO NameNode says that it is active"
-        else:
-            yield "NO NameNode is active"
+        yield self.headline
         for reason in self.why:
             yield f"  because {reason}"
         for obstacle in self.in_general:
-            arrow = f"  → {obstacle.next}" if obstacle.next else ""
-            yield f"! {obstacle.text}{arrow}"
+            yield f"! {_in_words(obstacle)}"
         yield self._future()
         width = max((len(one.namenode) for one in self.prospects), default=0)
         for one in self.prospects:
@@ -124,7 +119,7 @@ class Explanation:
 
     def _future(self) -> str:
         went = "if it failed now" if self.active else "now"
-        if self.next_active is None and any(one.unknown for one in self.prospects):
+        if self.next_unknown:
             return f"Whether a NameNode could become active {went} is not known:"
         if self.next_active is None:
             return f"No NameNode could become active {went}:"
@@ -142,14 +137,12 @@ class Explanation:
         if one.active and one.fit:
             yield f"  {name}  active"
         elif one.active:
-            arrow = f"  → {one.what_helps()}" if one.what_helps() else ""
-            yield f"  {name}  active, but: {one.why_not()}{arrow}"
+            yield f"  {name}  active, but: {one.why_not()}  → {one.what_helps()}"
         elif one.fit:
             yield f"  {name}  {self._rank(one)}. {one.in_words()}"
-        for each in () if one.fit else one.obstacles:
-            arrow = f"  → {each.next}" if each.next else ""
-            if not one.active:
-                yield f"  {name}  {'no' if each.known else 'not known'}: {each.text}{arrow}"
+        else:
+            for each in one.obstacles:
+                yield f"  {name}  {'no' if each.known else 'not known'}: {_in_words(each)}"
 
     def _rank(self, one: Prospect) -> int | None:
         return self.ranking.index(one.namenode) + 1 if one.namenode in self.ranking else None
@@ -158,40 +151,52 @@ class Explanation:
 def explain(view: ClusterView, *, only: str | None = None) -> Explanation:
     """Put it together; ``only``: of the NameNodes just this one."""
     ranking = tuple(one.namenode for one in ranked(view))
-    active = None if view.active is None else view.active.namenode
-    elected = view.elected_by
+    active, elected, candidates = view.active, view.elected_by, prospects(view)
     return Explanation(
         nameservice=view.nameservice,
         taken_at=view.taken_at,
-        active=active,
+        active=None if active is None else active.namenode,
         epoch=view.epoch,
-        why=tuple(_why(view, elected) if active is not None else _why_nobody(view, ranking)),
+        why=tuple(_why_nobody(view, ranking) if active is None else _why(view, active, elected)),
         elected_by=None if elected is None else elected.number,
         unheard=_unheard(view),
         next_active=ranking[0] if ranking else None,
+        next_unknown=not ranking and any(one.unknown for one in candidates if not one.active),
         in_general=tuple(_in_general(view)),
-        prospects=tuple(one for one in prospects(view) if only in (None, one.namenode)),
+        prospects=tuple(one for one in candidates if only in (None, one.namenode)),
         ranking=ranking,
-        maybe_active=any(is_unknown(row.error) for row in view.namenodes),
+        headline=_headline(view),
         nobody_answered=nobody_answered(view) if view.nobody_answers else "",
     )
 
 
-def _why(view: ClusterView, elected: HistoryEntry | None) -> Iterator[str]:
-    if view.lock.error is not None:
+def _headline(view: ClusterView) -> str:
+    if view.active is not None:
+        epoch = "" if view.epoch is None else f" (epoch {view.epoch})"
+        return f"{view.active.namenode} is active{epoch}"
+    if any(row.state == "active" for row in view.namenodes):
+        return "MORE than one NameNode says that it is active"
+    if any(row.may_be_active for row in view.namenodes):
+        return "NO NameNode says that it is active"
+    return "NO NameNode is active"
+
+
+def _why(view: ClusterView, active: NameNodeRow, elected: HistoryEntry | None) -> Iterator[str]:
+    if not view.automatic_failover:
+        yield "an operator has made it so: dfs.ha.automatic-failover.enabled is not set"
+    elif view.lock.error is not None:
         yield "it says so itself; how it became so stands in ZooKeeper, which cannot be read now"
     elif elected is None or elected.record is None:
         yield "it won the election; the history does not tell how"
     else:
         yield _told(view, elected.number, elected.record)
-    if view.lock.holder is not None and view.active is not None:
-        zkfc = view.zkfc(view.active.namenode)
-        if view.lock.holder == view.active.namenode and zkfc is not None and zkfc.error:
-            yield f"its ZKFC: {zkfc.error}; the lock is still there, and ends with its session"
-        elif view.lock.holder == view.active.namenode:
-            yield "its ZKFC holds the lock in ZooKeeper"
-        else:
-            yield f"it says so itself, although {view.lock.holder} holds the lock in ZooKeeper"
+    zkfc = view.zkfc(active.namenode)
+    if view.lock.holder not in (None, active.namenode):
+        yield f"it says so itself, although {view.lock.holder} holds the lock in ZooKeeper"
+    elif view.lock.holder is not None and zkfc is not None and zkfc.error:
+        yield f"its ZKFC: {zkfc.error}; the lock is still there, and ends with its session"
+    elif view.lock.holder is not None:
+        yield "its ZKFC holds the lock in ZooKeeper"
 
 
 def _told(view: ClusterView, number: int, record: FailoverRecord) -> str:
@@ -204,7 +209,7 @@ def _told(view: ClusterView, number: int, record: FailoverRecord) -> str:
 
 def _why_nobody(view: ClusterView, ranking: Sequence[str]) -> Iterator[str]:
     actives = [row.namenode for row in view.namenodes if row.state == "active"]
-    if len(actives) > 1:
+    if actives:
         yield f"{' and '.join(actives)} both say that they are"
         return
     if not view.automatic_failover:
@@ -230,9 +235,10 @@ def _of_the_lock(view: ClusterView) -> Iterator[str]:
         yield from unheard.in_words()
     elif view.lock.holder is not None:
         yield f"{view.lock.holder} holds the lock and is taking over, or tries to"
-    elif silent := [row.namenode for row in view.namenodes if row.silent]:
-        names = " and ".join(silent)
-        yield f"{names} gave no answer in {view.limit_seconds:g} s, and may be active"
+    else:
+        for row in view.namenodes:
+            if row.may_be_active:
+                yield f"{row.namenode} may be active: {row.error}"
 
 
 def _unheard(view: ClusterView) -> Unheard | None:
@@ -252,7 +258,10 @@ def _unheard(view: ClusterView) -> Unheard | None:
 def _in_general(view: ClusterView) -> Iterator[Obstacle]:
     if view.pause is not None:
         yield Obstacle(f"automatic failover is paused {until(view.pause)}", "nnha resume")
-    if view.automatic_failover and view.lock.error is not None:
+    if not view.automatic_failover:
+        remedy = "set it to true and run a ZKFC beside each NameNode"
+        yield Obstacle("dfs.ha.automatic-failover.enabled is not set", remedy)
+    elif view.lock.error is not None:
         yield Obstacle(f"ZooKeeper: {view.lock.error}", _mend_zookeeper(view.lock.error))
     if view.journal_lost:
         yield Obstacle("the journal has no quorum", _mend_journal(view))
@@ -273,6 +282,10 @@ def _mend_zookeeper(error: str) -> str:
 
 def _mend_journal(view: ClusterView) -> str:
     return formatting(view) or "start the JournalNodes, or see why they failed: nnha journal status"
+
+
+def _in_words(one: Obstacle) -> str:
+    return f"{one.text}  → {one.next}" if one.next else one.text
 
 
 def _obstacle(one: Obstacle) -> Mapping[str, object]:

@@ -73,9 +73,12 @@ def _roles(view: ClusterView) -> Finding:
         return unknown("one active", found, "nnha explain --timeout 10")
     if not actives:
         return fail("one active", "no NameNode is active", "nnha explain")
-    wanted = view.lock.holder
-    if wanted is not None and wanted != actives[0]:
-        found = f"{actives[0]} is active, but {wanted} holds the lock"
+    holder = view.lock.holder
+    if holder not in (None, actives[0]):
+        found = f"{actives[0]} is active, but {holder} holds the lock"
+        return fail("one active", found, "nnha status -w; it should end within seconds")
+    if view.automatic_failover and holder is None and view.lock.error is None:
+        found = f"{actives[0]} is active, but no ZKFC holds the lock"
         return fail("one active", found, "nnha status -w; it should end within seconds")
     return ok("one active", f"{actives[0]}, epoch {view.epoch if view.epoch else 'unknown'}")
 
@@ -143,7 +146,7 @@ def _journal(view: ClusterView) -> Iterator[Finding]:
 
 
 def _majority(view: ClusterView) -> Finding:
-    spare, count = view.spares[1], len(view.journalnodes)
+    (least, most), count = view.spares, len(view.journalnodes)
     lost = [
         f"{row.node}: {view.state_of(row)}"
         for row in view.journalnodes
@@ -151,13 +154,13 @@ def _majority(view: ClusterView) -> Finding:
     ]
     if all(view.takes_part(row) is not False for row in view.journalnodes) and lost:
         return unknown("journal majority", "; ".join(lost), "nnha journal status --timeout 10")
-    if spare < 0:
+    if most < 0:
         remedy = formatting(view) or "start them: nothing can be written"
         return fail("journal majority", "; ".join(lost), remedy)
     if lost:
         return fail(
             "journal majority",
-            f"can lose {spare} more; {'; '.join(lost)}",
+            f"can lose {'' if least == most else 'at most '}{most} more; {'; '.join(lost)}",
             formatting(view) or "restore them before another one fails: nnha journal status",
         )
     return ok("journal majority", f"all {count} take part")
@@ -256,7 +259,7 @@ def _history(view: ClusterView) -> Finding:
         if one.record is not None and view.moment - one.record.at < FLAPPING_WINDOW
     ]
     failed = [one for one in recent if one.result is FailoverResult.FAILED]
-    minutes = int(FLAPPING_WINDOW.total_seconds() // 60)
+    minutes = FLAPPING_WINDOW // timedelta(minutes=1)
     if failed:
         found = f"{len(failed)} failed in the last {minutes} minutes: {failed[0].failure}"
         return fail("failovers", found, "nnha history")
