@@ -161,3 +161,30 @@ def test_what_zookeeper_cannot_tell_counts_more_than_one_server(
 ) -> None:
     view = replace(WELL, zookeepers=(*ENSEMBLE[:2], LOST), lock=lock)
     assert found_by("ZooKeeper", view) == [expected]
+
+
+SERVERS = {
+    "one is silent": (
+        (None, None, SILENT),
+        unknown("ZooKeeper", f"z3:1: {SILENT}", "nnha doctor --timeout 10"),
+    ),
+    "one is silent, and one is down": (
+        (None, REFUSED, SILENT),
+        fail(
+            "ZooKeeper",
+            f"z2:1: {REFUSED}; z3:1: {SILENT}",
+            "restore them before another one fails",
+        ),
+    ),
+    "all answer": ((None, None, None), ok("ZooKeeper", "3 of 3 servers answer")),
+}
+
+
+@pytest.mark.parametrize(("errors", "expected"), SERVERS.values(), ids=SERVERS)
+def test_a_silent_server_is_not_known_to_be_down(
+    errors: tuple[str | None, ...], expected: Finding
+) -> None:
+    servers = tuple(
+        replace(server, error=error) for server, error in zip(ENSEMBLE[:3], errors, strict=True)
+    )
+    assert found_by("ZooKeeper", replace(WELL, zookeepers=servers)) == [expected]

@@ -182,18 +182,21 @@ def _disks(view: ClusterView) -> Iterator[Finding]:
 
 def _zookeeper(view: ClusterView) -> Iterator[Finding]:
     count = len(view.zookeepers)
-    down = [f"{row.server}: {row.error}" for row in view.zookeepers if row.error is not None]
+    lost = [row for row in view.zookeepers if row.error is not None]
+    found = "; ".join(f"{row.server}: {row.error}" for row in lost)
     if is_silence(view.lock.error):
         yield unknown("ZooKeeper", str(view.lock.error), "nnha doctor --timeout 10")
     elif view.lock.error is not None:
         yield fail("ZooKeeper", view.lock.error, "no failover is possible until it is back")
-    elif down:
-        yield fail("ZooKeeper", "; ".join(down), "restore them before another one fails")
+    elif lost and all(is_silence(row.error) for row in lost):
+        yield unknown("ZooKeeper", found, "nnha doctor --timeout 10")
+    elif lost:
+        yield fail("ZooKeeper", found, "restore them before another one fails")
     else:
         yield ok("ZooKeeper", f"{count} of {count} servers answer")
     if count < FEW_JOURNALNODES or count % 2 == 0:
-        found = f"{count} server{'s' if count > 1 else ''}, may lose {(count - 1) // 2}"
-        yield warn("ZooKeeper size", found, "run 3 or 5 servers")
+        size = f"{count} server{'s' if count > 1 else ''}, may lose {(count - 1) // 2}"
+        yield warn("ZooKeeper size", size, "run 3 or 5 servers")
     else:
         yield ok("ZooKeeper size", f"{count} servers, may lose {(count - 1) // 2}")
 
