@@ -33,6 +33,8 @@ FIRST: Final = 1_000_000_000
 """The first seed of an aimed world."""
 FIRST_LONG: Final = 1_500_000_000
 """The first seed of one with long segments and little kept of them."""
+FIRST_LATE: Final = 1_700_000_000
+"""The first seed of one like these, in which a node gets requests once more, long after it did."""
 
 PLACES: Final = {
     "claim": ("NewEpoch", "answer NewEpoch", "answer NewEpoch", "GetJournalState"),
@@ -64,17 +66,39 @@ STRIKES: Final = (
     "rival",
     "power-all",
 )
-"""``alone``: meanwhile the writer reaches this node only.  ``lone``: that, and then the writer
-ends.  ``rival``: another one begins at once."""
+"""``twins``: the node gets requests that it got before.  ``unfetched``: it reaches no other node.
+``alone``: meanwhile the writer reaches this node only.  ``lone``: that, and then the writer ends.
+``rival``: another one begins at once."""
 _IN_LONG_SEGMENTS: Final = (
     *("kill", "power", "isolate", "isolate", "freeze-node", "wipe", "rot", "rot"),
     *("rival", "freeze-writer", "kill-writer"),
+)
+_LATE: Final = (
+    *("twins", "twins", "twins", "twins", "rival", "rival", "isolate", "unfetched", "unfetched"),
+    *("kill", "freeze-node", "freeze-writer", "rot", "wipe"),
 )
 
 
 def drawn(seed: int) -> Swarm:
     """What an aimed world is about: mostly calm, or nobody would come to the places."""
+    if seed >= FIRST_LATE:
+        return _late(seed)
     return _long(seed) if seed >= FIRST_LONG else _aimed(seed)
+
+
+def _late(seed: int) -> Swarm:
+    """Segments change while somebody fetches one, and old requests come between."""
+    rng, base = Random(f"{seed} late requests"), _long(seed)
+    return replace(
+        base,
+        writers=rng.choice((2, 3, 4)),
+        rates=dict.fromkeys(base.rates, 0.0)
+        | {"twin": 0.9, "slow-disk": rng.choice((0.02, 0.1, 0.3))},
+        pace=Pace(rng.choice((8, 20, 60)), 4, (0.02, 0.1, 0.1, 0.4)),
+        unclosed=rng.choice((0.05, 0.5)),
+        window_bytes=rng.choice((60, 100, 100, 400)),
+        late=True,
+    )
 
 
 def _long(seed: int) -> Swarm:
@@ -159,6 +183,8 @@ class Ambushes:
         if self._world.swarm.long:
             families = [PLACES["start"], PLACES["batch"], PLACES["return"], PLACES["return"]]
             strikes = _IN_LONG_SEGMENTS
+        if self._world.swarm.late:
+            strikes = _LATE
         most = rng.randint(0, 2) if self._world.swarm.relay else rng.randint(2, 8)
         for number in range(most):
             what, strike = rng.choice(rng.choice(families)), rng.choice(strikes)
@@ -240,20 +266,26 @@ class Ambushes:
             case "kill" | "power" | "rot":
                 self._end(ambush.strike, event, node)
             case "power-all":
-                for each in world.machines.values():
-                    each.cut_power("everywhere", event.name)
-                    self._later(event.lasts, world.restart, each)
-            case "isolate":
-                others = [name for name in (*world.machines, *world.writers) if name != node]
+                self._cut_all_power(event)
+            case "isolate" | "unfetched":
+                writers = world.writers if ambush.strike == "isolate" else ()
+                others = [name for name in (*world.machines, *writers) if name != node]
                 self._cut_for(event.lasts, node, others)
             case "freeze-node":
                 self._freeze(machine.process, event)
+            case "twins":
+                world.network.send_twins(node)
             case "rival":
                 self._rivals += 1
                 rng = world.faults.random("rival", event.name)
                 world.begin(Life.drawn(79 + self._rivals, 0.0, 0.5, rng))
             case _:
                 self._strike_writer(ambush, node, writer)
+
+    def _cut_all_power(self, event: Event) -> None:
+        for machine in self._world.machines.values():
+            machine.cut_power("everywhere", event.name)
+            self._later(event.lasts, self._world.restart, machine)
 
     def _end(self, strike: str, event: Event, node: str) -> None:
         machine = self._world.machines[node]

@@ -75,7 +75,8 @@ class Swarm:
     ``beside``: lanes are opened beside a stream, as with certificates.
     What is behind it is other than this in aimed worlds only: faults wait for places, every
     three writers leave copies behind that differ (``relay``), faults meet batches and returns into
-    segments alone (``long``), and a writer keeps so many bytes for a slow node (0: the usual).
+    segments alone (``long``), or old requests do, too (``late``), and a writer keeps so many bytes
+    for a slow node (0: the usual).
     """
 
     nodes: int
@@ -93,6 +94,7 @@ class Swarm:
     aimed: bool = False
     relay: bool = False
     long: bool = False
+    late: bool = False
     pace: Pace = USUAL
     window_bytes: int = 0
 

@@ -11,7 +11,7 @@ from journal.core.state import JournalState
 from journal.model import NodeName, TxId
 from journal.recovery import Answer, Copy, Held, Skip, choose
 from journal.writer import writer
-from tests.simulation.journal.ambush import FIRST, FIRST_LONG
+from tests.simulation.journal.ambush import FIRST, FIRST_LATE, FIRST_LONG
 from tests.simulation.journal.simulation import SIMULATION
 
 WORLDS = 40
@@ -20,6 +20,8 @@ LEAST_EQUAL_ENDS = 1
 """`./run soak journal --aimed` has one world in three, and one in ten."""
 LEAST_CATCH_UP = 2
 """`./run soak journal --long` has one world in ten."""
+LEAST_AGAIN = 15
+"""`./run soak journal --late` has three worlds in four."""
 
 
 def test_recovery_meets_copies_that_differ_and_loses_nothing() -> None:
@@ -60,6 +62,15 @@ def test_nodes_fetch_what_their_writer_does_not_keep_and_lose_nothing() -> None:
             assert outcome.violation is None, SIMULATION.replay_command(outcome)
             worlds += bool(adopted)
     assert worlds >= LEAST_CATCH_UP
+
+
+def test_nodes_get_old_requests_once_more_and_lose_nothing() -> None:
+    worlds = 0
+    for seed in range(FIRST_LATE + 1, FIRST_LATE + 1 + WORLDS):
+        outcome = SIMULATION.run(seed, keep_trace=True)
+        assert outcome.violation is None, SIMULATION.replay_command(outcome)
+        worlds += any(" again " in line for line in outcome.lines)
+    assert worlds >= LEAST_AGAIN
 
 
 def test_an_aimed_world_is_the_same_again() -> None:
