@@ -68,6 +68,7 @@ ROUND: Final = (
     _soak("journal --seeds 8000 --first-seed SEED"),
     _soak("journal --aimed --seeds 2000 --first-seed SEED", aimed=True),
     _soak("journal --long --seeds 2000 --first-seed SEED"),
+    _soak("journal --late --seeds 2000 --first-seed SEED"),
     _soak("failover --seeds 6000 --first-seed SEED"),
     _soak("failover --aimed --seeds 2000 --first-seed SEED", aimed=True),
     _soak("faults --count 60 --seed SEED"),
