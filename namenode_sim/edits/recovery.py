@@ -78,10 +78,9 @@ class SegmentReport:
     """What a segment file holds.
 
     Attributes:
-        last: the last sound transaction, None when there is none; with ``resync`` it may stand
-            behind a hole.
+        last: the last sound transaction, which may stand behind damage; None when there is none.
         count: sound ops.
-        skipped: the damage; at most one entry without ``resync``, which does not look behind it.
+        skipped: the damage.
     """
 
     last: TxId | None
@@ -125,12 +124,8 @@ def salvage_ops(
             return
 
 
-def scan_segment(path: Path, *, resync: bool = False) -> SegmentReport:
+def scan_segment(path: Path) -> SegmentReport:
     """Read a whole segment file and tell what it holds.
-
-    Args:
-        path: the file.
-        resync: look for sound ops behind damage.
 
     Raises:
         EditsError: if the header is not sound or its layout unknown.
@@ -141,13 +136,11 @@ def scan_segment(path: Path, *, resync: bool = False) -> SegmentReport:
     skipped: list[Skipped] = []
     with open_segment(path) as segment:
         for found in salvage_ops(segment):
-            if not isinstance(found, Skipped):
+            if isinstance(found, Skipped):
+                skipped.append(found)
+            else:
                 last = found[0]
                 count += 1
-                continue
-            skipped.append(found)
-            if not resync:
-                break
         short = _short_of_name(path, segment, last)
     if short is not None and not skipped:
         skipped.append(short)

@@ -98,7 +98,7 @@ def best_copies(directories: Iterable[Path], image: TxId) -> list[Copy]:
 
 def _examined(path: Path, promised: NamedRange) -> Copy:
     try:
-        return Copy(path, promised, scan_segment(path, resync=True), "")
+        return Copy(path, promised, scan_segment(path), "")
     except EditsError as problem:
         return Copy(path, promised, None, problem.what)
 

@@ -131,7 +131,7 @@ def _end_of(path: Path, first: TxId) -> TxId:
     """
     if path.stat().st_size == 0:
         return TxId(first - 1)
-    report = scan_segment(path, resync=True)
+    report = scan_segment(path)
     for damage in report.skipped:
         if damage.before is not None:
             raise EditsError(

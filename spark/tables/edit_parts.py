@@ -82,7 +82,7 @@ def _sound_part(path: Path, first: TxId) -> LocalSegment:
     """A segment in progress up to its torn tail."""
     if not path.stat().st_size:
         return LocalSegment(first, TxId(first - 1), finalized=False, path=path)
-    report = scan_segment(path, resync=True)
+    report = scan_segment(path)
     for damage in report.skipped:
         if damage.before is not None:
             raise EditsError(

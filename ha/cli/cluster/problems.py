@@ -44,7 +44,7 @@ def nobody_answered(view: ClusterView) -> str:
 
 def problems_of_roles(view: ClusterView) -> Iterator[str]:
     """Not exactly one is active, or the lock is another's."""
-    actives = [row.namenode for row in view.namenodes if row.state == "active"]
+    actives = view.actives
     unknown = [row.namenode for row in view.namenodes if is_unknown(row.error)]
     if len(actives) > 1:
         yield f"{' and '.join(actives)} both say that they are active"

@@ -65,7 +65,7 @@ def _nothing_known(view: ClusterView) -> Iterator[str]:
 
 
 def _headlines(view: ClusterView, *, wide: bool) -> Iterator[Text]:
-    actives = [row.namenode for row in view.namenodes if row.state == "active"]
+    actives = view.actives
     nobody = "UNKNOWN" if any(row.may_be_active for row in view.namenodes) else "NONE"
     active = " and ".join(actives) if actives else nobody
     epoch = _NOTHING if view.epoch is None else str(view.epoch)

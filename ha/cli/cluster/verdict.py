@@ -56,8 +56,7 @@ def verdict(view: ClusterView) -> Verdict:
 
 
 def _condition(view: ClusterView) -> Condition:
-    actives = sum(row.state == "active" for row in view.namenodes)
-    if actives > 1:
+    if len(view.actives) > 1:
         return Condition.TWO_ACTIVE
     if view.active is None:
         return _without_active(view)

@@ -224,9 +224,8 @@ class ClusterView:
     @property
     def pause_seen_by(self) -> tuple[str, ...]:
         """The NameNodes whose ZKFCs obey the pause that is in force."""
-        members = self.notices.members
-        found = None if self.pause is None else self.pause.since
-        return tuple(name for name, one in members.items() if found and one.pause_seen == found)
+        since, members = self.pause and self.pause.since, self.notices.members
+        return tuple(name for name, one in members.items() if since and one.pause_seen == since)
 
     def drain_seen(self, namenode: str) -> bool:
         """Whether the NameNode's ZKFC obeys the drain that is in force."""
@@ -242,10 +241,14 @@ class ClusterView:
         return next((row for row in self.namenodes if row.namenode == name), None)
 
     @property
+    def actives(self) -> tuple[str, ...]:
+        """The NameNodes that say that they are active: one, unless something is wrong."""
+        return tuple(row.namenode for row in self.namenodes if row.state == "active")
+
+    @property
     def active(self) -> NameNodeRow | None:
         """The active NameNode, if exactly one says that it is."""
-        found = [row for row in self.namenodes if row.state == "active"]
-        return found[0] if len(found) == 1 else None
+        return self.namenode(self.actives[0]) if len(self.actives) == 1 else None
 
     @property
     def unheard_holder(self) -> NameNodeRow | None:
@@ -254,7 +257,7 @@ class ClusterView:
         It was active when it was last heard.  Its ZKFC keeps the lock until it gives it up: when it
         has been silent for too long, and in a pause not even when it is gone.
         """
-        if any(row.state == "active" for row in self.namenodes) or self.lock.holder is None:
+        if self.actives or self.lock.holder is None:
             return None
         row = self.namenode(self.lock.holder)
         return row if row is not None and row.error is not None else None
@@ -285,9 +288,8 @@ class ClusterView:
     def election(self) -> tuple[datetime | None, str]:
         """When the active became so, and why, as far as the history tells."""
         found = self.elected_by
-        if found is None or found.record is None:
-            return None, ""
-        return found.record.at, found.record.cause
+        record = None if found is None else found.record
+        return (None, "") if record is None else (record.at, record.cause)
 
     def wanted(self, row: NameNodeRow) -> str | None:
         """What the election wants of a NameNode: the lock's holder is to be active."""

@@ -174,7 +174,7 @@ def _headline(view: ClusterView) -> str:
     if view.active is not None:
         epoch = "" if view.epoch is None else f" (epoch {view.epoch})"
         return f"{view.active.namenode} is active{epoch}"
-    if any(row.state == "active" for row in view.namenodes):
+    if view.actives:
         return "MORE than one NameNode says that it is active"
     if any(row.may_be_active for row in view.namenodes):
         return "NO NameNode says that it is active"
@@ -208,7 +208,7 @@ def _told(view: ClusterView, number: int, record: FailoverRecord) -> str:
 
 
 def _why_nobody(view: ClusterView, ranking: Sequence[str]) -> Iterator[str]:
-    actives = [row.namenode for row in view.namenodes if row.state == "active"]
+    actives = view.actives
     if actives:
         yield f"{' and '.join(actives)} both say that they are"
         return

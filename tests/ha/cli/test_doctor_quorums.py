@@ -31,13 +31,14 @@ def test_an_odd_number_from_three_on_survives_losses(
     )
     (journal,) = found_by("journal size", view)
     (ensemble,) = found_by("ZooKeeper size", view)
-    told = f"{count} JournalNodes survive the loss of {losses}"
-    servers = f"{count} server{'' if count == 1 else 's'}, may lose {losses}"
+    many = "" if count == 1 else "s"
+    nodes = f"{count} JournalNode{many}, may lose {losses}"
+    servers = f"{count} server{many}, may lose {losses}"
     if enough:
-        assert journal == ok("journal size", told)
+        assert journal == ok("journal size", nodes)
         assert ensemble == ok("ZooKeeper size", servers)
     else:
-        assert journal == warn("journal size", told, "run an odd number, at least 3")
+        assert journal == warn("journal size", nodes, "run 3 or 5 JournalNodes")
         assert ensemble == warn("ZooKeeper size", servers, "run 3 or 5 servers")
 
 

@@ -68,13 +68,16 @@ def test_a_replica_with_another_stamp_is_not_the_one_on_its_way() -> None:
     assert len(few.redundancy.pending) == 1
 
 
-def test_a_copy_to_a_dead_datanode_is_not_waited_for() -> None:
+@pytest.mark.parametrize("replaced", [False, True], ids=["dead", "its address is another's now"])
+def test_a_copy_to_a_datanode_that_is_gone_is_not_waited_for(replaced: bool) -> None:
     few = Few("abc")
     few.block("a", expected=2)
     few.round()
     (first,) = few.targets()
     few.nodes["a"].copy_orders.clear()
     few.dies(first)
+    if replaced:
+        del few.cluster.nodes[first]
     few.round()
     assert few.targets() == ["b" if first == "c" else "c"]
 
@@ -126,15 +129,6 @@ def test_a_block_on_one_rack_is_copied_to_another_and_then_leaves_the_first() ->
     few.received("c")
     few.round()
     assert few.losing() in {"a", "b"}
-
-
-def test_no_copy_is_made_that_brings_no_other_rack() -> None:
-    few = Few("abc", {"c": "/other"})
-    slot = few.block("ab", expected=2)
-    few.nodes["c"].alive = False
-    few.round()
-    assert few.copies() == {}
-    assert few.state.needed.priority(slot) is Priority.BADLY_DISTRIBUTED
 
 
 def test_a_missing_block_is_counted_and_not_copied() -> None:

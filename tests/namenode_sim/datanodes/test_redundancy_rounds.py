@@ -271,16 +271,3 @@ def test_copies_of_a_deleted_block_are_given_up_and_no_block_is_judged() -> None
     assert (few.redundancy.timeouts, len(few.redundancy.pending)) == (1, 0)
     assert few.state.touched is not None
     assert few.state.touched.pop() is None
-
-
-def test_a_copy_to_a_datanode_whose_address_is_anothers_now_is_not_waited_for() -> None:
-    """Its disks were replaced: it is not dead for a while, but gone at once."""
-    few = Few("abc")
-    few.block("a", expected=2)
-    few.round()
-    (first,) = few.targets()
-    few.nodes["a"].copy_orders.clear()
-    few.dies(first)
-    del few.cluster.nodes[first]
-    few.round()
-    assert few.targets() == ["b" if first == "c" else "c"]

@@ -40,7 +40,7 @@ def test_hadoops_own_files_are_sound(name: str) -> None:
     path = TESTDATA / "name-dir" / name
     if not path.exists():
         FILES_OF_HADOOP.skip(f"{path} is not there")
-    report = scan_segment(path, resync=True)
+    report = scan_segment(path)
     assert (report.count, report.skipped) == (len(list(read_segment(path))), ())
 
 
@@ -160,7 +160,7 @@ def test_a_torn_tail_is_told_from_padding(tmp_path: Path, layout: int) -> None:
     last = len(frames(SMALL[-1:], layout=layout)[0])
     for cut in range(1, last):
         for tail in (b"", b"\xff" * 50):
-            report = scan_segment(_write(tmp_path, whole[:-cut] + tail), resync=True)
+            report = scan_segment(_write(tmp_path, whole[:-cut] + tail))
             (skipped,) = report.skipped
             assert (report.last, skipped.after, skipped.before) == (LAST - 1, LAST - 1, None), cut
             assert skipped.offset == len(whole) - last
@@ -181,8 +181,7 @@ def test_resync_finds_what_stands_behind_a_bad_op(tmp_path: Path, layout: int, b
     assert (skipped.offset, skipped.length) == (offset, len(written[bad]))
     assert skipped.after == bad
     assert skipped.before == (bad + 2 if bad < len(SMALL) - 1 else None)
-    assert scan_segment(path).count == bad
-    assert scan_segment(path, resync=True).count == len(SMALL) - 1
+    assert scan_segment(path).count == len(SMALL) - 1
 
 
 def test_missing_ops_between_sound_ones_are_counted(tmp_path: Path) -> None:
@@ -190,7 +189,7 @@ def test_missing_ops_between_sound_ones_are_counted(tmp_path: Path) -> None:
     path = _write(tmp_path, data)
     with pytest.raises(EditsError, match="transaction 900000 stands where 2 belongs"):
         list(read_segment(path))
-    report = scan_segment(path, resync=True)
+    report = scan_segment(path)
     assert report.count == 1 + len(SMALL[3:])
     (skipped,) = report.skipped
     assert skipped.length == 0
@@ -200,7 +199,7 @@ def test_missing_ops_between_sound_ones_are_counted(tmp_path: Path) -> None:
 def test_an_op_repeated_with_an_old_number_is_skipped(tmp_path: Path) -> None:
     again = frames(SMALL[1:2], first=2)[0]
     data = segment_bytes(SMALL[:3]) + again + b"".join(frames(SMALL[3:], first=4))
-    report = scan_segment(_write(tmp_path, data), resync=True)
+    report = scan_segment(_write(tmp_path, data))
     assert report.count == len(SMALL)
     (skipped,) = report.skipped
     assert (skipped.length, skipped.after, skipped.before) == (len(again), 3, 4)
@@ -209,6 +208,6 @@ def test_an_op_repeated_with_an_old_number_is_skipped(tmp_path: Path) -> None:
 def test_a_file_made_to_look_like_frames_everywhere_ends_soon(tmp_path: Path) -> None:
     # Each ninth byte begins what could be a frame of up to 50 MiB; none has a right checksum.
     data = segment_bytes(SMALL[:2]) + bytes(400_000)
-    report = scan_segment(_write(tmp_path, data), resync=True)
+    report = scan_segment(_write(tmp_path, data))
     (skipped,) = report.skipped
     assert (report.count, skipped.before) == (2, None)

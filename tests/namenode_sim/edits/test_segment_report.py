@@ -73,20 +73,13 @@ def test_a_file_without_ops_lacks_all_that_its_name_promises(tmp_path: Path) -> 
 
 
 def test_an_end_that_is_damaged_is_told_once(tmp_path: Path) -> None:
-    report = scan_segment(_write(tmp_path, _damaged(LAST), f"edits_1-{LAST}"), resync=True)
+    report = scan_segment(_write(tmp_path, _damaged(LAST), f"edits_1-{LAST}"))
     (skipped,) = report.skipped
     assert (skipped.what, skipped.length) == ("the checksum is wrong", len(frames(SMALL)[-1]))
 
 
-@pytest.mark.parametrize(
-    ("resync", "last", "count", "around"),
-    [(False, 1, 1, [(1, 3)]), (True, 5, 3, [(1, 3), (3, 5), (5, None)])],
-    ids=["up to the first damage", "behind it too"],
-)
-def test_a_scan_tells_of_each_damage_that_it_sees(
-    tmp_path: Path, resync: bool, last: int, count: int, around: list[tuple[int, int | None]]
-) -> None:
-    path = _write(tmp_path, _damaged(2, 4, 6), "edits_inprogress_1")
-    report = scan_segment(path, resync=resync)
-    assert (report.last, report.count) == (last, count)
-    assert [(skipped.after, skipped.before) for skipped in report.skipped] == around
+def test_a_scan_tells_of_each_damage_and_looks_behind_it(tmp_path: Path) -> None:
+    report = scan_segment(_write(tmp_path, _damaged(2, 4, 6), "edits_inprogress_1"))
+    assert (report.last, report.count) == (5, 3)
+    around = [(skipped.after, skipped.before) for skipped in report.skipped]
+    assert around == [(1, 3), (3, 5), (5, None)]

@@ -15,7 +15,7 @@ from ha.cli.cluster.view import ClusterView, in_excess
 from ha.console.durations import since, span
 from ha.notices.model import FailoverKind, FailoverResult
 
-FEW_JOURNALNODES = 3
+FEW_MEMBERS = 3
 LITTLE_DISK = 0.20
 NO_DISK = 0.05
 FAR_BEHIND = 10_000
@@ -63,7 +63,7 @@ def check_clocks(skews: Sequence[tuple[str, float | None]]) -> Iterator[Finding]
 
 
 def _roles(view: ClusterView) -> Finding:
-    actives = [row.namenode for row in view.namenodes if row.state == "active"]
+    actives = view.actives
     if len(actives) > 1:
         found = f"{' and '.join(actives)} both say that they are active"
         return fail("one active", found, "nnha status -w; it should end within seconds")
@@ -130,11 +130,7 @@ def _journal(view: ClusterView) -> Iterator[Finding]:
     if not count:
         yield unknown("journal", "dfs.namenode.shared.edits.dir names no JournalNodes")
         return
-    if count < FEW_JOURNALNODES or count % 2 == 0:
-        found = f"{count} JournalNodes survive the loss of {(count - 1) // 2}"
-        yield warn("journal size", found, "run an odd number, at least 3")
-    else:
-        yield ok("journal size", f"{count} JournalNodes survive the loss of {(count - 1) // 2}")
+    yield _size("journal size", count, "JournalNode")
     hosts = {row.node.rsplit(":", 1)[0] for row in view.journalnodes}
     if len(hosts) < count:
         found = f"{count} JournalNodes on {len(hosts)} host{'s' if len(hosts) > 1 else ''}"
@@ -194,11 +190,14 @@ def _zookeeper(view: ClusterView) -> Iterator[Finding]:
         yield fail("ZooKeeper", found, "restore them before another one fails")
     else:
         yield ok("ZooKeeper", f"{count} of {count} servers answer")
-    if count < FEW_JOURNALNODES or count % 2 == 0:
-        size = f"{count} server{'s' if count > 1 else ''}, may lose {(count - 1) // 2}"
-        yield warn("ZooKeeper size", size, "run 3 or 5 servers")
-    else:
-        yield ok("ZooKeeper size", f"{count} servers, may lose {(count - 1) // 2}")
+    yield _size("ZooKeeper size", count, "server")
+
+
+def _size(check: str, count: int, what: str) -> Finding:
+    found = f"{count} {what}{'s' if count > 1 else ''}, may lose {(count - 1) // 2}"
+    if count < FEW_MEMBERS or count % 2 == 0:
+        return warn(check, found, f"run 3 or 5 {what}s")
+    return ok(check, found)
 
 
 def _zkfcs(view: ClusterView) -> Iterator[Finding]:

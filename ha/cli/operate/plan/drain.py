@@ -31,8 +31,8 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             view,
             node,
             Code.PAUSED,
-            f"{_role(view, node)}, and would not hand over: automatic failover is paused "
-            f"{until(view.pause)}",
+            f"{_active_or_holder(view, node)}, and would not hand over: automatic failover is "
+            f"paused {until(view.pause)}",
             f"nnha switchover and then nnha drain {node}, or nnha resume first",
         )
     if not ranked(view) and any(one.unknown for one in prospects(view) if one.namenode != node):
@@ -43,7 +43,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             view,
             node,
             Code.NO_CANDIDATE,
-            f"{_role(view, node)}, and no NameNode can take over from it now",
+            f"{_active_or_holder(view, node)}, and no NameNode can take over from it now",
             f"solve what prevents it, or nnha drain {node} --anyway to have it hand over later",
         )
     return None
@@ -56,7 +56,7 @@ def may_have_to_hand_over(view: ClusterView, node: str) -> bool:
     return view.unheard_holder is not None and view.unheard_holder.namenode == node
 
 
-def _role(view: ClusterView, node: str) -> str:
+def _active_or_holder(view: ClusterView, node: str) -> str:
     if view.active is not None:
         return f"{node} is active"
     return f"{node} holds the lock and does not say whether it is active"

@@ -37,7 +37,7 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
     unheard = _unheard_holder(view)
     if unheard is not None:
         return _planned(view, target, unheard.namenode, unheard=True)
-    actives = [one.namenode for one in prospects(view) if one.active]
+    actives = view.actives
     if not actives and _who_is_active_may_show(view):
         return _no_answer(view, "switchover", target, "which NameNode is active is not known")
     if not actives:
@@ -162,7 +162,7 @@ def _without_zookeeper(view: ClusterView, target: str) -> Ending:
 
 def judged(view: ClusterView, command: str) -> tuple[Reason, ...]:
     """Every NameNode with its obstacles or merits, and the command that helps or would do it."""
-    obeyed = view.automatic_failover and len(_actives(view)) <= 1
+    obeyed = view.automatic_failover and len(view.actives) <= 1
     return tuple(_reason(one, command if obeyed else "") for one in prospects(view))
 
 
@@ -198,7 +198,7 @@ def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | N
             target=target,
             hint=f"nnha haadmin -failover {names}",
         )
-    actives = _actives(view)
+    actives = view.actives
     if len(actives) > 1:
         return _refusal(
             view,
@@ -210,10 +210,6 @@ def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | N
             "is being fenced, or its edits are refused by the journal",
         )
     return None
-
-
-def _actives(view: ClusterView) -> list[str]:
-    return [row.namenode for row in view.namenodes if row.state == "active"]
 
 
 def _unfit(view: ClusterView, command: str, target: str) -> Ending:
