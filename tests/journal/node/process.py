@@ -190,8 +190,10 @@ def segment_url(daemon: JournalNodeDaemon, first: int, journal_id: str = JID) ->
 
 
 async def until(condition: Any, what: str) -> None:  # noqa: ANN401 - a callable
-    """Wait for something with a deadline."""
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        while not condition():
-            await asyncio.sleep(0.005)
-    assert condition(), what
+    """Wait for something with a deadline; the condition holds once and is not asked again."""
+    try:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while not condition():
+                await asyncio.sleep(0.005)
+    except TimeoutError:
+        raise AssertionError(f"{what}: not within {DEADLINE_SECONDS:g} s") from None
