@@ -17,6 +17,7 @@ from typing import Any, Final
 import hypothesis.configuration
 import pytest
 from _pytest.runner import runtestprotocol
+from hypothesis import Phase, settings
 
 from tests import ROOT
 from tests.mutation.cores import Core
@@ -98,6 +99,13 @@ class _Judges:
         self._told = told
         self.verdicts: list[Verdict] = []
         self.failure = ""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """A property that fails is enough: nobody reads its smallest example."""
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("slips", settings.default, phases=phases)
+        settings.load_profile("slips")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
