@@ -41,10 +41,10 @@ class UploadAnswer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shipment:
-    """How shipping to one NameNode has gone; ``primary``: nobody else's images forestall ours."""
+    """How shipping to one NameNode has gone."""
 
-    primary: bool = True
-    accepted_at: float | None = None
+    forestalled_at: float | None = None
+    """When it told us last that it has a newer image; None as long as it takes ours."""
     offered: TxId = TxId(0)
     """The newest image that it has answered for, whatever it said."""
 
@@ -87,8 +87,8 @@ def targets_for(
         shipment = state.shipments.get(name, Shipment())
         if shipment.offered >= state.last_txid:
             continue
-        since = shipment.accepted_at
-        if shipment.primary or since is None or now - since >= quiet:
+        since = shipment.forestalled_at
+        if since is None or now - since >= quiet:
             wanted.append(name)
     return tuple(wanted)
 
@@ -100,9 +100,9 @@ def answered(
     before = state.shipments.get(name, Shipment())
     match answer:
         case UploadAnswer.ACCEPTED:
-            after = Shipment(primary=True, accepted_at=now, offered=txid)
+            after = Shipment(offered=txid)
         case UploadAnswer.HAS_NEWER:
-            after = replace(before, primary=False, accepted_at=now, offered=txid)
+            after = Shipment(forestalled_at=now, offered=txid)
         case UploadAnswer.NOT_ACTIVE:
             # Nothing is known of it as an active; after a failover the next image is for it.
             after = replace(before, offered=txid)

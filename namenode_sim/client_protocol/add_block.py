@@ -183,8 +183,9 @@ def _nowhere(scene: Scene, path: str, choice: Choice, excluded: int) -> FsError:
 def writer_node(scene: Scene, file: INodeFile) -> Node | None:
     """The DataNode on the writer's machine; one that is drawn if there are several."""
     writer = file.under_construction
-    local = on_host(scene.cluster.nodes.values(), writer.client_machine) if writer else []
-    local = [node for node in local if node.alive]
+    assert writer is not None, f"file {file.id} is not open"
+    beside = on_host(scene.cluster.nodes.values(), writer.client_machine)
+    local = [node for node in beside if node.alive]
     return local[scene.cluster.draw.randrange(len(local))] if local else None
 
 

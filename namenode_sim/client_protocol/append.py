@@ -8,11 +8,11 @@ from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.errors import FsError, already_exists, io_error, not_found
 from namenode_sim.client_protocol.lease_taking import LAZY_PERSIST_POLICY, NotYet, take_lease
 from namenode_sim.client_protocol.located import block_at, located_block, stage_of
-from namenode_sim.client_protocol.model import EditPlan, Scene
+from namenode_sim.client_protocol.model import EditPlan, Scene, refused
 from namenode_sim.client_protocol.open_files import opened_before
 from namenode_sim.client_protocol.permissions import WRITE, check_path, find
 from namenode_sim.client_protocol.status import status_of
-from namenode_sim.client_protocol.told_blocks import name_of
+from namenode_sim.client_protocol.told_blocks import name_of, slot_of
 from namenode_sim.edits.ops import Append
 from namenode_sim.edits.values import Block
 from namenode_sim.leases.taking import Intent
@@ -29,8 +29,7 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
         raise already_exists(
             f"Cannot append to directory {route.path}; already exists as a directory."
         )
-    if route.last is not None:
-        check_path(scene.caller, route, WRITE)
+    check_path(scene.caller, route, WRITE)
     if not isinstance(route.last, INodeFile):
         raise not_found(
             f"Failed to append to non-existent file {route.path} for client {scene.caller.host}"
@@ -45,8 +44,14 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
     taken = take_lease(scene, route, request.clientName, Intent.APPEND)
     if isinstance(taken, NotYet):
         return taken.plan
-    if not taken.ops and taken.blocks:
-        _check_replicas(scene, taken.blocks[-1], route.path)
+    if taken.blocks:
+        try:
+            _check_replicas(scene, taken.blocks[-1], route.path)
+        except FsError as unfit:
+            if not taken.ops:
+                raise
+            # The former writer has lost the file all the same.
+            return refused(taken.ops, unfit)
     new_block = bool(request.flag & NEW_BLOCK)
     op = Append(
         route.path, request.clientName, scene.caller.host, new_block=new_block, rpc=scene.caller.rpc
@@ -61,10 +66,7 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
 
 def _check_replicas(scene: Scene, last: Block, path: str) -> None:
     """The last block must have the replicas that a complete one needs, or all that there can be."""
-    state = scene.cluster.blocks
-    slot = state.index.get(last.block_id)
-    if slot is None:
-        return
+    state, slot = scene.cluster.blocks, slot_of(scene, last)
     where = f"append: lastBlock={name_of(last)} of src={path} is"
     if stage_of(scene, last) is Stage.COMMITTED:
         raise FsError(RETRIABLE, f"{NOT_REPLICATED_YET}: {where} COMMITTED but not yet COMPLETE.")

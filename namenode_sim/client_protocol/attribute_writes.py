@@ -2,6 +2,7 @@
 
 from ha.rpc.java_names import ILLEGAL_ARGUMENT, PATH_IS_NOT_DIRECTORY
 from namenode_sim.client_protocol.create import check_replication
+from namenode_sim.client_protocol.creation import MODE_BITS
 from namenode_sim.client_protocol.errors import (
     HADOOP_ILLEGAL_ARGUMENT,
     FsError,
@@ -52,7 +53,7 @@ def set_permission(scene: Scene, request: calls.SetPermissionRequestProto) -> Ed
     """chmod, by the owner."""
     route = find(scene, request.src)
     check_owner(scene.caller, route)
-    op = SetPermissions(route.path, request.permission.perm)
+    op = SetPermissions(route.path, request.permission.perm & MODE_BITS)
     return EditPlan((op,), calls.SetPermissionResponseProto)
 
 

@@ -89,11 +89,11 @@ def _check_recovery(
 ) -> None:
     """It must be the recovery that runs, of the block that it was ordered for."""
     known = _construction(scene, last)
-    current = known.recovery_stamp or 0
+    current = known.recovery_stamp
     if current != request.newGenStamp:
         raise io_error(
-            f"The recovery id {request.newGenStamp} does not match current recovery id {current} "
-            f"for block {_name(scene, request)}"
+            f"The recovery id {request.newGenStamp} does not match current recovery id "
+            f"{current or 0} for block {_name(scene, request)}"
         )
     told, cut = told_block(request.block).block_id, known.cut
     if told != (last.block_id if cut is None else cut.source_id):
@@ -143,7 +143,7 @@ def _check_unwritten(
 
 def _check_before(scene: Scene, blocks: tuple[Block, ...], path: str) -> None:
     """What comes before the last block must be complete, or the file cannot be closed."""
-    for block in blocks[-1:]:
+    for block in blocks:
         stage = stage_of(scene, block)
         if stage is not Stage.COMPLETE:
             raise io_error(

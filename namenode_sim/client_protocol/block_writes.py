@@ -58,7 +58,7 @@ def complete(scene: Scene, request: calls.CompleteRequestProto) -> EditPlan:
         return no_edits(calls.CompleteResponseProto(result=False))
     final = committed(scene, file, told)
     if final is None:
-        if not _complete(scene, blocks[-1:]):
+        if not _complete(scene, blocks):
             return no_edits(calls.CompleteResponseProto(result=False))
     else:
         slot = slot_of(scene, final)
@@ -91,7 +91,7 @@ def fsync(scene: Scene, request: calls.FsyncRequestProto) -> EditPlan:
     file = check_lease(scene, route, request.client, request.fileId)
     blocks = file.blocks
     # Once the final length is told, another would be a mistake of the caller's.
-    growing = any(stage_of(scene, block) is Stage.UNDER_CONSTRUCTION for block in blocks[-1:])
+    growing = bool(blocks) and stage_of(scene, blocks[-1]) is Stage.UNDER_CONSTRUCTION
     if request.lastBlockLength > 0 and growing:
         blocks = (*blocks[:-1], replace(blocks[-1], num_bytes=request.lastBlockLength))
     return EditPlan((UpdateBlocks(route.path, blocks),), calls.FsyncResponseProto)

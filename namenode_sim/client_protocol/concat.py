@@ -5,6 +5,7 @@ See docs/reference/namenode.md#concat.
 
 from collections.abc import Iterator
 
+from ha.rpc.java_names import ILLEGAL_ARGUMENT
 from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, FsError, snapshot_error
 from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.paths import Route, as_file
@@ -17,12 +18,12 @@ from namenode_sim.proto import client_namenode_pb2 as calls
 
 def concat(scene: Scene, request: calls.ConcatRequestProto) -> EditPlan:
     """Move the blocks of files to the end of another one beside them; the files are gone then."""
+    if not request.srcs:
+        raise FsError(ILLEGAL_ARGUMENT, "No sources given")
     target = find(scene, request.trg)
     check_path(scene.caller, target, WRITE)
     if as_file(target).under_construction is not None:
         raise _invalid(f"concat: target file {target.path} is under construction")
-    if not request.srcs:
-        raise _invalid("concat: no source is given")
     sources: list[Route] = []
     for path in request.srcs:
         source = find(scene, path)
@@ -31,7 +32,7 @@ def concat(scene: Scene, request: calls.ConcatRequestProto) -> EditPlan:
         for refusal in _refusals(scene, source, target):
             raise refusal
         sources.append(source)
-    if len({route.path for route in sources}) < len(sources):
+    if len({as_file(route).id for route in sources}) < len(sources):
         raise _invalid("concat: at least two of the source files are the same")
     paths = tuple(route.path for route in sources)
     op = ConcatDelete(target.path, paths, scene.now_ms, scene.caller.rpc)
@@ -64,7 +65,7 @@ def _refusals(scene: Scene, source: Route, target: Route) -> Iterator[FsError]:
         )
     if file.ec_policy_id != end.ec_policy_id:
         yield _invalid(
-            f"Source file {path} and target file {target.path} have different erasure code policy"
+            f"Source file {path} and target file {target.path} have different erasure coding policy"
         )
 
 

@@ -1,11 +1,8 @@
 """create: a new file, open for its caller (FSDirWriteFileOp.startFile)."""
 
-from typing import NoReturn
-
 from namenode_sim.client_protocol.creation import (
-    Inherited,
     Modes,
-    check_room,
+    NewIds,
     inherited_by_file,
     make_directories,
     new_ids,
@@ -19,40 +16,40 @@ from namenode_sim.client_protocol.errors import (
     io_error,
     not_found,
 )
-from namenode_sim.client_protocol.lease_taking import NotYet, take_lease
-from namenode_sim.client_protocol.model import EditPlan, Scene
+from namenode_sim.client_protocol.lease_taking import LAZY_PERSIST_POLICY, NotYet, take_lease
+from namenode_sim.client_protocol.model import EditPlan, Scene, refused
 from namenode_sim.client_protocol.open_files import opened_before
 from namenode_sim.client_protocol.paths import (
     Route,
     check_length,
-    check_new_name,
     check_parent_exists,
     is_valid_name,
 )
 from namenode_sim.client_protocol.permissions import WRITE, check_ancestor, check_path, find
 from namenode_sim.client_protocol.status import erasure_coding_of, status_of
-from namenode_sim.datanodes.storage_policies import BY_NAME, POLICIES
+from namenode_sim.datanodes.storage_policies import BY_NAME, effective_policy_id
 from namenode_sim.edits.ops import Add, Mkdir
 from namenode_sim.edits.values import Permission
 from namenode_sim.leases.taking import Intent
 from namenode_sim.namespace.inode import INodeDirectory
 from namenode_sim.proto import client_namenode_pb2 as calls
 
-CREATE, OVERWRITE, LAZY_PERSIST = 1, 2, 16
-_LAZY_PERSIST_POLICY = 15
+CREATE, OVERWRITE, LAZY_PERSIST, SHOULD_REPLICATE = 1, 2, 16, 128
+_REPLICATION = "replication"
+"""The name of the erasure coding policy that is none."""
 
 
 def create(scene: Scene, request: calls.CreateRequestProto) -> EditPlan:
     """Make a new file and open it for the caller; with OVERWRITE an old one goes first."""
-    route = _check_create(scene, request)
+    route = _check_path(scene, request)
+    above = route.nodes[min(route.existing, len(route.names) - 1)]
+    assert isinstance(above, INodeDirectory)
+    _check_kind(scene, request, route, above)
     if route.last is not None and not request.createFlag & OVERWRITE:
         return _refusing(scene, route, request.clientName)
-    check_replication(scene, request.replication, route.path, request.clientName)
-    if route.last is not None:
-        directories: list[Mkdir] = []
-        add = _add(scene, request, route, scene.namespace.counters.last_inode_id + 1, None)
-    else:
-        directories, add = _add_with_parents(scene, request, route)
+    ids = new_ids(scene)
+    directories = [] if route.last is not None else _missing(scene, ids, route, above)
+    add = _add(scene, request, route, above, ids.next())
     scene.leases.renew(request.clientName, scene.now)
     return EditPlan((*directories, add), lambda: created(scene, add.path))
 
@@ -62,11 +59,8 @@ def _refusing(scene: Scene, route: Route, client: str) -> EditPlan:
     taken = take_lease(scene, route, client, Intent.CREATE)
     if isinstance(taken, NotYet):
         return taken.plan
-
-    def answer() -> NoReturn:
-        raise already_exists(f"{route.path} for client {scene.caller.host} already exists")
-
-    return EditPlan(taken.ops, answer)
+    error = already_exists(f"{route.path} for client {scene.caller.host} already exists")
+    return refused(taken.ops, error)
 
 
 def created(scene: Scene, path: str) -> calls.CreateResponseProto:
@@ -81,24 +75,19 @@ def created_before(scene: Scene) -> calls.CreateResponseProto:
     return calls.CreateResponseProto(fs=status_of(scene.namespace, file))
 
 
-def _check_create(scene: Scene, request: calls.CreateRequestProto) -> Route:
+def _check_path(scene: Scene, request: calls.CreateRequestProto) -> Route:
+    """Whether the caller may create, or overwrite, at this path."""
     check_length("create", request.src)
     if not is_valid_name(request.src):
         raise invalid_path(f"Invalid file name: {request.src}")
-    if request.blockSize < scene.settings.min_block_size:
-        raise io_error(
-            "Specified block size is less than configured minimum value "
-            f"(dfs.namenode.fs-limits.min-block-size): {request.blockSize} < "
-            f"{scene.settings.min_block_size}"
+    if request.createFlag & SHOULD_REPLICATE and request.ecPolicyName:
+        raise FsError(
+            HADOOP_ILLEGAL_ARGUMENT,
+            "SHOULD_REPLICATE flag and ecPolicyName are exclusive parameters. "
+            "Set both is not allowed!",
         )
     route = find(scene, request.src, creates=True)
     check_ancestor(scene.caller, route, WRITE)
-    above = route.nodes[route.existing]
-    if above is not None and erasure_coding_of(scene.namespace, above) is not None:
-        raise io_error(
-            f"{route.path} is to be created where an erasure coding policy is set; this NameNode "
-            "writes no striped files. Create it elsewhere, or unset the policy"
-        )
     if isinstance(route.last, INodeDirectory):
         raise already_exists(f"{route.path} already exists as a directory")
     if route.last is not None:
@@ -112,47 +101,63 @@ def _check_create(scene: Scene, request: calls.CreateRequestProto) -> Route:
     return route
 
 
-def check_replication(scene: Scene, replication: int, path: str, client: str | None) -> None:
-    """BlockManager.verifyReplication."""
+def _check_kind(
+    scene: Scene, request: calls.CreateRequestProto, route: Route, above: INodeDirectory
+) -> None:
+    """Whether there can be such a file: its block size, and its replication if it has one."""
+    if request.blockSize < scene.settings.min_block_size:
+        raise io_error(
+            "Specified block size is less than configured minimum value "
+            f"(dfs.namenode.fs-limits.min-block-size): {request.blockSize} < "
+            f"{scene.settings.min_block_size}"
+        )
+    if _is_striped(scene, request, above):
+        raise io_error(
+            f"{route.path} is to be created with an erasure coding policy, its own or that of a "
+            "directory above; this NameNode writes no striped files. Create it elsewhere, unset "
+            "the policy, or ask for a replicated file"
+        )
+    check_replication(scene, request.replication, route.path, scene.caller.host)
+
+
+def _is_striped(scene: Scene, request: calls.CreateRequestProto, above: INodeDirectory) -> bool:
+    """Whether Hadoop's NameNode would stripe the file."""
+    if request.createFlag & SHOULD_REPLICATE:
+        return False
+    if request.ecPolicyName:
+        return request.ecPolicyName.lower() != _REPLICATION
+    return erasure_coding_of(scene.namespace, above) is not None
+
+
+def check_replication(scene: Scene, replication: int, path: str, asker: str | None) -> None:
+    """BlockManager.verifyReplication; ``asker`` is named in a refusal."""
     lowest, highest = scene.settings.min_replication, scene.settings.max_replication
-    if lowest <= replication <= highest:
+    if replication > highest:
+        broken = f"exceeds maximum of {highest}"
+    elif replication < lowest:
+        broken = f"is less than the required minimum of {lowest}"
+    else:
         return
-    broken = (
-        f"exceeds maximum of {highest}"
-        if replication > highest
-        else f"is less than the required minimum of {lowest}"
-    )
-    asker = f" from {client}" if client else ""
-    raise io_error(f"Requested replication factor of {replication} {broken} for {path}{asker}")
+    by = f" from {asker}" if asker else ""
+    raise io_error(f"Requested replication factor of {replication} {broken} for {path}{by}")
 
 
-def _add_with_parents(
-    scene: Scene, request: calls.CreateRequestProto, route: Route
-) -> tuple[list[Mkdir], Add]:
-    """A new file, and the directories missing above it, whose mode comes from the last there."""
-    ids, first = new_ids(scene), route.existing
-    above = route.nodes[first]
-    assert isinstance(above, INodeDirectory)
+def _missing(scene: Scene, ids: NewIds, route: Route, above: INodeDirectory) -> list[Mkdir]:
+    """The directories missing above a new file, whose mode comes from the last there."""
     mode = passable(above.mode)
-    made = make_directories(scene, ids, route, len(route.names) - 1, Modes(mode, None, above=mode))
-    check_new_name(route.name, above, scene.settings)
-    check_room(scene, above, len(route.names) - first)
-    placed = (made.group, inherited_by_file(scene, request, made.acl))
-    return made.ops, _add(scene, request, route, ids.next(), placed)
+    modes = Modes(mode, None, above=mode)
+    return make_directories(scene, ids, route, len(route.names) - 1, modes)
 
 
 def _add(
     scene: Scene,
     request: calls.CreateRequestProto,
     route: Route,
+    above: INodeDirectory,
     inode_id: int,
-    placed: tuple[str, Inherited] | None,
 ) -> Add:
-    if placed is None:  # overwriting: the directory is there, the old file goes first
-        parent = route.parent
-        assert isinstance(parent, INodeDirectory)
-        placed = (parent.group, inherited_by_file(scene, request, parent.acl))
-    group, inherited = placed
+    """The file, whose group and ACL come from the last directory that is there."""
+    inherited = inherited_by_file(scene, request, above.acl)
     return Add(
         inode_id=inode_id,
         path=route.path,
@@ -161,17 +166,19 @@ def _add(
         atime=scene.now_ms,
         block_size=request.blockSize,
         blocks=(),
-        permission=Permission(scene.caller.user, group, inherited.mode),
+        permission=Permission(scene.caller.user, above.group, inherited.mode),
         acl=inherited.acl,
         client_name=request.clientName,
         client_machine=scene.caller.host,
         overwrite=bool(request.createFlag & OVERWRITE),
-        storage_policy_id=_policy_for(request),
+        storage_policy_id=_policy_for(request, above),
         rpc=scene.caller.rpc,
     )
 
 
-def _policy_for(request: calls.CreateRequestProto) -> int:
+def _policy_for(request: calls.CreateRequestProto, above: INodeDirectory) -> int:
+    """The file's own storage policy, 0 if it has none; LAZY_PERSIST is never only inherited."""
+    policy_id = 0
     if request.storagePolicy:
         policy = BY_NAME.get(request.storagePolicy.upper())
         if policy is None:
@@ -179,7 +186,9 @@ def _policy_for(request: calls.CreateRequestProto) -> int:
                 HADOOP_ILLEGAL_ARGUMENT,
                 f"Cannot find a block policy with the name {request.storagePolicy}",
             )
-        return policy.id
-    if request.createFlag & LAZY_PERSIST and _LAZY_PERSIST_POLICY in POLICIES:
-        return _LAZY_PERSIST_POLICY
-    return 0
+        policy_id = policy.id
+    if request.createFlag & LAZY_PERSIST:
+        return LAZY_PERSIST_POLICY
+    if (policy_id or effective_policy_id(above)) == LAZY_PERSIST_POLICY:
+        return LAZY_PERSIST_POLICY
+    return policy_id

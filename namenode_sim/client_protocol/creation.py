@@ -1,11 +1,11 @@
 """What every new inode needs: its id, its mode and ACL, its missing parents, room in quotas."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ha.rpc.java_names import NAMESPACE_QUOTA_EXCEEDED
 from namenode_sim.client_protocol.errors import DIRECTORY_ITEMS_EXCEEDED, FsError
 from namenode_sim.client_protocol.model import Scene
-from namenode_sim.client_protocol.paths import Route, check_new_name, is_too_long, too_long
+from namenode_sim.client_protocol.paths import Route, check_not_reserved, is_too_long, too_long
 from namenode_sim.edits.ops import Mkdir
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, Permission
 from namenode_sim.namespace.inode import (
@@ -19,6 +19,9 @@ from namenode_sim.proto import client_namenode_pb2 as calls
 
 _MINIMAL = 3
 _OWNER_WX = 0o300
+_STICKY = 0o1000
+MODE_BITS = 0o1777
+"""The bits of a mode that HDFS knows (FsPermission.fromShort)."""
 
 
 @dataclass(slots=True)
@@ -51,18 +54,18 @@ def inherit(
     """Apply the parent's default ACL (AclStorage.copyINodeDefaultAcl).
 
     With a default ACL the client's umask does not count: the mode it asked for before masking,
-    ``unmasked``, is used where it is known.
+    ``unmasked``, is used where it is known.  Of a mode only the bits count that HDFS knows.
     """
     default = tuple(e for e in parent_acl or () if e.scope == AclScope.DEFAULT)
     if not default:
-        return Inherited(mode)
+        return Inherited(mode & MODE_BITS)
     asked = mode if unmasked is None else unmasked
     minimal = len(default) == _MINIMAL
     access = tuple(
         AclEntry(AclScope.ACCESS, e.type, e.name, e.permission & _limit(e, asked, minimal=minimal))
         for e in default
     )
-    mode = (asked & ~0o777) | (
+    mode = (asked & _STICKY) | (
         access[0].permission << 6 | access[-2].permission << 3 | access[-1].permission
     )
     if directory:
@@ -87,25 +90,16 @@ def inherited_by_file(
 
 
 def _limit(entry: AclEntry, mode: int, *, minimal: bool) -> int:
-    """What the asked-for mode leaves of a default entry: it limits owner, mask and others."""
+    """What the asked-for mode, in its last bits, leaves of an entry: of owner, mask and others."""
     match entry.type:
         case AclType.USER:
-            return mode >> 6 & 7 if entry.name is None else 7
+            return mode >> 6 if entry.name is None else 7
         case AclType.GROUP:
-            return mode >> 3 & 7 if minimal else 7
+            return mode >> 3 if minimal else 7
         case AclType.MASK:
-            return mode >> 3 & 7
+            return mode >> 3
         case AclType.OTHER:
-            return mode & 7
-
-
-@dataclass(slots=True)
-class NewDirectories:
-    """The directories that a plan creates above (or as) its target."""
-
-    group: str
-    acl: tuple[AclEntry, ...] | None
-    ops: list[Mkdir] = field(default_factory=list)
+            return mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +117,29 @@ class Modes:
 
 def make_directories(
     scene: Scene, ids: NewIds, route: Route, upto: int, modes: Modes
-) -> NewDirectories:
+) -> list[Mkdir]:
     """Edits that create the missing directories among the first ``upto`` names of a path.
 
-    Each takes its group from the one above (the BSD rule); the last existing one must have room.
+    The last existing one hands its group (the BSD rule) and its default ACL down to all of them.
+    It must have room, and all that is new on the path, also behind ``upto``, an allowed name.
     """
     first = route.existing
     above = route.nodes[first]
     assert isinstance(above, INodeDirectory)
-    check_new_name(route.names[first], above, scene.settings)
+    for index in range(first, len(route.names)):
+        name = route.names[index]
+        if is_too_long(name, scene.settings):
+            raise too_long(name, route.prefix(index), scene.settings)
+        check_not_reserved(name, in_root=index == 0)
     check_room(scene, above, len(route.names) - first)
-    made = NewDirectories(above.group, above.acl)
+    made: list[Mkdir] = []
     for index in range(first, upto):
-        if is_too_long(route.names[index], scene.settings):
-            raise too_long(route.names[index], route.prefix(index), scene.settings)
         mode = modes.at(last=index == len(route.names) - 1)
-        result = inherit(made.acl, mode, modes.unmasked, directory=True)
-        permission = Permission(scene.caller.user, made.group, result.mode)
+        result = inherit(above.acl, mode, modes.unmasked, directory=True)
+        permission = Permission(scene.caller.user, above.group, result.mode)
         path = route.prefix(index + 1)
         now = scene.now_ms
-        made.ops.append(Mkdir(ids.next(), path, now, now, permission, acl=result.acl))
-        made.acl = result.acl or None
+        made.append(Mkdir(ids.next(), path, now, now, permission, acl=result.acl))
     return made
 
 
@@ -167,7 +163,12 @@ def check_room(scene: Scene, directory: INodeDirectory, added: int) -> None:
 def check_quotas(
     scene: Scene, directory: INodeDirectory, added: int, *, stop: INode | None = None
 ) -> None:
-    """The name quotas of a directory and those above it, up to (without) ``stop``."""
+    """The name quotas of a directory and those above it, up to (without) ``stop``.
+
+    Where nothing is added nothing is refused, though a quota be less than what is there.
+    """
+    if added <= 0:
+        return
     step: INodeDirectory | None = directory
     while step is not None and step is not stop:
         quota = step.quotas.namespace

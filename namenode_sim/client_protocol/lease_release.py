@@ -156,8 +156,9 @@ def _reassigned(file: INodeFile, path: str, new_holder: str | None) -> tuple[Op,
 
 def _renew(scene: Scene, file: INodeFile) -> None:
     """Whoever holds the file now has all its time, so that the recovery has its own."""
-    if file.under_construction is not None:
-        scene.leases.renew(file.under_construction.client_name, scene.now)
+    writer = file.under_construction
+    assert writer is not None
+    scene.leases.renew(writer.client_name, scene.now)
 
 
 def is_stalled(scene: Scene, block_id: int) -> bool:
@@ -168,8 +169,9 @@ def is_stalled(scene: Scene, block_id: int) -> bool:
     """
     state = scene.cluster.blocks
     slot = state.index.get(block_id)
-    construction = None if slot is None else state.constructions.get(slot)
-    if slot is None or construction is None:
+    assert slot is not None, f"block {block_id} is not in the map"
+    construction = state.constructions.get(slot)
+    if construction is None:
         return False
     recovers = construction.cut is not None or state.columns.stage(slot) is Stage.UNDER_RECOVERY
     began = construction.recovery_began

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from google.protobuf.message import Message
 
 from ha.record import record
+from namenode_sim.client_protocol.errors import FsError
 from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.ops import Op
@@ -88,6 +90,15 @@ class EditPlan:
 
     ops: tuple[Op, ...]
     answer: Callable[[], Message]
+
+
+def refused(ops: tuple[Op, ...], error: FsError) -> EditPlan:
+    """A plan that refuses the call, and has edits all the same: a lease that was released."""
+
+    def answer() -> NoReturn:
+        raise error
+
+    return EditPlan(ops, answer)
 
 
 def no_edits(answer: Message) -> EditPlan:

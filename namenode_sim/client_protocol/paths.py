@@ -114,9 +114,14 @@ def check_new_name(name: bytes, parent: INodeDirectory, settings: Settings) -> N
     """What a name must satisfy that is about to appear in a directory."""
     if is_too_long(name, settings):
         raise too_long(name, full_path(parent), settings)
+    check_not_reserved(name, in_root=parent.parent is None)
+
+
+def check_not_reserved(name: bytes, *, in_root: bool) -> None:
+    """Nothing may have the name by which snapshots are seen, or in the root that of inodes."""
     if name == DOT_SNAPSHOT:
         raise FsError(HADOOP_ILLEGAL_ARGUMENT, f'"{text(name)}" is a reserved name.')
-    if name == _RESERVED and parent.parent is None:
+    if name == _RESERVED and in_root:
         raise FsError(
             HADOOP_ILLEGAL_ARGUMENT,
             f'File name "{text(name)}" is reserved and cannot be created. If this is during '
@@ -205,15 +210,12 @@ def _reserved(tree: Tree, path: str, names: list[bytes]) -> tuple[str, list[byte
     return "/" + "/".join(text(name) for name in found), found
 
 
-def check_parents(route: Route) -> None:
-    """Every existing step before the last must be a directory (FSPermissionChecker)."""
-    for index, node in enumerate(route.nodes[:-1]):
-        if node is None:
-            return
-        if isinstance(node, INodeDirectory):
-            continue
-        if isinstance(node, INodeSymlink):
-            raise unresolved(route, index, node)
+def check_is_directory(route: Route, index: int) -> None:
+    """An existing step of the path must be a directory (FSPermissionChecker.checkIsDirectory)."""
+    node = route.nodes[index]
+    if isinstance(node, INodeSymlink):
+        raise unresolved(route, index, node)
+    if not isinstance(node, INodeDirectory):
         raise FsError(PARENT_NOT_DIRECTORY, f"{route.prefix(index)} (is not a directory)")
 
 
@@ -227,7 +229,7 @@ def unresolved(route: Route, index: int, link: INodeSymlink) -> FsError:
     """UnresolvedPathException: where the link is and what lies behind it."""
     target = text(link.target)
     rest = "/".join(text(name) for name in route.names[index:])
-    found = target if target.startswith("/") else f"{route.prefix(index - 1)}/{target}"
+    found = target if target.startswith("/") else f"{route.prefix(index - 1).rstrip('/')}/{target}"
     return FsError(UNRESOLVED_PATH, f"{found}/{rest}" if rest else found)
 
 

@@ -15,12 +15,19 @@ from namenode_sim.client_protocol.errors import (
 from namenode_sim.client_protocol.model import Caller, Scene
 from namenode_sim.client_protocol.paths import (
     Route,
+    check_is_directory,
     check_not_symlink,
-    check_parents,
     resolve,
 )
-from namenode_sim.edits.values import AclScope, AclType
-from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, full_path, subtree
+from namenode_sim.edits.values import AclEntry, AclScope, AclType
+from namenode_sim.namespace.inode import (
+    INode,
+    INodeDirectory,
+    INodeFile,
+    INodeSymlink,
+    full_path,
+    subtree,
+)
 
 READ, WRITE, EXECUTE, ALL = 4, 2, 1, 7
 _STICKY = 0o1000
@@ -44,13 +51,11 @@ def find(scene: Scene, path: str, *, follow_last: bool = True, creates: bool = F
     """
     route = resolve(scene.namespace, path)
     try:
-        check_parents(route)
+        _check_way(route, None if scene.caller.exempt else scene.caller)
     except FsError as error:
         if error.java_class == PARENT_NOT_DIRECTORY and not creates:
             raise denied(error.message) from error
         raise
-    if not scene.caller.exempt:
-        _check_traverse(scene.caller, route)
     if scene.changes and route.in_snapshot:
         raise FsError(SNAPSHOT_ACCESS_CONTROL, "Modification on a read-only snapshot is disallowed")
     if follow_last:
@@ -58,9 +63,17 @@ def find(scene: Scene, path: str, *, follow_last: bool = True, creates: bool = F
     return route
 
 
-def _check_traverse(caller: Caller, route: Route) -> None:
-    for index in range(min(route.existing, len(route.nodes) - 2) + 1):
-        _require(caller, route, index, EXECUTE)
+def _check_way(route: Route, walker: Caller | None) -> None:
+    """Every existing step before the last is a directory, and the walker may go through it.
+
+    Step by step, so that nobody learns what is in a directory that is closed to them.
+    """
+    for index, node in enumerate(route.nodes[:-1]):
+        if node is None:
+            return
+        check_is_directory(route, index)
+        if walker is not None:
+            _require(walker, route, index, EXECUTE)
 
 
 def check_path(caller: Caller, route: Route, access: int) -> None:
@@ -79,29 +92,25 @@ def check_parent(caller: Caller, route: Route, access: int) -> None:
     """Access to the directory that holds the path; with WRITE also its sticky bit."""
     if caller.exempt or not route.names:
         return
-    parent, last = route.parent, route.last
-    if access & WRITE and parent is not None and last is not None:
-        _check_sticky(caller, route.parent_path, parent, route.path, last)
+    if access & WRITE and route.last is not None:
+        _check_sticky(caller, route.last)
     _require(caller, route, len(route.names) - 1, access)
 
 
-def check_subtree(
-    caller: Caller, node: INode | None, access: int, *, ignore_empty: bool = False
-) -> None:
-    """Access to a directory and all directories below it; files do not matter."""
+def check_subtree(caller: Caller, node: INode | None) -> None:
+    """All access to a directory and to all below it that hold something; files do not matter."""
     if caller.exempt or node is None:
         return
     for below in subtree(node):
-        if not isinstance(below, INodeDirectory) or (ignore_empty and not below.children):
-            continue
-        check_directory(caller, below, access)
-        for child in below.children.values() if below.mode & _STICKY else ():
-            _check_sticky(caller, full_path(below), below, full_path(child), child)
+        if isinstance(below, INodeDirectory) and below.children:
+            check_directory(caller, below, ALL)
+            for child in below.children.values():
+                _check_sticky(caller, child)
 
 
 def check_directory(caller: Caller, node: INodeDirectory, access: int) -> None:
-    """Access to one directory, wherever it is."""
-    if not caller.exempt and not allows(caller, node, access):
+    """Access to one directory, wherever it is, for a caller who is not exempt."""
+    if not allows(caller, node, access):
         raise denied(_denial(caller, node, full_path(node), access))
 
 
@@ -109,9 +118,10 @@ def check_owner(caller: Caller, route: Route) -> None:
     """The caller must own the path, also where permissions are switched off."""
     if route.last is None:
         raise not_found(f"Directory/File does not exist {route.path}")
-    if caller.exempt and not caller.is_super:
-        _check_traverse(caller, route)  # which ``find`` has left out
-    if not caller.is_super and route.last.user != caller.user:
+    if caller.is_super:
+        return
+    _check_way(route, caller)  # which ``find`` leaves out for who is exempt
+    if route.last.user != caller.user:
         raise denied(
             f"Permission denied. user={caller.user} is not the owner of inode={route.path}"
         )
@@ -123,13 +133,13 @@ def check_superuser(caller: Caller) -> None:
         raise denied(f"Access denied for user {caller.user}. Superuser privilege is required")
 
 
-def allows(caller: Caller, node: INode, access: int) -> bool:
+def allows(caller: Caller, node: INodeFile | INodeDirectory, access: int) -> bool:
     """Whether a node's mode or ACL gives the caller all these bits."""
-    entries = () if isinstance(node, INodeSymlink) else node.acl or ()
-    if entries and entries[0].scope == AclScope.ACCESS:
-        return _acl_allows(caller, node, access)
+    entries = [entry for entry in node.acl or () if entry.scope == AclScope.ACCESS]
     if caller.user == node.user:
         granted = node.mode >> 6
+    elif entries:
+        return _acl_allows(caller, node, entries, access)
     elif node.group in caller.groups:
         granted = node.mode >> 3
     else:
@@ -137,17 +147,16 @@ def allows(caller: Caller, node: INode, access: int) -> bool:
     return granted & access == access
 
 
-def _acl_allows(caller: Caller, node: INode, access: int) -> bool:
-    """An ACL: the owner, named users, groups (any that grants), then others; masked."""
-    if caller.user == node.user:
-        return (node.mode >> 6) & access == access
-    entries = () if isinstance(node, INodeSymlink) else node.acl or ()
-    mask = node.mode >> 3
+def _acl_allows(
+    caller: Caller, node: INodeFile | INodeDirectory, entries: list[AclEntry], access: int
+) -> bool:
+    """An ACL, for others than the owner: named users, groups (any that grants), then the rest.
+
+    The mode's bits of the group limit what the entries grant.
+    """
     matched = False
     for entry in entries:
-        if entry.scope == AclScope.DEFAULT:
-            break
-        granted = entry.permission & mask & access == access
+        granted = entry.permission & node.mode >> 3 & access == access
         if entry.type == AclType.USER and entry.name == caller.user:
             return granted
         if entry.type == AclType.GROUP and (entry.name or node.group) in caller.groups:
@@ -159,6 +168,7 @@ def _acl_allows(caller: Caller, node: INode, access: int) -> bool:
 
 def _require(caller: Caller, route: Route, index: int, access: int) -> None:
     node = route.nodes[index]
+    assert not isinstance(node, INodeSymlink)  # ``find`` refuses it, or nobody asks about it
     if node is not None and not allows(caller, node, access):
         raise denied(_denial(caller, node, route.prefix(index), access))
 
@@ -170,12 +180,16 @@ def _denial(caller: Caller, node: INode, path: str, access: int) -> str:
     )
 
 
-def _check_sticky(caller: Caller, parent_path: str, parent: INode, path: str, node: INode) -> None:
+def _check_sticky(caller: Caller, node: INode) -> None:
+    """In a sticky directory only its owner and the node's own may take the node away."""
+    parent = node.parent
+    assert parent is not None
     if not parent.mode & _STICKY or caller.user in {parent.user, node.user}:
         return
     raise denied(
-        f'Permission denied by sticky bit: user={caller.user}, path="{path}":{_described(node)}, '
-        f'parent="{parent_path}":{_described(parent)}'
+        f"Permission denied by sticky bit: user={caller.user}, "
+        f'path="{full_path(node)}":{_described(node)}, '
+        f'parent="{full_path(parent)}":{_described(parent)}'
     )
 
 
@@ -187,8 +201,7 @@ def _described(node: INode) -> str:
 def symbolic(mode: int) -> str:
     """A mode as ``rwxr-xr-t`` (FsPermission.toString)."""
     bits = "".join(
-        letter if mode >> shift & 1 else "-"
-        for shift, letter in zip(range(8, -1, -1), "rwxrwxrwx", strict=True)
+        letter if mode & 0o400 >> index else "-" for index, letter in enumerate("rwxrwxrwx")
     )
     if not mode & _STICKY:
         return bits

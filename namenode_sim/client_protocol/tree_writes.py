@@ -1,10 +1,6 @@
 """Calls that change the tree's shape: mkdirs, rename, delete (FSDirMkdirOp and its siblings)."""
 
-from ha.rpc.java_names import (
-    PARENT_NOT_DIRECTORY,
-    PATH_IS_NOT_EMPTY_DIRECTORY,
-    UNSUPPORTED_OPERATION,
-)
+from ha.rpc.java_names import PATH_IS_NOT_EMPTY_DIRECTORY, UNSUPPORTED_OPERATION
 from namenode_sim.client_protocol.creation import (
     Modes,
     check_quotas,
@@ -32,7 +28,6 @@ from namenode_sim.client_protocol.paths import (
     text,
 )
 from namenode_sim.client_protocol.permissions import (
-    ALL,
     WRITE,
     check_ancestor,
     check_parent,
@@ -44,8 +39,10 @@ from namenode_sim.edits.ops import Delete, Rename, RenameOld
 from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, full_path
 from namenode_sim.namespace.paths import old_rename_target
-from namenode_sim.namespace.tree import components, size
+from namenode_sim.namespace.tree import size
 from namenode_sim.proto import client_namenode_pb2 as calls
+
+_RESERVED = (b".reserved",)
 
 
 def mkdirs(scene: Scene, request: calls.MkdirsRequestProto) -> EditPlan:
@@ -65,19 +62,19 @@ def mkdirs(scene: Scene, request: calls.MkdirsRequestProto) -> EditPlan:
     mode = request.masked.perm
     modes = Modes(mode, unmasked(scene, request), above=passable(mode))
     made = make_directories(scene, new_ids(scene), route, len(route.names), modes)
-    return EditPlan(tuple(made.ops), lambda: answer)
+    return EditPlan(tuple(made), lambda: answer)
 
 
 def delete(scene: Scene, request: calls.DeleteRequestProto) -> EditPlan:
     """Remove a path; false if there is none, or if it is the root."""
     route = find(scene, request.src, follow_last=False)
     node = route.last
+    check_parent(scene.caller, route, WRITE)
+    check_subtree(scene.caller, node)
     if isinstance(node, INodeDirectory) and node.children and not request.recursive:
         raise FsError(
             PATH_IS_NOT_EMPTY_DIRECTORY, f"`{route.path} is non empty': Directory is not empty"
         )
-    check_parent(scene.caller, route, WRITE)
-    check_subtree(scene.caller, node, ALL, ignore_empty=True)
     check_unprotected(scene, route)
     if node is None or not route.names:
         return no_edits(calls.DeleteResponseProto(result=False))
@@ -86,24 +83,27 @@ def delete(scene: Scene, request: calls.DeleteRequestProto) -> EditPlan:
     return EditPlan((op,), lambda: calls.DeleteResponseProto(result=True))
 
 
-def check_no_snapshots(scene: Scene, node: INode) -> bool:
-    """A tree that holds snapshots can be neither deleted nor moved.
-
-    Returns whether it has snapshottable directories at all (FSDirSnapshotOp.checkSnapshot).
-    """
-    found = False
-    for number, taken in scene.namespace.snapshots.snapshottable.items():
-        directory = scene.namespace.tree.inodes[number]
-        step: INode | None = directory
-        while step is not None and step is not node:
-            step = step.parent
-        if step is node and taken:
+def check_no_snapshots(scene: Scene, node: INode) -> None:
+    """A tree that holds snapshots can be neither deleted nor moved (FSDirSnapshotOp)."""
+    for directory in _snapshottable_in(scene, node):
+        if scene.namespace.snapshots.snapshottable[directory.id]:
             path = full_path(directory)
             raise snapshot_error(
                 f"The directory {path} cannot be deleted since {path} is snapshottable and "
                 "already has snapshots"
             )
-        found |= step is node
+
+
+def _snapshottable_in(scene: Scene, node: INode) -> list[INode]:
+    """The directories of a tree that may have snapshots."""
+    found: list[INode] = []
+    for number in scene.namespace.snapshots.snapshottable:
+        directory = scene.namespace.tree.inodes[number]
+        step: INode | None = directory
+        while step is not None and step is not node:
+            step = step.parent
+        if step is node:
+            found.append(directory)
     return found
 
 
@@ -126,22 +126,21 @@ def _check_nesting(scene: Scene, source: Route, parent: INodeDirectory) -> None:
 
 def rename(scene: Scene, request: calls.RenameRequestProto) -> EditPlan:
     """The first rename: false on failure, and an existing directory is moved into."""
-    check_length("rename", request.dst)
-    if not is_valid_name(request.dst):
-        raise io_error(f"Invalid name: {request.dst}")
-    source = find(scene, request.src, follow_last=False)
-    target = find(scene, request.dst, follow_last=False, creates=True)
+    source, target = _find_ends(scene, request)
     check_unprotected(scene, source)
     requested = target.path
-    if isinstance(target.last, INodeDirectory) and source.names:
+    if isinstance(target.last, INodeDirectory):
         inside = f"{target.path.rstrip('/')}/{text(source.name)}"
-        target = find(scene, inside, follow_last=False, creates=True)
+        target = find(scene, inside, follow_last=False)
     check_parent(scene.caller, source, WRITE)
     check_ancestor(scene.caller, target, WRITE)
     refused = no_edits(calls.RenameResponseProto(result=False))
+    if source.last is None or not source.names:
+        return refused
+    check_no_snapshots(scene, source.last)
     if old_rename_target(scene.namespace.tree, source.path, requested) is None:
         return refused
-    if source.last is None or _to_own_target(source, target):
+    if _to_own_target(source, target) or target.names == _RESERVED:
         return refused
     if source.names != target.names:
         _check_move(scene, source, target)
@@ -150,24 +149,23 @@ def rename(scene: Scene, request: calls.RenameRequestProto) -> EditPlan:
 
 
 def rename2(scene: Scene, request: calls.Rename2RequestProto) -> EditPlan:
-    """The rename with POSIX semantics: every failure is an exception."""
-    check_length("rename", request.dst)
-    if not is_valid_name(request.dst):
-        raise invalid_path(f"Invalid name: {request.dst}")
-    source = find(scene, request.src, follow_last=False)
-    target = find(scene, request.dst, follow_last=False, creates=True)
+    """The rename with POSIX semantics: every failure is an exception.
+
+    What is moved to the trash will be deleted there, so the caller must be allowed to delete it.
+    """
+    source, target = _find_ends(scene, request)
     check_unprotected(scene, source)
     check_parent(scene.caller, source, WRITE)
+    if request.moveToTrash:
+        check_subtree(scene.caller, source.last)
     check_ancestor(scene.caller, target, WRITE)
     src, dst = source.path, target.path
-    node = _check_rename_ends(source, target)
+    node = _check_rename_ends(scene, source, target)
     if target.last is not None:
         _check_overwrite(node, target.last, src, dst, overwrite=request.overwriteDest)
         check_no_snapshots(scene, target.last)
     if target.parent is None:
         raise not_found(f"rename destination parent {dst} not found.")
-    if not isinstance(target.parent, INodeDirectory):
-        raise FsError(PARENT_NOT_DIRECTORY, f"rename destination parent {dst} is a file.")
     _check_move(scene, source, target)
     options = [RenameOption.OVERWRITE] if request.overwriteDest else []
     options += [RenameOption.TO_TRASH] if request.moveToTrash else []
@@ -175,7 +173,18 @@ def rename2(scene: Scene, request: calls.Rename2RequestProto) -> EditPlan:
     return EditPlan((op,), calls.Rename2ResponseProto)
 
 
-def _check_rename_ends(source: Route, target: Route) -> INode:
+def _find_ends(
+    scene: Scene, request: calls.RenameRequestProto | calls.Rename2RequestProto
+) -> tuple[Route, Route]:
+    """The source and the destination of a rename, which may be links themselves."""
+    check_length("rename", request.dst)
+    source = find(scene, request.src, follow_last=False)
+    if not is_valid_name(request.dst):
+        raise invalid_path(f"Invalid file name: {request.dst}")
+    return source, find(scene, request.dst, follow_last=False, creates=True)
+
+
+def _check_rename_ends(scene: Scene, source: Route, target: Route) -> INode:
     """What rename2 asks of its two paths themselves; returns the node that moves."""
     src, dst = source.path, target.path
     node = source.last
@@ -183,23 +192,25 @@ def _check_rename_ends(source: Route, target: Route) -> INode:
         raise not_found(f"rename source {src} is not found.")
     if not source.names:
         raise io_error("rename source cannot be the root")
+    check_no_snapshots(scene, node)
     if source.names == target.names:
         raise already_exists(f"The source {src} and destination {dst} are the same")
     if _to_own_target(source, target):
         raise already_exists(f"Cannot rename symlink {src} to its target {dst}")
     if target.names[: len(source.names)] == source.names:
         raise io_error(f"Rename destination {dst} is a directory or file under source {src}")
+    if target.names == _RESERVED:
+        raise invalid_path("Cannot rename to or from /.reserved")
     if not target.names:
         raise io_error("rename destination cannot be the root")
     return node
 
 
 def _to_own_target(source: Route, target: Route) -> bool:
+    """Whether a link is to be moved to where it leads, as written in it."""
     link = source.last
-    return (
-        isinstance(link, INodeSymlink)
-        and tuple(components(link.target.decode("utf-8", "replace"))) == target.names
-    )
+    written = target.prefix(len(target.names))
+    return isinstance(link, INodeSymlink) and text(link.target) == written
 
 
 def _check_overwrite(source: INode, target: INode, src: str, dst: str, *, overwrite: bool) -> None:
@@ -212,27 +223,18 @@ def _check_overwrite(source: INode, target: INode, src: str, dst: str, *, overwr
 
 
 def _check_move(scene: Scene, source: Route, target: Route) -> None:
-    """Name length, directory size and quotas at the new place; snapshots at the old."""
+    """What may be at the new place: snapshots, the name's length, the directory's size, quotas."""
     node, parent = source.last, target.parent
     assert node is not None
     assert isinstance(parent, INodeDirectory)
-    if check_no_snapshots(scene, node):
+    if _snapshottable_in(scene, node):
         _check_nesting(scene, source, parent)
     check_new_name(target.name, parent, scene.settings)
     moved = size(node) - (size(target.last) if target.last is not None else 0)
     if parent is not source.parent:
         check_room(scene, parent, 0)
-        check_quotas(scene, parent, moved, stop=_common(source, target))
-
-
-def _common(source: Route, target: Route) -> INode | None:
-    """The last directory that both paths go through."""
-    common: INode | None = None
-    for one, other in zip(source.nodes[:-1], target.nodes[:-1], strict=False):
-        if one is not other:
-            break
-        common = one
-    return common
+        common = next(step for step in reversed(target.nodes) if step in source.nodes)
+        check_quotas(scene, parent, moved, stop=common)
 
 
 def create_symlink(_: Scene, __: calls.CreateSymlinkRequestProto) -> EditPlan:

@@ -3,9 +3,6 @@
 See docs/reference/namenode.md#append-and-truncate.
 """
 
-from collections.abc import Callable
-from typing import NoReturn
-
 from ha.rpc.java_names import ALREADY_BEING_CREATED, UNSUPPORTED_OPERATION
 from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, FsError, io_error
 from namenode_sim.client_protocol.lease_taking import (
@@ -14,7 +11,7 @@ from namenode_sim.client_protocol.lease_taking import (
     Taken,
     take_lease,
 )
-from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
+from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits, refused
 from namenode_sim.client_protocol.paths import Route, as_file
 from namenode_sim.client_protocol.permissions import WRITE, check_path, find
 from namenode_sim.datanodes.recovery import begin
@@ -29,8 +26,8 @@ from namenode_sim.proto import client_namenode_pb2 as calls
 def truncate(scene: Scene, request: calls.TruncateRequestProto) -> EditPlan:
     """Cut a file; false while DataNodes cut its last block."""
     route = find(scene, request.src)
-    file = as_file(route)
     check_path(scene.caller, route, WRITE)
+    file = as_file(route)
     if file.block_type == STRIPED:
         raise FsError(
             UNSUPPORTED_OPERATION, f"Cannot truncate file with striped block {route.path}"
@@ -49,26 +46,20 @@ def truncate(scene: Scene, request: calls.TruncateRequestProto) -> EditPlan:
             f"Cannot truncate to a larger file size. Current size: {length}, "
             f"truncate size: {request.newLength}."
         )
-        return EditPlan(taken.ops, _refusing(FsError(HADOOP_ILLEGAL_ARGUMENT, text)))
+        return refused(taken.ops, FsError(HADOOP_ILLEGAL_ARGUMENT, text))
     if request.newLength == length:
         return EditPlan(taken.ops, lambda: calls.TruncateResponseProto(result=True))
     return _cut(scene, route, request, taken)
 
 
-def _refusing(error: FsError) -> Callable[[], NoReturn]:
-    def answer() -> NoReturn:
-        raise error
-
-    return answer
-
-
 def _length_when_cut(scene: Scene, file: INodeFile) -> int | None:
     """The length that a file is being truncated to; None if it is not."""
-    if file.under_construction is None or not file.blocks:
+    if not file.blocks:
         return None
     state, last = scene.cluster.blocks, file.blocks[-1]
     slot = state.index.get(last.block_id)
-    construction = None if slot is None else state.constructions.get(slot)
+    assert slot is not None, f"block {last.block_id} is not in the map"
+    construction = state.constructions.get(slot)
     if construction is None or construction.cut is None:
         return None
     return file.length() - last.num_bytes + construction.cut.length

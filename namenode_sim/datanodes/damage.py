@@ -36,7 +36,7 @@ def note_damage(cluster: Cluster, damaged: Damaged) -> None:
     A report about an older stamp is late: a newer replica may have taken the place.
     """
     blocks, slot = cluster.blocks, cluster.blocks.index.get(damaged.block_id)
-    if slot is None or damaged.block_id < 0 or damaged.stamp != blocks.columns.stamps[slot]:
+    if slot is None or damaged.stamp != blocks.columns.stamps[slot]:
         return
     storage = _holding(cluster, slot, damaged.datanode)
     if storage is not None and blocks.is_good(slot, storage.number):

@@ -154,10 +154,11 @@ def _holding(file: INodeFile) -> _Holding:
 def _held(file_id: int, holding: _Holding, start: int) -> Iterator[tuple[int, Held]]:
     """The blocks from an offset in the current list on, then those that only snapshots have."""
     size = PACKED_BLOCK.size
-    last = len(holding.blocks) - size if holding.is_open else -1
+    last = len(holding.blocks) - size
     offset = start
     for number, length, stamp in PACKED_BLOCK.iter_unpack(holding.blocks[start:]):
-        yield number, Held(file_id, length, stamp, offset != last, holding.is_open)
+        complete = offset != last or not holding.is_open
+        yield number, Held(file_id, length, stamp, complete, holding.is_open)
         offset += size
     if not holding.kept:
         return
@@ -170,18 +171,12 @@ def _held(file_id: int, holding: _Holding, start: int) -> Iterator[tuple[int, He
 
 
 def _same_front(before: _Holding, after: _Holding) -> int:
-    """Up to which offset the current lists are alike, so that only their ends are compared."""
-    if before.kept or after.kept:
-        return 0
-    size = PACKED_BLOCK.size
-    front = min(len(before.blocks), len(after.blocks)) - 2 * size
-    if front > 0 and before.blocks[:front] == after.blocks[:front]:
-        return front
-    return 0
+    """Up to which offset the current lists are alike, so that only their ends are compared.
 
-
-def _all_ids(holding: _Holding) -> Iterator[int]:
-    return (number for number, _ in _held(0, holding, 0))
+    The last block of either may be incomplete, and is not in it.
+    """
+    front = max(0, min(len(before.blocks), len(after.blocks)) - PACKED_BLOCK.size)
+    return front if before.blocks[:front] == after.blocks[:front] else 0
 
 
 @dataclass(slots=True, eq=False)
@@ -219,15 +214,13 @@ class BlockWatch:
 
     def take(self, inodes: InodeMap) -> tuple[BlockChange, ...]:
         """The changes since the last call; ``inodes`` are those that there are now."""
-        touched = bool(self._before or self._dropped)
-        if not touched and not self._told:
+        if not (self._before or self._dropped or self._told):
             return ()
-        changes = list(self._differences(inodes)) if touched else []
-        changes += self._told
+        changes = (*self._differences(inodes), *self._told)
         self._before.clear()
         self._dropped.clear()
         self._told.clear()
-        return tuple(changes)
+        return changes
 
     def _differences(self, inodes: InodeMap) -> Iterator[BlockChange]:
         before: dict[int, Held] = {}
@@ -241,8 +234,9 @@ class BlockWatch:
             after.update(_held(number, now, front))
             wanted[number] = now.expected
             if now.expected != was.expected:
-                held_before = set(_all_ids(was))
-                ids = tuple(number for number in _all_ids(now) if number in held_before)
+                held_before = {block for block, _ in _held(number, was, 0)}
+                held_now = _held(number, now, 0)
+                ids = tuple(block for block, _ in held_now if block in held_before)
                 replications += [ReplicationSet(ids, now.expected)] if ids else []
         gone = [number for number in before if number not in after]
         for packed in self._dropped:

@@ -47,13 +47,13 @@ def add(
 ) -> INodeFile:
     """Create a file; or, in logs before layout -62, reopen one or update its blocks."""
     existing = tree.find(op.path)
+    if existing is not None and not isinstance(existing, INodeFile):
+        raise ApplyError(f"{op.path} is not a file")
     if existing is not None and op.overwrite:
         delete_node(tree, snapshots, existing, op.path, op.mtime)
         existing = None
     if existing is None:
         return _create(tree, op, inode_id, limits)
-    if not isinstance(existing, INodeFile):
-        raise ApplyError(f"{op.path} is not a file")
     if existing.under_construction is None:
         about_to_change(tree, op.path, existing)
         _touch_unless_full(tree, existing)
@@ -65,7 +65,7 @@ def add(
 
 def _create(tree: Tree, op: ops.Add, inode_id: int, limits: tuple[int, int]) -> INodeFile:
     parent, name = tree.parent_of(op.path)
-    if parent is None or not name:
+    if parent is None:
         raise ApplyError(f"{op.path} has no directory to be created in")
     striped = op.ec_policy_id != 0
     traits = FileTraits(
@@ -191,6 +191,8 @@ def truncate(tree: Tree, op: ops.Truncate) -> None:
     file.mtime = op.time
     if size == op.new_length:
         return
+    if not file.blocks:
+        raise ApplyError(f"{op.path} has no block in which it could be cut at {op.new_length}")
     _open(tree, file, op.client_name, op.client_machine)
     last = file.blocks[-1]
     length = last.num_bytes - (size - op.new_length)
@@ -211,6 +213,8 @@ def concat(tree: Tree, op: ops.ConcatDelete) -> None:
     Who logs this makes sure that no snapshot has a source.
     """
     target = tree.file(op.target)
+    parent = target.parent
+    assert parent is not None
     latest = latest_snapshot(tree, op.target)
     about_to_change(tree, op.target, target)
     tree.touch(target)
@@ -222,8 +226,7 @@ def concat(tree: Tree, op: ops.ConcatDelete) -> None:
         remove_child(tree, entry_of(source), latest)
         tree.drop(source)
     target.mtime = op.time
-    if target.parent is not None:
-        update_mtime(target.parent, op.time, latest)
+    update_mtime(parent, op.time, latest)
 
 
 def set_replication(tree: Tree, op: ops.SetReplication, limits: tuple[int, int]) -> None:

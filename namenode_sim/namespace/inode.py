@@ -7,6 +7,7 @@ has its name, its parent, a bytes object of its numbers, and a record that it sh
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import starmap
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
@@ -120,15 +121,16 @@ class _Trait(Protocol[T]):
     def __set__(self, file: "INodeFile", value: T) -> None: ...
 
 
+def _change(place: int, file: "INodeFile", value: object) -> None:
+    """Set one of a file's traits, which takes another record."""
+    fields: list[Any] = list(file.traits)
+    fields[place] = value
+    file.traits = shared(tuple.__new__(FileTraits, fields))  # twice as fast as _replace
+
+
 def _trait(name: str) -> _Trait[Any]:
-    """An attribute of ``INodeFile`` that lies in its traits; to set it takes another record."""
-    place = FileTraits._fields.index(name)
-
-    def change(file: "INodeFile", value: object) -> None:
-        fields: list[Any] = list(file.traits)
-        fields[place] = value
-        file.traits = shared(tuple.__new__(FileTraits, fields))  # twice as fast as _replace
-
+    """An attribute of ``INodeFile`` that lies in its traits."""
+    change = partial(_change, FileTraits._fields.index(name))
     return cast(_Trait[Any], property(attrgetter(f"traits.{name}"), change))
 
 

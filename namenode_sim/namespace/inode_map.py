@@ -68,12 +68,11 @@ class InodeMap:
 
     def several(self, numbers: Sequence[int]) -> list[INode]:
         """The inodes of these ids; KeyError unless there are all of them."""
-        if self._by_id is None and numbers and min(numbers) >= self._first:
-            row, first = self._row, self._first
-            if max(numbers) - first < len(row):
-                found = [row[number - first] for number in numbers]
-                if all(found):
-                    return cast(list[INode], found)
+        row, first = self._row, self._first
+        if numbers and first <= min(numbers) and max(numbers) < first + len(row):
+            found = [row[number - first] for number in numbers]
+            if all(found):
+                return cast(list[INode], found)
         return [self[number] for number in numbers]
 
     def __setitem__(self, number: int, inode: INode) -> None:

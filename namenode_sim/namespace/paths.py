@@ -116,7 +116,7 @@ def rename(tree: Tree, snapshots: Snapshots, op: ops.Rename) -> None:
     """Move a path; with OVERWRITE a file or an empty directory at the destination goes first."""
     source, existing = tree.node(op.src), tree.find(op.dst)
     names, source_names = components(op.dst), components(op.src)
-    if names == source_names or names[: len(source_names)] == source_names:
+    if names[: len(source_names)] == source_names:
         raise ApplyError(f"{op.src} cannot be renamed to {op.dst}, which is at or below it")
     if existing is not None:
         if RenameOption.OVERWRITE not in op.options:
@@ -135,7 +135,7 @@ def _move(tree: Tree, src: str, destination: str, time: int) -> None:
     """Move a node to a path; a node that is there goes."""
     node = tree.node(src)
     parent, name = tree.parent_of(destination)
-    if parent is None or not name:
+    if parent is None:
         raise ApplyError(f"{destination} has no directory to be moved into")
     if tree.has_snapshots:
         latest = latest_snapshot(tree, src), latest_snapshot(tree, destination)

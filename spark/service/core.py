@@ -5,7 +5,7 @@ by one thing to do, and by what is to be said about it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
@@ -201,7 +201,7 @@ def _looked(state: State, seen: Seen, rules: Rules, now: float) -> Step:
     if ready is not None and (ready.txid <= seen.image_txid or ready.epoch != seen.epoch):
         ready = None
         state = replace(state, ready=None)
-    facts = _facts(seen)
+    facts: Mapping[str, object] = asdict(seen)
     if ready is not None:
         return Step(
             replace(state, phase=Phase.UPLOADING),
@@ -239,8 +239,7 @@ def _rolled(state: State, problem: str, rules: Rules) -> Step:
 def _merged(state: State, ready: Ready, rules: Rules) -> Step:
     facts = {"txid": ready.txid, "epoch": ready.epoch}
     if state.image_txid is not None and ready.txid <= state.image_txid:
-        done = replace(state, ready=None, failures=0)
-        return _wait(done, rules, "checkpoint.nothing_finalized", facts)
+        return _wait(replace(state, failures=0), rules, "checkpoint.nothing_finalized", facts)
     state = replace(state, phase=Phase.UPLOADING, ready=ready)
     return Step(state, Upload(ready), "checkpoint.merged", facts)
 
@@ -284,13 +283,3 @@ def _failed(state: State, why: str, rules: Rules, *, said: str = "checkpoint.fai
 def _wait(state: State, rules: Rules, said: str, facts: Mapping[str, object]) -> Step:
     state = replace(state, phase=Phase.WAITING)
     return Step(state, Sleep(rules.due.pause_seconds), said, facts)
-
-
-def _facts(seen: Seen) -> Mapping[str, object]:
-    return {
-        "active": seen.active,
-        "image_txid": seen.image_txid,
-        "finalized_txid": seen.finalized_txid,
-        "last_txid": seen.last_txid,
-        "epoch": seen.epoch,
-    }

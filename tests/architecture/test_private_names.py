@@ -88,6 +88,8 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
         "ha/zkfc/test_zookeeper_away.py": 1,
         "journal/core/test_rejoin.py": 1,
         "journal/writer/test_rejoin.py": 1,
+        "namenode_sim/namespace/test_inode_file.py": 1,
+        "namenode_sim/namespace/test_inode_map.py": 1,
         "simulation/journal/scripted.py": 6,
         "simulation/journal/test_lanes.py": 1,
     },

@@ -19,6 +19,8 @@ from tests.mutation.confusions import Scope, confusions, scope_of
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _SHOWN: Final = 110
 _MOST_ENTRIES: Final = 16
+_SETTER: Final = ".setter"
+"""Behind the name of a property, which it shares with what reads the property."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,13 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
         elif isinstance(node, ast.ClassDef):
             for inner in node.body:
                 if isinstance(inner, Function) and not _is_stub(inner):
-                    yield f"{node.name}.{inner.name}", inner
+                    setter = _SETTER if _is_setter(inner) else ""
+                    yield f"{node.name}.{inner.name}{setter}", inner
+
+
+def _is_setter(function: Function) -> bool:
+    named = [each.attr for each in function.decorator_list if isinstance(each, ast.Attribute)]
+    return "setter" in named
 
 
 def _is_stub(function: Function) -> bool:
@@ -267,8 +275,10 @@ def module_of(path: str) -> ModuleType:
 def live(module: ModuleType, scope: str) -> FunctionType:
     """The function that the product calls by this name, below what wraps it."""
     found: Any = module
-    for part in scope.split("."):
+    for part in scope.removesuffix(_SETTER).split("."):
         found = vars(found)[part]
+    if scope.endswith(_SETTER):
+        found = found.fset
     found = getattr(found, "fget", None) or getattr(found, "__func__", None) or found
     while not isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
         found = found.__wrapped__
@@ -277,10 +287,11 @@ def live(module: ModuleType, scope: str) -> FunctionType:
 
 def code_of(module: CodeType, scope: str) -> CodeType:
     """The code of one function of a compiled module."""
-    for code in _codes(module):
-        if code.co_qualname == scope:
-            return code
-    raise LookupError(f"{scope} is not in {module.co_filename}")
+    name = scope.removesuffix(_SETTER)
+    found = [code for code in _codes(module) if code.co_qualname == name]
+    if not found:
+        raise LookupError(f"{scope} is not in {module.co_filename}")
+    return found[-1] if scope.endswith(_SETTER) else found[0]
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -83,6 +83,7 @@ PLANTED: dict[str, tuple[Callable[[], object], object]] = {
     "toy.full or word not in TABLE -> word not in TABLE": (
         lambda: toy.step(toy.Toy(3), "a"), (toy.Toy(4, "a"), ("told", "full"))),
     "self.count >= LIMIT -> self.count > LIMIT": (lambda: toy.Toy(3).full, False),
+    "Dial.number.setter: self._number = number -> pass": (lambda: toy.dialled(5), 0),
     "LIMIT: 3 -> 4": (lambda: toy.Toy(3).full, False),
     "TABLE: {'a': 1, 'b': 2} -> {'a': 1}": (
         lambda: toy.step(toy.Toy(), "b"), (toy.Toy(), ())),

@@ -19,6 +19,28 @@ class Toy:
         return self.count >= LIMIT
 
 
+class Dial:
+    """A number that somebody sets."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    @number.setter
+    def number(self, number: int) -> None:
+        self._number = number
+
+
+def dialled(number: int) -> int:
+    """What a dial shows that was set."""
+    dial = Dial()
+    dial.number = number
+    return dial.number
+
+
 def step(toy: Toy, word: str) -> tuple[Toy, tuple[str, ...]]:
     """Count a word; one that is not known, or comes when it is full, changes nothing."""
     if toy.full or word not in TABLE:

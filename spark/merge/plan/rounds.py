@@ -35,7 +35,7 @@ def questions_and_answers(
         TxIdOutOfOrder: if an edit is missing.
     """
     plan = planner(edits(), base)
-    wrong: int | None = None
+    place = b""
     for _ in range(MOST_ROUNDS):
         if plan.single_process_because is not None:
             raise NeedsWholeNamespace(plan.single_process_because)
@@ -43,8 +43,9 @@ def questions_and_answers(
         wrong = first_wrong_guess(plan, looked)
         if wrong is None:
             return plan, looked
+        place = plan.trie.path(wrong)
         plan = planner(edits(), base, trie=plan.trie, kinds=kinds_of(looked))
-    path = "" if wrong is None else plan.trie.path(wrong).decode("utf-8", "replace")
     raise NeedsWholeNamespace(
-        f"what the edits do depends again and again on what the image has, the last time at {path}"
+        "what the edits do depends again and again on what the image has, the last time at "
+        + place.decode("utf-8", "replace")
     )

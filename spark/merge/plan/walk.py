@@ -48,8 +48,6 @@ def walk(trie: BaseTrie, root: int, edges: Sequence[Numbers]) -> Numbers:
         nodes = np.array([node for node in level if trie.is_interior(node)], np.int64)
         above = np.array([trie.parents[node] for node in nodes.tolist()], np.int64)
         known = np.flatnonzero(ids[above] != ABSENT)
-        if not known.size:
-            break
         nodes, above = nodes[known], above[known]
         keys = paired(hashes_of([trie.names[node] for node in nodes.tolist()]), ids[above])
         for table in edges:
@@ -59,8 +57,6 @@ def walk(trie: BaseTrie, root: int, edges: Sequence[Numbers]) -> Numbers:
 
 def _match(ids: Numbers, nodes: Numbers, keys: Words, table: Numbers) -> None:
     found = table[0].view(np.uint64)
-    if not found.size:
-        return
     places = np.searchsorted(found, keys)
     ends = np.searchsorted(found, keys, side="right")
     if (ends - places > 1).any():

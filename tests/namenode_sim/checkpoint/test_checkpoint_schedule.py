@@ -55,11 +55,21 @@ def test_a_failed_upload_is_offered_again_though_no_edit_came() -> None:
 
 def test_a_standby_that_is_forestalled_keeps_quiet_for_a_period_and_a_half() -> None:
     state = answered(saved(START, TxId(60), 0.0), "nn1", TxId(60), UploadAnswer.HAS_NEWER, 1000.0)
+    assert targets_for(state, RULES, ("nn1",), 1150.0) == ()  # it has refused that very image
     state = saved(state, TxId(70), 1100.0)
     assert targets_for(state, RULES, ("nn1",), 1149.0) == ()
     assert targets_for(state, RULES, ("nn1",), 1150.0) == ("nn1",)
     again = answered(state, "nn1", TxId(70), UploadAnswer.ACCEPTED, 1150.0)
-    assert again.shipments["nn1"] == Shipment(primary=True, accepted_at=1150.0, offered=TxId(70))
+    assert again.shipments["nn1"] == Shipment(offered=TxId(70))
+    assert targets_for(saved(again, TxId(80), 1151.0), RULES, ("nn1",), 1151.0) == ("nn1",)
+
+
+def test_a_standby_that_is_forestalled_keeps_quiet_through_a_failover() -> None:
+    state = answered(saved(START, TxId(60), 0.0), "nn1", TxId(60), UploadAnswer.HAS_NEWER, 1000.0)
+    state = answered(saved(state, TxId(70), 0.0), "nn1", TxId(70), UploadAnswer.NOT_ACTIVE, 1010.0)
+    state = saved(state, TxId(80), 1100.0)
+    assert targets_for(state, RULES, ("nn1",), 1149.0) == ()
+    assert targets_for(state, RULES, ("nn1",), 1150.0) == ("nn1",)
 
 
 def test_each_target_has_its_own_history() -> None:

@@ -1,5 +1,7 @@
 """append: an old file goes on in its last block, or behind it."""
 
+import time
+
 import pytest
 
 from ha.rpc.errors import RemoteFault
@@ -9,6 +11,7 @@ from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.open_files import close_edit
 from namenode_sim.edits.ops import Append, Close
 from namenode_sim.edits.values import Block
+from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
@@ -19,9 +22,9 @@ from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     written,
 )
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
-from tests.namenode_sim.client_protocol.recovering_datanodes import stage
+from tests.namenode_sim.client_protocol.recovering_datanodes import slot_of, stage
 
-NEW_BLOCK = 32
+CREATE, APPEND, NEW_BLOCK = 1, 4, 32
 BLOCK = 1 << 27
 U64 = 1 << 64
 
@@ -60,10 +63,11 @@ async def test_behind_a_full_block_the_writer_asks_for_a_new_one() -> None:
     assert added.offset == BLOCK
 
 
-async def test_a_new_block_may_be_asked_for() -> None:
+@pytest.mark.parametrize("flag", [NEW_BLOCK, APPEND | NEW_BLOCK])
+async def test_a_new_block_may_be_asked_for(flag: int) -> None:
     served = with_datanodes(serve())
     (last,) = await written(served, "/f", 700)
-    answer = await append(served, flag=NEW_BLOCK)
+    answer = await append(served, flag=flag)
     assert (answer.block.b, answer.block.offset) == (sized(last, 700), U64 - 1)
     assert not answer.block.locs
     assert stage(served, last.blockId) is Stage.COMPLETE
@@ -76,14 +80,17 @@ async def test_an_empty_file_has_no_block_to_go_on_with() -> None:
 
 
 @pytest.mark.row("B26")
-async def test_a_repeated_call_gets_the_same_block() -> None:
+@pytest.mark.parametrize("flag", [0, APPEND, CREATE | APPEND])
+async def test_a_repeated_call_gets_the_same_block(flag: int) -> None:
     served = with_datanodes(serve())
-    await written(served, "/f", 700)
-    first = await append(served, call_id=90)
+    (last,) = await written(served, "/f", 700)
+    first = await append(served, call_id=90, flag=flag)
+    assert stage(served, last.blockId) is Stage.UNDER_CONSTRUCTION
     edits = len(served.log.frames)
-    again = await append(served, call_id=90)
+    again = await append(served, call_id=90, flag=flag)
     assert len(served.log.frames) == edits
     assert (again.block.b, again.block.offset) == (first.block.b, first.block.offset)
+    assert len(again.block.locs) == 3
     assert set(again.block.storageIDs) == set(first.block.storageIDs)
 
 
@@ -98,15 +105,92 @@ async def test_replicas_of_a_reopened_block_are_not_deleted() -> None:
     assert len(served.cluster.blocks.invalidations) == 0
 
 
-async def test_too_few_replicas() -> None:
+def without_replicas(served: Served, block: ExtendedBlockProto, *names: str) -> None:
+    """The block's replicas on these DataNodes are gone."""
+    state = served.cluster.blocks
+    for name in names:
+        for storage in served.cluster.nodes[name].storages.values():
+            state.drop(slot_of(served, block.blockId), storage.held)
+
+
+@pytest.mark.parametrize(
+    ("needed", "living", "replicas", "fits"),
+    [
+        (1, 3, 1, True),
+        (1, 3, 0, False),
+        (2, 3, 2, True),
+        (2, 3, 1, False),
+        (2, 1, 1, True),  # all that there can be
+        (2, 1, 0, False),
+    ],
+)
+async def test_the_last_block_needs_replicas(
+    needed: int, living: int, replicas: int, *, fits: bool
+) -> None:
     served = with_datanodes(serve())
     (last,) = await written(served, "/f", 700)
-    slot = served.cluster.blocks.index.get(last.blockId)
-    assert slot is not None
-    for storage in list(served.cluster.blocks.storages):
-        served.cluster.blocks.drop(slot, storage)
+    served.cluster.blocks.minimum = needed
+    for name in ("d1", "d2", "d3")[living:]:
+        served.cluster.nodes[name].alive = False
+    without_replicas(served, last, *("d1", "d2", "d3")[replicas:])
+    if fits:
+        assert len((await append(served)).block.locs) == replicas
+        return
     text = f"append: lastBlock={named(last)} of src=/f is not sufficiently replicated yet."
     assert await refusal(served) == ("java.io.IOException", text)
+
+
+async def test_a_repeated_call_is_refused_as_the_first_was() -> None:
+    served = with_datanodes(serve())
+    (last,) = await written(served, "/f", 700)
+    without_replicas(served, last, "d1", "d2", "d3")
+    for _ in range(2):
+        edits = len(served.log.frames)
+        with pytest.raises(RemoteFault, match="is not sufficiently replicated yet"):
+            await append(served, call_id=90)
+        assert len(served.log.frames) == edits
+        report(served, last, "d1")
+    assert (await append(served, call_id=91)).HasField("block")
+
+
+async def test_the_blocks_before_the_last_need_none() -> None:
+    served = with_datanodes(serve())
+    first, _ = await written(served, "/f", BLOCK, 700)
+    without_replicas(served, first, "d1", "d2", "d3")
+    assert (await append(served)).HasField("block")
+
+
+async def test_the_file_of_a_silent_writer_is_closed_although_its_end_has_no_replica() -> None:
+    served = with_datanodes(serve())
+    (last,) = await written(served, "/f", 700)
+    await append(served, clientName="gone", flag=NEW_BLOCK)
+    served.face.leases.renew("gone", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    without_replicas(served, last, "d1", "d2", "d3")
+    edits = len(served.log.frames)
+    with pytest.raises(RemoteFault, match="is not sufficiently replicated yet"):
+        await append(served)
+    assert [type(op) for op in served.log.ops()[edits:]] == [Close]
+    assert served.namespace.tree.leases == {}
+    report(served, last, "d1")
+    assert (await append(served)).HasField("block")
+
+
+async def test_who_appends_is_alive() -> None:
+    served = with_datanodes(serve())
+    await written(served, "/f", 700)
+    await served.create("/other", clientName="other")
+    served.face.leases.renew("other", time.monotonic() - 1000)
+    await append(served)
+    assert served.face.leases.idle_seconds("other", time.monotonic()) < 100
+
+
+async def test_only_who_may_write_a_file_appends_to_it() -> None:
+    served = with_datanodes(serve())
+    await written(served, "/f", 700)
+    with pytest.raises(RemoteFault, match="Permission denied: user=carol, access=WRITE"):
+        await append(served, user="carol")
+    with pytest.raises(RemoteFault, match="Failed to append to non-existent file /none"):
+        await append(served, "/none", user="carol")
 
 
 async def test_a_committed_last_block() -> None:

@@ -32,6 +32,7 @@ from tests.namenode_sim.client_protocol.datanodes_in_memory import (
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 FIRST, STAMP = 2**30 + 1, 1001
+FULL = 1 << 27
 
 
 def stage(served: Served, block: ExtendedBlockProto) -> Stage | None:
@@ -135,12 +136,14 @@ async def test_a_block_behind_one_that_lacks_replicas_may_be_added_but_no_third(
 
 
 @pytest.mark.row("B23", because="the case in which the answer alone was lost")
-async def test_a_repeated_call_gets_the_block_of_the_first() -> None:
+@pytest.mark.parametrize("length", [9, FULL])
+async def test_a_repeated_call_gets_the_block_of_the_first(length: int) -> None:
     served = await opened()
     first = await add_block(served, "/f")
     edits = len(served.log.frames)
     assert shown(await add_block(served, "/f")) == shown(first)
-    one = sized(first.b, 9)
+    one = sized(first.b, length)
+    report(served, one, "d1")
     second = await add_block(served, "/f", one)
     assert shown(await add_block(served, "/f", one)) == shown(second)
     assert len(served.log.frames) == edits + 3
@@ -184,6 +187,43 @@ async def test_a_block_that_is_not_full_must_be_named_also_by_a_repetition() -> 
     assert stage(served, first.b) is Stage.COMPLETE
     with pytest.raises(RemoteFault, match="does not match actual last block"):
         await add_block(served, "/f")
+
+
+async def test_a_full_block_that_is_not_complete_must_be_named_also_by_a_repetition() -> None:
+    served = await opened()
+    first = sized((await add_block(served, "/f")).b, FULL)
+    assert not await served.complete("/f", last=first)
+    assert stage(served, first) is Stage.COMMITTED
+    with pytest.raises(RemoteFault, match=f"already contains {FULL} bytes"):
+        await add_block(served, "/f")
+    await add_block(served, "/f", first)
+    with pytest.raises(RemoteFault, match="does not match actual last block"):
+        await add_block(served, "/f")
+
+
+async def test_a_call_that_comes_late_adds_no_block_behind_a_whole_one() -> None:
+    served = await opened()
+    one = sized((await add_block(served, "/f")).b, 9)
+    two = sized((await add_block(served, "/f", one)).b, FULL)
+    report(served, one, "d1")
+    assert not await served.complete("/f", last=two)
+    report(served, two, "d1")
+    assert stage(served, two) is Stage.COMPLETE
+    edits = len(served.log.frames)
+    with pytest.raises(RemoteFault, match=f"already contains {FULL} bytes"):
+        await add_block(served, "/f", one)
+    assert len(served.log.frames) == edits
+
+
+async def test_the_blocks_of_a_striped_file_stay_as_they_are() -> None:
+    served = await opened()
+    block = (await add_block(served, "/f")).b
+    served.namespace.tree.file("/f").block_type = 1
+    edits = len(served.log.frames)
+    with pytest.raises(RemoteFault, match="/f is striped; this NameNode writes no striped files"):
+        await add_block(served, "/f", block)
+    await served.call("abandonBlock", src="/f", holder="writer", b=block)
+    assert len(served.log.frames) == edits
 
 
 Step = Callable[[Served, ExtendedBlockProto], Awaitable[object]]

@@ -3,8 +3,11 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import ILLEGAL_ARGUMENT
 from namenode_sim.blocks.check import check
 from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, SNAPSHOT
+from namenode_sim.edits.ops import Add
+from namenode_sim.edits.values import Permission
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     locations,
     with_datanodes,
@@ -51,7 +54,6 @@ async def test_a_repeated_concat_is_not_done_twice(*, failed_over: bool) -> None
 
 
 REFUSED = {
-    "no source": ("/d/t", [], "concat: no source is given"),
     "an open target": (
         "/d/open", ["/d/a"], "concat: target file /d/open is under construction",
     ),
@@ -72,6 +74,9 @@ REFUSED = {
     "a source twice": (
         "/d/t", ["/d/a", "/d/a"], "concat: at least two of the source files are the same",
     ),
+    "a source twice, written otherwise": (
+        "/d/t", ["/d/a", "/d//a/"], "concat: at least two of the source files are the same",
+    ),
 }  # fmt: skip
 
 
@@ -84,6 +89,34 @@ async def test_refused(target: str, sources: list[str], message: str) -> None:
         await served.call("concat", trg=target, srcs=sources)
     assert (refusal.value.java_class, refusal.value.message) == (HADOOP_ILLEGAL_ARGUMENT, message)
     assert len(served.log.frames) == edits
+
+
+async def test_without_a_source_nothing_else_is_looked_at() -> None:
+    with pytest.raises(RemoteFault, match="No sources given") as refusal:
+        await serve().call("concat", trg="/none", srcs=[])
+    assert refusal.value.java_class == ILLEGAL_ARGUMENT
+
+
+async def test_a_source_that_is_written_again_is_refused() -> None:
+    served = await prepared()
+    await served.call("append", src="/d/a", clientName="other")
+    with pytest.raises(RemoteFault, match="source file /d/a is invalid or empty or under"):
+        await served.call("concat", trg="/d/t", srcs=["/d/a"])
+
+
+async def test_a_striped_target_and_a_replicated_source_do_not_go_together() -> None:
+    """Only Hadoop's NameNode can have made such a file."""
+    served = await prepared()
+    number = served.namespace.counters.last_inode_id + 1
+    rights = Permission("hdfs", "hdfs", 0o644)
+    op = Add(
+        number, "/d/striped", 0, 1, 1, 1 << 27, (), rights, client_name="writer", ec_policy_id=1
+    )
+    served.namespace.apply(served.log.append(op), op)
+    await served.complete("/d/striped")
+    with pytest.raises(RemoteFault, match="have different erasure coding policy") as refusal:
+        await served.call("concat", trg="/d/striped", srcs=["/d/a"])
+    assert refusal.value.java_class == HADOOP_ILLEGAL_ARGUMENT
 
 
 async def test_a_source_with_larger_blocks_is_refused() -> None:
@@ -110,7 +143,40 @@ async def test_a_source_that_a_snapshot_has_is_refused() -> None:
     )
 
 
-async def test_a_caller_without_access_is_refused() -> None:
+async def test_a_source_that_came_from_a_snapshot_s_directory_stays_while_that_has_it() -> None:
     served = await prepared()
-    with pytest.raises(RemoteFault, match="Permission denied"):
-        await served.call("concat", trg="/d/t", srcs=["/d/a"], user="bob")
+    await served.call("allowSnapshot", snapshotRoot="/s")
+    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.call("rename", src="/s/a", dst="/d/moved")
+    with pytest.raises(RemoteFault, match="/d/moved is referred by some other") as refusal:
+        await served.call("concat", trg="/d/t", srcs=["/d/moved"])
+    assert refusal.value.java_class == SNAPSHOT
+    await served.call("deleteSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.call("concat", trg="/d/t", srcs=["/d/moved"])
+    assert (await locations(served, "/d/t")).fileLength == 10
+
+
+@pytest.mark.parametrize(
+    ("directory", "target", "source", "lacks"),
+    [
+        (0o777, 0o662, 0o664, None),
+        (0o773, 0o662, 0o664, None),
+        (0o777, 0o664, 0o664, 'access=WRITE, inode="/d/t"'),
+        (0o777, 0o662, 0o662, 'access=READ, inode="/d/a"'),
+        (0o775, 0o662, 0o664, 'access=WRITE, inode="/d"'),
+    ],
+)
+async def test_what_a_caller_must_have_access_to(
+    directory: int, target: int, source: int, lacks: str | None
+) -> None:
+    """The target is written, the source read, and taken out of its directory."""
+    served = await prepared()
+    for path, mode in {"/d": directory, "/d/t": target, "/d/a": source}.items():
+        await served.call("setPermission", src=path, permission={"perm": mode})
+    call = served.call("concat", trg="/d/t", srcs=["/d/a"], user="bob")
+    if lacks is None:
+        await call
+        return
+    with pytest.raises(RemoteFault, match="Permission denied") as refusal:
+        await call
+    assert lacks in refusal.value.message

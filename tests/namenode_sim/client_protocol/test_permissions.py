@@ -3,6 +3,7 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from namenode_sim.client_protocol.model import Settings
 from namenode_sim.client_protocol.permissions import symbolic
 from namenode_sim.proto.hdfs_types_pb2 import AclEntryProto
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
@@ -11,18 +12,31 @@ DENIED = "org.apache.hadoop.security.AccessControlException"
 MODE = {"permission": {"perm": 0o700}}
 
 
-async def prepared() -> Served:
-    served = serve()
+async def prepared(settings: Settings | None = None) -> Served:
+    """``/home/alice`` is hers and her group's; the others, the sticky ones too, are for all."""
+    served = serve(settings=settings)
     await served.mkdirs("/home/alice")
     await served.call("setOwner", src="/home/alice", username="alice", groupname="staff")
     await served.call("setPermission", src="/home/alice", permission={"perm": 0o750})
-    await served.touch("/home/alice/f", user="alice")
+    await served.touch("/home/alice/f", user="alice", masked={"perm": 0o444})
     await served.mkdirs("/tmp")
     await served.call("setPermission", src="/tmp", permission={"perm": 0o1777})
     await served.touch("/tmp/alice", user="alice")
     await served.mkdirs("/open")
     await served.call("setPermission", src="/open", permission={"perm": 0o777})
+    await served.mkdirs("/open/mixed", 0o777, user="bob")
+    await served.mkdirs("/open/mixed/in", 0o700, user="alice")
+    await served.touch("/open/mixed/in/f", user="alice")
+    await served.mkdirs("/open/own/empty", 0o700, user="bob")
+    await served.mkdirs("/open/own/other", 0o700, user="bob")
+    await served.call("setOwner", src="/open/own/other", username="alice")
+    await served.mkdirs("/open/sticky", 0o1777, user="alice")
+    await served.mkdirs("/open/sticky/c", 0o777, user="carol")
     return served
+
+
+def a_rename2(src: str, dst: str, *, to_trash: bool = False) -> tuple[str, Fields]:
+    return "rename2", {"src": src, "dst": dst, "overwriteDest": True, "moveToTrash": to_trash}
 
 
 HOME = '"/home/alice":alice:staff:drwxr-x---'
@@ -57,6 +71,53 @@ REFUSED: dict[str, tuple[str, str, Fields, str]] = {
         {"src": "/open", "dst": "/home/alice/o"},
         'Permission denied: user=bob, access=WRITE, inode="/":hdfs:supergroup:drwxr-xr-x',
     ),
+    "nor out of the closed": (
+        "bob",
+        *a_rename2("/home/alice/f", "/open/f"),
+        f"Permission denied: user=bob, access=WRITE, inode={HOME}",
+    ),
+    "nor one's own into the closed": (
+        "alice",
+        "rename",
+        {"src": "/home/alice/f", "dst": "/home"},
+        'Permission denied: user=alice, access=WRITE, inode="/home":hdfs:supergroup:drwxr-xr-x',
+    ),
+    "nor so with the other rename": (
+        "alice",
+        *a_rename2("/home/alice/f", "/home/f"),
+        'Permission denied: user=alice, access=WRITE, inode="/home":hdfs:supergroup:drwxr-xr-x',
+    ),
+    "nor a directory, however deep": (
+        "bob",
+        "mkdirs",
+        {"src": "/home/bob/x/y", "masked": {"perm": 0o755}, "createParent": True},
+        'Permission denied: user=bob, access=WRITE, inode="/home":hdfs:supergroup:drwxr-xr-x',
+    ),
+    "nobody learns what a closed directory has": (
+        "carol",
+        "getFileInfo",
+        {"src": "/home/alice/f/x"},
+        f"Permission denied: user=carol, access=EXECUTE, inode={HOME}",
+    ),
+    "nor whether it is empty": (
+        "bob",
+        "delete",
+        {"src": "/home/alice", "recursive": False},
+        'Permission denied: user=bob, access=WRITE, inode="/home":hdfs:supergroup:drwxr-xr-x',
+    ),
+    "the root is no exception": (
+        "alice",
+        "delete",
+        {"src": "/", "recursive": True},
+        'Permission denied: user=alice, access=ALL, inode="/":hdfs:supergroup:drwxr-xr-x',
+    ),
+    "the sum of a tree is for who may list it": (
+        "carol",
+        "getContentSummary",
+        {"path": "/open/mixed"},
+        "Permission denied: user=carol, access=READ_EXECUTE, "
+        'inode="/open/mixed/in":alice:supergroup:drwx------',
+    ),
     "only the owner changes the mode": (
         "bob",
         "setPermission",
@@ -82,6 +143,14 @@ REFUSED: dict[str, tuple[str, str, Fields, str]] = {
         'Permission denied by sticky bit: user=bob, path="/tmp/alice":alice:supergroup:-rw-r--r--,'
         ' parent="/tmp":hdfs:supergroup:drwxrwxrwt',
     ),
+    "also below what is deleted": (
+        "bob",
+        "delete",
+        {"src": "/open/sticky", "recursive": True},
+        "Permission denied by sticky bit: user=bob, "
+        'path="/open/sticky/c":carol:supergroup:drwxrwxrwx,'
+        ' parent="/open/sticky":alice:supergroup:drwxrwxrwt',
+    ),
     "quotas are the superuser's": (
         "alice",
         "setQuota",
@@ -95,6 +164,12 @@ REFUSED: dict[str, tuple[str, str, Fields, str]] = {
         "Permission denied: user=bob, access=ALL, "
         'inode="/open/mixed/in":alice:supergroup:drwx------',
     ),
+    "so does the way to the trash": (
+        "bob",
+        *a_rename2("/open/mixed", "/open/x", to_trash=True),
+        "Permission denied: user=bob, access=ALL, "
+        'inode="/open/mixed/in":alice:supergroup:drwx------',
+    ),
 }
 
 
@@ -103,9 +178,6 @@ REFUSED: dict[str, tuple[str, str, Fields, str]] = {
 )
 async def test_refused(user: str, method: str, fields: Fields, message: str) -> None:
     served = await prepared()
-    await served.mkdirs("/open/mixed", 0o777, user="bob")
-    await served.mkdirs("/open/mixed/in", 0o700, user="alice")
-    await served.touch("/open/mixed/in/f", user="alice")
     edits = len(served.log.frames)
     with pytest.raises(RemoteFault) as refusal:
         await served.call(method, user=user, **fields)
@@ -129,6 +201,29 @@ ALLOWED: dict[str, tuple[str, str, Fields]] = {
         "mkdirs",
         {"src": "/open/c", "masked": {"perm": 0o755}, "createParent": True},
     ),
+    "nothing is asked of what is there already": (
+        "carol",
+        "mkdirs",
+        {"src": "/home", "masked": {"perm": 0o755}, "createParent": True},
+    ),
+    "a rename needs nothing of the subtree": ("bob", *a_rename2("/open/mixed", "/open/x")),
+    "nor of what it replaces": ("alice", *a_rename2("/tmp/alice", "/home/alice/f")),
+    "a deletion of nothing": (
+        "alice",
+        "delete",
+        {"src": "/home/alice/none", "recursive": True},
+    ),
+    "an empty directory of another below one's own": (
+        "bob",
+        "delete",
+        {"src": "/open/own", "recursive": True},
+    ),
+    "another's in one's own sticky directory": (
+        "alice",
+        "delete",
+        {"src": "/open/sticky/c", "recursive": False},
+    ),
+    "a look at another's in a sticky directory": ("bob", "listXAttrs", {"src": "/tmp/alice"}),
 }
 
 
@@ -136,6 +231,52 @@ ALLOWED: dict[str, tuple[str, str, Fields]] = {
 async def test_allowed(user: str, method: str, fields: Fields) -> None:
     served = await prepared()
     await served.call(method, user=user, **fields)
+
+
+async def test_the_root_is_below_nothing_that_could_be_closed() -> None:
+    served = await prepared()
+    with pytest.raises(RemoteFault, match="rename destination cannot be the root"):
+        await served.call("rename2", user="alice", src="/home/alice/f", dst="/")
+
+
+SWITCHED_OFF: dict[str, tuple[str, Fields]] = {
+    "walks in": ("getFileInfo", {"src": "/home/alice/f"}),
+    "lists": ("getListing", {"src": "/home/alice", "startAfter": b"", "needLocation": False}),
+    "sums": ("getContentSummary", {"path": "/open/mixed"}),
+    "makes": ("mkdirs", {"src": "/home/x/y", "masked": {"perm": 0o755}, "createParent": True}),
+    "moves": ("rename", {"src": "/home/alice/f", "dst": "/home"}),
+    "deletes a tree": ("delete", {"src": "/open/mixed", "recursive": True}),
+    "deletes in a sticky directory": ("delete", {"src": "/tmp/alice", "recursive": False}),
+    "limits": ("setQuota", {"path": "/tmp", "namespaceQuota": 9, "storagespaceQuota": 9}),
+}
+
+
+@pytest.mark.parametrize(("method", "fields"), SWITCHED_OFF.values(), ids=SWITCHED_OFF.keys())
+async def test_anybody_may_where_permissions_are_switched_off(method: str, fields: Fields) -> None:
+    served = await prepared(Settings(permissions_enabled=False))
+    await served.call(method, user="carol", **fields)
+
+
+OWNERS: dict[str, tuple[str, str, str | None]] = {
+    "the owner": ("alice", "/home/alice/f", None),
+    "the superuser": ("hdfs", "/home/alice/f", None),
+    "another": ("bob", "/home/alice/f", "bob is not the owner of inode=/home/alice/f"),
+    "who may not even walk there": ("carol", "/home/alice/f", f"access=EXECUTE, inode={HOME}"),
+}
+
+
+@pytest.mark.parametrize("enabled", [True, False], ids=["on", "off"])
+@pytest.mark.parametrize(("user", "src", "refusal"), OWNERS.values(), ids=OWNERS.keys())
+async def test_a_mode_is_the_owner_s_though_permissions_be_switched_off(
+    user: str, src: str, refusal: str | None, enabled: bool
+) -> None:
+    served = await prepared(Settings(permissions_enabled=enabled))
+    change = served.call("setPermission", user=user, src=src, permission={"perm": 0o700})
+    if refusal is None:
+        await change
+    else:
+        with pytest.raises(RemoteFault, match=refusal):
+            await change
 
 
 async def test_a_new_inode_belongs_to_its_maker_and_to_its_directory_s_group() -> None:
@@ -150,43 +291,20 @@ async def test_a_new_inode_belongs_to_its_maker_and_to_its_directory_s_group() -
     )  # its owner can always walk a directory made on the way
 
 
+def bits(letters: str) -> int:
+    return sum(bit for bit, letter in zip((4, 2, 1), letters, strict=True) if letter != "-")
+
+
 def entry(text: str) -> AclEntryProto:
     """``user:bob:rw-`` or ``default:group::r-x``."""
     scope = AclEntryProto.DEFAULT if text.startswith("default:") else AclEntryProto.ACCESS
-    kind, name, bits = text.removeprefix("default:").split(":")
-    value = sum(bit for bit, letter in zip((4, 2, 1), bits, strict=True) if letter != "-")
+    kind, name, letters = text.removeprefix("default:").split(":")
     return AclEntryProto(
         scope=scope,
         type=AclEntryProto.AclEntryTypeProto.Value(kind.upper()),
         name=name,
-        permissions=AclEntryProto.FsActionProto.ValueType(value),
+        permissions=AclEntryProto.FsActionProto.ValueType(bits(letters)),
     )
-
-
-ACLS: dict[str, tuple[list[str], str, bool]] = {
-    "a named user": (["user:carol:r-x"], "carol", True),
-    "masked": (["user:carol:r-x", "mask::---"], "carol", False),
-    "a named group": (["group:staff:r-x"], "bob", True),
-    "the owner's bits count first": (["user:alice:---"], "alice", True),
-    "denied by name though others may": (["user:carol:---", "other::r-x"], "carol", False),
-    "others": (["other::r-x"], "carol", True),
-}
-
-
-@pytest.mark.parametrize(("entries", "user", "allowed"), ACLS.values(), ids=ACLS.keys())
-async def test_acls_decide(entries: list[str], user: str, allowed: bool) -> None:
-    served = await prepared()
-    await served.call(
-        "modifyAclEntries", src="/home/alice", aclSpec=[entry(text) for text in entries]
-    )
-    listing = served.call(
-        "getListing", user=user, src="/home/alice", startAfter=b"", needLocation=False
-    )
-    if allowed:
-        await listing
-    else:
-        with pytest.raises(RemoteFault, match="Permission denied"):
-            await listing
 
 
 async def test_a_default_acl_is_inherited_and_overrides_the_umask() -> None:
@@ -206,7 +324,13 @@ async def test_a_default_acl_is_inherited_and_overrides_the_umask() -> None:
 
 @pytest.mark.parametrize(
     ("mode", "text"),
-    [(0o755, "rwxr-xr-x"), (0o1777, "rwxrwxrwt"), (0o1776, "rwxrwxrwT"), (0, "---------")],
+    [
+        (0o755, "rwxr-xr-x"),
+        (0o1777, "rwxrwxrwt"),
+        (0o1776, "rwxrwxrwT"),
+        (0o111, "--x--x--x"),
+        (0, "---------"),
+    ],
 )
 def test_modes_in_words(mode: int, text: str) -> None:
     assert symbolic(mode) == text

@@ -1,19 +1,27 @@
 """What a DataNode tells of a recovery counts only where this NameNode ordered it."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 from ha.rpc.errors import RemoteFault
 from namenode_sim.blocks.model import Stage
 from namenode_sim.blocks.safemode import enter, leave
+from namenode_sim.datanodes.damage import Damaged, note_damage
+from namenode_sim.datanodes.model import StorageState
+from namenode_sim.edits.ops import Close, UpdateBlocks
 from namenode_sim.edits.values import Block
+from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     add_block,
+    report,
+    sized,
     with_datanodes,
+    written,
 )
-from tests.namenode_sim.client_protocol.namenode_in_memory import serve
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 from tests.namenode_sim.client_protocol.recovering_datanodes import (
+    FINALIZED,
     RBW,
     Disks,
     Request,
@@ -25,6 +33,8 @@ from tests.namenode_sim.client_protocol.recovering_datanodes import (
     recover_lease,
     stage,
 )
+
+NEW_BLOCK = 32
 
 
 @pytest.mark.row("B24")
@@ -107,6 +117,106 @@ async def test_a_result_is_refused(change: Callable[[Request], None]) -> None:
     assert served.namespace.tree.leases == {}
 
 
+async def test_where_no_recovery_was_ordered_none_has_the_id_0() -> None:
+    served, _, block = await half_written()
+    edits = len(served.log.frames)
+    with pytest.raises(RemoteFault, match="id 0 does not match current recovery id 0"):
+        await commit(served, Request(block=block, newGenStamp=0, newLength=0, closeFile=True))
+    assert len(served.log.frames) == edits
+
+
+async def test_a_block_may_have_as_many_bytes_as_edits_can_tell() -> None:
+    served, disks, _ = await half_written()
+    await recover_lease(served)
+    await commit(served, changed(disks.lead(disks.leader()), newLength=2**63 - 1))
+    assert served.log.replayed().tree.file("/f").length() == 2**63 - 1
+
+
+def died(served: Served) -> None:
+    served.cluster.nodes["d2"].alive = False
+
+
+def lost_its_volume(served: Served) -> None:
+    served.cluster.nodes["d2"].storages["DS-d2-0"].state = StorageState.FAILED
+
+
+def registered_with_other_storages(served: Served) -> None:
+    node = served.cluster.nodes["d2"]
+    node.storages["DS-d2-1"] = node.storages.pop("DS-d2-0")
+
+
+@pytest.mark.parametrize(
+    "change", [died, lost_its_volume, registered_with_other_storages], ids=lambda one: one.__name__
+)
+async def test_a_datanode_without_the_told_storage_does_not_have_the_block(
+    change: Callable[[Served], None],
+) -> None:
+    served, disks, block = await half_written()
+    await recover_lease(served)
+    result = disks.lead(disks.leader())
+    assert len(result.newTaragets) == 3
+    change(served)
+    await commit(served, result)
+    assert holders(served, block.blockId) == ["d1", "d3"]
+
+
+# ---- results that come late ----
+
+
+async def appended_behind(served: Served) -> None:
+    await served.call("append", src="/d/f", clientName="next", flag=NEW_BLOCK)
+
+
+async def emptied_and_opened(served: Served) -> None:
+    await served.call("truncate", src="/d/f", clientName="next", newLength=0)
+    await served.call("append", src="/d/f", clientName="next")
+
+
+async def emptied(served: Served) -> None:
+    await served.call("truncate", src="/d/f", clientName="next", newLength=0)
+
+
+SINCE = (appended_behind, emptied_and_opened, emptied)
+
+
+@pytest.mark.parametrize("change", SINCE, ids=lambda change: change.__name__)
+async def test_a_result_told_again_does_nothing_to_what_the_file_is_by_then(
+    change: Callable[[Served], Awaitable[None]],
+) -> None:
+    served = with_datanodes(serve())
+    await served.mkdirs("/d")
+    (block,) = await written(served, "/d/f", 700)
+    disks = Disks(served)
+    disks.write(block, FINALIZED, d1=700, d2=700, d3=700)
+    await served.call("allowSnapshot", snapshotRoot="/d")
+    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s")
+    await served.call("truncate", src="/d/f", clientName="writer", newLength=400)
+    result = disks.lead(disks.leader())
+    await commit(served, result)
+    await change(served)
+    file = served.namespace.tree.file("/d/f")
+    edits, was = len(served.log.frames), (file.blocks, file.under_construction)
+    await commit(served, result)
+    assert len(served.log.frames) == edits
+    assert (file.blocks, file.under_construction) == was
+
+
+async def test_a_file_whose_only_replica_was_found_damaged_is_closed_once() -> None:
+    served = with_datanodes(serve(), 1)
+    (block,) = await written(served, "/f", 700)
+    disks = Disks(served)
+    disks.write(block, FINALIZED, d1=700)
+    await served.call("append", src="/f", clientName="writer")
+    await recover_lease(served)
+    result = disks.lead(disks.leader())
+    note_damage(served.cluster, Damaged(block.blockId, block.generationStamp, "d1"))
+    await commit(served, result)
+    assert stage(served, block.blockId) is Stage.COMMITTED
+    edits = len(served.log.frames)
+    await commit(served, result)
+    assert len(served.log.frames) == edits
+
+
 @pytest.mark.row("B24")
 async def test_the_file_of_a_result_may_be_gone() -> None:
     served, disks, _ = await half_written()
@@ -149,19 +259,73 @@ async def test_a_result_may_leave_the_file_open() -> None:
     assert not await recover_lease(served)
 
 
-async def test_a_block_is_not_deleted_while_one_who_has_it_does_not_answer() -> None:
-    served, disks, block = await half_written(d1=0, d2=0, d3=500)
+@pytest.mark.parametrize("length", [1, 500])
+async def test_a_block_is_not_deleted_while_one_who_has_it_does_not_answer(length: int) -> None:
+    served, disks, block = await half_written(d1=0, d2=0, d3=length)
     disks.unreachable = {"d3"}
     await recover_lease(served)
     result = disks.lead(disks.leader())
     assert result.deleteBlock
-    with pytest.raises(RemoteFault, match="is not deleted: DataNode d3 has reported 500 bytes"):
+    with pytest.raises(RemoteFault, match=f"not deleted: DataNode d3 has reported {length} bytes"):
         await commit(served, result)
     node = served.cluster.nodes["d3"]
     for storage in node.storages.values():  # which is dead by now
         served.cluster.blocks.empty_storage(storage.held)
     await commit(served, result)
     assert served.cluster.blocks.index.get(block.blockId) is None
+
+
+# ---- files of two blocks ----
+
+
+async def of_two_blocks(
+    *, first_on: str, **lengths: int
+) -> tuple[Served, Disks, ExtendedBlockProto]:
+    """``/f`` is open with a first block, which is returned, and a last one as ``half_written``."""
+    served = with_datanodes(serve())
+    await served.create("/f")
+    first = sized((await add_block(served, "/f")).b, 1000)
+    report(served, first, *first_on.split())
+    last = (await add_block(served, "/f", first)).b
+    disks = Disks(served)
+    disks.write(last, RBW, **lengths)
+    return served, disks, first
+
+
+@pytest.mark.parametrize("closes", [True, False])
+async def test_a_file_ends_before_a_block_of_which_nobody_has_a_byte(closes: bool) -> None:
+    served, disks, first = await of_two_blocks(first_on="d1 d2 d3", d1=0, d2=0, d3=0)
+    await recover_lease(served)
+    result = disks.lead(disks.leader())
+    assert result.deleteBlock
+    edits = len(served.log.frames)
+    await commit(served, changed(result, closeFile=closes))
+    left = (Block(first.blockId, 1000, first.generationStamp),)
+    done = served.log.ops()[edits:]
+    assert [type(op) for op in done] == ([UpdateBlocks, Close] if closes else [UpdateBlocks])
+    assert done[0] == UpdateBlocks("/f", left)
+    file = served.namespace.tree.file("/f")
+    assert file.blocks == left
+    assert (file.under_construction is None) is closes
+
+
+@pytest.mark.parametrize("length", [0, 500])
+async def test_a_file_is_not_closed_while_the_block_before_the_last_waits_for_a_replica(
+    length: int,
+) -> None:
+    served, disks, first = await of_two_blocks(first_on="", d1=length)
+    await recover_lease(served)
+    result = disks.lead(disks.leader())
+    assert result.deleteBlock is (length == 0)
+    edits = len(served.log.frames)
+    text = f"Failed to finalize /f since block {first.blockId} is COMMITTED"
+    with pytest.raises(RemoteFault, match=text):
+        await commit(served, result)
+    assert len(served.log.frames) == edits
+    report(served, first, "d1")
+    await commit(served, result)
+    assert served.namespace.tree.file("/f").under_construction is None
+    assert served.namespace.tree.file("/f").length() == 1000 + length
 
 
 @pytest.mark.row("B24")

@@ -104,6 +104,15 @@ async def test_inside_a_block_its_replicas_are_cut() -> None:
     assert served.log.replayed().tree.file("/d/f").blocks == stored(served)
 
 
+@pytest.mark.parametrize(("length", "left"), [(1, [1]), (999, [999]), (1001, [1000, 1]),
+                                              (1699, [1000, 699])])  # fmt: skip
+async def test_a_file_ends_where_it_was_cut(length: int, left: list[int]) -> None:
+    served, disks, _ = await file_of(1000, 700)
+    assert not await truncate(served, length)
+    assert await closes(served, disks)
+    assert [block.num_bytes for block in stored(served)] == left
+
+
 async def closes(served: Served, disks: Disks) -> bool:
     """The recovery that was ordered ends, and the file is closed."""
     result = disks.lead(disks.leader())
@@ -161,6 +170,36 @@ async def test_a_repeated_call_waits_with_the_first() -> None:
     assert len(served.log.frames) == edits
     assert await closes(served, disks)
     assert await truncate(served, 400)
+
+
+async def test_a_repeated_call_names_the_length_of_the_whole_file() -> None:
+    served, _, _ = await file_of(1000, 700)
+    assert not await truncate(served, 1400)
+    edits = len(served.log.frames)
+    assert not await truncate(served, 1400)
+    with pytest.raises(RemoteFault, match="is being truncated"):
+        await truncate(served, 400)
+    assert len(served.log.frames) == edits
+
+
+async def test_a_file_without_blocks() -> None:
+    served = serve()
+    await served.mkdirs("/d")
+    await served.create("/d/f", clientName="gone")
+    served.face.leases.renew("gone", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    assert await truncate(served, 0)
+    assert served.namespace.tree.leases == {}
+    assert await truncate(served, 0)
+    with pytest.raises(RemoteFault, match="Current size: 0, truncate size: 1"):
+        await truncate(served, 1)
+
+
+async def test_whoever_cuts_a_file_counts_as_just_renewed() -> None:
+    served, _, _ = await file_of(700)
+    served.face.leases.renew("writer", 500.0)
+    served.face.clock = lambda: 1000.0
+    assert not await truncate(served, 400)
+    assert served.face.leases.last_heard(["writer"], 1000.0) == {"writer": 1000.0}
 
 
 async def test_a_longer_file_cannot_be_made() -> None:
@@ -240,6 +279,16 @@ async def test_an_abandoned_file_is_closed_and_then_cut() -> None:
     assert await closes(served, disks)
 
 
+async def test_an_abandoned_file_is_closed_and_then_emptied() -> None:
+    served, _, _ = await file_of(700)
+    await served.call("append", src="/d/f", clientName="gone", flag=32)
+    served.face.leases.renew("gone", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    edits = len(served.log.frames)
+    assert await truncate(served, 0)
+    assert [type(op) for op in served.log.ops()[edits:]] == [Close, Truncate]
+    assert (stored(served), served.namespace.tree.leases) == ((), {})
+
+
 async def test_an_abandoned_block_is_recovered_first() -> None:
     served, disks, (block,) = await file_of(700)
     await served.call("append", src="/d/f", clientName="gone")
@@ -251,6 +300,29 @@ async def test_an_abandoned_block_is_recovered_first() -> None:
     assert sum(one.num_bytes for one in stored(served)) == 900
     assert not await truncate(served, 400)
     assert stage(served, block.blockId) is Stage.UNDER_RECOVERY
+
+
+@pytest.mark.parametrize("path", ["/d/f", "/d"])
+async def test_who_may_not_write_a_path_is_told_so_first(path: str) -> None:
+    served, _, _ = await file_of(700)
+    edits = len(served.log.frames)
+    with pytest.raises(RemoteFault, match="Permission denied: user=carol, access=WRITE"):
+        await served.call("truncate", src=path, newLength=0, clientName="writer", user="carol")
+    assert len(served.log.frames) == edits
+
+
+@pytest.mark.parametrize(
+    ("path", "user", "text"),
+    [
+        ("/d", "hdfs", "Path is not a file: /d"),
+        ("/none", "hdfs", "File does not exist: /none"),
+        ("/none", "carol", "File does not exist: /none"),
+    ],
+)
+async def test_what_is_no_file_cannot_be_cut(path: str, user: str, text: str) -> None:
+    served, _, _ = await file_of(700)
+    with pytest.raises(RemoteFault, match=text):
+        await served.call("truncate", src=path, newLength=0, clientName="writer", user=user)
 
 
 async def test_what_cannot_be_cut() -> None:

@@ -205,8 +205,10 @@ def test_user_ec_policies_are_numbered_from_64_and_stay_as_removed() -> None:
 
 def test_a_rolling_upgrade_begins_and_ends() -> None:
     namespace = after(ops.RollingUpgradeStart(123))
+    namespace.apply(TxId(2), ops.EndLogSegment())
+    namespace.apply(TxId(3), ops.StartLogSegment())
     assert namespace.rolling_upgrade_start == 123
-    namespace.apply(TxId(2), ops.RollingUpgradeFinalize(124))
+    namespace.apply(TxId(4), ops.RollingUpgradeFinalize(124))
     assert namespace.rolling_upgrade_start is None
 
 

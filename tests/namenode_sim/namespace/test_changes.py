@@ -130,6 +130,11 @@ CASES: dict[str, tuple[list[Op | list[Op]], list[BlockChange]]] = {
         [BlockIdGiven(2**30 + 1)],
     ),
     "a stamp": ([ops.SetGenstampV2(1001)], [StampGiven(1001)]),
+    "what an edit told is not told again": (
+        [ops.SetGenstampV2(1001), file("/f", B1), ops.Delete("/f", 30), mkdir("/d")],
+        [],
+    ),
+    "a stamp that was told before": ([ops.SetGenstampV2(1001), mkdir("/d")], []),
     "the first block": ([OPEN], [BlockAdded(16386, 1, 100, 11, 3, complete=False)]),
     "the next block completes the one before": (
         [OPEN, ops.AddBlock("/f", GROWN, B2)],
@@ -137,6 +142,18 @@ CASES: dict[str, tuple[list[Op | list[Op]], list[BlockChange]]] = {
             BlockSettled(1, 60, 11, complete=True),
             BlockAdded(16386, 2, 100, 12, 3, complete=False),
         ],
+    ),
+    "the next block completes one whose length was known": (
+        [OPEN, ops.AddBlock("/f", B1, B2)],
+        [
+            BlockSettled(1, 100, 11, complete=True),
+            BlockAdded(16386, 2, 100, 12, 3, complete=False),
+        ],
+    ),
+    "a length of a block that others have followed": (
+        [OPEN, ops.AddBlock("/f", B1, B2), ops.AddBlock("/f", B2, B3),
+         ops.UpdateBlocks("/f", (GROWN, B2, B3))],
+        [BlockSettled(1, 60, 11, complete=True)],
     ),
     "a sync tells a length": (
         [OPEN, ops.UpdateBlocks("/f", (GROWN,))],
@@ -213,6 +230,12 @@ CASES: dict[str, tuple[list[Op | list[Op]], list[BlockChange]]] = {
             ops.ConcatDelete("/f", ("/g",), 30),
         ],
         [BlocksMoved((2, 3), 16386, 2)],
+    ),
+    "what was concatenated stays, whatever a snapshot had": (
+        [mkdir("/d"), file("/d/g", B2), ops.AllowSnapshot("/d"),
+         ops.CreateSnapshot("/d", "s", 5), file("/d/f", B1),
+         ops.ConcatDelete("/d/f", ("/d/g",), 30), ops.DeleteSnapshot("/d", "s", 40)],
+        [],
     ),
     "a snapshot keeps what is deleted": (
         [mkdir("/d"), file("/d/f", B1), ops.AllowSnapshot("/d"),

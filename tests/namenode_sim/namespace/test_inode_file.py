@@ -1,6 +1,7 @@
 """A file keeps its numbers packed and its traits shared; whoever uses it must not notice."""
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from namenode_sim.edits.values import (
     XAttr,
     XAttrNamespace,
 )
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.file_numbers import pack_blocks, pack_numbers
 from namenode_sim.namespace.inode import (
     SHARED_AT_MOST,
@@ -130,10 +132,45 @@ def test_a_number_that_is_no_java_long_is_refused_and_changes_nothing(name: str)
     assert seen(file) == before
 
 
+TIMES: dict[str, tuple[Callable[[INodeFile], None], tuple[int, int]]] = {
+    "of modification": (lambda file: setattr(file, "mtime", 2**40), (2**40, 9)),
+    "of access": (lambda file: setattr(file, "atime", 2**40), (8, 2**40)),
+    "both": (lambda file: file.set_times(2**40, -1), (2**40, -1)),
+}
+
+
+@pytest.mark.parametrize(("change", "times"), TIMES.values(), ids=TIMES.keys())
+def test_a_time_that_is_set(change: Callable[[INodeFile], None], times: tuple[int, int]) -> None:
+    block = Block(1, 100, 11)
+    numbers = pack_numbers(7, 8, 9, pack_blocks((block,)))
+    file = INodeFile(b"f", numbers, FileTraits("alice", "staff", 0o644, 3, 2**27))
+    change(file)
+    assert (file.id, (file.mtime, file.atime), file.blocks) == (7, times, (block,))
+
+
+RARE_VALUES: dict[str, Any] = {
+    "under_construction": UnderConstruction("client", "here"),
+    "acl": ACL,
+    "xattrs": XATTRS,
+    "history": FileHistory(),
+    "reference": Reference(SOMEBODY),
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_a_record_with_something_rare_stays_its_file_s_own(name: str) -> None:
+    rare = {name: RARE_VALUES[name]}
+    first, again = (FileTraits("alice", "staff", 0o644, 3, 2**27, **rare) for _ in range(2))
+    assert shared(first) is first
+    assert shared(again) is again
+
+
 def test_a_full_table_of_shared_records_begins_anew() -> None:
+    inode._shared.clear()
     first = shared(FileTraits("alice", "staff", 0o644, 3, 2**40))
     again = FileTraits("alice", "staff", 0o644, 3, 2**40)
-    for size in range(SHARED_AT_MOST):
+    for size in range(SHARED_AT_MOST - 2):
         assert shared(FileTraits("alice", "staff", 0o644, 3, size)).preferred_block_size == size
-    assert shared(again) == first
+    assert shared(again) is first, "there is room for so many"
+    shared(FileTraits("alice", "staff", 0o644, 3, 2**41))
     assert shared(again) is again, "the table would grow for ever"

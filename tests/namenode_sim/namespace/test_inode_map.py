@@ -1,6 +1,9 @@
 """The map of inodes is a dictionary to whoever asks it, however ids come, go and come again."""
 
+import sys
 import tracemalloc
+from collections.abc import Callable
+from types import FrameType
 
 import pytest
 from hypothesis import given
@@ -109,3 +112,80 @@ def test_it_stays_the_same_when_hardly_any_place_is_taken_any_more() -> None:
             assert_same(found, model)
     found[5] = model[5] = made(5)
     assert_same(found, model)
+
+
+def mapped(*numbers: int) -> InodeMap:
+    return InodeMap([made(number) for number in numbers])
+
+
+def is_row(inodes: InodeMap) -> bool:
+    return inodes._by_id is None
+
+
+ROWS: dict[str, tuple[list[int], bool]] = {
+    "nothing": ([], True),
+    "ids that rise": ([16385, 16386, 16388], True),
+    "as many places as two inodes may take": ([100, 1131], True),
+    "one place more": ([100, 1132], False),
+    "three inodes may take four places more": ([100, 101, 1135], True),
+    "one place more than three may take": ([100, 101, 1136], False),
+    "an id that is lower than the first": ([16386, 16385], False),
+    "an id that is lower than the last": ([16385, 16387, 16386], False),
+    "the first id comes again": ([16385, 16386, 16385], True),
+    "the last id comes again": ([16385, 16386, 16386], True),
+}
+
+
+@pytest.mark.parametrize(("numbers", "expected"), ROWS.values(), ids=ROWS.keys())
+def test_what_is_a_row(numbers: list[int], expected: bool) -> None:
+    assert is_row(mapped(*numbers)) == expected
+
+
+def test_a_row_has_at_most_1024_places_more_than_four_for_each_inode() -> None:
+    inodes = mapped(*range(5001, 7001))
+    for number in range(5001, 5001 + 1756):
+        inodes.discard(number)
+    assert (len(inodes), is_row(inodes)) == (244, True)
+    inodes.discard(7000)
+    assert (len(inodes), is_row(inodes)) == (243, False)
+    inodes[6999] = new = made(6999)
+    assert inodes[6999] is new
+
+
+def test_a_dictionary_stays_one_when_ids_come_that_followed_on_the_row() -> None:
+    inodes, more = mapped(16385, 16386, 7), [made(16385), made(16386)]
+    inodes.extend(more)
+    assert not is_row(inodes)
+    assert list(inodes) == [16385, 16386, 7]
+    assert [inodes[16386], inodes[16385]] == more[::-1]
+
+
+def test_ids_that_follow_on_are_all_there() -> None:
+    inodes = mapped(16385)
+    inodes.extend([made(number) for number in (16386, 16387)])
+    assert (len(inodes), list(inodes)) == (3, [16385, 16386, 16387])
+
+
+def calls_in(done: Callable[[], object]) -> int:
+    """How many functions are called on the way."""
+    count = 0
+
+    def note(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        done()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_many_inodes_of_a_row_are_found_and_added_at_once() -> None:
+    inodes = mapped(*range(16385, 16485))
+    more: list[INode] = [made(number) for number in range(16485, 16585)]
+    assert calls_in(lambda: inodes.extend(more)) < 50
+    assert calls_in(lambda: inodes.several(range(16385, 16585))) < 50
+    assert calls_in(lambda: [inodes[number] for number in range(16385, 16585)]) > 200

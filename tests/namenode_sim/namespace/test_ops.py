@@ -1,5 +1,7 @@
 """What each edit does to the tree, to files and to leases."""
 
+from dataclasses import replace
+
 import pytest
 
 from journal.model import TxId
@@ -86,12 +88,17 @@ ALL_ACCESS = tuple(
 REFUSED = {
     "mkdir without a parent": ([], mkdir("/x/y")),
     "add without a parent": ([], add("/x/y")),
+    "add onto the root": ([], add("/")),
+    "add onto a directory": ([mkdir("/d")], add("/d")),
+    "add that would overwrite a directory": ([mkdir("/d")], add("/d", overwrite=True)),
+    "add onto a symlink": ([ops.Symlink(0, "/l", "/t", 5, 5, WHO)], add("/l")),
     "closing a closed file": (file("/f"), close("/f")),
     "closing nothing": ([], close("/f")),
     "a block that does not follow": (
         [add("/f"), ops.AddBlock("/f", None, B1)],
         ops.AddBlock("/f", B2, B3),
     ),
+    "a second block where there is none": ([add("/f")], ops.AddBlock("/f", B1, B2)),
     "a first block where there is one": (
         [add("/f"), ops.AddBlock("/f", None, B1)],
         ops.AddBlock("/f", None, B2),
@@ -110,6 +117,11 @@ REFUSED = {
         [add("/f"), ops.AddBlock("/f", None, B1), ops.AddBlock("/f", B1, B2)],
         close("/f", Block(1, 100, 99), B2),
     ),
+    "another stamp for the block before one that is given up": (
+        [add("/f"), ops.AddBlock("/f", None, B1), ops.AddBlock("/f", B1, B2)],
+        ops.UpdateBlocks("/f", (Block(1, 100, 99),)),
+    ),
+    "a cut inside a file without blocks": (file("/f"), ops.Truncate("/f", "w", "m", 1, 30)),
     "rename onto something": ([mkdir("/a"), mkdir("/b")], ops.Rename("/a", "/b", 5)),
     "rename onto a full directory": (
         [mkdir("/a"), mkdir("/b"), mkdir("/b/c")],
@@ -164,6 +176,21 @@ MTIMES = {
         "/d",
         60,
     ),
+    "a concatenation raises that of the target's parent": (
+        [
+            mkdir("/d", 10),
+            *file("/d/f", B1),
+            *file("/d/g", B2),
+            ops.ConcatDelete("/d/f", ("/d/g",), 60),
+        ],
+        "/d",
+        60,
+    ),
+    "to overwrite is to delete when the new file is made": (
+        [mkdir("/d", 10), *file("/d/f"), replace(add("/d/f", 30, overwrite=True), atime=40)],
+        "/d",
+        30,
+    ),
     "a moved node keeps its own": ([mkdir("/e", 10), ops.RenameOld("/e", "/d", 60)], "/d", 10),
     "and gives it to a new parent that is older than the move": (
         [mkdir("/d", 1), mkdir("/e", 99), ops.RenameOld("/e", "/d", 60)],
@@ -198,6 +225,12 @@ BLOCKS: dict[str, tuple[list[Op], tuple[Block, ...]]] = {
     "a recovered last block is restamped": (
         [add("/f"), ops.AddBlock("/f", None, B1), close("/f", Block(1, 90, 99))],
         (Block(1, 90, 99),),
+    ),
+    "of an old log's new file": ([replace(add("/f"), blocks=(B1,))], (B1,)),
+    "of an old log's open file": ([add("/f"), reopened("/f", B1)], (B1,)),
+    "truncated behind its end": (
+        [*file("/f", B1), ops.Truncate("/f", "w", "m", 150, 30)],
+        (B1,),
     ),
     "truncated between blocks": (
         [*file("/f", B1, B2), ops.Truncate("/f", "w", "m", 100, 30)],

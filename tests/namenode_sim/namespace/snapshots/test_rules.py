@@ -15,7 +15,16 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
 from namenode_sim.namespace.snapshots.view import Sight, look_at_root
 from namenode_sim.namespace.state import Snapshot, SnapshotRules
-from tests.namenode_sim.namespace.given_edits import B1, B2, add, after, close, file, mkdir
+from tests.namenode_sim.namespace.given_edits import (
+    B1,
+    B2,
+    add,
+    after,
+    close,
+    file,
+    mkdir,
+    reopened,
+)
 
 TAKEN: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d")]
 
@@ -91,6 +100,28 @@ def test_a_file_cut_below_a_snapshot_gets_a_shorter_copy_of_its_last_block() -> 
     assert length(namespace, "s0", "f") == 200
 
 
+CHANGED: dict[str, list[Op]] = {
+    "appended to in an old log": [reopened("/d/e/f", B1, B2)],
+    "concatenated": [*file("/d/e/g", B2), ops.ConcatDelete("/d/e/f", ("/d/e/g",), 60)],
+    "overwritten": [add("/d/e/f", 60, overwrite=True)],
+}
+
+
+@pytest.mark.parametrize("edits", CHANGED.values(), ids=CHANGED.keys())
+def test_a_file_that_is_changed_stays_in_the_snapshot_as_it_was(edits: list[Op]) -> None:
+    namespace = after(list(TAKEN), mkdir("/d/e"), file("/d/e/f", B1), take("s0"))
+    go_on(namespace, edits)
+    assert length(namespace, "s0", "e", "f") == 100
+    assert seen(namespace, "s0", "e", "f").node.mtime == 20
+
+
+def test_a_directory_in_which_a_file_is_overwritten_keeps_its_time_in_the_snapshot() -> None:
+    namespace = after(list(TAKEN), mkdir("/d/e"), file("/d/e/f"), take("s0"))
+    go_on(namespace, add("/d/e/f", 60, overwrite=True))
+    assert seen(namespace, "s0", "e").node.mtime == 10
+    assert namespace.tree.node("/d/e").mtime == 60
+
+
 def test_a_block_that_grows_is_no_longer_in_the_snapshot() -> None:
     namespace = after(list(TAKEN), file("/d/f", Block(1, 40, 11)), take("s0"))
     go_on(namespace, ops.Append("/d/f", "c", "host", new_block=False), close("/d/f", B1))
@@ -122,11 +153,18 @@ def test_a_file_that_moves_about_is_in_each_snapshot_where_it_was(
     assert len(namespace.tree.inodes) == 3
 
 
-def test_a_diff_shares_the_blocks_of_its_file() -> None:
+GROWN: dict[str, list[Op]] = {
+    "to its end": [close("/d/g", B1)],
+    "and is followed by another": [ops.AddBlock("/d/g", B1, B2)],
+}
+
+
+@pytest.mark.parametrize("grown", GROWN.values(), ids=GROWN.keys())
+def test_a_diff_shares_the_blocks_of_its_file(grown: list[Op]) -> None:
     """As in Hadoop, where both point to the same objects: it shows in the image."""
     moved = ops.Rename("/d/f", "/d/g", 60, ())
     namespace = after(list(TAKEN), file("/d/f", Block(1, 40, 11)), take("s0"), moved)
-    go_on(namespace, ops.Append("/d/g", "c", "host", new_block=False), close("/d/g", B1))
+    go_on(namespace, ops.Append("/d/g", "c", "host", new_block=False), grown)
     history = namespace.tree.file("/d/g").history
     assert history is not None
     assert [diff.packed_blocks for diff in history.diffs] == [pack_blocks((B1,))]
