@@ -37,10 +37,10 @@ class _SparsePage:
     def place(self, offset: int) -> int:
         return bisect_left(self.offsets, offset)
 
-    def get(self, offset: int) -> int | None:
+    def get(self, offset: int) -> Slot | None:
         place = self.place(offset)
         if place < len(self.offsets) and self.offsets[place] == offset:
-            return self.slots[place]
+            return Slot(self.slots[place])
         return None
 
     def dense(self) -> "array[int]":
@@ -72,8 +72,7 @@ class BlockIndex:
             return None
         offset = block_id & (PAGE_IDS - 1)
         if isinstance(page, _SparsePage):
-            found = page.get(offset)
-            return None if found is None else Slot(found)
+            return page.get(offset)
         slot = page[offset]
         return Slot(slot - 1) if slot else None
 
@@ -95,11 +94,13 @@ class BlockIndex:
 
     def extend(self, ids: Ids, first: Slot) -> None:
         """Note many blocks that are not known yet, in the slots from one on."""
+        if not len(ids):
+            return
         order = np.argsort(ids, kind="stable")
         pages = (ids >> PAGE_BITS)[order]
         edges = np.flatnonzero(np.diff(pages)) + 1
         for part in np.split(order, edges):
-            number = int(ids[part[0]]) >> PAGE_BITS if len(part) else 0
+            number = int(ids[part[0]]) >> PAGE_BITS
             if len(part) < DENSE_FROM or number in self._pages:
                 for place in part.tolist():
                     self.add(int(ids[place]), Slot(first + place))

@@ -61,7 +61,7 @@ class Replicas:
         """Note that a storage holds blocks that it did not hold, each with a free cell."""
         columns, base = self._columns, len(storage.slots)
         storage.slots.frombytes(slots.astype(np.uint32).tobytes())
-        taken = np.frombuffer(columns.storages, np.uint16).reshape(-1, CELLS)
+        taken = np.frombuffer(columns.storages, np.uint16).reshape(len(columns.ids), CELLS)
         cells = slots * CELLS + (taken[slots] != NO_STORAGE).sum(axis=1)
         np.frombuffer(columns.storages, np.uint16)[cells] = storage.number
         positions = np.arange(base, base + len(slots), dtype=np.uint32)
@@ -71,7 +71,7 @@ class Replicas:
         """Note that a storage no longer holds a block."""
         position = self._take_out(slot, storage.number)
         last = Slot(storage.slots.pop())
-        if last == slot and position == len(storage.slots):
+        if last == slot:
             return
         storage.slots[position] = last
         cell = self._cell(last, storage.number)

@@ -39,7 +39,7 @@ def from_buffers(buffers: Sequence[bytes], count: int) -> Rows:
             f"it announces {count} rows and has {len(numbers)} numbers, which are "
             f"{NUMBERS} for each row"
         )
-    ids, lengths, stamps, states = numbers.reshape(-1, NUMBERS).T
+    ids, lengths, stamps, states = numbers.reshape(count, NUMBERS).T
     return _checked(
         (ids >> np.uint64(1)).astype(np.int64) ^ -(ids & np.uint64(1)).astype(np.int64),
         (lengths & np.uint64(2**LENGTH_BITS - 1)).astype(np.int64),
@@ -54,8 +54,8 @@ def _varints(data: bytes) -> Numbers:
     ends = np.flatnonzero(octets < 0x80)
     if len(octets) and (not len(ends) or ends[-1] != len(octets) - 1):
         raise MalformedReport("its last number ends nowhere")
-    starts = np.concatenate((np.zeros(min(len(ends), 1), ends.dtype), ends[:-1] + 1))
-    sizes = ends - starts + 1
+    sizes = np.diff(ends, prepend=-1)
+    starts = ends - sizes + 1
     longest = int(sizes.max(initial=0))
     if longest > MAX_VARINT_BYTES:
         raise MalformedReport(f"a number takes {longest} bytes, at most {MAX_VARINT_BYTES}")
@@ -91,8 +91,8 @@ def from_longs(longs: Sequence[int]) -> Rows:
         )
     if (table[end : end + FINALIZED_LONGS] != -1).any():
         raise MalformedReport("no row of -1 parts the finalized replicas from the others")
-    whole = table[2:end].reshape(-1, FINALIZED_LONGS)
-    rest = table[end + FINALIZED_LONGS :].reshape(-1, NUMBERS)
+    whole = table[2:end].reshape(finalized, FINALIZED_LONGS)
+    rest = table[end + FINALIZED_LONGS :].reshape(others, NUMBERS)
     states = np.concatenate((np.zeros(finalized, np.int64), rest[:, 3]))
     return _checked(
         np.concatenate((whole[:, 0], rest[:, 0])),

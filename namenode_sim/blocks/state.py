@@ -142,7 +142,7 @@ class BlockState:
         self.columns.set_stage(slot, stage)
         self._tally(slot, 1)
         if stage is Stage.COMPLETE:
-            self._written(slot, self.constructions.pop(slot, None))
+            self._written(slot, self.constructions.pop(slot))
         else:
             self.constructions.setdefault(slot, Construction())
 
@@ -152,9 +152,9 @@ class BlockState:
         if self.touched is not None:
             self.touched.add(slot)
 
-    def _written(self, slot: Slot, construction: Construction | None) -> None:
+    def _written(self, slot: Slot, construction: Construction) -> None:
         """The replicas that a complete block's writer made may not all be reported yet."""
-        if self.touched is not None and construction is not None:
+        if self.touched is not None:
             written = (one.storage for one in construction.locations)
             late = (number for number in written if not self.replicas.holds(slot, number))
             self.touched.wait_for(slot, tuple(late))
@@ -261,8 +261,11 @@ class BlockState:
         if known is not None and known.newness() > location.newness():
             return
         mark = self.corrupt.get(slot, {}).get(storage.number)
-        damaged = mark is not None and mark.reason is Reason.CORRUPTION_REPORTED
-        if mark is not None and damaged and mark.stamp in {None, location.stamp}:
+        if (
+            mark is not None
+            and mark.reason is Reason.CORRUPTION_REPORTED
+            and mark.stamp in {None, location.stamp}
+        ):
             return  # the very replica that was found damaged
         for other in self.storages.beside(storage):
             self._remove_cell(slot, other)
@@ -326,9 +329,8 @@ class BlockState:
         """Note that nothing a storage holds counts: it failed, or its DataNode is dead."""
         for slot in storage.slots[::-1]:
             self.drop(Slot(slot), storage)
-        for slot, construction in list(self.constructions.items()):
-            if construction.at(storage.number) is not None:
-                self._drop_location(slot, storage.number)
+        for slot in list(self.constructions):
+            self._drop_location(slot, storage.number)
         self.waiting.drop_storage(storage.number)
         self.invalidations.drop_storage(storage.number)
         storage.reports = 0
@@ -347,10 +349,7 @@ class BlockState:
         self.role = Role.STANDBY
         self.judge_nothing()
         for slot, construction in list(self.constructions.items()):
-            if construction.recovery_stamp is not None:
-                self.constructions[slot] = Construction(
-                    construction.locations, cut=construction.cut
-                )
+            self.constructions[slot] = Construction(construction.locations, cut=construction.cut)
             if self.columns.stage(slot) is Stage.UNDER_RECOVERY:
                 self.set_stage(slot, Stage.UNDER_CONSTRUCTION)
 

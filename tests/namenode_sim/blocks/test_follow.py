@@ -158,6 +158,8 @@ def test_an_edit_that_settles_a_block_shows_its_stamp_and_no_new_id() -> None:
 FROM_FUTURE: Final = {
     "old kind, given out": (LEGACY, False),
     "old kind, after the last one": (LEGACY + 1, True),
+    "old kind, the highest that there can be": (1999, True),
+    "new kind, the lowest that there can be": (2000, False),
     "new kind, shown": (2001, False),
     "new kind, after the last one": (2002, True),
 }

@@ -75,7 +75,9 @@ REFUSED = {
     "a number that is too long": (b"\x80" * 10 + b"\x01" + b"\x00" * 3, 1, "takes 11 bytes"),
     "an unknown state": (varint(2) + varint(5) + varint(3) + varint(5), 1, "state 5"),
     "more rows than a DataNode has": (b"", 10_000_001, "at most 10000000"),
-    "fewer than none": (b"", -1, "announces -1 rows"),
+    "as many rows as a DataNode may have": (b"", 10_000_000, "rows and has 0 numbers"),
+    "fewer than none": (b"", -1, "announces -1 rows, at most"),
+    "one byte that ends nowhere": (b"\x80", 0, "ends nowhere"),
 }
 
 
@@ -83,6 +85,30 @@ REFUSED = {
 def test_what_is_refused(data: bytes, count: int, found: str) -> None:
     with pytest.raises(MalformedReport, match=found):
         from_buffers([data], count)
+
+
+KEPT = {
+    "no row": (b"", []),
+    "the lowest id": (encoded([(-(2**63), 5, 3, 0)]), [(-(2**63), 5, 3, 0)]),
+    "the highest numbers": (
+        encoded([(2**63 - 1, 2**48 - 1, 2**63 - 1, 4)]),
+        [(2**63 - 1, 2**48 - 1, 2**63 - 1, 4)],
+    ),
+    "bits above those of a length": (encoded([(7, 2**48 + 5, 3, 1)]), [(7, 5, 3, 1)]),
+    "bits above those of a state": (encoded([(7, 5, 3, 2**4 + 1)]), [(7, 5, 3, 1)]),
+}
+"""The bytes of a report and its rows."""
+
+
+@pytest.mark.parametrize(("data", "found"), KEPT.values(), ids=KEPT.keys())
+def test_what_is_read_of_rows_at_the_edge(data: bytes, found: list[Row]) -> None:
+    assert listed(from_buffers([data], len(found))) == found
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 64])
+def test_a_row_goes_on_in_the_next_buffer(size: int) -> None:
+    buffers = [FROM_JAVA[start : start + size] for start in range(0, len(FROM_JAVA), size)]
+    assert listed(from_buffers(buffers, 4)) == ROWS_FROM_JAVA
 
 
 @given(rows)
@@ -95,12 +121,54 @@ def test_rows_of_old_datanodes(given_rows: list[Row]) -> None:
     assert listed(from_longs(longs)) == finalized + others
 
 
+OLD_KEPT = {
+    "no row": ([0, 0, -1, -1, -1], []),
+    "finalized ones": ([2, 0, 7, 5, 3, 8, 6, 4, -1, -1, -1], [(7, 5, 3, 0), (8, 6, 4, 0)]),
+    "others": (
+        [0, 3, -1, -1, -1, 7, 5, 3, 0, 8, 6, 4, 1, 9, 7, 5, 4],
+        [(7, 5, 3, 0), (8, 6, 4, 1), (9, 7, 5, 4)],
+    ),
+    "both": ([1, 1, 7, 5, 3, -1, -1, -1, 8, 6, 4, 2], [(7, 5, 3, 0), (8, 6, 4, 2)]),
+    "unsigned numbers": (
+        [1, 1, 2**64 - 7, 5, 3, *[2**64 - 1] * 3, 2**64 - 8, 6, 4, 2],
+        [(-7, 5, 3, 0), (-8, 6, 4, 2)],
+    ),
+}
+"""The longs of a report and its rows."""
+
+
+@pytest.mark.parametrize(("longs", "found"), OLD_KEPT.values(), ids=OLD_KEPT.keys())
+def test_what_old_datanodes_list(longs: list[int], found: list[Row]) -> None:
+    kept = from_longs(longs)
+    assert listed(kept) == found
+    assert (kept.ids.dtype.name, kept.states.dtype.name) == ("int64", "uint8")
+
+
 OLD_REFUSED = {
-    "no counts": ([1], "no counts"),
+    "no counts": ([1], "it has 1 numbers, and no counts"),
+    "counts alone": ([0, 0], "announces 0 and 0 rows and has 2 numbers"),
     "a row too few": ([1, 0, 5, 5, 5], "announces 1 and 0 rows and has 5 numbers"),
     "no end of the finalized ones": ([1, 0, 5, 5, 5, -1, -1, 0], "no row of -1"),
-    "a negative count": ([-1, 0, -1, -1, -1], "announces -1 and 0 rows"),
-    "an unknown state": ([0, 1, -1, -1, -1, 5, 5, 5, 16], "state 15"),
+    "a row too many": ([0, 0, -1, -1, -1, 5], "announces 0 and 0 rows and has 6 numbers"),
+    "one -1 of three": ([0, 0, -1, 0, 0], "no row of -1"),
+    "a negative count": ([-1, 0, -1, -1, -1], "announces -1 and 0 rows, at most"),
+    "another negative count": ([0, -1, -1, -1, -1], "announces 0 and -1 rows, at most"),
+    "a negative count and numbers for the other": (
+        [-1, 1, -1, -1, -1, -1],
+        "announces -1 and 1 rows, at most",
+    ),
+    "more rows than a DataNode has": (
+        [5_000_001, 5_000_000],
+        "announces 5000001 and 5000000 rows, at most 10000000",
+    ),
+    "as many rows as a DataNode may have": (
+        [5_000_000, 5_000_000],
+        "announces 5000000 and 5000000 rows and has 2 numbers",
+    ),
+    "an unknown state": ([0, 1, -1, -1, -1, 5, 5, 5, 5], "state 5"),
+    "the first state of five bits": ([0, 1, -1, -1, -1, 5, 5, 5, 16], "state 15"),
+    "a negative state": ([0, 1, -1, -1, -1, 5, 5, 5, -1], "state 15"),
+    "a state of more than a byte": ([0, 1, -1, -1, -1, 5, 5, 5, 256], "state 15"),
 }
 
 

@@ -1,5 +1,9 @@
 """Replicas on their way are awaited for one to two periods."""
 
+from typing import Final
+
+import pytest
+
 from namenode_sim.blocks.scheduled import PERIOD_SECONDS, Scheduled
 
 
@@ -32,3 +36,49 @@ def test_what_comes_late_is_taken_from_the_older_period() -> None:
     scheduled.add(PERIOD_SECONDS * 2)
     scheduled.take(PERIOD_SECONDS * 2)
     assert scheduled.count(PERIOD_SECONDS * 3) == 1
+
+
+AWAITED: Final = {
+    "at once": (0.0, 2),
+    "at the end of the first period": (PERIOD_SECONDS - 0.5, 2),
+    "in the second period": (PERIOD_SECONDS, 2),
+    "at the end of the second period": (2 * PERIOD_SECONDS - 0.5, 2),
+    "after the second period": (2 * PERIOD_SECONDS, 0),
+    "much later": (5.5 * PERIOD_SECONDS, 0),
+}
+"""When it is asked, in seconds after two replicas were scheduled, and how many are awaited."""
+
+
+@pytest.mark.parametrize(("later", "awaited"), AWAITED.values(), ids=AWAITED)
+def test_replicas_are_awaited_for_two_periods(later: float, awaited: int) -> None:
+    scheduled = Scheduled()
+    begun = 3 * PERIOD_SECONDS
+    for _ in range(2):
+        scheduled.add(begun)
+    assert scheduled.count(begun + later) == awaited
+
+
+def test_a_period_lasts_ten_minutes_from_when_somebody_asks_after_the_one_before() -> None:
+    scheduled = Scheduled()
+    scheduled.add(6000.0)
+    asked = (6599.5, 6600.5, 7200.0, 7200.5)
+    assert [scheduled.count(now) for now in asked] == [1, 1, 1, 0]
+
+
+def test_two_that_come_late_are_both_taken_from_the_older_period() -> None:
+    scheduled = Scheduled()
+    for begun in (PERIOD_SECONDS, PERIOD_SECONDS, 2 * PERIOD_SECONDS):
+        scheduled.add(begun)
+    left: list[int] = []
+    for _ in range(4):
+        scheduled.take(2 * PERIOD_SECONDS)
+        left.append(scheduled.count(2 * PERIOD_SECONDS))
+    assert left == [2, 1, 0, 0]
+
+
+def test_what_comes_after_a_period_is_not_taken_from_what_was_given_up_then() -> None:
+    scheduled = Scheduled()
+    scheduled.add(PERIOD_SECONDS)
+    scheduled.add(2 * PERIOD_SECONDS)
+    scheduled.take(3 * PERIOD_SECONDS)
+    assert scheduled.count(3 * PERIOD_SECONDS) == 0

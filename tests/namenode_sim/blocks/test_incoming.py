@@ -1,0 +1,242 @@
+"""Reports about single replicas: what they leave behind, and what is from the future."""
+
+from typing import Final
+
+import pytest
+
+from namenode_sim.blocks import incoming
+from namenode_sim.blocks.check import check
+from namenode_sim.blocks.incoming import RECENT_LIMIT, RECENT_SECONDS
+from namenode_sim.blocks.model import Deleted, Reason, Reported
+from namenode_sim.blocks.waiting import Told
+from namenode_sim.namespace.changes import (
+    BlockAdded,
+    BlockIdGiven,
+    BlocksGone,
+    StampGiven,
+)
+from tests.namenode_sim.blocks.test_reports import (
+    FILE,
+    FINALIZED,
+    RBW,
+    RWR,
+    B,
+    a_map,
+    added,
+    corrupt,
+    good,
+    orders,
+    told,
+    written,
+)
+
+WHOLE: Final = Reported(FINALIZED, 1001, 700)
+
+# ---- replicas on their way ----
+
+ARRIVED: Final = {
+    "a final replica": (WHOLE, 1),
+    "a replica being written": (Reported(RBW, 1001, 0), 2),
+    "a replica that waits for its recovery": (Reported(RWR, 1001, 0), 2),
+    "a deleted replica": (Deleted(1001), 2),
+}
+"""What is told, and how many of two replicas are still on their way."""
+
+
+@pytest.mark.parametrize(("news", "left"), ARRIVED.values(), ids=ARRIVED)
+def test_a_replica_has_come_to_its_storage_when_it_is_final(news: Told, left: int) -> None:
+    state, one, _ = a_map(*written())
+    for _ in range(2):
+        one.scheduled.add(0.0)
+    told(state, one, (B, news))
+    assert one.scheduled.count(0.0) == left
+
+
+# ---- what was told lately ----
+
+
+@pytest.mark.parametrize(
+    ("later", "known"),
+    [
+        (RECENT_SECONDS, [B, B + 1, B + 2]),
+        (RECENT_SECONDS + 0.5, [B + 1, B + 2]),
+        (RECENT_SECONDS + 1.0, [B + 1, B + 2]),
+        (2 * RECENT_SECONDS, [B + 2]),
+    ],
+)
+def test_a_storage_remembers_for_ten_minutes_of_which_blocks_it_was_told(
+    later: float, known: list[int]
+) -> None:
+    state, one, _ = a_map()
+    told(state, one, (B, WHOLE), now=0.0)
+    told(state, one, (B + 1, WHOLE), now=1.0)
+    told(state, one, (B + 2, WHOLE), now=later)
+    assert list(one.recent) == known
+    assert RECENT_SECONDS == 600.0
+
+
+def test_a_block_that_is_told_of_again_is_remembered_from_then_on() -> None:
+    state, one, _ = a_map()
+    for number, now in ((B, 0.0), (B + 1, 1.0), (B, 500.0), (B + 2, 700.0)):
+        told(state, one, (number, WHOLE), now=now)
+    assert one.recent == {B: 500.0, B + 2: 700.0}
+
+
+@pytest.mark.parametrize(
+    ("known", "forgotten"),
+    [(RECENT_LIMIT - 1, []), (RECENT_LIMIT, [0]), (RECENT_LIMIT + 1, [0, 1])],
+)
+def test_of_a_hundred_thousand_blocks_the_oldest_is_forgotten(
+    known: int, forgotten: list[int]
+) -> None:
+    state, one, _ = a_map()
+    one.recent.update(dict.fromkeys(range(known), 1.0))
+    told(state, one, (B, WHOLE), now=2.0)
+    assert one.recent == dict.fromkeys(range(len(forgotten), known), 1.0) | {B: 2.0}
+    assert RECENT_LIMIT == 100_000
+
+
+# ---- blocks that the map does not know ----
+
+
+@pytest.mark.parametrize("news", [WHOLE, Deleted(1001)], ids=["final", "deleted"])
+@pytest.mark.parametrize(("block_id", "counts"), [(-16, 0), (-1, 0), (0, 1), (1, 1)])
+def test_a_report_about_a_unit_of_a_striped_group_does_not_count(
+    block_id: int, counts: int, news: Told
+) -> None:
+    """A standby lets that about another block wait: its stamp is new."""
+    state, one, _ = a_map()
+    told(state, one, (block_id, news))
+    assert len(state.waiting) == counts
+
+
+UNKNOWN: Final = {
+    "the first full report in the safe mode of the start": (True, 0, True, 300, {}),
+    "another full report": (True, 1, True, 0, {("n1", B): 2000}),
+    "an incremental report": (True, 0, False, 0, {("n1", B): 2000}),
+    "the first full report after the safe mode": (False, 0, True, 0, {("n1", B): 2000}),
+}
+"""Whether it is the start, full reports before, and what becomes of a replica from the future."""
+
+
+@pytest.mark.parametrize(
+    ("starting", "reports", "full", "in_future", "ordered"), UNKNOWN.values(), ids=UNKNOWN
+)
+def test_an_active_has_an_unknown_replica_deleted_but_for_first_reports_of_the_start(
+    *, starting: bool, reports: int, full: bool, in_future: int, ordered: dict[tuple[str, int], int]
+) -> None:
+    state, one, _ = a_map()
+    incoming.activate(state)
+    state.starting, one.reports = starting, reports
+    incoming.take_in(state, one, B, Reported(FINALIZED, 2000, 300), of_full_report=full)
+    assert (state.bytes_in_future, orders(state)) == (in_future, ordered)
+
+
+@pytest.mark.parametrize("active", [False, True], ids=["standby", "active"])
+@pytest.mark.parametrize(("stamp", "counted"), [(1000, 0), (2000, 300)], ids=["old", "new"])
+def test_bytes_are_counted_that_are_from_the_future_of_an_active(
+    stamp: int, counted: int, *, active: bool
+) -> None:
+    """A standby waits for the edits that are still to come."""
+    state, one, _ = a_map(*written())
+    if active:
+        incoming.activate(state)
+    told_of = Reported(FINALIZED, stamp, 300)
+    incoming.take_in(state, one, B - 1, told_of, of_full_report=True)
+    assert state.bytes_in_future == (counted if active else 0)
+
+
+FUTURE: Final = {
+    "a shown block and stamp": (B, 1005, False),
+    "a shown block with a newer stamp": (B, 1006, True),
+    "a shown block with an older stamp": (B + 4, 1001, False),
+    "an unknown block before the last": (B + 1, 1001, False),
+    "an unknown block before the last, with a newer stamp": (B + 1, 1006, True),
+    "the last block, which is gone": (B + 5, 1001, False),
+    "an unknown block after the last": (B + 6, 1001, True),
+    "a block after the last one whose stamp is its id": (B + 6, 1005, True),
+}
+
+
+@pytest.mark.parametrize(("block_id", "stamp", "is_new"), FUTURE.values(), ids=FUTURE)
+def test_a_newer_stamp_is_from_the_future_and_a_newer_id_of_an_unknown_block(
+    block_id: int, stamp: int, *, is_new: bool
+) -> None:
+    state, *_ = a_map(*written(B + 4), *written(B + 5), *added(B, 1005), BlocksGone((B + 5,)))
+    assert incoming.is_from_future(state, block_id, stamp) is is_new
+
+
+def test_a_block_that_is_known_is_not_from_the_future_by_its_id() -> None:
+    state, *_ = a_map(*written())
+    state.seen_id = B - 1
+    assert not incoming.is_from_future(state, B, 1001)
+
+
+# ---- late reports ----
+
+LATE: Final = {
+    "the block's own stamp is told of a final replica": ([Reported(FINALIZED, 1002, 700)], True),
+    "the block's own stamp is told of one being written": ([Reported(RBW, 1002, 0)], True),
+    "nothing is told": ([], False),
+    "an older stamp is told": ([Reported(RBW, 1001, 0)], False),
+}
+"""What was told of a block being written, and whether an old stamp is late then."""
+
+
+@pytest.mark.parametrize(("news", "is_late"), LATE.values(), ids=LATE)
+def test_an_old_stamp_is_late_when_the_storage_has_told_the_blocks_own(
+    news: list[Reported], *, is_late: bool
+) -> None:
+    state, one, _ = a_map(*added(B, 1002))
+    incoming.activate(state)
+    told(state, one, *((B, item) for item in news))
+    told(state, one, (B, Reported(RBW, 1001, 1002)))
+    assert corrupt(state) == ([] if is_late else [Reason.GENSTAMP_MISMATCH])
+
+
+def test_an_old_stamp_is_not_late_when_the_storage_holds_a_stamp_of_another_writing() -> None:
+    """The replica is newer than the block, whose edit with its stamp is yet to come."""
+    state, one, _ = a_map(*added(B, 1002))
+    incoming.activate(state)
+    told(state, one, (B, Reported(RBW, 1003, 1002)))
+    told(state, one, (B, Reported(RBW, 1001, 0)))
+    assert corrupt(state) == [Reason.GENSTAMP_MISMATCH]
+
+
+# ---- deletions, and the role ----
+
+
+@pytest.mark.parametrize("active", [False, True], ids=["standby", "active"])
+def test_a_deletion_that_is_from_the_future_waits_on_a_standby(*, active: bool) -> None:
+    state, one, _ = a_map(*written())
+    if active:
+        incoming.activate(state)
+    told(state, one, (B, WHOLE), (B, Deleted(1002)))
+    assert (good(state), len(state.waiting)) == (([], 0) if active else (["n1"], 1))
+
+
+def test_what_waits_is_judged_by_a_new_active() -> None:
+    """One replica is of an unknown block, and one has been written again."""
+    state, one, other = a_map(*written())
+    told(state, one, (B + 9, Reported(FINALIZED, 1009, 1)), (B, Reported(RBW, 1002, 700)))
+    told(state, other, (B, Reported(FINALIZED, 1002, 900)))
+    incoming.activate(state)
+    check(state)
+    assert (len(state.waiting), orders(state)) == (0, {("n1", B + 9): 1009})
+    assert corrupt(state) == [Reason.GENSTAMP_MISMATCH] * 2
+
+
+GIVEN: Final = {
+    "the given ones are ahead": ([StampGiven(1009), BlockIdGiven(B + 9)], 1009, B + 9),
+    "the shown ones are ahead": ([], 1005, B + 5),
+}
+
+
+@pytest.mark.parametrize(("changes", "stamp", "block_id"), GIVEN.values(), ids=GIVEN)
+def test_an_active_has_seen_what_was_given_out_and_what_was_shown(
+    changes: list[StampGiven | BlockIdGiven], stamp: int, block_id: int
+) -> None:
+    state, *_ = a_map(BlockAdded(FILE, B + 5, 0, 1005, 3, complete=True), *changes)
+    assert (state.seen_stamp, state.seen_id) == (1005, B + 5)
+    incoming.activate(state)
+    assert (state.seen_stamp, state.seen_id) == (stamp, block_id)
