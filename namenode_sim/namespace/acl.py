@@ -23,7 +23,7 @@ def set_acl(node: INodeFile | INodeDirectory, entries: tuple[AclEntry, ...]) -> 
         raise ApplyError(f"an ACL needs entries for user, group and other, got {entries}")
     if default and not isinstance(node, INodeDirectory):
         raise ApplyError("only a directory can have default ACL entries")
-    feature = (access[1:-2] if len(access) > _MINIMAL else ()) + default
+    feature = access[1:-2] + default  # of a minimal one, there is nothing in between
     node.acl = feature or None
     node.mode = (node.mode & _STICKY) | (
         access[0].permission << 6 | access[-2].permission << 3 | access[-1].permission

@@ -67,15 +67,17 @@ def run(walk: Walk) -> None:
 
 
 def clean(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> Walk:
-    """Remove the state ``snapshot``; ``prior`` is the last snapshot before it, or NONE."""
+    """Remove the state ``snapshot``; ``prior`` is the last snapshot before it, or NONE.
+
+    CURRENT has one before it: what no snapshot has is destroyed.
+    """
     match entry:
         case INodeFile():
             clean_file(context, entry, snapshot, prior)
         case INodeDirectory():
             yield _clean_directory(context, entry, snapshot, prior)
         case INodeSymlink():
-            if (snapshot, prior) == (CURRENT, NONE):
-                context.removed.append(entry)
+            pass  # it is the same in all its snapshots
         case OldName() | NewPlace():
             yield _clean_place(context, entry, snapshot, prior)
         case _:
@@ -83,10 +85,6 @@ def clean(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> Walk:
 
 
 def _clean_place(context: Reclaim, entry: OldName | NewPlace, snapshot: int, prior: int) -> Walk:
-    if (snapshot, prior) == (CURRENT, NONE):
-        assert isinstance(entry, NewPlace)  # an old name is a thing of snapshots
-        yield destroy(context, entry)
-        return
     if prior == NONE:
         prior = prior_place_snapshot(entry)
     # A snapshot not later than ``prior`` is the business of the place that the inode came from.
@@ -99,10 +97,7 @@ def _clean_directory(
 ) -> Walk:
     history = directory.history
     if history is None:
-        if (snapshot, prior) == (CURRENT, NONE):
-            yield destroy(context, directory)
-        else:
-            yield _clean_children(context, directory, snapshot, prior, frozenset())
+        yield _clean_children(context, directory, snapshot, prior, frozenset())
         return
     if snapshot == CURRENT:
         record(directory, prior)

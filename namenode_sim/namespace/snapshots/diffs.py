@@ -7,7 +7,7 @@ come and go through ``add_child`` and ``remove_child`` (Hadoop's DirectoryWithSn
 AbstractINodeDiffList, INode.isInLatestSnapshot).
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -30,7 +30,7 @@ from namenode_sim.namespace.inode import (
 from namenode_sim.namespace.tree import Tree, components
 
 CURRENT: Final = 2**31 - 2
-"""Snapshot.CURRENT_STATE_ID: no snapshot, the tree as it is now."""
+"""Snapshot.CURRENT_STATE_ID: no snapshot, the tree as it is now.  No snapshot has a higher id."""
 
 NONE: Final = -1
 """Snapshot.NO_SNAPSHOT_ID: before all snapshots."""
@@ -41,10 +41,13 @@ Diffs = Sequence[FileDiff | DirectoryDiff]
 
 def entry_of(child: INode) -> Entry:
     """How a child of a current directory stands in the lists of diffs."""
-    reference = child.reference
-    if reference is not None and reference.place is not None:
-        return reference.place
-    return child
+    place = _place_of(child)
+    return child if place is None else place
+
+
+def _place_of(node: INode) -> NewPlace | None:
+    """Where a node is that was moved while a snapshot held it."""
+    return None if node.reference is None else node.reference.place
 
 
 def inode_of(entry: Entry) -> INode:
@@ -68,7 +71,11 @@ def in_order(entries: Mapping[bytes, Entry]) -> Iterator[Entry]:
 
 def position(diffs: Diffs, snapshot_id: int) -> int:
     """Where the diff lies that tells of a snapshot: the first not older than it."""
-    return bisect_left(diffs, snapshot_id, key=lambda diff: diff.snapshot_id)
+    return bisect_left(diffs, snapshot_id, key=_snapshot_of)
+
+
+def _snapshot_of(diff: FileDiff | DirectoryDiff) -> int:
+    return diff.snapshot_id
 
 
 def diff_of(diffs: list[D], snapshot_id: int) -> D | None:
@@ -85,13 +92,8 @@ def last_id(diffs: Diffs) -> int:
 
 def prior_id(diffs: Diffs, anchor: int, *, exclusive: bool = False) -> int:
     """The newest diff's snapshot up to (or, exclusive, before) another; NONE if there is none."""
-    if not diffs:
-        return NONE
-    if anchor == CURRENT:
-        return last_id(diffs)
-    index = position(diffs, anchor)
-    if not exclusive and index < len(diffs) and diffs[index].snapshot_id == anchor:
-        return anchor
+    find = bisect_left if exclusive else bisect_right
+    index = find(diffs, anchor, key=_snapshot_of)
     return diffs[index - 1].snapshot_id if index > 0 else NONE
 
 
@@ -110,7 +112,7 @@ def diffs_of(node: INode) -> Diffs | None:
 def children_at(directory: INodeDirectory, snapshot_id: int) -> dict[bytes, Entry]:
     """A directory's entries as of a snapshot."""
     children = {name: entry_of(child) for name, child in directory.children.items()}
-    if snapshot_id == CURRENT or directory.history is None:
+    if directory.history is None:
         return children
     diffs = directory.history.diffs
     for diff in reversed(diffs[position(diffs, snapshot_id) :]):
@@ -122,7 +124,7 @@ def children_at(directory: INodeDirectory, snapshot_id: int) -> dict[bytes, Entr
 
 def child_at(directory: INodeDirectory, name: bytes, snapshot_id: int) -> Entry | None:
     """A directory's entry of one name as of a snapshot."""
-    if snapshot_id != CURRENT and directory.history is not None:
+    if directory.history is not None:
         diffs = directory.history.diffs
         for diff in diffs[position(diffs, snapshot_id) :]:
             if name in diff.deleted:
@@ -136,7 +138,7 @@ def child_at(directory: INodeDirectory, name: bytes, snapshot_id: int) -> Entry 
 def attributes_at(node: INode, snapshot_id: int) -> INode:
     """The attributes of a node as of a snapshot: a saved copy, or the node itself."""
     diffs = diffs_of(node)
-    if diffs is None or snapshot_id == CURRENT:
+    if diffs is None:
         return node
     later = diffs[position(diffs, snapshot_id) :]
     return next((diff.copy for diff in later if diff.copy is not None), node)
@@ -146,7 +148,7 @@ def blocks_at(file: INodeFile, snapshot_id: int) -> tuple[bytes, int]:
     """A file's packed blocks and its length as of a snapshot."""
     diffs = file.history.diffs if file.history is not None else []
     later = diffs[position(diffs, snapshot_id) :]
-    if snapshot_id == CURRENT or not later:
+    if not later:
         return file.packed_blocks, file.length()
     kept = (diff.packed_blocks for diff in later if diff.packed_blocks is not None)
     return up_to(next(kept, file.packed_blocks), later[0].size), later[0].size
@@ -172,19 +174,17 @@ def latest_snapshot(tree: Tree, path: str) -> int:
     latest = CURRENT
     if not tree.has_snapshots:
         return latest
-    node: INode | None = tree.root
     names = components(path)
-    for index in range(len(names) + 1):
+    for index, node in enumerate(tree.along(names)):
         if not isinstance(node, INodeDirectory):
             break
         own = last_id(node.history.diffs) if node.history is not None else CURRENT
-        place = node.reference.place if node.reference is not None else None
+        place = _place_of(node)
         if place is not None:
             if index < len(names) and (latest == CURRENT or CURRENT > place.snapshot_id >= latest):
                 latest = own
-        elif own != CURRENT and (latest == CURRENT or latest < own):
-            latest = own
-        node = node.children.get(names[index]) if index < len(names) else None
+        elif own != CURRENT:
+            latest = own if latest == CURRENT else max(latest, own)
     return latest
 
 
@@ -210,14 +210,13 @@ def is_current(node: INode) -> bool:
         if node.parent.children.get(node.name) is not node:
             return False
         node = node.parent
-    return isinstance(node, INodeDirectory) and not node.name
+    return not node.name
 
 
 def _recorded_at_source(node: INode, latest: int) -> bool:
     """Whether a moved node has no newer snapshot here than when it came."""
-    if node.reference is None or node.reference.place is None:
-        return False
-    return CURRENT > node.reference.place.snapshot_id >= latest
+    place = _place_of(node)
+    return place is not None and CURRENT > place.snapshot_id >= latest
 
 
 def record(node: INode, latest: int, *, with_blocks: bool = False) -> None:
@@ -241,8 +240,7 @@ def record(node: INode, latest: int, *, with_blocks: bool = False) -> None:
 
 def about_to_change(tree: Tree, path: str, node: INode, *, with_blocks: bool = False) -> None:
     """Record a node that an edit names by its path."""
-    if tree.has_snapshots:
-        record(node, latest_snapshot(tree, path), with_blocks=with_blocks)
+    record(node, latest_snapshot(tree, path), with_blocks=with_blocks)
 
 
 def _record_file(file: INodeFile, latest: int, *, with_blocks: bool) -> None:

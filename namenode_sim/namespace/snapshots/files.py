@@ -78,8 +78,6 @@ def clean_file(context: Reclaim, file: INodeFile, snapshot: int, prior: int) -> 
             file.history = None
     elif snapshot != CURRENT:
         return
-    elif prior == NONE:
-        destroy_file(context, file)
     elif file.under_construction is not None and file.packed_blocks:
         _, length, _ = PACKED_BLOCK.unpack(file.packed_blocks[-PACKED_BLOCK.size :])
         if length == 0:
@@ -111,7 +109,7 @@ def _drop_blocks(context: Reclaim, file: INodeFile, history: FileHistory) -> Non
     if kept is not None:
         file.packed_blocks = _common(file.packed_blocks, kept)
         return
-    size = (diffs[-1].size if diffs else 0) if history.deleted else file.length()
+    size = diffs[-1].size if history.deleted else file.length()
     file.packed_blocks = up_to(file.packed_blocks, size)
 
 
@@ -137,7 +135,7 @@ def delete_file_diff(
         return
     index = position(diffs, snapshot)
     previous = diffs[index - 1] if index > 0 else None
-    if previous is None and prior == NONE:
+    if prior == NONE:  # no diff is before it
         del diffs[index]
         _combine(context, file, history, found)
     elif previous is None or previous.snapshot_id != prior:

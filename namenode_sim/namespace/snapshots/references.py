@@ -46,9 +46,7 @@ def add_old_name(parent: INodeDirectory, child: Entry, latest: int) -> OldName:
 
 def add_to(reference: Reference, old_name: OldName) -> None:
     """Note an old name; ApplyError if there is one of the same snapshot."""
-    index = bisect_left(reference.old_names, old_name.last_snapshot_id, key=_snapshot_of)
-    same = reference.old_names[index : index + 1]
-    if same and same[0].last_snapshot_id == old_name.last_snapshot_id:
+    if old_name.last_snapshot_id in map(_snapshot_of, reference.old_names):
         raise ApplyError(
             f"inode {reference.inode.id} has two names in snapshot {old_name.last_snapshot_id}"
         )
@@ -91,8 +89,7 @@ def _newest(inode: INode, anchor: int) -> int:
 
 def snapshot_since(entry: NewPlace, prior: int) -> int:
     """The newest diff made at this place, CURRENT if none was."""
-    diffs = diffs_of(entry.reference.inode)
-    last = CURRENT if diffs is None else last_id(diffs)
+    last = last_id(diffs_of(entry.reference.inode) or ())
     return CURRENT if last == prior else last
 
 

@@ -1,5 +1,8 @@
 """Deleting and moving nodes below snapshots (FSDirDeleteOp, FSDirRenameOp.RenameOperation)."""
 
+from collections.abc import Callable
+from functools import partial
+
 from namenode_sim.namespace.inode import (
     Entry,
     INode,
@@ -64,18 +67,22 @@ def move(
     of_source, of_target = latest
     reference, source = _leave(tree, node, of_source)
     replaced = parent.children.get(name)
-    gone = None if replaced is None else entry_of(replaced)
-    lets_go = gone is not None and _take_out(tree, gone, of_target)[1]
+    settle = None if replaced is None else _make_way(tree, entry_of(replaced), of_target)
     node.name = name
     if reference is not None:
         reference.place = NewPlace(parent, reference, of_target)
     add_child(tree, parent, node, of_target)
     update_mtime(source, time, of_source)
     update_mtime(parent, time, of_target)
-    if gone is not None and lets_go:
-        _let_go(tree, gone, of_target)
-    elif gone is not None:
-        _leave_to_old_names(tree, gone)
+    if settle is not None:
+        settle()
+
+
+def _make_way(tree: Tree, gone: Entry, latest: int) -> Callable[[], None]:
+    """Take out what another comes in the place of; what is to do once that has come."""
+    if _take_out(tree, gone, latest)[1]:
+        return partial(_let_go, tree, gone, latest)
+    return partial(_leave_to_old_names, tree, gone)
 
 
 def _leave_to_old_names(tree: Tree, gone: Entry) -> None:

@@ -80,7 +80,6 @@ def _seen_directory(
     entries = children_at(live, snapshot_id)
     return replace(
         was,
-        id=live.id,
         name=name,
         children={name: inode_of(entry) for name, entry in entries.items()},
         parent=None,

@@ -21,8 +21,15 @@ from namenode_sim.edits.values import (
     XAttr,
     XAttrNamespace,
 )
+from namenode_sim.namespace.attributes import storage_policy_of
 from namenode_sim.namespace.errors import ApplyError
-from namenode_sim.namespace.inode import QUOTA_DONT_SET, INodeDirectory, INodeFile, INodeSymlink
+from namenode_sim.namespace.inode import (
+    QUOTA_DONT_SET,
+    QUOTA_RESET,
+    INodeDirectory,
+    INodeFile,
+    INodeSymlink,
+)
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.state import EcState
 from tests.namenode_sim.namespace.given_edits import WHO, add, after, mkdir, mtime
@@ -63,6 +70,22 @@ ATTRIBUTES: dict[str, tuple[list[Op], Callable[[INodeDirectory], object], object
         lambda d: d.quotas.by_type,
         ((StorageType.SSD, 9),),
     ),
+    "one quota by type goes": (
+        [
+            ops.SetQuotaByStorageType("/d", StorageType.SSD, 9),
+            ops.SetQuotaByStorageType("/d", StorageType.DISK, 8),
+            ops.SetQuotaByStorageType("/d", StorageType.SSD, QUOTA_RESET),
+        ],
+        lambda d: d.quotas.by_type,
+        ((StorageType.DISK, 8),),
+    ),
+    "a quota by type that is not set": (
+        [ops.SetQuotaByStorageType("/d", StorageType.SSD, QUOTA_DONT_SET)],
+        lambda d: d.quotas.by_type,
+        (),
+    ),
+    "an access": ([ops.Times("/d", -1, 99)], lambda d: d.mtime, 10),
+    "a change": ([ops.Times("/d", 99, -1)], lambda d: d.mtime, 99),
     "a storage policy is an xattr": (
         [ops.SetStoragePolicy("/d", 7)],
         lambda d: d.xattrs,
@@ -87,6 +110,20 @@ ATTRIBUTES: dict[str, tuple[list[Op], Callable[[INodeDirectory], object], object
         lambda d: d.xattrs,
         (XAttr(XAttrNamespace.USER, "a", None),),
     ),
+    "a policy beyond 127": (
+        [ops.SetStoragePolicy("/d", -56)],
+        lambda d: d.xattrs,
+        (XAttr(XAttrNamespace.SYSTEM, "hsm.block.storage.policy.id", b"\xc8"),),
+    ),
+    "the others stay": (
+        [
+            ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, "a", b"1"),)),
+            ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, "b", b"2"),)),
+            ops.RemoveXAttr("/d", (XAttr(XAttrNamespace.USER, "a", None),)),
+        ],
+        lambda d: d.xattrs,
+        (XAttr(XAttrNamespace.USER, "b", b"2"),),
+    ),
     "removed by name": (
         [
             ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, "a", b"1"),)),
@@ -106,8 +143,68 @@ def test_attributes(
 
 
 def test_the_root_keeps_its_name_quota() -> None:
-    root = directory(after(ops.SetQuota("/", -1, 5)), "/")
-    assert (root.quotas.namespace, root.quotas.space) == (QUOTA_DONT_SET, 5)
+    namespace = after(ops.SetQuota("/", -1, 5))
+    quotas = directory(namespace, "/").quotas
+    assert (quotas.namespace, quotas.space) == (QUOTA_DONT_SET, 5)
+    namespace.apply(TxId(2), ops.SetQuota("/", 7, -1))
+    quotas = directory(namespace, "/").quotas
+    assert (quotas.namespace, quotas.space) == (7, -1)
+
+
+TIMES: dict[str, tuple[ops.Times, tuple[int, int]]] = {
+    "of a change": (ops.Times("/f", 99, -1), (99, 10)),
+    "of an access": (ops.Times("/f", -1, 99), (10, 99)),
+    "both": (ops.Times("/f", 98, 99), (98, 99)),
+    "0": (ops.Times("/f", 0, 0), (0, 0)),
+}
+
+
+@pytest.mark.parametrize(("op", "expected"), TIMES.values(), ids=TIMES.keys())
+def test_a_file_s_times(op: ops.Times, expected: tuple[int, int]) -> None:
+    found = after(add("/f"), op).tree.file("/f")
+    assert (found.mtime, found.atime) == expected
+
+
+NOT_OF_THIS_KIND: dict[str, tuple[Op, str]] = {
+    "quotas of a file": (ops.SetQuota("/f", 5, 6), "/f is not a directory"),
+    "an ACL of a symlink": (ops.SetAcl("/l", ()), "/l is a symlink"),
+    "attributes of a symlink": (ops.SetXAttr("/l", ()), "/l is a symlink"),
+}
+
+
+@pytest.mark.parametrize(("op", "match"), NOT_OF_THIS_KIND.values(), ids=NOT_OF_THIS_KIND.keys())
+def test_what_only_others_have_is_refused(op: Op, match: str) -> None:
+    namespace = after(add("/f"), ops.Symlink(0, "/l", "/t/x", 5, 6, WHO))
+    with pytest.raises(ApplyError, match=match):
+        namespace.apply(TxId(3), op)
+
+
+POLICY = "hsm.block.storage.policy.id"
+POLICIES: dict[str, tuple[str, list[Op], int]] = {
+    "of a file": ("/f", [ops.SetStoragePolicy("/f", 7)], 7),
+    "of a directory": ("/d", [ops.SetStoragePolicy("/d", 7)], 7),
+    "none of a directory": ("/d", [], 0),
+    "of a directory with more attributes": (
+        "/d",
+        [
+            ops.SetStoragePolicy("/d", 7),
+            ops.SetXAttr("/d", (XAttr(XAttrNamespace.SYSTEM, "a", b"\x05"),)),
+            ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, POLICY, b"\x06"),)),
+        ],
+        7,
+    ),
+    "without a value": (
+        "/d",
+        [ops.SetXAttr("/d", (XAttr(XAttrNamespace.SYSTEM, POLICY, None),))],
+        0,
+    ),
+    "of a symlink": ("/l", [ops.Symlink(0, "/l", "/t/x", 5, 6, WHO)], 0),
+}
+
+
+@pytest.mark.parametrize(("path", "given", "policy"), POLICIES.values(), ids=POLICIES.keys())
+def test_the_storage_policy_of_a_node(path: str, given: list[Op], policy: int) -> None:
+    assert storage_policy_of(after(add("/f"), mkdir("/d"), given).tree.node(path)) == policy
 
 
 def test_an_acl_s_mask_lives_in_the_mode_and_the_group_comes_back() -> None:

@@ -17,6 +17,8 @@ from namenode_sim.namespace.namespace import Namespace
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences
 from tests.interop.name_dirs import images
+from tests.namenode_sim.namespace.snapshots.histories import one_after_another
+from tests.namenode_sim.namespace.snapshots.test_histories import histories
 from tests.worlds.name_dirs import format_name_dirs
 from tests.worlds.scribe import Scribe
 from tests.worlds.scribe_actions import act
@@ -115,4 +117,12 @@ def test_hadoop_s_replay_gives_our_image(hadoop: Hadoop, tmp_path: Path, seed: i
 def test_hadoop_goes_on_from_our_image(hadoop: Hadoop, tmp_path: Path, seed: int) -> None:
     log = random_log(seed, STEPS)
     found = compare(hadoop, name_directory(tmp_path / "name", log, len(log) // 2), log)
+    assert found == [], "\n".join(found)
+
+
+def test_hadoop_s_replay_of_the_histories_gives_our_image(hadoop: Hadoop, tmp_path: Path) -> None:
+    """Without those that have a symlink, which its NameNode refuses."""
+    edits = one_after_another([words for words in histories() if "link " not in words])
+    log = [ops.StartLogSegment(), *edits, ops.EndLogSegment()]
+    found = compare(hadoop, name_directory(tmp_path / "name", log, 0), log)
     assert found == [], "\n".join(found)

@@ -1,0 +1,192 @@
+"""The places of what was moved while a snapshot held it, and which snapshots belong to each."""
+
+import pytest
+
+from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.inode import (
+    DirectoryDiff,
+    DirectoryHistory,
+    INode,
+    INodeDirectory,
+    INodeSymlink,
+    NewPlace,
+    OldName,
+    Reference,
+)
+from namenode_sim.namespace.snapshots.diffs import CURRENT, NONE
+from namenode_sim.namespace.snapshots.references import (
+    add_old_name,
+    add_to,
+    is_last_place,
+    own_snapshot,
+    prior_place_snapshot,
+    remove_place,
+    snapshot_since,
+)
+
+
+def a_directory(*ids: int, name: bytes = b"d") -> INodeDirectory:
+    """A directory that has diffs of these snapshots."""
+    directory = INodeDirectory(20000, name, "alice", "staff", 0o750, 10)
+    if ids:
+        directory.history = DirectoryHistory([DirectoryDiff(number, 0) for number in ids])
+    return directory
+
+
+def a_symlink() -> INodeSymlink:
+    return INodeSymlink(20001, b"l", "alice", "staff", 0o777, 10, 10, b"/t")
+
+
+def moved(inode: INode, *ids: int, placed: bool = True) -> Reference:
+    """An inode with old names up to these snapshots, and the place where it is now."""
+    reference = inode.reference = Reference(inode)
+    reference.old_names = [OldName(None, reference, b"old", number) for number in ids]
+    if placed:
+        inode.parent = a_directory()
+        reference.place = NewPlace(inode.parent, reference, CURRENT)
+    return reference
+
+
+def place_of(reference: Reference) -> NewPlace:
+    assert reference.place is not None
+    return reference.place
+
+
+def ids_of(reference: Reference) -> list[int]:
+    return [name.last_snapshot_id for name in reference.old_names]
+
+
+def test_what_moves_for_the_first_time_gets_a_reference() -> None:
+    parent, child = a_directory(), a_directory(name=b"x")
+    old_name = add_old_name(parent, child, 3)
+    assert child.reference is not None
+    assert child.reference.inode is child
+    assert child.reference.old_names == [old_name]
+    assert (old_name.parent, old_name.name, old_name.last_snapshot_id) == (parent, b"x", 3)
+
+
+def test_what_moves_on_keeps_its_reference_and_leaves_its_place() -> None:
+    child = a_directory(name=b"x")
+    reference = moved(child, 1)
+    old_name = add_old_name(a_directory(), place_of(reference), 3)
+    assert child.reference is reference
+    assert (ids_of(reference), reference.place) == ([1, 3], None)
+    assert (old_name.reference, old_name.name) == (reference, b"x")
+
+
+def test_the_list_in_which_it_came_has_its_old_name_instead() -> None:
+    """It came once only, so that no list of an older diff is looked at."""
+    child, other = a_directory(name=b"x"), a_directory(name=b"x")
+    parent = a_directory(1, 2, 3, 4)
+    assert parent.history is not None
+    lists = [diff.created for diff in parent.history.diffs]
+    lists[0][b"x"] = lists[1][b"x"] = child
+    lists[2][b"x"] = other
+    old_name = add_old_name(parent, child, 4)
+    assert [entries.get(b"x") for entries in lists] == [child, old_name, other, None]
+
+
+def test_old_names_are_in_the_order_of_their_snapshots() -> None:
+    reference = moved(a_directory(), 2, 6)
+    for number in (4, 1, 8):
+        add_to(reference, OldName(None, reference, b"old", number))
+    assert ids_of(reference) == [1, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("number", [2, 4, 6])
+def test_one_snapshot_has_no_two_names_of_an_inode(number: int) -> None:
+    reference = moved(a_directory(), 2, 4, 6)
+    with pytest.raises(ApplyError, match=f"two names in snapshot {number}"):
+        add_to(reference, OldName(None, reference, b"old", number))
+    assert ids_of(reference) == [2, 4, 6]
+
+
+@pytest.mark.parametrize("inode", [a_directory(), a_symlink()], ids=["directory", "symlink"])
+def test_what_was_never_moved_has_no_places(inode: INode) -> None:
+    assert remove_place(inode) == -1
+
+
+def test_an_old_name_goes_alone() -> None:
+    child = a_directory()
+    reference = moved(child, 2, 4)
+    assert remove_place(reference.old_names[0]) == 2
+    assert (ids_of(reference), reference.place is None) == ([4], False)
+    assert child.parent is not None
+
+
+def test_what_leaves_its_place_is_in_no_directory() -> None:
+    child = a_directory()
+    reference = moved(child, 2, 4)
+    assert remove_place(place_of(reference)) == 2
+    assert (ids_of(reference), reference.place, child.parent) == ([2, 4], None, None)
+
+
+def test_a_former_place_says_nothing_of_where_it_is_now() -> None:
+    child = a_directory()
+    reference = moved(child, 2)
+    former = NewPlace(None, reference, 1)
+    assert remove_place(former) == 2
+    assert place_of(reference).parent is child.parent is not None
+
+
+PRIOR: dict[str, tuple[INode, tuple[int, ...], int | None, int]] = {
+    "of the first name": (a_directory(1, 3, 5), (2, 4), 0, NONE),
+    "of the second name": (a_directory(1, 3, 5), (2, 4), 1, 1),
+    "of the third name": (a_directory(1, 3, 5), (2, 4, 6), 2, 3),
+    "of the place": (a_directory(1, 3, 5), (2, 4), None, 3),
+    "of the place alone": (a_directory(1, 3, 5), (), None, NONE),
+    "without diffs": (a_directory(), (2, 4), None, NONE),
+    "of a symlink": (a_symlink(), (2, 4), None, NONE),
+}
+
+
+@pytest.mark.parametrize(("inode", "ids", "index", "prior"), PRIOR.values(), ids=PRIOR.keys())
+def test_the_newest_snapshot_of_the_place_before(
+    inode: INode, ids: tuple[int, ...], index: int | None, prior: int
+) -> None:
+    """``index`` is that of an old name; None is the place where it is now."""
+    reference = moved(inode, *ids)
+    entry = place_of(reference) if index is None else reference.old_names[index]
+    assert prior_place_snapshot(entry) == prior
+
+
+OWN: dict[str, tuple[INode, int]] = {
+    "its last": (a_directory(1, 3, 5), 3),
+    "without diffs": (a_directory(), NONE),
+    "of a symlink": (a_symlink(), NONE),
+}
+
+
+@pytest.mark.parametrize(("inode", "own"), OWN.values(), ids=OWN.keys())
+def test_the_newest_snapshot_of_an_old_name(inode: INode, own: int) -> None:
+    assert own_snapshot(moved(inode, 2, 4).old_names[1]) == own
+
+
+SINCE: dict[str, tuple[INode, int, int]] = {
+    "none": (a_directory(1, 3), 3, CURRENT),
+    "one": (a_directory(1, 3, 5), 3, 5),
+    "without diffs": (a_directory(), 3, CURRENT),
+    "of a symlink": (a_symlink(), 3, CURRENT),
+}
+
+
+@pytest.mark.parametrize(("inode", "prior", "since"), SINCE.values(), ids=SINCE.keys())
+def test_the_newest_snapshot_since_the_move(inode: INode, prior: int, since: int) -> None:
+    assert snapshot_since(place_of(moved(inode, 2)), prior) == since
+
+
+LAST: dict[str, tuple[tuple[int, ...], bool, bool]] = {
+    "an old name": ((2,), False, True),
+    "its place": ((), True, True),
+    "both": ((2,), True, False),
+    "two old names": ((2, 4), False, False),
+    "none": ((), False, False),
+}
+
+
+@pytest.mark.parametrize(("ids", "placed", "last"), LAST.values(), ids=LAST.keys())
+def test_whether_only_one_place_is_left(ids: tuple[int, ...], placed: bool, last: bool) -> None:
+    inode = a_directory()
+    assert not is_last_place(inode)
+    moved(inode, *ids, placed=placed)
+    assert is_last_place(inode) == last
