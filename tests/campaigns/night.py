@@ -22,6 +22,8 @@ from tests.campaigns.bench.report import machine
 SEED: Final = "SEED"
 AIMED_FROM: Final = 1_000_000_000
 """Seeds of aimed worlds begin here."""
+SEEDS: Final = range(10_000_000, 200_000_000)
+"""Few enough that a family's seed, counted from its first, never is one of the next family."""
 TO_STOP_SECONDS: Final = 60.0
 """For a turn that was told to stop to remove its clusters."""
 LIMIT_SECONDS: Final = 5400.0
@@ -69,6 +71,7 @@ ROUND: Final = (
     _soak("journal --aimed --seeds 2000 --first-seed SEED", aimed=True),
     _soak("journal --long --seeds 2000 --first-seed SEED"),
     _soak("journal --late --seeds 2000 --first-seed SEED"),
+    _soak("journal --rejoin --seeds 2000 --first-seed SEED"),
     _soak("failover --seeds 6000 --first-seed SEED"),
     _soak("failover --aimed --seeds 2000 --first-seed SEED", aimed=True),
     _soak("faults --count 60 --seed SEED"),
@@ -145,7 +148,7 @@ def play_until(
 
 def fresh(turn: Turn) -> list[str]:
     """Its words, with a seed that no earlier night has had, as good as surely."""
-    seed = random.SystemRandom().randrange(AIMED_FROM // 10, AIMED_FROM)
+    seed = random.SystemRandom().choice(SEEDS)
     drawn = str(seed + AIMED_FROM if turn.aimed else seed)
     return [drawn if word == SEED else word for word in (*turn.words, "--json")]
 

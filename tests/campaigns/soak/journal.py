@@ -14,6 +14,7 @@ from tests.campaigns.soak.mutants import find_all
 from tests.campaigns.soak.reach import tell_reach
 from tests.campaigns.soak.seeds import MOST_SHOWN, soak
 from tests.simulation.journal.ambush import FIRST, FIRST_LATE, FIRST_LONG
+from tests.simulation.journal.comebacks import FIRST_REJOIN
 from tests.simulation.journal.exhaustive import Scope, Tally, first_strikes
 from tests.simulation.journal.simulation import SIMULATION
 
@@ -32,6 +33,7 @@ from tests.simulation.journal.simulation import SIMULATION
 @click.option("--aimed", is_flag=True, help="Worlds whose faults wait for places.")
 @click.option("--long", "long_segments", is_flag=True, help="Worlds with long segments.")
 @click.option("--late", is_flag=True, help="Worlds in which old requests come once more.")
+@click.option("--rejoin", is_flag=True, help="Worlds in which nodes come back amid trouble.")
 @click.option("--symmetric/--every-node", help="Exhaustive: up to the names of the nodes.")
 @click.option("--silent", is_flag=True, help="Exhaustive: lost messages break no connection.")
 @click.option("--nodes", default=3, show_default=True, type=click.IntRange(3, 7))
@@ -50,6 +52,7 @@ def journal(
     aimed: bool,
     long_segments: bool,
     late: bool,
+    rejoin: bool,
     symmetric: bool,
     silent: bool,
     nodes: int,
@@ -61,7 +64,8 @@ def journal(
     The first failure is made as small as possible and printed with its replay command.  With
     --exhaustive nothing is drawn: every combination of faults over one scripted workload.  With
     --mutants the product has one bug after another, and each must be found.  --reach plays as many
-    aimed worlds, with long segments, and with late requests as others, unless told which.
+    aimed worlds, with long segments, with late requests and with comebacks as others, unless told
+    which.
     """
     if mutants:
         raise SystemExit(
@@ -71,10 +75,12 @@ def journal(
         scope = Scope(DEPTHS[exhaustive], nodes, symmetric, rest=symmetric, silent=silent)
         raise SystemExit(_exhaust(scope, jobs, part, as_object=as_object))
     if first_seed < FIRST:
-        first_seed += FIRST_LATE if late else FIRST_LONG if long_segments else FIRST if aimed else 0
+        families = {FIRST_REJOIN: rejoin, FIRST_LATE: late, FIRST_LONG: long_segments, FIRST: aimed}
+        first_seed += next((place for place, meant in families.items() if meant), 0)
     chosen = range(first_seed, first_seed + seeds)
     if reach:
-        places = (0, FIRST, FIRST_LONG, FIRST_LATE) if first_seed < FIRST else (0,)
+        everywhere = (0, FIRST, FIRST_LONG, FIRST_LATE, FIRST_REJOIN)
+        places = everywhere if first_seed < FIRST else (0,)
         played = [seed + place for place in places for seed in chosen]
         raise SystemExit(tell_reach(SIMULATION, played, jobs, as_object=as_object))
     raise SystemExit(soak(SIMULATION, chosen, jobs, as_object=as_object))

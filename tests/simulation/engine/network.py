@@ -93,6 +93,12 @@ class Network:
         lately = self._sent_lately.setdefault(link[1], deque(maxlen=_TWINS_KEPT))
         lately.append((f"{link[0]}'s {what}", arrive))
 
+    def sent_since(self, machine: str, told: str) -> list[Action]:
+        """The twins of the last such request that a node was sent, and of those behind it."""
+        lately = list(self._sent_lately.get(machine, ()))
+        found = [number for number, (what, _) in enumerate(lately) if what == told]
+        return [twin for _, twin in lately[found[-1] :]] if found else []
+
     def send_twins(self, machine: str) -> None:
         """A node is up again: the first requests that it gets may be old ones."""
         lately = self._sent_lately.get(machine)

@@ -6,16 +6,15 @@ on are such worlds; the others are what they always were.
 """
 
 from collections.abc import Callable, Sequence
-from contextvars import Context
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from tests.simulation.engine.clock import Process
 from tests.simulation.engine.network import Action, Link
 from tests.simulation.journal.contender import Life
 from tests.simulation.journal.nemesis import Event
+from tests.simulation.journal.strikes import Strikes
 from tests.simulation.journal.swarm import (
     EVENT_KINDS,
     LIFE_KINDS,
@@ -24,7 +23,7 @@ from tests.simulation.journal.swarm import (
     Pace,
     Swarm,
 )
-from tests.simulation.journal.wear import wear
+from tests.simulation.journal.wear import fragile
 
 if TYPE_CHECKING:
     from tests.simulation.journal.world import World
@@ -83,12 +82,12 @@ def drawn(seed: int) -> Swarm:
     """What an aimed world is about: mostly calm, or nobody would come to the places."""
     if seed >= FIRST_LATE:
         return _late(seed)
-    return _long(seed) if seed >= FIRST_LONG else _aimed(seed)
+    return drawn_long(seed) if seed >= FIRST_LONG else _aimed(seed)
 
 
 def _late(seed: int) -> Swarm:
     """Segments change while somebody fetches one, and old requests come between."""
-    rng, base = Random(f"{seed} late requests"), _long(seed)
+    rng, base = Random(f"{seed} late requests"), drawn_long(seed)
     return replace(
         base,
         writers=rng.choice((2, 3, 4)),
@@ -101,7 +100,7 @@ def _late(seed: int) -> Swarm:
     )
 
 
-def _long(seed: int) -> Swarm:
+def drawn_long(seed: int) -> Swarm:
     """Few writers, with long segments of which they keep little: who missed a part fetches it."""
     rng = Random(f"{seed} long segments")
     base = Swarm.drawn(seed - FIRST_LONG)
@@ -168,6 +167,7 @@ class Ambushes:
 
     def __init__(self, world: "World") -> None:
         self._world = world
+        self._strikes = Strikes(world)
         self._waiting: list[_Ambush] = []
         self._rivals = 0
         self._relay: dict[str, Callable[[], None]] = {}
@@ -215,7 +215,7 @@ class Ambushes:
             return
         unseen = (None, first, third)[turn]
         if unseen is not None:
-            self._cut(name, [unseen])
+            self._strikes.cut(name, [unseen])
         if turn < 2:
             self._relay[name] = partial(self._alone, event, name, (first, second)[turn], ends=0.05)
 
@@ -239,7 +239,7 @@ class Ambushes:
     def _struck(self, ambush: _Ambush, node: str, writer: str, arrive: Action) -> Action:
         def arrive_and_strike() -> None:
             arrive()
-            self._later(ambush.delay, self._strike, ambush, node, writer)
+            self._strikes.later(ambush.delay, self._strike, ambush, node, writer)
 
         return arrive_and_strike
 
@@ -247,9 +247,7 @@ class Ambushes:
         """Disks are lost by a minority only, as in all worlds; not where one of two has a word."""
         if not ambush.strike.startswith(("wipe", "rot")):
             return node in self._world.machines
-        names = sorted(self._world.machines)
-        fragile = self._world.faults.random("fragile").sample(names, (len(names) - 1) // 2)
-        return node in fragile
+        return node in fragile(self._world)
 
     def _strike(self, ambush: _Ambush, node: str, writer: str) -> None:
         world, event = self._world, ambush.event
@@ -257,22 +255,22 @@ class Ambushes:
         if ambush.strike.startswith("wipe"):
             if ambush.strike == "wipe-alone":
                 self._alone(event, writer, node, heals=event.lasts + 0.3)
-            wear(self._wear(event, "wipe", node), world)
+            self._strikes.wear("wipe", event, node)
             return
         if not world.faults.allowed(event.name):
             return
         world.trace.add("aim", f"{event.kind}: {node}, {writer}", event.name)
         match ambush.strike:
             case "kill" | "power" | "rot":
-                self._end(ambush.strike, event, node)
+                self._strikes.end(ambush.strike, event, node)
             case "power-all":
                 self._cut_all_power(event)
             case "isolate" | "unfetched":
                 writers = world.writers if ambush.strike == "isolate" else ()
                 others = [name for name in (*world.machines, *writers) if name != node]
-                self._cut_for(event.lasts, node, others)
+                self._strikes.cut_for(event.lasts, node, others)
             case "freeze-node":
-                self._freeze(machine.process, event)
+                self._strikes.freeze(machine.process, event)
             case "twins":
                 world.network.send_twins(node)
             case "rival":
@@ -285,15 +283,7 @@ class Ambushes:
     def _cut_all_power(self, event: Event) -> None:
         for machine in self._world.machines.values():
             machine.cut_power("everywhere", event.name)
-            self._later(event.lasts, self._world.restart, machine)
-
-    def _end(self, strike: str, event: Event, node: str) -> None:
-        machine = self._world.machines[node]
-        end = machine.cut_power if strike == "power" else machine.kill
-        end("at a place", event.name)
-        if strike == "rot":
-            wear(self._wear(event, "rot", node), self._world)
-        self._later(event.lasts, self._world.restart, machine)
+            self._strikes.later(event.lasts, self._world.restart, machine)
 
     def _strike_writer(self, ambush: _Ambush, node: str, writer: str) -> None:
         process = self._world.writers.get(writer)
@@ -303,20 +293,9 @@ class Ambushes:
             case "kill-writer":
                 process.kill()
             case "freeze-writer":
-                self._freeze(process, ambush.event)
+                self._strikes.freeze(process, ambush.event)
             case _:
                 self._alone(ambush.event, writer, node, ends=ambush.event.lasts)
-
-    def _freeze(self, process: Process | None, event: Event) -> None:
-        if process is None:
-            return
-        process.freeze()
-        self._later(event.lasts, process.thaw)
-
-    def _wear(self, event: Event, kind: str, node: str) -> Event:
-        names = sorted(self._world.machines)
-        fragile = self._world.faults.random("fragile").sample(names, (len(names) - 1) // 2)
-        return replace(event, kind=kind, victim=fragile.index(node))
 
     def _alone(
         self, event: Event, writer: str, node: str, *, heals: float = 0.0, ends: float | None = None
@@ -327,22 +306,7 @@ class Ambushes:
         others = [name for name in world.machines if name != node]
         world.trace.add("aim", f"{writer} reaches {node} only", event.name)
         if ends is None:
-            self._cut_for(heals, writer, others)
+            self._strikes.cut_for(heals, writer, others)
             return
-        self._cut(writer, others)
-        self._later(ends, world.writers[writer].kill)
-
-    def _cut(self, name: str, others: list[str]) -> None:
-        for other in others:
-            self._world.network.cut((name, other))
-            self._world.network.cut((other, name))
-
-    def _cut_for(self, seconds: float, name: str, others: list[str]) -> None:
-        self._cut(name, others)
-        for other in others:
-            for link in ((name, other), (other, name)):
-                self._later(seconds, self._world.network.heal, link)
-
-    def _later(self, seconds: float, act: Callable[..., None], *arguments: object) -> None:
-        """Not in the context of the process whose message that was: it may be dead by then."""
-        Context().run(self._world.loop.call_later, seconds, act, *arguments)
+        self._strikes.cut(writer, others)
+        self._strikes.later(ends, world.writers[writer].kill)

@@ -35,9 +35,9 @@ async def speak(world: "World", until: float) -> None:
     rng, more = world.faults.random("byzantine"), world.faults.random("nonsense")
     names = sorted(world.machines)
     # A disk that is replaced or copied takes an absurd promise with it: that needs an operator.
-    worn = any(world.swarm.events.get(kind) for kind in WEAR_KINDS)
+    worn = world.swarm.rejoin or any(world.swarm.events.get(kind) for kind in WEAR_KINDS)
     far = None if worn else world.faults.random("fragile").choice(names)
-    kinds = nonsense.theme(more) if world.swarm.long else ()
+    said = nonsense.theme(more, world.swarm.rejoin) if world.swarm.long else {}
     number = 0
     while world.loop.time() < until:
         await asyncio.sleep(rng.choice((0.05, 0.3, 1.0)) * rng.random())
@@ -45,8 +45,8 @@ async def speak(world: "World", until: float) -> None:
         machine = world.machines[rng.choice(names)]
         kind, request = _drawn(machine, rng, leaps=machine.name == far)
         state = None if machine.owner is None else machine.owner.state
-        if state is not None and more.random() < (0.9 if kinds else 0.5):
-            kind, request = nonsense.drawn(state, more, kinds) or (kind, request)
+        if state is not None and more.random() < (0.9 if said else 0.5):
+            kind, request = nonsense.drawn(state, more, said) or (kind, request)
         name = f"byzantine@{number}"
         if not world.faults.allowed(name):
             continue

@@ -88,7 +88,7 @@ class Life:
         """A writer's plan."""
         plans = []
         for _ in range(rolls * rng.choice((1, 1, 2, 3))):
-            left, batches = rng.randint(1, pace.edits), []
+            left, batches = rng.randint(pace.least, pace.edits), []
             while left:
                 batches.append(min(left, rng.randint(1, pace.batch)))
                 left -= batches[-1]

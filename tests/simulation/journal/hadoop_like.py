@@ -30,7 +30,7 @@ def claims_in_one_round(writer: QuorumWriter) -> None:
 
 
 def _keep_out(channel: NodeChannel) -> None:
-    """Neither ask the node to take part again, nor give it a vote."""
+    """Never ask the node to take part again."""
 
     async def waits() -> None:
         channel._last_error = "left out until the next segment"
@@ -38,4 +38,4 @@ def _keep_out(channel: NodeChannel) -> None:
     async def reopens(first: int) -> None:
         raise OutOfSync(f"segment {first} cannot be opened again")
 
-    vars(channel).update(_try_to_rejoin=waits, _reopen=reopens, _tutor=lambda _channel: None)
+    vars(channel).update(_try_to_rejoin=waits, _reopen=reopens)

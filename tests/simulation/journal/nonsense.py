@@ -4,7 +4,7 @@ They are malformed, or they speak for a writer that was superseded, or they woul
 without having looked at it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -100,7 +100,9 @@ def _peek(say: _Saying) -> Message:
     return pb.PeekRecoveryRequest(journal_id=JOURNAL, segment_first_txid=say.rng.choice((0, 1, 5)))
 
 
-_SAID: Final[dict[str, Callable[[_Saying], Message]]] = {
+Theme = Mapping[str, Callable[[_Saying], Message]]
+
+_SAID: Final[Theme] = {
     "Format": _format,
     "StartLogSegment": _start,
     "ResumeSegment": _resume,
@@ -228,7 +230,7 @@ def _decide_otherwise(say: _Saying) -> Message:
     return pb.AcceptRecoveryRequest(info=say.info, segment=told)
 
 
-_SAID_MORE: Final[dict[str, Callable[[_Saying], Message]]] = {
+_SAID_MORE: Final[Theme] = {
     **_SAID,
     "AcceptRecovery": _decide_otherwise,
     "Admit": _admit,
@@ -249,16 +251,49 @@ _OF_AN_UPGRADE: Final = (
 _THEME: Final = 4
 
 
-def theme(rng: Random) -> tuple[str, ...]:
+def _batch_elsewhere(say: _Saying) -> Message:
+    """Of another segment than the open one, or behind a gap; it says of nothing that it is safe."""
+    at = say.state.open
+    other, gap = say.rng.choice(((1, 0), (0, 1)))
+    batch = pb.Batch(
+        segment_first_txid=other + (1 if at is None else int(at.first)),
+        first_txid=gap + (1 if at is None else int(at.next_txid)),
+        count=1,
+        records=b"\x00" * 40,
+    )
+    return pb.WriteRequest(info=say.info, batch=batch)
+
+
+def _admit_with_holes(say: _Saying) -> Message:
+    """With segments that nobody has between those that it lists, let go of or not."""
+    if say.rng.random() < 0.5:
+        return _admit(say)
+    listed = [pb.SegmentState(first_txid=at, last_txid=at, digest=_DIGEST) for at in (1, 3)]
+    return pb.AdmitRequest(
+        info=say.info,
+        incarnation=say.state.incarnation,
+        required=listed,
+        committed_txid=1_000_000,
+        purged_txid=say.rng.choice((0, 3)),
+    )
+
+
+_AMONG_COMEBACKS: Final[Mapping[str, Theme]] = {
+    "segment": {"Write": _batch_elsewhere},
+    "strays": {"PreUpgrade": _SAID_MORE["PreUpgrade"], "Upgrade": _upgrade},
+}
+
+
+def theme(rng: Random, comebacks: str) -> Theme:
     """What one stranger says in a world with long segments: few things, each of them often."""
-    if rng.random() < 0.4:
-        return _OF_AN_UPGRADE
-    return tuple(rng.sample(sorted(_SAID_MORE), _THEME))
+    if comebacks:
+        return _AMONG_COMEBACKS.get(comebacks, {"Admit": _admit_with_holes})
+    upgrades = rng.random() < 0.4
+    kinds = _OF_AN_UPGRADE if upgrades else rng.sample(sorted(_SAID_MORE), _THEME)
+    return {kind: _SAID_MORE[kind] for kind in kinds}
 
 
-def drawn(
-    state: JournalState, rng: Random, kinds: Sequence[str] = ()
-) -> tuple[str, Message] | None:
+def drawn(state: JournalState, rng: Random, said: Theme) -> tuple[str, Message] | None:
     """What to call with what, of a theme or of all; None where no writer was superseded yet."""
     if state.promised < 2:
         return None
@@ -275,6 +310,6 @@ def drawn(
         serial=serial,
         namespace_id=NAMESPACE.namespace_id,
     )
-    said = _SAID_MORE if kinds else _SAID
-    kind = rng.choice(kinds or sorted(said))
-    return kind, said[kind](_Saying(rng, state, newest, stale))
+    kind = rng.choice(list(said) if said else sorted(_SAID))
+    say = (said or _SAID)[kind]
+    return kind, say(_Saying(rng, state, newest, stale))

@@ -41,11 +41,16 @@ LIFE_KINDS: Final = ("blind", "fade")
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How many edits a segment has at most, and a batch, and for how long a writer waits at most
-    behind a batch, in seconds, one of these for each segment."""
+    behind a batch, in seconds, one of these for each segment.
+
+    There are ``rolls`` times as many of them as usual, and each has ``least`` edits at least.
+    """
 
     edits: int = 4
     batch: int = 3
     idle: Sequence[float] = (0, 0, 0.05, 2.5)
+    rolls: int = 1
+    least: int = 1
 
 
 USUAL: Final = Pace()
@@ -75,8 +80,8 @@ class Swarm:
     ``beside``: lanes are opened beside a stream, as with certificates.
     What is behind it is other than this in aimed worlds only: faults wait for places, every
     three writers leave copies behind that differ (``relay``), faults meet batches and returns into
-    segments alone (``long``), or old requests do, too (``late``), and a writer keeps so many bytes
-    for a slow node (0: the usual).
+    segments alone (``long``), or old requests do, too (``late``), or plots of several steps do
+    (``rejoin`` says what about), and a writer keeps so many bytes for a slow node (0: the usual).
     """
 
     nodes: int
@@ -95,6 +100,7 @@ class Swarm:
     relay: bool = False
     long: bool = False
     late: bool = False
+    rejoin: str = ""
     pace: Pace = USUAL
     window_bytes: int = 0
 

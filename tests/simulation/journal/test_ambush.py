@@ -12,6 +12,7 @@ from journal.model import NodeName, TxId
 from journal.recovery import Answer, Copy, Held, Skip, choose
 from journal.writer import writer
 from tests.simulation.journal.ambush import FIRST, FIRST_LATE, FIRST_LONG
+from tests.simulation.journal.comebacks import FIRST_REJOIN
 from tests.simulation.journal.simulation import SIMULATION
 
 WORLDS = 40
@@ -22,6 +23,8 @@ LEAST_CATCH_UP = 2
 """`./run soak journal --long` has one world in ten."""
 LEAST_AGAIN = 15
 """`./run soak journal --late` has three worlds in four."""
+LEAST_COME_BACK = 15
+"""`./run soak journal --rejoin` has nearly each world."""
 
 
 def test_recovery_meets_copies_that_differ_and_loses_nothing() -> None:
@@ -71,6 +74,15 @@ def test_nodes_get_old_requests_once_more_and_lose_nothing() -> None:
         assert outcome.violation is None, SIMULATION.replay_command(outcome)
         worlds += any(" again " in line for line in outcome.lines)
     assert worlds >= LEAST_AGAIN
+
+
+def test_nodes_come_back_amid_trouble_and_lose_nothing() -> None:
+    worlds = 0
+    for seed in range(FIRST_REJOIN + 1, FIRST_REJOIN + 1 + WORLDS):
+        outcome = SIMULATION.run(seed, keep_trace=True)
+        assert outcome.violation is None, SIMULATION.replay_command(outcome)
+        worlds += any("journal.node_rejoined" in line for line in outcome.lines)
+    assert worlds >= LEAST_COME_BACK
 
 
 def test_an_aimed_world_is_the_same_again() -> None:

@@ -20,17 +20,22 @@ _HEADER_BYTES: Final = 8
 _SEGMENT: Final = re.compile(r"edits_(?:inprogress_)?(\d+)(?:-(\d+))?\Z")
 
 
+def fragile(world: "World") -> list[str]:
+    """Whose disks are lost in a world: those of a minority."""
+    names = sorted(world.machines)
+    return world.faults.random("fragile").sample(names, (len(names) - 1) // 2)
+
+
 def wear(event: Event, world: "World") -> None:
     """Let it happen to one of the nodes that things happen to."""
-    names = sorted(world.machines)
-    fragile = world.faults.random("fragile").sample(names, (len(names) - 1) // 2)
-    machine = world.machines[fragile[event.victim % len(fragile)]]
-    if event.kind == "rot":
+    victims = fragile(world)
+    machine = world.machines[victims[event.victim % len(victims)]]
+    if event.kind in {"rot", "rot-newest"}:
         _rot(machine, event, world)
         return
     if not world.faults.allowed(event.name):
         return
-    others = [name for name in names if name != machine.name]
+    others = [name for name in sorted(world.machines) if name != machine.name]
     source = world.machines[others[event.other % len(others)]]
     machine.kill("its disk is replaced", event.name)
     platter = machine.platter
@@ -68,7 +73,7 @@ def _rot(machine: "Machine", event: Event, world: "World") -> None:
             spots.append((inode, end))
     if not spots or not world.faults.allowed(event.name):
         return
-    inode, end = rng.choice(spots)
+    inode, end = spots[-1] if event.kind == "rot-newest" else rng.choice(spots)
     at = rng.randrange(_HEADER_BYTES, end)
     machine.disk_was_hurt = True
     world.trace.add(machine.name, f"a bit of byte {at} of {end} rots", event.name)

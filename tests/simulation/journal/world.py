@@ -21,7 +21,9 @@ from tests.simulation.engine.network import Network
 from tests.simulation.engine.runs import Outcome, note, to_the_end
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Stuck, Violated
-from tests.simulation.journal import ambush, byzantine
+from tests.simulation.journal import ambush, byzantine, comebacks
+from tests.simulation.journal.ambush import Ambushes
+from tests.simulation.journal.comebacks import Comebacks
 from tests.simulation.journal.contender import Contender, Habits, Life
 from tests.simulation.journal.grpc_seam import Switchboard
 from tests.simulation.journal.http_seam import session_maker
@@ -56,9 +58,10 @@ class World:
         self, seed: int, only: Set[str] | None, keep_trace: bool, swarm: Swarm | None = None
     ) -> None:
         self.seed = seed
-        self.swarm = swarm or (ambush.drawn(seed) if seed >= ambush.FIRST else Swarm.drawn(seed))
+        self.swarm = swarm or _swarm_of(seed)
         self.faults = Faults(seed, self.swarm.rates, only)
         self._disk_delay = self.faults.random("disk delay")
+        self.hangs: dict[str, list[float]] = {}
         self.loop = VirtualLoop(self._blocking_delay)
         self.loop.rate_of = self._rate_of
         self.trace = Trace(lambda: self.loop.now, keep=keep_trace)
@@ -77,7 +80,8 @@ class World:
         self.oracle = Oracle(platters, self.trace)
         self.writers: dict[str, Process] = {}
         self.readers: dict[str, Process] = {}
-        self.ambushes = ambush.Ambushes(self) if self.swarm.aimed else None
+        lurking = Comebacks if self.swarm.rejoin else Ambushes
+        self.ambushes = lurking(self) if self.swarm.aimed else None
         self.loop.set_exception_handler(self._unhandled)
 
     @contextmanager
@@ -155,7 +159,7 @@ class World:
     def _lives(self) -> tuple[list[Life], float]:
         rng = self.faults.random("lives")
         begins, lives = 0.0, []
-        rolls = _HADOOP_ROLLS if self.swarm.upkeep.hadoop_like else 1
+        rolls = _HADOOP_ROLLS if self.swarm.upkeep.hadoop_like else self.swarm.pace.rolls
         for number in range(1, self.swarm.writers + 1):
             drawn = partial(Life.drawn, number, begins, self.swarm.unclosed, rng)
             lives.append(drawn(rolls=rolls, pace=self.swarm.pace))
@@ -332,6 +336,8 @@ class World:
 
     def _blocking_delay(self, process: Process | None) -> float:
         delay = 0.0003 * (0.5 + self._disk_delay.random())
+        if process is not None and (hangs := self.hangs.get(process.machine)):
+            delay += hangs.pop(0)
         if process is not None and (name := self.faults.strikes("slow-disk", process.machine)):
             delay += self.faults.random(name).choice((0.01, 0.3, 1.5, 4.0))
             self.trace.add(process.machine, f"disk hangs for {delay:.2f} s", name)
@@ -346,6 +352,12 @@ class World:
             note(self, failure)
         elif not self.faults.over:
             note(self, Violated("I15", f"nobody handled {failure!r}: {context['message']}"))
+
+
+def _swarm_of(seed: int) -> Swarm:
+    if seed >= comebacks.FIRST_REJOIN:
+        return comebacks.drawn(seed)
+    return ambush.drawn(seed) if seed >= ambush.FIRST else Swarm.drawn(seed)
 
 
 def _named(links: tuple[tuple[str, str], ...]) -> str:
