@@ -7,6 +7,7 @@ from namenode_sim.client_protocol.errors import SNAPSHOT, SNAPSHOT_ACCESS_CONTRO
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
+from tests.namenode_sim.client_protocol.test_permissions import a_rename2
 
 DENIED = "org.apache.hadoop.security.AccessControlException"
 MKDIRS: Fields = {"masked": {"perm": 0o755}, "createParent": True}
@@ -23,10 +24,6 @@ async def with_snapshots() -> Served:
     for path in ("/a/taken", "/a/bare"):
         await served.call("createSnapshot", snapshotRoot=path, snapshotName="one")
     return served
-
-
-def a_rename2(src: str, dst: str) -> tuple[str, Fields]:
-    return "rename2", {"src": src, "dst": dst, "overwriteDest": True}
 
 
 TAKEN = "The directory /a/taken cannot be deleted since /a/taken is snapshottable and already has"

@@ -4,8 +4,9 @@ from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block, Permission
-from namenode_sim.namespace.inode import full_path, subtree
+from namenode_sim.namespace.inode import INodeDirectory, full_path, subtree
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.snapshots.view import Sight, look_at_root
 
 WHO = Permission("alice", "staff", 0o750)
 B1, B2, B3 = Block(1, 100, 11), Block(2, 100, 12), Block(3, 50, 13)
@@ -40,10 +41,31 @@ def file(path: str, *blocks: Block) -> list[Op]:
 
 
 def after(*given: Op | list[Op]) -> Namespace:
-    namespace = Namespace.empty("hdfs")
-    for op in [op for some in given for op in (some if isinstance(some, list) else [some])]:
+    return go_on(Namespace.empty("hdfs"), *given)
+
+
+def go_on(namespace: Namespace, *edits: Op | list[Op]) -> Namespace:
+    for op in [op for some in edits for op in (some if isinstance(some, list) else [some])]:
         namespace.apply(TxId(namespace.last_applied + 1), op)
     return namespace
+
+
+def directory(namespace: Namespace, path: str = "/d") -> INodeDirectory:
+    node = namespace.tree.node(path)
+    assert isinstance(node, INodeDirectory)
+    return node
+
+
+def seen(namespace: Namespace, snapshot: str, *names: str) -> Sight:
+    """What is at a path below ``/d``, as one of its snapshots shows it."""
+    top = directory(namespace)
+    taken = namespace.snapshots.snapshottable[top.id]
+    sight: Sight | None = look_at_root(top, next(one for one in taken if one.name == snapshot))
+    for name in names:
+        assert sight is not None
+        sight = sight.child(name.encode())
+    assert sight is not None
+    return sight
 
 
 def mtime(namespace: Namespace, path: str) -> int:

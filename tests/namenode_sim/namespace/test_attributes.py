@@ -30,16 +30,15 @@ from namenode_sim.namespace.inode import (
     INodeFile,
     INodeSymlink,
 )
-from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.state import EcState
-from tests.namenode_sim.namespace.given_edits import WHO, add, after, mkdir, mtime
-
-
-def directory(namespace: Namespace, path: str = "/d") -> INodeDirectory:
-    node = namespace.tree.node(path)
-    assert isinstance(node, INodeDirectory)
-    return node
-
+from tests.namenode_sim.namespace.given_edits import (
+    WHO,
+    add,
+    after,
+    directory,
+    mkdir,
+    mtime,
+)
 
 ATTRIBUTES: dict[str, tuple[list[Op], Callable[[INodeDirectory], object], object]] = {
     "mode": ([ops.SetPermissions("/d", 0o1777)], lambda d: d.mode, 0o1777),

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import (
@@ -19,7 +18,16 @@ from namenode_sim.edits.values import (
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import INodeDirectory, INodeSymlink
 from namenode_sim.namespace.paths import old_rename_target
-from tests.namenode_sim.namespace.given_edits import WHO, add, after, file, mkdir, mtime, paths
+from tests.namenode_sim.namespace.given_edits import (
+    WHO,
+    add,
+    after,
+    file,
+    go_on,
+    mkdir,
+    mtime,
+    paths,
+)
 
 OVERWRITE = (RenameOption.OVERWRITE,)
 NO_GROUP = Permission("alice", "", 0o750)
@@ -138,7 +146,7 @@ NOTHING_DONE: dict[str, tuple[list[Op], Op]] = {
 def test_an_edit_that_does_nothing(given: list[Op], op: Op) -> None:
     namespace = after(given)
     before = [(path, mtime(namespace, path)) for path in ["/", *paths(namespace)]]
-    namespace.apply(TxId(namespace.last_applied + 1), op)
+    go_on(namespace, op)
     assert [(path, mtime(namespace, path)) for path in ["/", *paths(namespace)]] == before
     assert len(namespace.tree.inodes) == len(before)
 
@@ -265,7 +273,7 @@ REFUSED: dict[str, tuple[list[Op], Op, str]] = {
 def test_an_edit_that_contradicts_the_names(given: list[Op], op: Op, text: str) -> None:
     namespace = after(given)
     with pytest.raises(ApplyError, match=f"{type(op).__name__}: .*{text}"):
-        namespace.apply(TxId(namespace.last_applied + 1), op)
+        go_on(namespace, op)
 
 
 # Whose modification time is asked for, after what.
@@ -320,7 +328,7 @@ def test_times_of_modification(given: list[Op], path: str, expected: int) -> Non
 def test_what_is_replaced_is_gone_with_all_that_was_below() -> None:
     namespace = after(file("/f"), file("/g"))
     gone, moved = namespace.tree.file("/g"), namespace.tree.file("/f")
-    namespace.apply(TxId(namespace.last_applied + 1), ops.Rename("/f", "/g", 60, OVERWRITE))
+    go_on(namespace, ops.Rename("/f", "/g", 60, OVERWRITE))
     assert namespace.tree.file("/g") is moved
     assert (moved.name, moved.parent) == (b"g", namespace.tree.root)
     assert gone.id not in namespace.tree.inodes

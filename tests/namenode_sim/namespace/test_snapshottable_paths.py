@@ -2,14 +2,20 @@
 
 import pytest
 
-from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RenameOption
-from namenode_sim.namespace.inode import INodeDirectory
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.namespace.snapshots.view import Sight, look_at_root
-from tests.namenode_sim.namespace.given_edits import WHO, add, after, file, mkdir, paths
+from tests.namenode_sim.namespace.given_edits import (
+    WHO,
+    add,
+    after,
+    file,
+    go_on,
+    mkdir,
+    paths,
+    seen,
+)
 
 OVERWRITE = (RenameOption.OVERWRITE,)
 
@@ -33,7 +39,7 @@ def test_a_snapshottable_directory_that_goes_is_not_so_any_more(path: str, op: O
         ops.AllowSnapshot(path), ops.AllowSnapshot("/e"),
     )  # fmt: skip
     assert snapshottable(namespace) == ["d", "e"]
-    namespace.apply(TxId(namespace.last_applied + 1), op)
+    go_on(namespace, op)
     assert snapshottable(namespace) == ["e"]
 
 
@@ -45,14 +51,6 @@ def test_a_snapshottable_directory_that_moves_stays_so(
     assert snapshottable(namespace) == ["e"]
 
 
-def look(namespace: Namespace) -> Sight:
-    """The only snapshot of ``/d``."""
-    top = namespace.tree.node("/d")
-    assert isinstance(top, INodeDirectory)
-    (taken,) = namespace.snapshots.snapshottable[top.id]
-    return look_at_root(top, taken)
-
-
 NEW: list[Op] = [mkdir("/d/n"), add("/d/n"), ops.Symlink(0, "/d/n", "/t", 5, 5, WHO)]
 
 
@@ -60,7 +58,7 @@ NEW: list[Op] = [mkdir("/d/n"), add("/d/n"), ops.Symlink(0, "/d/n", "/t", 5, 5, 
 def test_a_snapshot_has_nothing_that_is_newer(op: Op) -> None:
     namespace = after(mkdir("/d"), ops.AllowSnapshot("/d"), ops.CreateSnapshot("/d", "s", 50), op)
     assert namespace.tree.find("/d/n") is not None
-    assert look(namespace).child(b"n") is None
+    assert seen(namespace, "s").child(b"n") is None
 
 
 @pytest.mark.parametrize("kind", [ops.Rename, ops.RenameOld])
@@ -72,7 +70,7 @@ def test_a_snapshot_has_what_left_its_directory_and_not_what_came(
         ops.AllowSnapshot("/d"), ops.CreateSnapshot("/d", "s", 50),
         kind("/d/leaves", "/x/left", 60), kind("/x/comes", "/d/came", 60),
     )  # fmt: skip
-    sight = look(namespace)
+    sight = seen(namespace, "s")
     assert paths(namespace) == ["/d", "/d/came", "/x", "/x/left"]
     assert sight.child(b"leaves") is not None
     assert sight.child(b"came") is None

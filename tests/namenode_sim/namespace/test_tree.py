@@ -2,7 +2,6 @@
 
 import pytest
 
-from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace.errors import ApplyError
@@ -13,9 +12,16 @@ from namenode_sim.namespace.inode import (
     INodeDirectory,
     UnderConstruction,
 )
-from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.tree import Tree, components, new_root, size
-from tests.namenode_sim.namespace.given_edits import WHO, add, after, file, mkdir
+from tests.namenode_sim.namespace.given_edits import (
+    WHO,
+    add,
+    after,
+    directory,
+    file,
+    go_on,
+    mkdir,
+)
 
 GIVEN: list[Op] = [
     mkdir("/d"),
@@ -31,17 +37,6 @@ def known(node: INode | None) -> bytes | None:
 
 def new_directory(number: int, name: bytes) -> INodeDirectory:
     return INodeDirectory(number, name, "u", "g", 0o755, 0)
-
-
-def directory(namespace: Namespace, path: str) -> INodeDirectory:
-    node = namespace.tree.node(path)
-    assert isinstance(node, INodeDirectory)
-    return node
-
-
-def go_on(namespace: Namespace, then: list[Op]) -> None:
-    for op in then:
-        namespace.apply(TxId(namespace.last_applied + 1), op)
 
 
 NAMES: dict[str, list[bytes]] = {

@@ -15,8 +15,7 @@ from namenode_sim.edits.values import (
 from namenode_sim.namespace.inode import QUOTA_DONT_SET
 from namenode_sim.namespace.snapshots.diffs import diffs_of
 from namenode_sim.namespace.state import SnapshotRules
-from tests.namenode_sim.namespace.given_edits import B1, after, file, mkdir
-from tests.namenode_sim.namespace.snapshots.test_rules import go_on
+from tests.namenode_sim.namespace.given_edits import B1, after, file, go_on, mkdir
 
 F, E = "/d/f", "/d/e"
 ALLOWED: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d"), mkdir(E), *file(F, B1)]

@@ -27,10 +27,10 @@ from tests.namenode_sim.namespace.given_edits import (
     after,
     close,
     file,
+    go_on,
     mkdir,
     mtime,
 )
-from tests.namenode_sim.namespace.snapshots.test_rules import go_on
 
 B4 = Block(4, 100, 14)
 

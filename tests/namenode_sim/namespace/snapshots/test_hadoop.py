@@ -17,6 +17,7 @@ from namenode_sim.namespace.namespace import Namespace
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences
 from tests.interop.name_dirs import images
+from tests.namenode_sim.namespace.given_edits import go_on
 from tests.namenode_sim.namespace.snapshots.histories import one_after_another
 from tests.namenode_sim.namespace.snapshots.test_histories import histories
 from tests.worlds.name_dirs import format_name_dirs
@@ -43,7 +44,7 @@ def random_log(seed: int, steps: int) -> list[Op]:
 def name_directory(folder: Path, log: list[Op], begin: int) -> Path:
     """A name directory with an image of ours after ``begin`` edits and a segment of the others."""
     namespace = Namespace.empty("hdfs")
-    apply(namespace, log[:begin])
+    go_on(namespace, log[:begin])
     format_name_dirs([folder], INFO, namespace)
     rest = enumerate(log[begin:], start=begin + 1)
     frames = b"".join(encode(op, TxId(txid), -67) for txid, op in rest)
@@ -51,11 +52,6 @@ def name_directory(folder: Path, log: list[Op], begin: int) -> Path:
     segment = folder / "current" / f"edits_{begin + 1:019d}-{len(log):019d}"
     segment.write_bytes(header + frames)
     return folder
-
-
-def apply(namespace: Namespace, log: list[Op]) -> None:
-    for op in log:
-        namespace.apply(TxId(namespace.last_applied + 1), op)
 
 
 def forget_lost_blocks(theirs: Namespace, ours: Namespace) -> None:
@@ -97,7 +93,7 @@ def forget_labels(theirs: Namespace, ours: Namespace) -> None:
 def compare(hadoop: Hadoop, name_dir: Path, log: list[Op]) -> list[str]:
     """What differs between Hadoop's replay of a directory and ours of the whole log."""
     ours = Namespace.empty("hdfs")
-    apply(ours, log)
+    go_on(ours, log)
     hadoop.save_again(name_dir)
     theirs = load_image(images(name_dir)[-1])
     theirs.secrets = ours.secrets  # a NameNode that leaves safe mode makes keys

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from journal.model import TxId
 from namenode_sim.edits.ops import Op
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.image.image_world import saved
+from tests.namenode_sim.namespace.given_edits import go_on
 from tests.namenode_sim.namespace.snapshots.comparing import wrong
 from tests.worlds.scribe import Draw, Scribe
 from tests.worlds.scribe_actions import act
@@ -23,11 +23,6 @@ SEEDS = int(os.environ.get("NNHA_SNAPSHOT_SEEDS", "100"))
 
 PARTS = 5
 """Each has the time of a test, which all together take on a busy machine."""
-
-
-def apply(namespace: Namespace, edits: list[Op]) -> None:
-    for op in edits:
-        namespace.apply(TxId(namespace.last_applied + 1), op)
 
 
 def through_an_image(namespace: Namespace) -> Namespace:
@@ -47,11 +42,11 @@ def run(draw: Draw, steps: int) -> None:
             namespace = through_an_image(namespace)
         act(scribe, draw)
         edits = scribe.take_written()
-        apply(namespace, edits)
+        go_on(namespace, edits)
         written += edits
         assert wrong(namespace, scribe.model) == [], edits
     replayed = Namespace.empty("hdfs")
-    apply(replayed, written)
+    go_on(replayed, written)
     assert differences(replayed, namespace) == []
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block
@@ -13,7 +12,6 @@ from namenode_sim.namespace.file_numbers import pack_blocks
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
-from namenode_sim.namespace.snapshots.view import Sight, look_at_root
 from namenode_sim.namespace.state import Snapshot, SnapshotRules
 from tests.namenode_sim.namespace.given_edits import (
     B1,
@@ -22,8 +20,10 @@ from tests.namenode_sim.namespace.given_edits import (
     after,
     close,
     file,
+    go_on,
     mkdir,
     reopened,
+    seen,
 )
 
 TAKEN: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d")]
@@ -33,26 +33,8 @@ def take(name: str, time: int = 50) -> ops.CreateSnapshot:
     return ops.CreateSnapshot("/d", name, time)
 
 
-def go_on(namespace: Namespace, *edits: Op | list[Op]) -> Namespace:
-    for op in [op for some in edits for op in (some if isinstance(some, list) else [some])]:
-        namespace.apply(TxId(namespace.last_applied + 1), op)
-    return namespace
-
-
 def snapshots(namespace: Namespace) -> list[Snapshot]:
     return namespace.snapshots.snapshottable[namespace.tree.node("/d").id]
-
-
-def seen(namespace: Namespace, name: str, *path: str) -> Sight:
-    directory = namespace.tree.node("/d")
-    assert isinstance(directory, INodeDirectory)
-    found = next(snapshot for snapshot in snapshots(namespace) if snapshot.name == name)
-    sight: Sight | None = look_at_root(directory, found)
-    for step in path:
-        assert sight is not None
-        sight = sight.child(step.encode())
-    assert sight is not None
-    return sight
 
 
 def length(namespace: Namespace, name: str, *path: str) -> int:
@@ -196,4 +178,4 @@ def test_a_snapshot_is_known_by_its_name() -> None:
     namespace = after(list(TAKEN), take("s0"), take("s1"))
     for op in (take("s0"), ops.RenameSnapshot("/d", "s0", "s1", 5), ops.DeleteSnapshot("/d", "x")):
         with pytest.raises(ApplyError):
-            namespace.apply(TxId(namespace.last_applied + 1), op)
+            go_on(namespace, op)

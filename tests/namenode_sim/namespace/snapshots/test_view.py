@@ -2,37 +2,26 @@
 
 import pytest
 
-from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile, INodeSymlink
-from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.namespace.snapshots.view import Sight, look_at_root
 from namenode_sim.namespace.state import SnapshotRules
-from tests.namenode_sim.namespace.given_edits import B1, B2, WHO, add, after, close, file, mkdir
+from tests.namenode_sim.namespace.given_edits import (
+    B1,
+    B2,
+    WHO,
+    add,
+    after,
+    close,
+    file,
+    go_on,
+    mkdir,
+    seen,
+)
 
 TREE: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d"), mkdir("/d/e")]
 TAKE = ops.CreateSnapshot("/d", "s", 50)
-
-
-def look(namespace: Namespace, *names: bytes) -> Sight:
-    """Into the only snapshot of /d."""
-    directory = namespace.tree.node("/d")
-    assert isinstance(directory, INodeDirectory)
-    [snapshot] = namespace.snapshots.snapshottable[directory.id]
-    sight: Sight | None = look_at_root(directory, snapshot)
-    for name in names:
-        assert sight is not None
-        sight = sight.child(name)
-    assert sight is not None
-    return sight
-
-
-def go_on(namespace: Namespace, *edits: Op) -> Namespace:
-    for op in edits:
-        namespace.apply(TxId(namespace.last_applied + 1), op)
-    return namespace
 
 
 def test_a_moved_directory_is_shown_with_its_old_name_and_linked_to_nothing() -> None:
@@ -41,7 +30,7 @@ def test_a_moved_directory_is_shown_with_its_old_name_and_linked_to_nothing() ->
     moved = namespace.tree.node("/x")
     assert isinstance(moved, INodeDirectory)
     assert list(moved.ordered_children()) == []
-    node = look(namespace, b"e").node
+    node = seen(namespace, "s", "e").node
     assert isinstance(node, INodeDirectory)
     assert (node.id, node.name, list(node.children)) == (moved.id, b"e", [b"f"])
     assert (node.parent, node.sorted_names, node.history, node.reference) == (None,) * 4
@@ -52,7 +41,7 @@ def test_a_directory_that_is_as_it_was_is_a_copy_too() -> None:
     live = namespace.tree.node("/d/e")
     assert isinstance(live, INodeDirectory)
     assert list(live.ordered_children()) == []
-    node = look(namespace, b"e").node
+    node = seen(namespace, "s", "e").node
     assert isinstance(node, INodeDirectory)
     assert (node.id, node.name) == (live.id, b"e")
     assert (node.parent, node.sorted_names) == (None, None)
@@ -61,7 +50,7 @@ def test_a_directory_that_is_as_it_was_is_a_copy_too() -> None:
 def test_a_moved_symlink_is_shown_with_its_old_name_and_linked_to_nothing() -> None:
     link = ops.Symlink(0, "/d/l", "/t", 5, 6, WHO)
     namespace = after(list(TREE), link, TAKE, ops.Rename("/d/l", "/m", 60, ()))
-    sight = look(namespace, b"l")
+    sight = seen(namespace, "s", "l")
     assert isinstance(sight.node, INodeSymlink)
     assert (sight.node.name, sight.node.target) == (b"l", b"/t")
     assert (sight.node.parent, sight.node.reference) == (None, None)
@@ -69,7 +58,7 @@ def test_a_moved_symlink_is_shown_with_its_old_name_and_linked_to_nothing() -> N
 
 def test_only_a_directory_has_children() -> None:
     namespace = after(list(TREE), file("/d/f"), TAKE)
-    sight = look(namespace, b"f")
+    sight = seen(namespace, "s", "f")
     assert (sight.names(), sight.child(b"f")) == ([], None)
 
 
@@ -99,6 +88,6 @@ def test_the_blocks_of_a_file(edits: list[Op], blocks: tuple[Block, ...]) -> Non
     namespace = after(list(TREE))
     namespace.snapshots.rules = SnapshotRules(capture_open_files=True)
     go_on(namespace, *edits)
-    node = look(namespace, b"f").node
+    node = seen(namespace, "s", "f").node
     assert isinstance(node, INodeFile)
     assert node.blocks == blocks
