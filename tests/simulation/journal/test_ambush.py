@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from unittest.mock import patch
 
+import pytest
+
 from journal.core import rejoin
 from journal.core.effects import Step
 from journal.core.requests import AdoptCatchUp
@@ -23,7 +25,7 @@ LEAST_CATCH_UP = 2
 """`./run soak journal --long` has one world in ten."""
 LEAST_AGAIN = 15
 """`./run soak journal --late` has three worlds in four."""
-LEAST_COME_BACK = 15
+LEAST_REJOIN = 15
 """`./run soak journal --rejoin` has nearly each world."""
 
 
@@ -67,22 +69,20 @@ def test_nodes_fetch_what_their_writer_does_not_keep_and_lose_nothing() -> None:
     assert worlds >= LEAST_CATCH_UP
 
 
-def test_nodes_get_old_requests_once_more_and_lose_nothing() -> None:
+@pytest.mark.parametrize(
+    ("first", "told", "least"),
+    [(FIRST_LATE, " again ", LEAST_AGAIN), (FIRST_REJOIN, "journal.node_rejoined", LEAST_REJOIN)],
+    ids=["old requests come once more", "nodes come back amid trouble"],
+)
+def test_what_a_family_is_about_happens_in_it_and_loses_nothing(
+    first: int, told: str, least: int
+) -> None:
     worlds = 0
-    for seed in range(FIRST_LATE + 1, FIRST_LATE + 1 + WORLDS):
+    for seed in range(first + 1, first + 1 + WORLDS):
         outcome = SIMULATION.run(seed, keep_trace=True)
         assert outcome.violation is None, SIMULATION.replay_command(outcome)
-        worlds += any(" again " in line for line in outcome.lines)
-    assert worlds >= LEAST_AGAIN
-
-
-def test_nodes_come_back_amid_trouble_and_lose_nothing() -> None:
-    worlds = 0
-    for seed in range(FIRST_REJOIN + 1, FIRST_REJOIN + 1 + WORLDS):
-        outcome = SIMULATION.run(seed, keep_trace=True)
-        assert outcome.violation is None, SIMULATION.replay_command(outcome)
-        worlds += any("journal.node_rejoined" in line for line in outcome.lines)
-    assert worlds >= LEAST_COME_BACK
+        worlds += any(told in line for line in outcome.lines)
+    assert worlds >= least
 
 
 def test_an_aimed_world_is_the_same_again() -> None:
