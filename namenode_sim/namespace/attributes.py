@@ -53,20 +53,22 @@ def times(tree: Tree, op: ops.Times, rules: SnapshotRules) -> None:
 
 
 def set_quota(tree: Tree, path: str, ns_quota: int, ds_quota: int) -> None:
-    """Set or remove a directory's quotas; the root's name quota cannot be removed."""
+    """Set or remove a directory's quotas."""
     directory = _directory(tree, path)
+    _set_quotas(tree, path, directory, quotas_after(directory, ns_quota, ds_quota))
+
+
+def quotas_after(directory: INodeDirectory, ns_quota: int, ds_quota: int) -> Quotas:
+    """A directory's quotas once these are set; the root's name quota goes back to the greatest."""
     quotas = directory.quotas
-    if ns_quota == QUOTA_RESET and directory.parent is None:
+    if ns_quota == QUOTA_DONT_SET:
+        ns_quota = quotas.namespace
+    elif ns_quota == QUOTA_RESET and directory.parent is None:
         ns_quota = QUOTA_DONT_SET
-    _set_quotas(
-        tree,
-        path,
-        directory,
-        Quotas(
-            namespace=quotas.namespace if ns_quota == QUOTA_DONT_SET else ns_quota,
-            space=quotas.space if ds_quota == QUOTA_DONT_SET else ds_quota,
-            by_type=quotas.by_type,
-        ),
+    return Quotas(
+        namespace=ns_quota,
+        space=quotas.space if ds_quota == QUOTA_DONT_SET else ds_quota,
+        by_type=quotas.by_type,
     )
 
 

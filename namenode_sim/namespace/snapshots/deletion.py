@@ -40,7 +40,6 @@ from namenode_sim.namespace.snapshots.diffs import (
 from namenode_sim.namespace.snapshots.files import (
     Reclaim,
     clean_file,
-    delete_file_diff,
     destroy_file,
     leave_file,
 )
@@ -88,7 +87,7 @@ def _clean_place(context: Reclaim, entry: OldName | NewPlace, snapshot: int, pri
     if prior == NONE:
         prior = prior_place_snapshot(entry)
     # A snapshot not later than ``prior`` is the business of the place that the inode came from.
-    if snapshot == CURRENT or prior == NONE or snapshot > prior:
+    if snapshot > prior:
         yield clean(context, entry.reference.inode, snapshot, prior)
 
 
@@ -142,8 +141,7 @@ def _clean_history(
             name = entry.name
             yield destroy(context, entry)
             _detach(directory, name, entry)
-            if combined.created.get(name) is entry:
-                del combined.created[name]
+            del combined.created[name]
         else:
             yield clean(context, entry, snapshot, NONE)
     for entry in in_order(dict(combined.deleted)):
@@ -153,8 +151,7 @@ def _clean_history(
 
 def _detach(directory: INodeDirectory, name: bytes, entry: Entry) -> None:
     """Take a destroyed child out of a directory that only snapshots have."""
-    child = directory.children.get(name)
-    if child is not None and child.id == inode_of(entry).id:
+    if directory.children.get(name) is inode_of(entry):
         del directory.children[name]
         directory.sorted_names = None
 
@@ -166,12 +163,12 @@ def _clean_children(
     prior: int,
     excluded: frozenset[int],
 ) -> Walk:
-    seen = prior if snapshot != CURRENT and prior != NONE else snapshot
+    seen = CURRENT if snapshot == CURRENT else prior
     for entry in in_order(children_at(directory, seen)):
         if isinstance(entry, INodeFile) and entry.history is None:
             if snapshot == CURRENT:
                 clean_file(context, entry, snapshot, prior)
-        elif snapshot == CURRENT or inode_of(entry).id not in excluded:
+        elif inode_of(entry).id not in excluded:
             yield clean(context, entry, snapshot, prior)
 
 
@@ -183,7 +180,7 @@ def _delete_diff(context: Reclaim, history: DirectoryHistory, snapshot: int, pri
         return
     index = position(diffs, snapshot)
     previous = diffs[index - 1] if index > 0 else None
-    if previous is None and prior == NONE:
+    if prior == NONE:  # no diff is before it
         del diffs[index]
         yield _destroy_deleted(context, found)
     elif previous is None or previous.snapshot_id != prior:
@@ -211,14 +208,13 @@ def _combine(context: Reclaim, previous: DirectoryDiff, removed: DirectoryDiff) 
                 yield destroy(context, created.pop(name))
         elif came is None:
             deleted[name] = went
-        elif name not in deleted:
+        else:
             created[name], deleted[name] = came, went
 
 
 def _destroy_deleted(context: Reclaim, diff: DirectoryDiff) -> Walk:
     for entry in in_order(dict(diff.deleted)):
         yield destroy(context, entry)
-    diff.deleted.clear()
 
 
 def _destroy_created(context: Reclaim, directory: INodeDirectory, diff: DirectoryDiff) -> Walk:
@@ -244,7 +240,7 @@ def destroy(context: Reclaim, entry: Entry) -> Walk:
                 yield destroy(context, entry.reference.inode)
                 return
             prior = prior_place_snapshot(entry)
-            if snapshot != NONE and (prior == NONE or snapshot > prior):
+            if snapshot > prior:
                 yield clean(context, entry.reference.inode, snapshot, prior)
         case NewPlace():
             if remove_place(entry) <= 0:
@@ -289,7 +285,7 @@ def _leave_place(context: Reclaim, entry: NewPlace) -> Walk:
 
 def _leave_below(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> Walk:
     """destroyDstSubtree: what came to a moved directory after its move goes."""
-    if isinstance(entry, OldName) and snapshot != CURRENT:
+    if isinstance(entry, OldName):
         yield clean(context, entry, snapshot, prior)  # it had moved on before
         return
     node: INode = inode_of(entry)
@@ -303,8 +299,7 @@ def _leave_below(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> W
         diffs = node.history.diffs
         before = diff_of(diffs, prior)
         excluded = _ids(before.deleted) if before is not None else excluded
-        if snapshot != CURRENT:
-            yield _delete_diff(context, node.history, snapshot, prior)
+        yield _delete_diff(context, node.history, snapshot, prior)
         before = diff_of(diffs, prior)
         if before is not None:
             yield _destroy_created(context, node, before)
@@ -314,26 +309,19 @@ def _leave_below(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> W
 
 
 def _clean_deleted(context: Reclaim, top: Entry, snapshot: int, prior: int) -> Walk:
-    """cleanDeletedINode: settle what moved from a later diff's deleted list to the prior one's."""
+    """cleanDeletedINode: what came below it after the prior snapshot is in no snapshot any more."""
     waiting = deque((top,))
     while waiting:
         entry = waiting.popleft()
+        node = inode_of(entry)
         if isinstance(entry, OldName):
             reference = entry.reference
-            if entry.last_snapshot_id < snapshot:
-                continue
             if reference.old_names[-1:] == [entry] and reference.place is None:
-                waiting.append(reference.inode)
+                waiting.append(node)
             else:
                 yield clean(context, entry, snapshot, prior)
-            continue
-        node = inode_of(entry)
-        if isinstance(node, INodeFile) and node.history is not None:
-            delete_file_diff(context, node, node.history, snapshot, prior)
         elif isinstance(node, INodeDirectory):
             before = diff_of(node.history.diffs, prior) if node.history is not None else None
             if before is not None:
                 yield _destroy_created(context, node, before)
-            gone = before.deleted if before is not None else {}
-            children = children_at(node, prior)
-            waiting.extend(child for child in in_order(children) if child.name not in gone)
+            waiting.extend(in_order(children_at(node, prior)))

@@ -8,14 +8,12 @@ from namenode_sim.namespace.inode import (
     DirectoryHistory,
     INode,
     INodeDirectory,
-    INodeFile,
     full_path,
 )
 from namenode_sim.namespace.snapshots.deletion import clean, run
 from namenode_sim.namespace.snapshots.diffs import (
     NONE,
     copy_of_directory,
-    is_current,
     later_prior,
     latest_snapshot,
     record,
@@ -45,10 +43,8 @@ def snapshottable_below(tree: Tree, snapshots: Snapshots, node: INode) -> list[I
     found = []
     for number, taken in snapshots.snapshottable.items():
         directory = tree.inodes[number]
-        step: INode | None = directory
-        while step is not None and step is not node:
-            step = step.parent
-        if step is None or not isinstance(directory, INodeDirectory):
+        assert isinstance(directory, INodeDirectory)
+        if not _is_at_or_below(directory, node):
             continue
         if taken:
             raise ApplyError(
@@ -58,12 +54,19 @@ def snapshottable_below(tree: Tree, snapshots: Snapshots, node: INode) -> list[I
     return found
 
 
+def _is_at_or_below(node: INode, top: INode) -> bool:
+    step: INode | None = node
+    while step is not None and step is not top:
+        step = step.parent
+    return step is top
+
+
 def forget_snapshottable(snapshots: Snapshots, directories: list[INodeDirectory]) -> None:
     """Note that snapshottable directories left the tree; snapshots above may still have them."""
     for directory in directories:
         del snapshots.snapshottable[directory.id]
-        if directory.history is not None:
-            directory.history.snapshottable = False
+        assert directory.history is not None
+        directory.history.snapshottable = False
 
 
 def apply_snapshot(tree: Tree, snapshots: Snapshots, op: SnapshotOp) -> None:
@@ -101,7 +104,8 @@ def _disallow(snapshots: Snapshots, directory: INodeDirectory, taken: list[Snaps
     if taken:
         raise ApplyError(f"{full_path(directory)} still has {len(taken)} snapshots")
     forget_snapshottable(snapshots, [directory])
-    if directory.history is not None and not directory.history.diffs:
+    assert directory.history is not None
+    if not directory.history.diffs:
         directory.history = None
 
 
@@ -136,10 +140,7 @@ def _capture_open_files(tree: Tree, directory: INodeDirectory) -> None:
     """Save the length that open files have now; without, they go on growing in the snapshot."""
     for number in sorted(number for files in tree.leases.values() for number in files):
         file = tree.inodes[number]
-        step: INode | None = file
-        while step is not None and step is not directory:
-            step = step.parent
-        if step is not None and isinstance(file, INodeFile) and is_current(file):
+        if _is_at_or_below(file, directory):
             record(file, latest_snapshot(tree, full_path(file)))
 
 
@@ -150,11 +151,15 @@ def _delete(
     taken: list[Snapshot],
     op: ops.DeleteSnapshot,
 ) -> None:
+    ordered = snapshots.rules.deletion_ordered
+    if not ordered and all(snapshot.name != op.snapshot_name for snapshot in taken):
+        return  # a log under the other rule drops a marked one again, by its new name (HDFS-15590)
     snapshot = taken[_index(taken, op.snapshot_name)]
     history = directory.history
     assert history is not None
-    if snapshots.rules.deletion_ordered and history.diffs[0].snapshot_id != snapshot.id:
-        others = (x for x in snapshot.root.xattrs or () if x.name != DELETED_MARK.name)
+    if ordered and history.diffs[0].snapshot_id != snapshot.id:
+        mark = (DELETED_MARK.namespace, DELETED_MARK.name)
+        others = (x for x in snapshot.root.xattrs or () if (x.namespace, x.name) != mark)
         snapshot.root.xattrs = (DELETED_MARK, *others)
         # Hadoop takes the clock of the process here, so that no two processes agree.
         _rename(taken, snapshot.name, f"{snapshot.name}#{snapshot.id}", op.mtime or 0)

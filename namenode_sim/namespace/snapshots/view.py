@@ -11,7 +11,6 @@ from namenode_sim.namespace.snapshots.diffs import (
     child_at,
     children_at,
     inode_of,
-    names_in_order,
 )
 from namenode_sim.namespace.state import Snapshot
 
@@ -27,12 +26,6 @@ class Sight:
     node: INode
     live: INode
     snapshot_id: int
-
-    def names(self) -> list[bytes]:
-        """A directory's names as of then, in Hadoop's order; none for anything else."""
-        if not isinstance(self.live, INodeDirectory):
-            return []
-        return names_in_order(children_at(self.live, self.snapshot_id))
 
     def child(self, name: bytes) -> "Sight | None":
         """A directory's child as of then."""

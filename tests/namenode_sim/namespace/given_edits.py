@@ -68,6 +68,11 @@ def seen(namespace: Namespace, snapshot: str, *names: str) -> Sight:
     return sight
 
 
+def names_seen(sight: Sight) -> list[bytes]:
+    """A directory's names as a snapshot shows them; none for anything else."""
+    return sorted(sight.node.children) if isinstance(sight.node, INodeDirectory) else []
+
+
 def mtime(namespace: Namespace, path: str) -> int:
     return namespace.tree.node(path).mtime
 

@@ -141,13 +141,19 @@ def test_attributes(
     assert seen(directory(after(mkdir("/d"), given))) == expected
 
 
-def test_the_root_keeps_its_name_quota() -> None:
+def test_the_root_always_has_a_name_quota() -> None:
     namespace = after(ops.SetQuota("/", -1, 5))
     quotas = directory(namespace, "/").quotas
     assert (quotas.namespace, quotas.space) == (QUOTA_DONT_SET, 5)
     namespace.apply(TxId(2), ops.SetQuota("/", 7, -1))
     quotas = directory(namespace, "/").quotas
     assert (quotas.namespace, quotas.space) == (7, -1)
+    namespace.apply(TxId(3), ops.SetQuota("/", QUOTA_DONT_SET, 5))
+    quotas = directory(namespace, "/").quotas
+    assert (quotas.namespace, quotas.space) == (7, 5)
+    namespace.apply(TxId(4), ops.SetQuota("/", -1, QUOTA_DONT_SET))
+    quotas = directory(namespace, "/").quotas
+    assert (quotas.namespace, quotas.space) == (QUOTA_DONT_SET, 5)
 
 
 TIMES: dict[str, tuple[ops.Times, tuple[int, int]]] = {

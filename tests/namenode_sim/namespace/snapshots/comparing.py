@@ -6,6 +6,7 @@ from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INode
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import inode_of
 from namenode_sim.namespace.snapshots.view import Sight, look_at_root
+from tests.namenode_sim.namespace.given_edits import names_seen
 from tests.worlds.model_tree import Model, Thing
 
 
@@ -72,7 +73,7 @@ def _wrong_below(path: str, node: INode, thing: Thing) -> Iterator[str]:
 
 def _wrong_in_snapshot(path: str, sight: Sight, thing: Thing) -> Iterator[str]:
     yield from _wrong_alone(path, sight.node, thing)
-    names = {name.decode() for name in sight.names()}
+    names = {name.decode() for name in names_seen(sight)}
     if names != thing.children.keys():
         yield f"{path} has {sorted(names)} instead of {sorted(thing.children)}"
         return

@@ -24,7 +24,7 @@ from namenode_sim.namespace.inode import (
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import CURRENT, is_current
 from namenode_sim.namespace.snapshots.view import Sight, look_at_root
-from tests.namenode_sim.namespace.given_edits import WHO, add, close
+from tests.namenode_sim.namespace.given_edits import WHO, add, close, names_seen
 
 FIRST_ID = 16385
 """The root's; ids are shown as the distance from it."""
@@ -193,7 +193,7 @@ def _below(path: str, node: INode) -> Iterator[str]:
 
 
 def _seen(path: str, sight: Sight) -> Iterator[str]:
-    for name in sight.names():
+    for name in names_seen(sight):
         child = sight.child(name)
         assert child is not None
         yield _about(f"{path}{name.decode()}", child.node)

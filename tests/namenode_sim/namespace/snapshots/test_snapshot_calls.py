@@ -5,12 +5,16 @@ import pytest
 from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.state import SnapshotRules
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import ContentSummaryProto, HdfsFileStatusProto
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, prepared
+from tests.namenode_sim.client_protocol.test_status import striped
 
 SNAPSHOT = "org.apache.hadoop.hdfs.protocol.SnapshotException"
 ACCESS = "org.apache.hadoop.security.AccessControlException"
+ILLEGAL_ARGUMENT = "org.apache.hadoop.HadoopIllegalArgumentException"
+IO = "java.io.IOException"
 
 
 async def snapshotted(settings: Settings | None = None) -> Served:
@@ -74,9 +78,11 @@ async def test_listings_of_a_snapshot_come_in_pages() -> None:
 
 async def test_a_snapshot_without_a_name_gets_one_once() -> None:
     served = await snapshotted()
+    served.face.wall_clock = lambda: 1234567890.0625
     one = await served.call("createSnapshot", snapshotRoot="/d", call_id=77)
-    assert isinstance(one, calls.CreateSnapshotResponseProto)
-    assert one.snapshotPath.startswith("/d/.snapshot/s2")
+    assert one == calls.CreateSnapshotResponseProto(
+        snapshotPath="/d/.snapshot/s20090213-233130.062"
+    )
     edits = len(served.log.frames)
     assert await served.call("createSnapshot", snapshotRoot="/d", call_id=77) == one
     assert len(served.log.frames) == edits
@@ -96,9 +102,92 @@ async def test_snapshots_and_their_directories_are_listed() -> None:
     assert isinstance(listing, calls.GetSnapshottableDirListingResponseProto)
     (one,) = listing.snapshottableDirList.snapshottableDirListing
     assert (one.dirStatus.path, one.snapshot_number, one.parent_fullpath) == (b"d", 2, b"/")
-    nobody = await served.call("getSnapshottableDirListing", user="carol")
-    assert isinstance(nobody, calls.GetSnapshottableDirListingResponseProto)
-    assert not nobody.HasField("snapshottableDirList")
+
+
+@pytest.mark.parametrize("checked", [True, False], ids=["with permissions", "without"])
+async def test_each_sees_the_snapshottable_directories_that_are_theirs(checked: bool) -> None:
+    """In the order of what is above them; without any at all the list itself is left out."""
+    served = await prepared(Settings(permissions_enabled=checked))
+    answer = await served.call("getSnapshottableDirListing")
+    assert not answer.HasField("snapshottableDirList")
+    for path, user in {"/z": "alice", "/b/a": "bob", "/a": "alice", "/b/Z": "alice"}.items():
+        await served.mkdirs(path)
+        await served.call("setOwner", src=path, username=user)
+        await served.call("allowSnapshot", snapshotRoot=path)
+    found = {}
+    for user in ("hdfs", "admin", "alice", "bob", "carol"):
+        answer = await served.call("getSnapshottableDirListing", user=user)
+        assert isinstance(answer, calls.GetSnapshottableDirListingResponseProto)
+        assert answer.HasField("snapshottableDirList")
+        listed = answer.snapshottableDirList.snapshottableDirListing
+        found[user] = [(one.parent_fullpath, one.dirStatus.path) for one in listed]
+    of_alice = [(b"/", b"a"), (b"/", b"z"), (b"/b", b"Z")]
+    everything = [*of_alice, (b"/b", b"a")]
+    assert found == {
+        "hdfs": everything,
+        "admin": everything,
+        "alice": of_alice,
+        "bob": [(b"/b", b"a")],
+        "carol": [],
+    }
+
+
+async def test_the_root_is_listed_without_a_name_or_a_directory_above() -> None:
+    served = await prepared()
+    await served.call("allowSnapshot", snapshotRoot="/")
+    answer = await served.call("getSnapshottableDirListing")
+    assert isinstance(answer, calls.GetSnapshottableDirListingResponseProto)
+    (one,) = answer.snapshottableDirList.snapshottableDirListing
+    assert (one.dirStatus.path, one.parent_fullpath, one.snapshot_number) == (b"", b"", 0)
+    assert one.snapshot_quota == 65536
+    taken = await served.call("createSnapshot", snapshotRoot="/", snapshotName="s")
+    assert taken == calls.CreateSnapshotResponseProto(snapshotPath="/.snapshot/s")
+
+
+async def test_listings_for_snapshots_tell_no_flags_and_no_policies() -> None:
+    """As SnapshottableDirectoryStatus and SnapshotStatus have none."""
+    served = await prepared()
+    await served.call("setStoragePolicy", src="/d", policyName="COLD")
+    op = striped("/d", "RS-6-3-1024k")
+    served.namespace.apply(served.log.append(op), op)
+    status = await served.status("/d")
+    assert status is not None
+    assert status.HasField("ecPolicy")
+    entry = {"type": 0, "scope": 0, "permissions": 7, "name": "bob"}
+    await served.call("modifyAclEntries", src="/d", aclSpec=[entry])
+    await served.call("allowSnapshot", snapshotRoot="/d")
+    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s0")
+    listing = await served.call("getSnapshottableDirListing")
+    assert isinstance(listing, calls.GetSnapshottableDirListingResponseProto)
+    (live,) = listing.snapshottableDirList.snapshottableDirListing
+    answer = await served.call("getSnapshotListing", snapshotRoot="/d")
+    assert isinstance(answer, calls.GetSnapshotListingResponseProto)
+    (taken,) = answer.snapshotList.snapshotListing
+    for status in (live.dirStatus, taken.dirStatus):
+        assert (status.flags, status.storagePolicy, status.HasField("ecPolicy")) == (0, 0, False)
+        assert (status.owner, status.childrenNum) == ("hdfs", 2)
+
+
+async def test_a_snapshot_that_waits_for_older_ones_to_go_is_marked() -> None:
+    served = await snapshotted()
+    served.namespace.snapshots.rules = SnapshotRules(deletion_ordered=True)
+    await served.call("setXAttr", src="/d", flag=1, xAttr={"namespace": 0, "name": "of.all"})
+    for name in ("s1", "s2"):
+        await served.call("createSnapshot", snapshotRoot="/d", snapshotName=name)
+    await served.call("deleteSnapshot", snapshotRoot="/d", snapshotName="s1")
+    answer = await served.call("getSnapshotListing", snapshotRoot="/d")
+    assert isinstance(answer, calls.GetSnapshotListingResponseProto)
+    found = {one.dirStatus.path: one.isDeleted for one in answer.snapshotList.snapshotListing}
+    assert found == {b"s0": False, b"s1#1": True, b"s2": False}
+
+
+async def test_a_directory_without_snapshots_lists_none() -> None:
+    served = await prepared()
+    await served.call("allowSnapshot", snapshotRoot="/d")
+    answer = await served.call("getSnapshotListing", snapshotRoot="/d")
+    assert isinstance(answer, calls.GetSnapshotListingResponseProto)
+    assert answer.HasField("snapshotList")
+    assert not answer.snapshotList.snapshotListing
 
 
 async def counted(served: Served, path: str) -> ContentSummaryProto:
@@ -126,7 +215,7 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
     "a directory named like it": (
         "mkdirs",
         {"src": "/k/.snapshot", "masked": {"perm": 0o755}, "createParent": True},
-        "org.apache.hadoop.HadoopIllegalArgumentException",
+        ILLEGAL_ARGUMENT,
         '".snapshot" is a reserved name.',
     ),
     "a snapshot of any directory": (
@@ -147,11 +236,29 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
         SNAPSHOT,
         'Failed to add snapshot: there is already a snapshot with the same name "s0".',
     ),
-    "a name with a slash": (
-        "createSnapshot",
-        {"snapshotRoot": "/d", "snapshotName": "a/b"},
-        "org.apache.hadoop.HadoopIllegalArgumentException",
+    "a new name with a slash": (
+        "renameSnapshot",
+        {"snapshotRoot": "/d", "snapshotOldName": "s0", "snapshotNewName": "a/b"},
+        ILLEGAL_ARGUMENT,
         'Snapshot name cannot contain "/"',
+    ),
+    "a new name by which snapshots are seen": (
+        "renameSnapshot",
+        {"snapshotRoot": "/d", "snapshotOldName": "s0", "snapshotNewName": ".snapshot"},
+        ILLEGAL_ARGUMENT,
+        '".snapshot" is a reserved name.',
+    ),
+    "no new name": (
+        "renameSnapshot",
+        {"snapshotRoot": "/d", "snapshotOldName": "s0", "snapshotNewName": ""},
+        IO,
+        "The new snapshot name is null or empty.",
+    ),
+    "none by name": (
+        "deleteSnapshot",
+        {"snapshotRoot": "/d", "snapshotName": ""},
+        IO,
+        "The snapshot name is null or empty.",
     ),
     "a snapshot that is not there": (
         "deleteSnapshot",
@@ -167,10 +274,35 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
     ),
     "snapshots below snapshots": (
         "allowSnapshot",
-        {"snapshotRoot": "/d/k"},
+        {"snapshotRoot": "/d/k/l"},
         SNAPSHOT,
-        "Nested snapshottable directories not allowed: path=/d/k, the ancestor /d is already a "
+        "Nested snapshottable directories not allowed: path=/d/k/l, the ancestor /d is already a "
         "snapshottable directory.",
+    ),
+    "snapshots above snapshots": (
+        "allowSnapshot",
+        {"snapshotRoot": "/"},
+        SNAPSHOT,
+        "Nested snapshottable directories not allowed: path=/, the subdirectory /d is already a "
+        "snapshottable directory.",
+    ),
+    "snapshots of nothing": (
+        "allowSnapshot",
+        {"snapshotRoot": "/none"},
+        "java.io.FileNotFoundException",
+        "Directory does not exist: /none",
+    ),
+    "the snapshots of any directory": (
+        "getSnapshotListing",
+        {"snapshotRoot": "/k"},
+        SNAPSHOT,
+        "Directory is not a snapshottable directory: /k",
+    ),
+    "a snapshot far below": (
+        "createSnapshot",
+        {"snapshotRoot": "/a" * 1001, "snapshotName": "s"},
+        IO,
+        "createSnapshot: Pathname too long.  Limit 8000 characters, 1000 levels.",
     ),
     "no more snapshots": (
         "disallowSnapshot",
@@ -208,7 +340,7 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
 async def test_refused(method: str, fields: Fields, java_class: str, message: str) -> None:
     served = await snapshotted()
     await served.mkdirs("/k")
-    await served.mkdirs("/d/k")
+    await served.mkdirs("/d/k/l")
     if method == "rename2":
         await served.call("allowSnapshot", snapshotRoot="/k")
     edits = len(served.log.frames)

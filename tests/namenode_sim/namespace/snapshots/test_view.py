@@ -47,6 +47,28 @@ def test_a_directory_that_is_as_it_was_is_a_copy_too() -> None:
     assert (node.parent, node.sorted_names) == (None, None)
 
 
+def test_a_directory_with_other_children_is_a_copy_without_a_past() -> None:
+    namespace = after(list(TREE), TAKE, mkdir("/d/e/new"))
+    node = seen(namespace, "s", "e").node
+    assert isinstance(node, INodeDirectory)
+    assert (list(node.children), node.history) == ([], None)
+
+
+def test_a_directory_that_was_moved_before_a_snapshot_is_a_copy_of_no_other_place() -> None:
+    namespace = after(list(TREE), TAKE, ops.Rename("/d/e", "/d/x", 60, ()))
+    go_on(namespace, ops.CreateSnapshot("/d", "t", 70))
+    node = seen(namespace, "t", "x").node
+    assert namespace.tree.node("/d/x").reference is not None
+    assert (node.name, node.parent, node.reference) == (b"x", None, None)
+
+
+def test_a_directory_is_shown_with_its_name_though_its_own_snapshot_is_named_otherwise() -> None:
+    """It moved away with the directory above, and then had a snapshot of its own."""
+    namespace = after(list(TREE), mkdir("/d/e/k"), TAKE, ops.Rename("/d/e", "/e", 60, ()))
+    go_on(namespace, ops.AllowSnapshot("/e/k"), ops.CreateSnapshot("/e/k", "t", 70))
+    assert seen(namespace, "s", "e", "k").node.name == b"k"
+
+
 def test_a_moved_symlink_is_shown_with_its_old_name_and_linked_to_nothing() -> None:
     link = ops.Symlink(0, "/d/l", "/t", 5, 6, WHO)
     namespace = after(list(TREE), link, TAKE, ops.Rename("/d/l", "/m", 60, ()))
@@ -59,7 +81,7 @@ def test_a_moved_symlink_is_shown_with_its_old_name_and_linked_to_nothing() -> N
 def test_only_a_directory_has_children() -> None:
     namespace = after(list(TREE), file("/d/f"), TAKE)
     sight = seen(namespace, "s", "f")
-    assert (sight.names(), sight.child(b"f")) == ([], None)
+    assert sight.child(b"f") is None
 
 
 GROWN: dict[str, tuple[list[Op], tuple[Block, ...]]] = {
