@@ -1,12 +1,16 @@
 """Calls about ACLs: read, replace, modify, remove entries (FSDirAclOp, AclTransformation)."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from typing import TypeAlias
+
+from google.protobuf.message import Message
 
 from ha.rpc.java_names import ACL
 from namenode_sim.client_protocol.errors import FsError, not_found
 from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.paths import Route
-from namenode_sim.client_protocol.permissions import check_owner, find
+from namenode_sim.client_protocol.permissions import check_owner, find, symbolic
 from namenode_sim.edits.ops import SetAcl
 from namenode_sim.edits.values import AclEntry, AclScope, AclType
 from namenode_sim.namespace.acl import logical_acl
@@ -18,11 +22,13 @@ MAX_ENTRIES = 32
 """Per scope (AclTransformation.MAX_ENTRIES)."""
 
 _STICKY = 0o1000
-_TYPE_ORDER = (AclType.USER, AclType.GROUP, AclType.MASK, AclType.OTHER)
+_REQUIRED = (AclType.USER, AclType.GROUP, AclType.OTHER)
+_NAMELESS = (AclType.MASK, AclType.OTHER)
 Key = tuple[AclScope, AclType, str | None]
+Acl: TypeAlias = tuple[AclEntry, ...]
 
 
-def _from_proto(entries: Iterable[types.AclEntryProto]) -> tuple[AclEntry, ...]:
+def _from_proto(entries: Iterable[types.AclEntryProto]) -> Acl:
     return tuple(
         AclEntry(
             AclScope(entry.scope),
@@ -40,7 +46,7 @@ def _to_proto(entry: AclEntry) -> types.AclEntryProto:
         type=kinds.AclEntryTypeProto.ValueType(int(entry.type)),
         scope=kinds.AclEntryScopeProto.ValueType(int(entry.scope)),
         permissions=kinds.FsActionProto.ValueType(entry.permission),
-        name=entry.name or "",
+        name=entry.name,
     )
 
 
@@ -50,16 +56,16 @@ def get_acl_status(
     """The ACL's feature entries; owner, mask and others are in the permission."""
     _check_enabled(scene)
     route = find(scene, request.src)
-    if route.last is None:
-        raise not_found(f"File does not exist: {route.path}")
-    node = route.last
-    entries = node.acl or () if isinstance(node, INodeFile | INodeDirectory) else ()
+    if route.is_dot_snapshot:
+        nobody = types.AclStatusProto(owner="", group="", sticky=False)
+        return calls.GetAclStatusResponseProto(result=nobody)
+    node = _node(route)
     return calls.GetAclStatusResponseProto(
         result=types.AclStatusProto(
             owner=node.user,
             group=node.group,
             sticky=bool(node.mode & _STICKY),
-            entries=[_to_proto(entry) for entry in entries],
+            entries=[_to_proto(entry) for entry in node.acl or ()],
             permission=types.FsPermissionProto(perm=node.mode),
         )
     )
@@ -67,46 +73,29 @@ def get_acl_status(
 
 def set_acl(scene: Scene, request: calls.SetAclRequestProto) -> EditPlan:
     """Replace the ACL; a scope that the new entries do not mention keeps its old ones."""
-    route, node = _target(scene, request.src)
-    entries = _from_proto(request.aclSpec)
-    scopes = {entry.scope for entry in entries}
-    kept = [entry for entry in logical_acl(node) if entry.scope not in scopes]
-    _check_unique(entries)
-    acl = _complete([*kept, *entries], given=_masks(entries), changed=scopes)
-    return EditPlan((_edit(route, node, acl),), calls.SetAclResponseProto)
+    spec = _from_proto(request.aclSpec)
+    return _plan(scene, request.src, lambda acl: _replaced(acl, spec), calls.SetAclResponseProto)
 
 
 def modify_entries(scene: Scene, request: calls.ModifyAclEntriesRequestProto) -> EditPlan:
     """Add entries or replace those of the same scope, type and name."""
-    route, node = _target(scene, request.src)
-    entries = _from_proto(request.aclSpec)
-    _check_unique(entries)
-    merged = {_key(entry): entry for entry in logical_acl(node)}
-    merged |= {_key(entry): entry for entry in entries}
-    scopes = {entry.scope for entry in entries}
-    acl = _complete(merged.values(), given=_masks(entries), changed=scopes)
-    return EditPlan((_edit(route, node, acl),), calls.ModifyAclEntriesResponseProto)
+    spec, answer = _from_proto(request.aclSpec), calls.ModifyAclEntriesResponseProto
+    return _plan(scene, request.src, lambda acl: _merged(acl, spec), answer)
 
 
 def remove_entries(scene: Scene, request: calls.RemoveAclEntriesRequestProto) -> EditPlan:
     """Remove entries by scope, type and name."""
-    route, node = _target(scene, request.src)
-    gone = {_key(entry) for entry in _from_proto(request.aclSpec)}
-    kept = [entry for entry in logical_acl(node) if _key(entry) not in gone]
-    acl = _complete(kept, given=set(), changed={scope for scope, _, _ in gone})
-    return EditPlan((_edit(route, node, acl),), calls.RemoveAclEntriesResponseProto)
+    spec, answer = _from_proto(request.aclSpec), calls.RemoveAclEntriesResponseProto
+    return _plan(scene, request.src, lambda acl: _without(acl, spec), answer)
 
 
 def remove_default(scene: Scene, request: calls.RemoveDefaultAclRequestProto) -> EditPlan:
-    route, node = _target(scene, request.src)
-    kept = tuple(entry for entry in logical_acl(node) if entry.scope == AclScope.ACCESS)
-    return EditPlan((_edit(route, node, kept),), calls.RemoveDefaultAclResponseProto)
+    return _plan(scene, request.src, _access_only, calls.RemoveDefaultAclResponseProto)
 
 
 def remove_acl(scene: Scene, request: calls.RemoveAclRequestProto) -> EditPlan:
     """Back to a bare mode; logged, as in Hadoop, as an ACL without entries."""
-    route, _ = _target(scene, request.src)
-    return EditPlan((SetAcl(route.path, ()),), calls.RemoveAclResponseProto)
+    return _plan(scene, request.src, lambda _: (), calls.RemoveAclResponseProto)
 
 
 def _check_enabled(scene: Scene) -> None:
@@ -118,98 +107,157 @@ def _check_enabled(scene: Scene) -> None:
         )
 
 
-def _target(scene: Scene, path: str) -> tuple[Route, INodeFile | INodeDirectory]:
+def _node(route: Route) -> INodeFile | INodeDirectory:
+    """What the path leads to, which ``find`` has seen to be no symlink."""
+    if not isinstance(route.last, INodeFile | INodeDirectory):
+        raise not_found(f"cannot find {route.path}")
+    return route.last
+
+
+def _plan(
+    scene: Scene, path: str, change: Callable[[Acl], Acl], answer: Callable[[], Message]
+) -> EditPlan:
+    """The owner's change of the whole ACL of a file or directory."""
     _check_enabled(scene)
     route = find(scene, path)
     check_owner(scene.caller, route)
-    if not isinstance(route.last, INodeFile | INodeDirectory):
-        raise not_found(f"File does not exist: {route.path}")
-    return route, route.last
+    node = _node(route)
+    try:
+        acl = change(logical_acl(node))
+        if isinstance(node, INodeFile) and AclScope.DEFAULT in _scopes(acl):
+            raise _invalid("only directories may have a default ACL.")
+    except FsError as error:
+        raise FsError(error.java_class, f"{error.message} Path: {route.path}") from error
+    return EditPlan((SetAcl(route.path, acl),), answer)
 
 
-def _edit(route: Route, node: INodeFile | INodeDirectory, acl: tuple[AclEntry, ...]) -> SetAcl:
-    if isinstance(node, INodeFile) and any(e.scope == AclScope.DEFAULT for e in acl):
-        raise FsError(
-            ACL,
-            "Invalid ACL: only directories may have a default ACL. Path: " + route.path,
-        )
-    return SetAcl(route.path, acl)
+def _replaced(acl: Acl, spec: Acl) -> Acl:
+    if not spec:
+        return ()
+    _check_limit(spec)
+    _check_unique(spec)
+    scopes = _scopes(spec)
+    kept = [entry for entry in acl if entry.scope not in scopes]
+    return _complete([*kept, *spec], touched=spec)
+
+
+def _merged(acl: Acl, spec: Acl) -> Acl:
+    _check_limit(spec)
+    _check_unique(spec)
+    by_key = {_key(entry): entry for entry in (*acl, *spec)}
+    return _complete(by_key.values(), touched=spec)
+
+
+def _without(acl: Acl, spec: Acl) -> Acl:
+    _check_limit(spec)
+    keys = {_key(entry) for entry in spec}
+    kept = [entry for entry in acl if _key(entry) not in keys]
+    return _complete(kept, touched=[entry for entry in acl if _key(entry) in keys])
+
+
+def _access_only(acl: Acl) -> Acl:
+    return tuple(entry for entry in acl if entry.scope == AclScope.ACCESS)
 
 
 def _key(entry: AclEntry) -> Key:
     return entry.scope, entry.type, entry.name
 
 
-def _masks(entries: Iterable[AclEntry]) -> set[AclScope]:
-    return {entry.scope for entry in entries if entry.type == AclType.MASK}
+def _scopes(entries: Iterable[AclEntry]) -> set[AclScope]:
+    return {entry.scope for entry in entries}
 
 
-def _check_unique(entries: tuple[AclEntry, ...]) -> None:
-    if len({_key(entry) for entry in entries}) != len(entries):
-        raise FsError(ACL, "Invalid ACL: multiple entries with same scope, type and name.")
+def _complete(entries: Collection[AclEntry], *, touched: Collection[AclEntry]) -> Acl:
+    """Defaults copied from access, masks computed, all checked and in Hadoop's order.
+
+    ``touched`` are the entries that the caller gave, or those that it took away.
+    """
+    masks = [entry for entry in entries if entry.type == AclType.MASK]
+    rest = [entry for entry in entries if entry.type != AclType.MASK]
+    rest += _copied_defaults(rest)
+    acl = list(rest)
+    for scope in _scopes(rest):
+        ruled, mask, changes = (_of(scope, some) for some in (rest, masks, touched))
+        acl += _mask(scope, ruled, mask, changes)
+    acl.sort(key=_order)
+    _check(acl)
+    return tuple(acl)
 
 
-def _complete(
-    entries: Iterable[AclEntry], *, given: set[AclScope], changed: set[AclScope]
-) -> tuple[AclEntry, ...]:
-    """Defaults copied from access, masks computed, all checked and in Hadoop's order."""
+def _copied_defaults(entries: Iterable[AclEntry]) -> list[AclEntry]:
+    """What a default ACL lacks of owner, group and others, copied from the access entries."""
     by_key = {_key(entry): entry for entry in entries}
-    for scope in AclScope:
-        _copy_defaults(by_key, scope)
-        _set_mask(by_key, scope, given=scope in given, changed=scope in changed)
-    _check(by_key)
-    return tuple(sorted(by_key.values(), key=_order))
+    if AclScope.DEFAULT not in _scopes(by_key.values()):
+        return []
+    sources = [by_key.get((AclScope.ACCESS, kind, None)) for kind in _REQUIRED]
+    return [
+        AclEntry(AclScope.DEFAULT, source.type, None, source.permission)
+        for source in sources
+        if source is not None and (AclScope.DEFAULT, source.type, None) not in by_key
+    ]
 
 
-def _copy_defaults(by_key: dict[Key, AclEntry], scope: AclScope) -> None:
-    """A default ACL lacks nothing: owner, group and others come from the access entries."""
-    if scope != AclScope.DEFAULT or not any(key[0] == scope for key in by_key):
-        return
-    for kind in (AclType.USER, AclType.GROUP, AclType.OTHER):
-        source = by_key.get((AclScope.ACCESS, kind, None))
-        if (scope, kind, None) not in by_key and source is not None:
-            by_key[scope, kind, None] = AclEntry(scope, kind, None, source.permission)
+def _of(scope: AclScope, entries: Iterable[AclEntry]) -> list[AclEntry]:
+    return [entry for entry in entries if entry.scope == scope]
 
 
-def _set_mask(by_key: dict[Key, AclEntry], scope: AclScope, *, given: bool, changed: bool) -> None:
-    """The mask is what all groups and named users may get, unless the caller gave one."""
-    named = any(key[0] == scope and key[2] is not None for key in by_key)
-    mask = (scope, AclType.MASK, None)
-    if not named and not given:
-        if changed:
-            by_key.pop(mask, None)
-        return
-    if given or (mask in by_key and not changed):
-        return
+def _mask(
+    scope: AclScope, ruled: list[AclEntry], mask: list[AclEntry], changes: list[AclEntry]
+) -> list[AclEntry]:
+    """The mask is what all groups and named users may get, unless the caller decided on one.
+
+    One that was there stays, computed anew, also when the last name is removed.
+    """
+    named = any(entry.name is not None for entry in ruled)
+    decided = any(entry.type == AclType.MASK for entry in changes)
+    if decided and named and not mask:
+        raise _invalid("mask is required and cannot be deleted.")
+    if decided or not changes:
+        return mask
+    if not (mask or named):
+        return []
     limit = 0
-    for key, entry in by_key.items():
-        if key[0] == scope and (key[1] == AclType.GROUP or key[2] is not None):
+    for entry in ruled:
+        if entry.type == AclType.GROUP or entry.name is not None:
             limit |= entry.permission
-    by_key[mask] = AclEntry(scope, AclType.MASK, None, limit)
+    return [AclEntry(scope, AclType.MASK, None, limit)]
 
 
-def _check(by_key: dict[Key, AclEntry]) -> None:
-    for kind in (AclType.USER, AclType.GROUP, AclType.OTHER):
-        if (AclScope.ACCESS, kind, None) not in by_key:
-            raise FsError(ACL, "Invalid ACL: the user, group and other entries are required.")
-    for scope in AclScope:
-        count = sum(key[0] == scope for key in by_key)
+def _check_limit(entries: Iterable[AclEntry]) -> None:
+    counts = Counter(entry.scope for entry in entries)
+    for scope, count in sorted(counts.items()):
         if count > MAX_ENTRIES:
-            raise FsError(
-                ACL,
-                f"Invalid ACL: ACL has {count} {scope.name.lower()} entries, which exceeds "
-                f"maximum of {MAX_ENTRIES}.",
+            raise _invalid(
+                f"ACL has {count} {scope.name.lower()} entries, which exceeds "
+                f"maximum of {MAX_ENTRIES}."
             )
-    for (_, kind, name), _entry in by_key.items():
-        if name is not None and kind in {AclType.MASK, AclType.OTHER}:
-            raise FsError(ACL, f"Invalid ACL: this entry type must not have a name: {kind.name}.")
 
 
-def _order(entry: AclEntry) -> tuple[int, int, bool, str]:
+def _check_unique(spec: Acl) -> None:
+    if len({_key(entry) for entry in spec}) != len(spec):
+        raise _invalid("multiple entries with same scope, type and name.")
+
+
+def _check(acl: list[AclEntry]) -> None:
+    for entry in acl:
+        if entry.name is not None and entry.type in _NAMELESS:
+            raise _invalid(f"this entry type must not have a name: {_text(entry)}.")
+    _check_limit(acl)
+    keys = {_key(entry) for entry in acl}
+    if any((AclScope.ACCESS, kind, None) not in keys for kind in _REQUIRED):
+        raise _invalid("the user, group and other entries are required.")
+
+
+def _invalid(reason: str) -> FsError:
+    return FsError(ACL, f"Invalid ACL: {reason}")
+
+
+def _text(entry: AclEntry) -> str:
+    scope = "default:" if entry.scope == AclScope.DEFAULT else ""
+    bits = symbolic(entry.permission)[-3:]
+    return f"{scope}{entry.type.name.lower()}:{entry.name or ''}:{bits}"
+
+
+def _order(entry: AclEntry) -> tuple[int, int, str]:
     """Access before default; owner, named users, group, named groups, mask, others."""
-    return (
-        entry.scope,
-        _TYPE_ORDER.index(entry.type),
-        entry.name is not None,
-        entry.name or "",
-    )
+    return entry.scope, entry.type, entry.name or ""

@@ -5,11 +5,12 @@ from namenode_sim.client_protocol.create import check_replication
 from namenode_sim.client_protocol.creation import MODE_BITS
 from namenode_sim.client_protocol.errors import (
     HADOOP_ILLEGAL_ARGUMENT,
+    UNSUPPORTED_ACTION,
     FsError,
     denied,
-    io_error,
     not_found,
 )
+from namenode_sim.client_protocol.lease_taking import LAZY_PERSIST_POLICY
 from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.paths import Route
 from namenode_sim.client_protocol.permissions import (
@@ -30,18 +31,24 @@ from namenode_sim.edits.ops import (
     Times,
 )
 from namenode_sim.edits.values import StorageType
+from namenode_sim.namespace.attributes import quotas_after
 from namenode_sim.namespace.inode import (
     CONTIGUOUS,
     QUOTA_DONT_SET,
     QUOTA_RESET,
     INodeDirectory,
     INodeFile,
-    INodeSymlink,
 )
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import hdfs_types_pb2 as types
 
 _U64, _I64 = 2**64, 2**63
+_NO_TIME = -1
+_NO_POLICY = 0
+_LAZY_PERSIST = (
+    "BlockStoragePolicy{LAZY_PERSIST:15, storageTypes=[RAM_DISK, DISK], creationFallbacks=[DISK], "
+    "replicationFallbacks=[DISK]}"
+)
 
 
 def signed(number: int) -> int:
@@ -74,18 +81,15 @@ def set_owner(scene: Scene, request: calls.SetOwnerRequestProto) -> EditPlan:
 
 
 def set_times(scene: Scene, request: calls.SetTimesRequestProto) -> EditPlan:
-    """Set the times that are not -1; write access is enough."""
-    if not scene.settings.access_time_precision_ms and signed(request.atime) != -1:
-        raise io_error(
-            "Access time for hdfs is not configured.  Please set "
-            "dfs.namenode.accesstime.precision configuration parameter."
-        )
+    """Set the times that are not negative; write access is enough."""
     route = find(scene, request.src)
     check_path(scene.caller, route, WRITE)
     if route.last is None:
         raise not_found(f"File/Directory {route.path} does not exist.")
-    op = Times(route.path, signed(request.mtime), signed(request.atime))
-    return EditPlan((op,), calls.SetTimesResponseProto)
+    mtime, atime = max(signed(request.mtime), _NO_TIME), max(signed(request.atime), _NO_TIME)
+    if mtime == atime == _NO_TIME:
+        return no_edits(calls.SetTimesResponseProto())
+    return EditPlan((Times(route.path, mtime, atime),), calls.SetTimesResponseProto)
 
 
 def set_replication(scene: Scene, request: calls.SetReplicationRequestProto) -> EditPlan:
@@ -108,23 +112,29 @@ def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> EditPlan:
         raise FsError(
             ILLEGAL_ARGUMENT, f"Illegal value for nsQuota or ssQuota : {names} and {space}"
         )
+    by_type = request.HasField("storageType")
+    if by_type and names != QUOTA_DONT_SET:
+        raise FsError(
+            UNSUPPORTED_ACTION,
+            "Failed to set quota by storage type because eitherdfs.quota.by.storage.type.enabled "
+            f"is set to true or nsQuota value is illegal {names}",
+        )
     route = find(scene, request.path)
     directory = _directory(route)
-    if directory.parent is None and names == QUOTA_RESET:
-        raise FsError(ILLEGAL_ARGUMENT, "Cannot clear namespace quota on root.")
-    if request.HasField("storageType"):
+    old = directory.quotas
+    if by_type:
         kind = StorageType[types.StorageTypeProto.Name(request.storageType)]
+        if space in {QUOTA_DONT_SET, dict(old.by_type).get(kind, QUOTA_RESET)}:
+            return no_edits(calls.SetQuotaResponseProto())
         return EditPlan(
             (SetQuotaByStorageType(route.path, kind, space),), calls.SetQuotaResponseProto
         )
-    old = directory.quotas
-    new = (
-        old.namespace if names == QUOTA_DONT_SET else names,
-        old.space if space == QUOTA_DONT_SET else space,
-    )
-    if new == (old.namespace, old.space):
+    new = quotas_after(directory, names, space)
+    if new == old:
         return no_edits(calls.SetQuotaResponseProto())
-    return EditPlan((SetQuota(route.path, *new),), calls.SetQuotaResponseProto)
+    # In an edit the greatest number, which only the root has, would keep what there is.
+    names = QUOTA_RESET if new.namespace == QUOTA_DONT_SET else new.namespace
+    return EditPlan((SetQuota(route.path, names, new.space),), calls.SetQuotaResponseProto)
 
 
 def _directory(route: Route) -> INodeDirectory:
@@ -143,21 +153,33 @@ def set_storage_policy(scene: Scene, request: calls.SetStoragePolicyRequestProto
             HADOOP_ILLEGAL_ARGUMENT,
             f"Cannot find a block policy with the name {request.policyName}",
         )
-    route = _policy_target(scene, request.src)
+    route = _policy_target(scene, request.src, policy.id)
     return EditPlan((SetStoragePolicy(route.path, policy.id),), calls.SetStoragePolicyResponseProto)
 
 
 def unset_storage_policy(scene: Scene, request: calls.UnsetStoragePolicyRequestProto) -> EditPlan:
     """Let a path follow the directory above it again."""
-    route = _policy_target(scene, request.src)
-    return EditPlan((SetStoragePolicy(route.path, 0),), calls.UnsetStoragePolicyResponseProto)
+    route = _policy_target(scene, request.src, _NO_POLICY)
+    return EditPlan(
+        (SetStoragePolicy(route.path, _NO_POLICY),), calls.UnsetStoragePolicyResponseProto
+    )
 
 
-def _policy_target(scene: Scene, path: str) -> Route:
+def _policy_target(scene: Scene, path: str, policy_id: int) -> Route:
+    """Where to set a policy.  A file has LAZY_PERSIST from its creation to its end, or never."""
     route = find(scene, path)
     check_path(scene.caller, route, WRITE)
     if route.last is None:
         raise not_found(f"File/Directory does not exist: {route.path}")
-    if isinstance(route.last, INodeSymlink):
-        raise io_error(f"{route.path} is not a file or directory")
+    if isinstance(route.last, INodeFile):
+        if policy_id == LAZY_PERSIST_POLICY:
+            raise FsError(
+                HADOOP_ILLEGAL_ARGUMENT,
+                f"Policy {_LAZY_PERSIST} cannot be set after file creation.",
+            )
+        if route.last.storage_policy_id == LAZY_PERSIST_POLICY:
+            raise FsError(
+                HADOOP_ILLEGAL_ARGUMENT,
+                "Existing policy LAZY_PERSIST cannot be changed after file creation.",
+            )
     return route

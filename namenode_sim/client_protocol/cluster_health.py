@@ -148,15 +148,19 @@ def list_corrupt_file_blocks(
     found: list[str] = []
     for slot in blocks.needed.listed(Priority.MISSING)[seen:]:
         seen += 1
-        file = scene.namespace.tree.inodes.get(blocks.columns.files[slot])
-        path = full_path(file) if file is not None else ""
-        if path and path.startswith(request.path):
+        path = full_path(scene.namespace.tree.inodes[blocks.columns.files[slot]])
+        if _is_at_or_below(path, request.path):
             found.append(path)
         if len(found) == MOST_CORRUPT_FILES:
             break
     return calls.ListCorruptFileBlocksResponseProto(
         corrupt=types.CorruptFileBlocksProto(files=found, cookie=str(seen))
     )
+
+
+def _is_at_or_below(path: str, top: str) -> bool:
+    """Whether a path is that of a directory or of something in it (DFSUtil.isParentEntry)."""
+    return top in {"/", path} or path.startswith(f"{top}/")
 
 
 def report_bad_blocks(scene: Scene, request: calls.ReportBadBlocksRequestProto) -> EditPlan:

@@ -1,12 +1,14 @@
 """Calls about the cluster rather than a path: defaults, policies, safe mode."""
 
+from ha.rpc.java_names import UNSUPPORTED_OPERATION
 from namenode_sim.client_protocol.errors import (
     HADOOP_ILLEGAL_ARGUMENT,
     FsError,
     not_found,
 )
 from namenode_sim.client_protocol.model import Scene
-from namenode_sim.client_protocol.permissions import check_superuser, find
+from namenode_sim.client_protocol.paths import Route
+from namenode_sim.client_protocol.permissions import READ, check_path, check_superuser, find
 from namenode_sim.client_protocol.policies import policy_proto
 from namenode_sim.client_protocol.status import ec_policy_proto, erasure_coding_of
 from namenode_sim.datanodes.storage_policies import (
@@ -14,6 +16,7 @@ from namenode_sim.datanodes.storage_policies import (
     POLICIES,
     effective_policy_id,
 )
+from namenode_sim.namespace.inode import INodeSymlink
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import hdfs_types_pb2 as types
 
@@ -50,11 +53,15 @@ def get_storage_policies(
 def get_storage_policy(
     scene: Scene, request: calls.GetStoragePolicyRequestProto
 ) -> calls.GetStoragePolicyResponseProto:
-    """The policy in force at a path."""
+    """The policy in force at a path; in a snapshot, that of the file as it is now."""
     route = find(scene, request.path, follow_last=False)
-    if route.last is None:
+    if isinstance(route.last, INodeSymlink):
+        raise FsError(UNSUPPORTED_OPERATION, "Storage policy are not supported on symlinks")
+    check_path(scene.caller, route, READ)
+    node = route.last if route.sight is None else route.sight.live
+    if node is None:
         raise not_found(f"File/Directory does not exist: {route.path}")
-    policy_id = effective_policy_id(route.last) or DEFAULT_POLICY_ID
+    policy_id = effective_policy_id(node) or DEFAULT_POLICY_ID
     if policy_id not in POLICIES:
         raise FsError(HADOOP_ILLEGAL_ARGUMENT, f"Cannot find a block policy of id {policy_id}")
     return calls.GetStoragePolicyResponseProto(storagePolicy=policy_proto(POLICIES[policy_id]))
@@ -68,11 +75,20 @@ def get_erasure_coding_policies(
     return calls.GetErasureCodingPoliciesResponseProto(ecPolicies=policies)
 
 
+def _readable(scene: Scene, path: str) -> Route:
+    """A path, there or not, whose last step the caller may read."""
+    route = find(scene, path)
+    check_path(scene.caller, route, READ)
+    return route
+
+
 def get_erasure_coding_policy(
     scene: Scene, request: calls.GetErasureCodingPolicyRequestProto
 ) -> calls.GetErasureCodingPolicyResponseProto:
     """The erasure coding policy in force at a path; unset if it is replicated."""
-    route = find(scene, request.src)
+    route = _readable(scene, request.src)
+    if route.is_dot_snapshot:
+        return calls.GetErasureCodingPolicyResponseProto()
     if route.last is None:
         raise not_found(f"Path not found: {route.path}")
     policy = erasure_coding_of(scene.namespace, route.last)
@@ -85,7 +101,7 @@ def get_ez_for_path(
     scene: Scene, request: calls.GetEZForPathRequestProto
 ) -> calls.GetEZForPathResponseProto:
     """No encryption zones are served."""
-    find(scene, request.src)
+    _readable(scene, request.src)
     return calls.GetEZForPathResponseProto()
 
 
@@ -101,7 +117,7 @@ def get_enclosing_root(
     scene: Scene, request: calls.GetEnclosingRootRequestProto
 ) -> calls.GetEnclosingRootResponseProto:
     """Without encryption zones, the root encloses everything."""
-    find(scene, request.filename)
+    _readable(scene, request.filename)
     return calls.GetEnclosingRootResponseProto(enclosingRootPath="/")
 
 

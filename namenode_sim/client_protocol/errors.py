@@ -13,7 +13,10 @@ HADOOP_ILLEGAL_ARGUMENT = "org.apache.hadoop.HadoopIllegalArgumentException"
 RECOVERY_IN_PROGRESS = "org.apache.hadoop.hdfs.protocol.RecoveryInProgressException"
 SNAPSHOT = "org.apache.hadoop.hdfs.protocol.SnapshotException"
 SNAPSHOT_ACCESS_CONTROL = "org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException"
+START_AFTER_NOT_FOUND = "org.apache.hadoop.fs.DirectoryListingStartAfterNotFoundException"
 UNRESOLVED_PATH = "org.apache.hadoop.hdfs.protocol.UnresolvedPathException"
+UNSUPPORTED_ACTION = "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException"
+XATTR_NOT_FOUND = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException"
 
 
 class FsError(Exception):

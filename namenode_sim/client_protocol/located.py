@@ -5,8 +5,10 @@ See docs/reference/namenode.md#block-locations.
 
 from collections.abc import Iterable
 
+from ha.rpc.java_names import ILLEGAL_ARGUMENT
 from namenode_sim.blocks.model import Slot, Stage
 from namenode_sim.client_protocol.datanode_info import U64, info_of
+from namenode_sim.client_protocol.errors import FsError
 from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.paths import as_file
 from namenode_sim.client_protocol.permissions import READ, check_path, find
@@ -33,17 +35,21 @@ def blocks_now(scene: Scene, file: INodeFile) -> tuple[Block, ...]:
     blocks = file.blocks
     if not blocks:
         return blocks
-    last, state = blocks[-1], scene.cluster.blocks
-    slot = state.index.get(last.block_id)
-    if slot is None:
-        return blocks
-    return (*blocks[:-1], Block(last.block_id, state.columns.lengths[slot], last.generation_stamp))
+    last = blocks[-1]
+    length = scene.cluster.blocks.columns.lengths[_slot(scene, last)]
+    return (*blocks[:-1], Block(last.block_id, length, last.generation_stamp))
 
 
 def stage_of(scene: Scene, block: Block) -> Stage:
     """How far the writing of a block is."""
+    return scene.cluster.blocks.columns.stage(_slot(scene, block))
+
+
+def _slot(scene: Scene, block: Block) -> Slot:
+    """Where the map has a block of a file: it has those of all files, and of all snapshots."""
     slot = scene.cluster.blocks.index.get(block.block_id)
-    return Stage.COMPLETE if slot is None else scene.cluster.blocks.columns.stage(slot)
+    assert slot is not None, f"block {block.block_id} is not in the map"
+    return slot
 
 
 def located_blocks(
@@ -52,18 +58,17 @@ def located_blocks(
     """The blocks that hold a range of a file, and its last one.
 
     The length is that of the file without a last block which is being written: readers ask the
-    DataNodes for that one's.
+    DataNodes for that one's.  ``in_snapshot``: the file is what a snapshot kept of it, which ends
+    where it ended and which nobody writes.
     """
     blocks = file.blocks if in_snapshot else blocks_now(scene, file)
-    is_open = file.under_construction is not None and not in_snapshot
+    is_open = file.under_construction is not None
     if not blocks:
         return LocatedBlocksProto(
             fileLength=0, underConstruction=is_open, isLastBlockComplete=False
         )
     size = sum(block.num_bytes for block in blocks)
     last_complete = in_snapshot or stage_of(scene, blocks[-1]) is Stage.COMPLETE
-    if in_snapshot:
-        length = min(length, size - offset)
     starts = size - blocks[-1].num_bytes
     return LocatedBlocksProto(
         fileLength=size if last_complete else starts,
@@ -82,8 +87,7 @@ def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple
     begin = 0
     for block in blocks:
         end = begin + block.num_bytes
-        starts_here = end > offset or blocks[0].num_bytes == 0
-        if starts_here or found:
+        if end > offset or blocks[0].num_bytes == 0:
             found.append((begin, block))
             if end >= offset + length:
                 break
@@ -93,11 +97,7 @@ def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple
 
 def located_block(scene: Scene, block: Block, offset: int) -> LocatedBlockProto:
     """A block with the DataNodes that have it, the nearest to the caller first."""
-    state = scene.cluster.blocks
-    slot = state.index.get(block.block_id)
-    if slot is None:  # a striped group's unit, or a file that the map does not follow
-        return block_at(scene, block, offset, ())
-    places, corrupt = _readable(scene, slot)
+    places, corrupt = _readable(scene, _slot(scene, block))
     return block_at(scene, block, offset, _by_distance(scene, places), corrupt=corrupt)
 
 
@@ -155,6 +155,11 @@ def extended(scene: Scene, block: Block) -> ExtendedBlockProto:
 
 def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestProto) -> EditPlan:
     """Where a file's bytes are; reading it may move its access time (at most once an hour)."""
+    for name, number in (("offset", request.offset), ("length", request.length)):
+        if number >= U64 // 2:
+            raise FsError(
+                ILLEGAL_ARGUMENT, f"Negative {name} is not supported. File: {request.src}"
+            )
     route = find(scene, request.src)
     file = as_file(route)
     check_path(scene.caller, route, READ)

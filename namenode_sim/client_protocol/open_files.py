@@ -3,12 +3,13 @@
 from namenode_sim.client_protocol.creation import described
 from namenode_sim.client_protocol.errors import lease_expired, not_found
 from namenode_sim.client_protocol.model import Scene
-from namenode_sim.client_protocol.paths import Route, resolve, route_to
+from namenode_sim.client_protocol.paths import Route, route_to
 from namenode_sim.client_protocol.permissions import find
 from namenode_sim.edits.ops import Close
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.retry_cache import Opened
+from namenode_sim.namespace.snapshots.diffs import is_current
 
 
 def by_id(scene: Scene, path: str, file_id: int) -> Route:
@@ -17,8 +18,7 @@ def by_id(scene: Scene, path: str, file_id: int) -> Route:
         return find(scene, path)
     node = scene.namespace.tree.inodes.get(file_id)
     if node is None:
-        route = resolve(scene.namespace, path)
-        return Route(route.path, route.names, (*route.nodes[:-1], None))
+        return Route(path, (), (None,))  # whatever is at the path by now, it is not this file
     return route_to(node)
 
 
@@ -38,6 +38,8 @@ def check_lease(scene: Scene, route: Route, holder: str, file_id: int) -> INodeF
     writer = route.last.under_construction
     if writer is None:
         raise lease_expired(f"File is not open for writing: {where}")
+    if not is_current(route.last):  # only a snapshot has it: no edit may name its path any more
+        raise not_found(f"File is deleted: {where}")
     if writer.client_name != holder:
         raise lease_expired(
             f"Client (={holder}) is not the lease owner (={writer.client_name}: {where}"

@@ -24,6 +24,7 @@ MAX_PATH_DEPTH = 1000
 DOT_SNAPSHOT = b".snapshot"
 _RESERVED = b".reserved"
 _INODES = b".inodes"
+_MOST_ID_DIGITS = len(str(2**63 - 1))
 
 
 @record
@@ -66,7 +67,7 @@ class Route:
 
     def prefix(self, length: int) -> str:
         """The path of the first ``length`` names."""
-        return "/" + text(b"/".join(self.names[: max(length, 0)]))
+        return "/" + text(b"/".join(self.names[:length]))
 
     @property
     def existing(self) -> int:
@@ -200,11 +201,13 @@ def _reserved(tree: Tree, path: str, names: list[bytes]) -> tuple[str, list[byte
     if names[1:2] != [_INODES] or len(names) < 3:
         return path, names
     digits = names[2].decode("ascii", "replace")
-    node = tree.inodes.get(int(digits)) if digits.isdecimal() else None
+    if not digits.isdecimal() or len(digits) > _MOST_ID_DIGITS:
+        raise not_found(f"Invalid inode path: {path}")
+    node = tree.inodes.get(int(digits))
     if node is None:
         raise not_found(f"File for given inode path does not exist: {path}")
     rest = names[3:]
-    if rest == [b".."]:
+    if rest[:1] == [b".."]:  # nothing behind it counts
         node, rest = node.parent or node, []
     found = [*components(full_path(node)), *rest]
     return "/" + "/".join(text(name) for name in found), found
@@ -243,10 +246,6 @@ def as_file(route: Route) -> INodeFile:
 
 
 def check_parent_exists(route: Route) -> None:
-    """FSDirectory.verifyParentDir."""
-    if not route.names:
-        return
+    """FSDirectory.verifyParentDir, of a path below the root whose way ``find`` has walked."""
     if route.parent is None:
         raise not_found(f"Parent directory doesn't exist: {route.parent_path}")
-    if not isinstance(route.parent, INodeDirectory | INodeSymlink):
-        raise FsError(PARENT_NOT_DIRECTORY, f"Parent path is not a directory: {route.parent_path}")

@@ -9,7 +9,12 @@ from dataclasses import replace
 from ha.rpc.java_names import ILLEGAL_ARGUMENT
 from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.add_block import uuids, writer_node
-from namenode_sim.client_protocol.errors import FsError, io_error, lease_expired
+from namenode_sim.client_protocol.errors import (
+    HADOOP_ILLEGAL_ARGUMENT,
+    FsError,
+    io_error,
+    lease_expired,
+)
 from namenode_sim.client_protocol.located import block_at, blocks_now
 from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.open_files import by_id, check_lease
@@ -26,6 +31,7 @@ from namenode_sim.datanodes.storage_policies import policy_of
 from namenode_sim.edits.ops import SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.namespace.snapshots.diffs import is_current
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 
@@ -41,7 +47,7 @@ def get_additional_datanode(
     route = by_id(scene, request.src, request.fileId)
     file = check_lease(scene, route, request.clientName, request.fileId)
     there = [info.id.datanodeUuid for info in request.existings]
-    existing = _places(scene, there, request.existingStorageUuids)
+    existing = _places(scene, route.path, there, request.existingStorageUuids)
     wish = Wish(
         count=min(request.numAdditionalNodes, MOST_ADDED),
         size=file.preferred_block_size,
@@ -98,8 +104,10 @@ def update_pipeline(scene: Scene, request: calls.UpdatePipelineRequestProto) -> 
             f"Update {pooled_name(scene, old)} (size={old.num_bytes}) to a smaller size block "
             f"{pooled_name(scene, new)} (size={new.num_bytes})"
         )
-    places = _places(scene, [node.datanodeUuid for node in request.newNodes], request.storageIDs)
-    op = UpdateBlocks(route_to(file).path, (*blocks[:-1], new), rpc=scene.caller.rpc)
+    path = route_to(file).path
+    there = [node.datanodeUuid for node in request.newNodes]
+    places = _places(scene, path, there, request.storageIDs)
+    op = UpdateBlocks(path, (*blocks[:-1], new), rpc=scene.caller.rpc)
     return EditPlan((op,), lambda: _updated(scene, new, places))
 
 
@@ -124,25 +132,35 @@ def _open_block(scene: Scene, told: ExtendedBlockProto, client: str) -> INodeFil
             f"Unexpected BlockUCState: {name} is {stage.name} but not UNDER_CONSTRUCTION"
         )
     file = scene.namespace.tree.inodes.get(state.columns.files[slot])
-    if not isinstance(file, INodeFile) or file.under_construction is None:
+    assert isinstance(file, INodeFile)
+    writer = file.under_construction
+    assert writer is not None
+    if not is_current(file):
         raise io_error(
-            f"The file {name} belonged to does not exist or it is not under construction."
+            f"The file {name_of(block)} belonged to does not exist or it is not under construction."
         )
-    if file.under_construction.client_name != client:
+    if writer.client_name != client:
         raise lease_expired(f"Lease mismatch: {name} is accessed by a non lease holder {client}")
     scene.leases.renew(client, scene.now)
     return file
 
 
-def _places(scene: Scene, nodes: Sequence[str], storages: Sequence[str]) -> list[Place]:
+def _places(scene: Scene, path: str, nodes: Sequence[str], storages: Sequence[str]) -> list[Place]:
     """The storages that a client names; what did not register here is left out.
 
     Its DataNode reports the replica once it is back.
     """
+    try:
+        named = list(zip(nodes, storages, strict=True))
+    except ValueError as error:
+        raise FsError(
+            HADOOP_ILLEGAL_ARGUMENT,
+            f"Length mismatched: storageIDs.length={len(storages)} != "
+            f"datanodeID.length={len(nodes)}, src={path}",
+        ) from error
     found: list[Place] = []
-    for uuid, storage_uuid in zip(nodes, storages, strict=False):
+    for uuid, storage_uuid in named:
         node = scene.cluster.nodes.get(uuid)
-        storage = None if node is None else node.storages.get(storage_uuid)
-        if node is not None and storage is not None:
-            found.append((node, storage))
+        if node is not None and storage_uuid in node.storages:
+            found.append((node, node.storages[storage_uuid]))
     return found

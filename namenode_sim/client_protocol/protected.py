@@ -7,16 +7,17 @@ from namenode_sim.namespace.inode import INode, INodeDirectory
 
 
 def check_unprotected(scene: Scene, route: Route) -> None:
-    """Neither the path nor anything below it is protected (DFSUtil.checkProtectedDescendants)."""
-    protected = scene.settings.protected
-    if not protected or not _holds_something(route.last):
+    """Neither the path nor anything below it is protected (DFSUtil.checkProtectedDescendants).
+
+    What is below the root does not matter: the root is neither deleted nor moved anyway.
+    """
+    if not _holds_something(route.last):
         return
-    path = route.path if route.path == "/" else route.path.rstrip("/")
+    protected, path = scene.settings.protected, route.prefix(len(route.names))
     if path in protected:
         raise denied(f"Cannot delete/rename non-empty protected directory {path}")
     for below in sorted(protected):
-        inside = below.startswith(path.rstrip("/") + "/") and below != path
-        if inside and _holds_something(scene.namespace.tree.find(below)):
+        if below.startswith(f"{path}/") and _holds_something(scene.namespace.tree.find(below)):
             raise denied(f"Cannot delete/rename non-empty protected subdirectory {below}")
     if scene.settings.protected_below:
         _check_above(path, protected)

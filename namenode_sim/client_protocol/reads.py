@@ -2,10 +2,16 @@
 
 from bisect import bisect_right
 
-from namenode_sim.client_protocol.errors import FsError, not_found
+from namenode_sim.client_protocol.errors import (
+    START_AFTER_NOT_FOUND,
+    UNRESOLVED_PATH,
+    FsError,
+    io_error,
+    not_found,
+)
 from namenode_sim.client_protocol.located import located_blocks
 from namenode_sim.client_protocol.model import Scene
-from namenode_sim.client_protocol.paths import Route, as_file, route_to
+from namenode_sim.client_protocol.paths import Route, as_file, resolve, text
 from namenode_sim.client_protocol.permissions import (
     EXECUTE,
     READ,
@@ -22,10 +28,11 @@ from namenode_sim.namespace.inode import (
     INode,
     INodeDirectory,
     INodeFile,
-    INodeSymlink,
+    full_path,
     signed_order,
 )
 from namenode_sim.namespace.snapshots.diffs import names_in_order
+from namenode_sim.namespace.tree import components
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import hdfs_types_pb2 as types
 
@@ -50,23 +57,20 @@ def get_located_file_info(
     scene: Scene, request: calls.GetLocatedFileInfoRequestProto
 ) -> calls.GetLocatedFileInfoResponseProto:
     """As getFileInfo, with the block locations of a file."""
-    route = _find_or_none(scene, request.src, follow_last=True)
-    if route is None or route.last is None:
-        return calls.GetLocatedFileInfoResponseProto()
-    status = status_of(scene.namespace, route.last)
-    if not isinstance(route.last, INodeDirectory):
-        status.locations.CopyFrom(_all_blocks(scene, as_file(route), in_snapshot=route.in_snapshot))
+    status = _status(scene, request.src, follow_last=True, located=True)
     return calls.GetLocatedFileInfoResponseProto(fs=status)
 
 
-def _status(scene: Scene, path: str, *, follow_last: bool) -> types.HdfsFileStatusProto | None:
+def _status(
+    scene: Scene, path: str, *, follow_last: bool, located: bool = False
+) -> types.HdfsFileStatusProto | None:
     """None where there is nothing, which leaves the answer's field unset."""
     route = _find_or_none(scene, path, follow_last=follow_last)
     if route is not None and route.is_dot_snapshot:
         return dot_snapshot_status()
     if route is None or route.last is None:
         return None
-    return status_of(scene.namespace, route.last)
+    return _entry(scene, route, route.last, located=located)
 
 
 def _find_or_none(scene: Scene, path: str, *, follow_last: bool) -> Route | None:
@@ -79,53 +83,61 @@ def _find_or_none(scene: Scene, path: str, *, follow_last: bool) -> Route | None
         raise
 
 
-def _all_blocks(scene: Scene, file: INodeFile, *, in_snapshot: bool) -> types.LocatedBlocksProto:
-    return located_blocks(scene, file, 0, file.length(), in_snapshot=in_snapshot)
-
-
 def get_listing(
     scene: Scene, request: calls.GetListingRequestProto
 ) -> calls.GetListingResponseProto:
     """One page of a directory, from the name after ``startAfter`` on; a file lists itself."""
     route = find(scene, request.src)
+    after = _start_name(scene, request.startAfter)
     if route.is_dot_snapshot:
-        return _list_snapshots(scene, route, request.startAfter)
+        return _list_snapshots(scene, route, after)
     node = route.last
-    if isinstance(node, INodeDirectory):
-        check_path(scene.caller, route, READ | EXECUTE)
     if node is None:
         return calls.GetListingResponseProto()
     listing = types.DirectoryListingProto(remainingEntries=0)
     if not isinstance(node, INodeDirectory):
-        listing.partialListing.append(_entry(scene, route, request, node, b""))
+        listing.partialListing.append(_entry(scene, route, node, located=request.needLocation))
         return calls.GetListingResponseProto(dirList=listing)
-    sight = route.sight
-    names = sight.names() if sight is not None else node.ordered_names()
-    page, remaining = _page(scene, names, request.startAfter)
+    check_path(scene.caller, route, READ | EXECUTE)
+    page, remaining = _page(scene, node.ordered_names(), after)
     replicas = 0
     for number, name in enumerate(page):
         if replicas >= scene.settings.listing_limit:
             remaining += len(page) - number
             break
-        child: INode | None = node.children[name]
-        if sight is not None:
-            below = sight.child(name)
-            child = below.node if below is not None else None
-        if child is not None:
-            entry = _entry(scene, route, request, child, name)
-            replicas += sum(len(block.locs) for block in entry.locations.blocks)
-            listing.partialListing.append(entry)
+        child = _child(route, node, name)
+        entry = _entry(scene, route, child, name, located=request.needLocation)
+        replicas += len(entry.locations.blocks) * entry.block_replication
+        listing.partialListing.append(entry)
     listing.remainingEntries = remaining
     return calls.GetListingResponseProto(dirList=listing)
 
 
+def _start_name(scene: Scene, after: bytes) -> bytes:
+    """The name to begin after, which an NFS gateway gives as the path of its inode."""
+    if not after.startswith(b"/.reserved/"):
+        return after
+    try:
+        return resolve(scene.namespace, text(after)).name
+    except FsError as gone:
+        raise FsError(START_AFTER_NOT_FOUND, f"Can't find startAfter {text(after)}") from gone
+
+
+def _child(route: Route, directory: INodeDirectory, name: bytes) -> INode:
+    """A directory's child, as it was if the route leads into a snapshot."""
+    below = route.sight.child(name) if route.sight is not None else None
+    return directory.children[name] if below is None else below.node
+
+
 def _entry(
-    scene: Scene, route: Route, request: calls.GetListingRequestProto, node: INode, name: bytes
+    scene: Scene, route: Route, node: INode, name: bytes = b"", *, located: bool
 ) -> types.HdfsFileStatusProto:
-    """One entry of a listing, with its blocks if they are asked for."""
+    """A status, with a file's blocks if they are asked for."""
     status = status_of(scene.namespace, node, name)
-    if request.needLocation and isinstance(node, INodeFile):
-        status.locations.CopyFrom(_all_blocks(scene, node, in_snapshot=route.in_snapshot))
+    if located and isinstance(node, INodeFile):
+        status.locations.CopyFrom(
+            located_blocks(scene, node, 0, node.length(), in_snapshot=route.in_snapshot)
+        )
     return status
 
 
@@ -170,13 +182,18 @@ def get_preferred_block_size(
 def get_link_target(
     scene: Scene, request: calls.GetLinkTargetRequestProto
 ) -> calls.GetLinkTargetResponseProto:
-    route = find(scene, request.path, follow_last=False)
-    if route.last is None:
-        raise not_found(f"File does not exist: {route.path}")
-    answer = calls.GetLinkTargetResponseProto()
-    if isinstance(route.last, INodeSymlink):
-        answer.targetPath = route.last.target.decode("utf-8", "replace")
-    return answer
+    """Where a link leads, or a path that goes through one: clients ask for both to go on there."""
+    try:
+        status = _status(scene, request.path, follow_last=False)
+    except FsError as error:
+        if error.java_class == UNRESOLVED_PATH:
+            return calls.GetLinkTargetResponseProto(targetPath=error.message)
+        raise
+    if status is None:
+        raise not_found(f"File does not exist: {request.path}")
+    if status.fileType != types.HdfsFileStatusProto.IS_SYMLINK:
+        raise io_error(f"Path {request.path} is not a symbolic link")
+    return calls.GetLinkTargetResponseProto(targetPath=text(status.symlink))
 
 
 def check_access(
@@ -193,28 +210,32 @@ def check_access(
 def list_open_files(
     scene: Scene, request: calls.ListOpenFilesRequestProto
 ) -> calls.ListOpenFilesResponseProto:
-    """Files under construction with inode ids above ``id``, in their order, page by page."""
+    """Files under construction with inode ids above ``id``, in their order, page by page.
+
+    An empty page ends the list for clients, so files elsewhere than at the path are passed over.
+    """
     check_superuser(scene.caller)
-    tree = scene.namespace.tree
-    held = sorted((number, holder) for holder, files in tree.leases.items() for number in files)
-    later = [(number, holder) for number, holder in held if number > request.id]
-    page = later[: scene.settings.listing_limit]
-    answer = calls.ListOpenFilesResponseProto(hasMore=len(later) > len(page))
-    for number, holder in page:
-        entry = _open_file(scene, number, holder)
-        if not request.path or entry.path.startswith(request.path):
-            answer.entries.append(entry)
-    answer.types.extend(request.types)
+    answer = calls.ListOpenFilesResponseProto(hasMore=False, types=request.types)
+    if request.types and types.ALL_OPEN_FILES not in request.types:
+        return answer  # only those that hold up the end of a DataNode's service, which has none
+    leases, top = scene.namespace.tree.leases, components(request.path)
+    later = (number for files in leases.values() for number in files if number > request.id)
+    for number in sorted(later):
+        file = scene.namespace.tree.inodes[number]
+        path = full_path(file)
+        if components(path)[: len(top)] != top:
+            continue
+        if len(answer.entries) == scene.settings.listing_limit:
+            answer.hasMore = True
+            break
+        answer.entries.append(_open_file(file, path))
     return answer
 
 
-def _open_file(scene: Scene, number: int, holder: str) -> calls.OpenFilesBatchResponseProto:
-    node = scene.namespace.tree.inodes[number]
-    route = route_to(node)
-    writer = as_file(route).under_construction
+def _open_file(file: INode, path: str) -> calls.OpenFilesBatchResponseProto:
+    assert isinstance(file, INodeFile)
+    writer = file.under_construction
+    assert writer is not None  # or nobody would have a lease of it
     return calls.OpenFilesBatchResponseProto(
-        id=number,
-        path=route.path,
-        clientName=holder,
-        clientMachine=writer.client_machine if writer else "",
+        id=file.id, path=path, clientName=writer.client_name, clientMachine=writer.client_machine
     )

@@ -47,7 +47,13 @@ WORDS: Final = {
     "deleteSnapshot": "Cannot delete snapshot for {snapshotRoot}",
     "allowSnapshot": "Cannot allow snapshot for {snapshotRoot}",
     "disallowSnapshot": "Cannot disallow snapshot for {snapshotRoot}",
-    "rollEdits": "Log not rolled",
+    "setAcl": "Cannot set ACL on {src}",
+    "modifyAclEntries": "Cannot modify ACL entries on {src}",
+    "removeAclEntries": "Cannot remove ACL entries on {src}",
+    "removeDefaultAcl": "Cannot remove default ACL entries on {src}",
+    "removeAcl": "Cannot remove ACL on {src}",
+    "setXAttr": "Cannot set XAttr on {src}",
+    "removeXAttr": "Cannot remove XAttr entry on {src}",
 }
 """What FSNamesystem says that it cannot do, by call; the names are of the request's fields."""
 
@@ -89,10 +95,7 @@ class SafeModeAt:
 
 def _words(method: str, request: Message) -> str:
     fields = {field.name: getattr(request, field.name) for field in request.DESCRIPTOR.fields}
-    words = WORDS.get(method)
-    if words is None:
-        return f"Cannot {method} {fields.get('src', '')}".rstrip()
-    return words.format_map(fields)
+    return WORDS[method].format_map(fields)
 
 
 def switch(

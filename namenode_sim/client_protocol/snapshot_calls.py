@@ -8,11 +8,19 @@ from namenode_sim.client_protocol.errors import (
     HADOOP_ILLEGAL_ARGUMENT,
     FsError,
     invalid_path,
+    io_error,
     not_found,
     snapshot_error,
 )
 from namenode_sim.client_protocol.model import EditPlan, Scene
-from namenode_sim.client_protocol.paths import DOT_SNAPSHOT, Route, is_too_long, too_long
+from namenode_sim.client_protocol.paths import (
+    DOT_SNAPSHOT,
+    Route,
+    check_length,
+    check_not_reserved,
+    is_too_long,
+    too_long,
+)
 from namenode_sim.client_protocol.permissions import (
     READ,
     check_owner,
@@ -33,9 +41,13 @@ from namenode_sim.namespace.retry_cache import SnapshotTaken
 from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
 from namenode_sim.namespace.state import Snapshot
 from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import HdfsFileStatusProto
 
 SNAPSHOT_TIME_LAYOUT = -66
 """Since then edits about snapshots tell when."""
+
+_NO_COMPONENTS = {".", "..", DOT_SNAPSHOT.decode(), ".reserved"}
+"""DFSUtil.isValidNameForComponent refuses these."""
 
 SNAPSHOT_QUOTA = 1 << 16
 """DirectorySnapshottableFeature.SNAPSHOT_QUOTA_DEFAULT."""
@@ -106,6 +118,7 @@ def disallow(scene: Scene, request: calls.DisallowSnapshotRequestProto) -> EditP
 
 def create(scene: Scene, request: calls.CreateSnapshotRequestProto) -> EditPlan:
     """Take a snapshot; without a name it gets one from the time, in UTC."""
+    check_length("createSnapshot", request.snapshotRoot)
     route = find(scene, request.snapshotRoot)
     if not scene.caller.exempt:
         check_owner(scene.caller, route)
@@ -113,7 +126,7 @@ def create(scene: Scene, request: calls.CreateSnapshotRequestProto) -> EditPlan:
     if not name:
         now = datetime.fromtimestamp(scene.now_ms / 1000, UTC)
         name = f"s{now:%Y%m%d-%H%M%S}.{scene.now_ms % 1000:03}"
-    elif name in {".", ".."} or ":" in name:
+    elif name in _NO_COMPONENTS or ":" in name or "/" in name:
         raise invalid_path(f"Invalid snapshot name: {name}")
     _check_name(scene, name, route.path)
     taken = _snapshots(scene, route)
@@ -137,10 +150,10 @@ def created_before(scene: Scene) -> calls.CreateSnapshotResponseProto:
 def _check_name(scene: Scene, name: str, path: str) -> None:
     if "/" in name:
         raise FsError(HADOOP_ILLEGAL_ARGUMENT, 'Snapshot name cannot contain "/"')
-    if name == DOT_SNAPSHOT.decode():
-        raise FsError(HADOOP_ILLEGAL_ARGUMENT, f'"{name}" is a reserved name.')
-    if is_too_long(name.encode("utf-8", "replace"), scene.settings):
-        raise too_long(name.encode("utf-8", "replace"), path, scene.settings)
+    encoded = name.encode("utf-8", "replace")
+    check_not_reserved(encoded, in_root=False)
+    if is_too_long(encoded, scene.settings):
+        raise too_long(encoded, path, scene.settings)
 
 
 def _check_room(scene: Scene, taken: int) -> None:
@@ -157,6 +170,9 @@ def _check_room(scene: Scene, taken: int) -> None:
 
 
 def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> EditPlan:
+    """Drop a snapshot."""
+    if not request.snapshotName:
+        raise io_error("The snapshot name is null or empty.")
     route = find(scene, request.snapshotRoot)
     if not scene.caller.exempt:
         check_owner(scene.caller, route)
@@ -171,6 +187,8 @@ def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> EditPlan:
 
 def rename(scene: Scene, request: calls.RenameSnapshotRequestProto) -> EditPlan:
     """Give a snapshot another name."""
+    if not request.snapshotNewName:
+        raise io_error("The new snapshot name is null or empty.")
     route = find(scene, request.snapshotRoot)
     if not scene.caller.exempt:
         check_owner(scene.caller, route)
@@ -189,26 +207,35 @@ def get_snapshottable_dir_listing(
     scene: Scene, _: calls.GetSnapshottableDirListingRequestProto
 ) -> calls.GetSnapshottableDirListingResponseProto:
     """The snapshottable directories that the caller owns; all of them for the superuser."""
-    found: list[tuple[bytes, bytes, INodeDirectory]] = []
-    for number in scene.namespace.snapshots.snapshottable:
+    snapshottable = scene.namespace.snapshots.snapshottable
+    answer = calls.GetSnapshottableDirListingResponseProto()
+    if not snapshottable:
+        return answer
+    answer.snapshottableDirList.SetInParent()
+    found: list[tuple[bytes, INodeDirectory]] = []
+    for number in snapshottable:
         directory = scene.namespace.tree.inodes[number]
         assert isinstance(directory, INodeDirectory)
         if scene.caller.is_super or directory.user == scene.caller.user:
             above = full_path(directory.parent).encode() if directory.parent is not None else b""
-            found.append((signed_order(above), signed_order(directory.name), directory))
-    answer = calls.GetSnapshottableDirListingResponseProto()
-    for _above, _name, directory in sorted(found, key=lambda one: one[:2]):
-        entry = answer.snapshottableDirList.snapshottableDirListing.add(
-            dirStatus=status_of(scene.namespace, directory, directory.name),
+            found.append((above, directory))
+    found.sort(key=lambda one: (signed_order(one[0]), signed_order(one[1].name)))
+    for above, directory in found:
+        answer.snapshottableDirList.snapshottableDirListing.add(
+            dirStatus=_plain(status_of(scene.namespace, directory, directory.name)),
             snapshot_quota=SNAPSHOT_QUOTA,
-            snapshot_number=len(scene.namespace.snapshots.snapshottable[directory.id]),
+            snapshot_number=len(snapshottable[directory.id]),
+            parent_fullpath=above,
         )
-        if directory.parent is not None:
-            entry.parent_fullpath = full_path(directory.parent).encode()
-        else:
-            entry.parent_fullpath = b""
-        entry.dirStatus.ClearField("flags")
     return answer
+
+
+def _plain(status: HdfsFileStatusProto) -> HdfsFileStatusProto:
+    """The status without what Hadoop leaves out where it lists snapshots and their directories."""
+    status.ClearField("flags")
+    status.ClearField("ecPolicy")
+    status.storagePolicy = 0
+    return status
 
 
 def get_snapshot_listing(
@@ -224,7 +251,7 @@ def get_snapshot_listing(
     for snapshot in sorted(taken, key=lambda one: signed_order(one.root.name)):
         mark = (DELETED_MARK.namespace, DELETED_MARK.name)
         answer.snapshotList.snapshotListing.add(
-            dirStatus=snapshot_root_status(scene.namespace, directory, snapshot),
+            dirStatus=_plain(snapshot_root_status(scene.namespace, directory, snapshot)),
             snapshotID=snapshot.id,
             parent_fullpath=full_path(directory).encode(),
             isDeleted=any((x.namespace, x.name) == mark for x in snapshot.root.xattrs or ()),

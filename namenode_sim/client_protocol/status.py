@@ -2,7 +2,7 @@
 
 from namenode_sim.datanodes.storage_policies import effective_policy_id
 from namenode_sim.edits.values import XAttrNamespace
-from namenode_sim.namespace.inode import STRIPED, INode, INodeDirectory, INodeFile, INodeSymlink
+from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.view import look_at_root
 from namenode_sim.namespace.state import ErasureCodingPolicy, Snapshot
@@ -34,12 +34,13 @@ def status_of(namespace: Namespace, node: INode, name: bytes = b"") -> HdfsFileS
         access_time=0,
         fileId=node.id,
         fileType=HdfsFileStatusProto.IS_DIR,
+        childrenNum=0,  # a client takes -1 for one that is not there
     )
     flags = 0
     match node:
         case INodeDirectory():
             status.childrenNum = len(node.children)
-            if node.history is not None and node.history.snapshottable:
+            if _is_snapshottable(namespace, node):
                 flags |= _SNAPSHOT_ENABLED
         case INodeFile():
             status.fileType = HdfsFileStatusProto.IS_FILE
@@ -52,7 +53,7 @@ def status_of(namespace: Namespace, node: INode, name: bytes = b"") -> HdfsFileS
             status.access_time = node.atime
             status.symlink = node.target
             return status
-    status.storagePolicy = effective_policy_id(node)
+    status.storagePolicy = effective_policy_id(_live(namespace, node))
     if node.acl:
         flags |= _HAS_ACL
     policy = erasure_coding_of(namespace, node)
@@ -62,6 +63,13 @@ def status_of(namespace: Namespace, node: INode, name: bytes = b"") -> HdfsFileS
     if flags:
         status.flags = flags
     return status
+
+
+def _is_snapshottable(namespace: Namespace, node: INodeDirectory) -> bool:
+    """Hadoop says so of the root always (FSDirectory.createRoot); its quota of them is 0."""
+    if node is namespace.tree.root:
+        return True
+    return node.history is not None and node.history.snapshottable
 
 
 def snapshot_root_status(
@@ -90,17 +98,24 @@ def dot_snapshot_status() -> HdfsFileStatusProto:
 def erasure_coding_of(namespace: Namespace, node: INode) -> ErasureCodingPolicy | None:
     """The erasure coding policy of a file, or the one that new files in a directory would get."""
     if isinstance(node, INodeFile):
-        if node.block_type != STRIPED:
-            return None
-        return namespace.ec_policies.get(node.ec_policy_id)
+        return namespace.ec_policies.get(node.ec_policy_id)  # no policy has a replicated file's 0
     step: INode | None = node
-    while step is not None:
-        for xattr in () if isinstance(step, INodeSymlink) else step.xattrs or ():
+    while isinstance(step, INodeDirectory):
+        for xattr in step.xattrs or ():
             if xattr.namespace == XAttrNamespace.SYSTEM and xattr.name == _EC_XATTR:
                 name = (xattr.value or b"")[_EC_NAME_OFFSET:].decode("utf-8", "replace")
                 return _by_name(namespace, name)
-        step = step.parent
+        step = _live(namespace, step).parent
     return None
+
+
+def _live(namespace: Namespace, node: INode) -> INode:
+    """The inode behind a copy that a look into a snapshot gave; any other one itself.
+
+    The copy is linked to nothing, but what is set on directories above counts for it as for the
+    inode as it is now (INode.getStoragePolicyID).  To look up no others is only quicker.
+    """
+    return node if node.parent is not None else namespace.tree.inodes[node.id]
 
 
 def _by_name(namespace: Namespace, name: str) -> ErasureCodingPolicy | None:

@@ -7,6 +7,7 @@ from namenode_sim.client_protocol.model import Caller
 from namenode_sim.client_protocol.permissions import EXECUTE, READ, check_directory
 from namenode_sim.namespace.inode import (
     QUOTA_RESET,
+    STRIPED,
     INode,
     INodeDirectory,
     INodeFile,
@@ -85,6 +86,7 @@ def _gone_from(node: INode) -> Iterator[INode]:
 def content_summary(node: INode, counts: Counts) -> ContentSummaryProto:
     """The answer to getContentSummary; "no quota" travels as 2^64-1."""
     quotas = quotas_of(node)
+    replicated = isinstance(node, INodeFile) and node.block_type != STRIPED
     gone = counts.in_snapshots or Counts()
     return ContentSummaryProto(
         length=counts.length,
@@ -97,7 +99,7 @@ def content_summary(node: INode, counts: Counts) -> ContentSummaryProto:
         snapshotFileCount=gone.files,
         snapshotDirectoryCount=gone.directories,
         snapshotSpaceConsumed=gone.space,
-        erasureCodingPolicy="",
+        erasureCodingPolicy="Replicated" if replicated else "",
     )
 
 

@@ -2,6 +2,7 @@
 
 from namenode_sim.client_protocol.errors import (
     HADOOP_ILLEGAL_ARGUMENT,
+    XATTR_NOT_FOUND,
     FsError,
     denied,
     io_error,
@@ -10,24 +11,23 @@ from namenode_sim.client_protocol.errors import (
 from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.paths import Route
 from namenode_sim.client_protocol.permissions import (
-    EXECUTE,
     READ,
     WRITE,
     check_owner,
-    check_parent,
     check_path,
     find,
 )
 from namenode_sim.edits.ops import RemoveXAttr, SetXAttr
 from namenode_sim.edits.values import XAttr, XAttrNamespace
-from namenode_sim.namespace.inode import INodeDirectory, INodeSymlink
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import hdfs_types_pb2 as types
 
 _CREATE, _REPLACE = 1, 2
 _STICKY = 0o1000
-_UNREADABLE = "hdfs.unreadable.by.superuser"
-_NOT_FOUND = "At least one of the attributes provided was not found."
+_UNREADABLE = (XAttrNamespace.SECURITY, "hdfs.unreadable.by.superuser")
+_MARK = "security.hdfs.unreadable.by.superuser"
+_COUNTED = {XAttrNamespace.USER, XAttrNamespace.TRUSTED}
 
 
 def _from_proto(xattr: types.XAttrProto) -> XAttr:
@@ -45,17 +45,15 @@ def _to_proto(xattr: XAttr, *, with_value: bool = True) -> types.XAttrProto:
     return proto
 
 
+def _full_name(xattr: XAttr) -> tuple[XAttrNamespace, str]:
+    return xattr.namespace, xattr.name
+
+
 def _may_see(scene: Scene, xattr: XAttr) -> bool:
     """XAttrPermissionFilter: user for all, trusted for the superuser, security's one exception."""
-    match xattr.namespace:
-        case XAttrNamespace.USER:
-            return True
-        case XAttrNamespace.TRUSTED:
-            return scene.caller.is_super
-        case XAttrNamespace.SECURITY:
-            return xattr.name == _UNREADABLE
-        case XAttrNamespace.SYSTEM | XAttrNamespace.RAW:
-            return False
+    if xattr.namespace == XAttrNamespace.TRUSTED:
+        return scene.caller.is_super
+    return xattr.namespace == XAttrNamespace.USER or _full_name(xattr) == _UNREADABLE
 
 
 def _check_visible(scene: Scene, xattr: XAttr) -> None:
@@ -63,19 +61,27 @@ def _check_visible(scene: Scene, xattr: XAttr) -> None:
         raise denied(
             f"User doesn't have permission for xattr: {xattr.namespace.name.lower()}.{xattr.name}"
         )
+    if _full_name(xattr) == _UNREADABLE and xattr.value is not None:
+        raise denied(
+            f"Attempt to set a value for '{_MARK}'. Values are not allowed for this xattr."
+        )
 
 
-def _check_change(scene: Scene, path: str, xattr: XAttr) -> Route:
-    """Write access, and for user xattrs in a sticky directory its ownership."""
-    _check_visible(scene, xattr)
-    route = find(scene, path)
+def _inode(route: Route) -> INodeFile | INodeDirectory:
     if route.last is None:
-        raise not_found(f"File does not exist: {route.path}")
-    sticky = isinstance(route.last, INodeDirectory) and route.last.mode & _STICKY
-    if xattr.namespace == XAttrNamespace.USER and sticky and not scene.caller.exempt:
+        raise not_found(f"cannot find {route.path}")
+    assert not isinstance(route.last, INodeSymlink)  # ``find`` refuses it
+    return route.last
+
+
+def _check_change(scene: Scene, route: Route) -> INodeFile | INodeDirectory:
+    """In a sticky directory only its owner changes attributes, elsewhere who may write."""
+    node = _inode(route)
+    if not (isinstance(node, INodeDirectory) and node.mode & _STICKY):
+        check_path(scene.caller, route, WRITE)
+    elif not scene.caller.exempt:
         check_owner(scene.caller, route)
-    check_path(scene.caller, route, WRITE)
-    return route
+    return node
 
 
 def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> EditPlan:
@@ -88,28 +94,41 @@ def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> EditPlan:
             "The XAttr is too big. The maximum combined size of the name and value is "
             f"{scene.settings.max_xattr_bytes}, but the total size is {size}",
         )
-    route = _check_change(scene, request.src, xattr)
-    held = _xattrs(route)
-    there = any((x.namespace, x.name) == (xattr.namespace, xattr.name) for x in held)
-    if there and not request.flag & _REPLACE:
-        raise io_error(f"XAttr: {xattr.name} already exists. The REPLACE flag must be specified.")
-    if not there and not request.flag & _CREATE:
-        raise io_error(f"XAttr: {xattr.name} does not exist. The CREATE flag must be specified.")
-    visible = sum(x.namespace in {XAttrNamespace.USER, XAttrNamespace.TRUSTED} for x in held)
-    if not there and visible >= scene.settings.max_xattrs:
+    _check_visible(scene, xattr)
+    route = find(scene, request.src)
+    node = _check_change(scene, route)
+    held = node.xattrs or ()
+    others = [other for other in held if _full_name(other) != _full_name(xattr)]
+    _check_flags(xattr.name, request.flag, there=len(others) < len(held))
+    if sum(each.namespace in _COUNTED for each in (xattr, *others)) > scene.settings.max_xattrs:
         raise io_error(
             "Cannot add additional XAttr to inode, would exceed limit of "
             f"{scene.settings.max_xattrs}"
         )
+    if _full_name(xattr) == _UNREADABLE and isinstance(node, INodeDirectory):
+        raise io_error(f"Can only set '{_MARK}' on a file.")
     op = SetXAttr(route.path, (xattr,), scene.caller.rpc)
     return EditPlan((op,), calls.SetXAttrResponseProto)
+
+
+def _check_flags(name: str, flags: int, *, there: bool) -> None:
+    if not flags & (_CREATE | _REPLACE):
+        raise FsError(HADOOP_ILLEGAL_ARGUMENT, "A flag must be specified.")
+    if there and not flags & _REPLACE:
+        raise io_error(f"XAttr: {name} already exists. The REPLACE flag must be specified.")
+    if not there and not flags & _CREATE:
+        raise io_error(f"XAttr: {name} does not exist. The CREATE flag must be specified.")
 
 
 def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> EditPlan:
     """Remove one extended attribute."""
     xattr = _from_proto(request.xAttr)
-    route = _check_change(scene, request.src, xattr)
-    if not any((x.namespace, x.name) == (xattr.namespace, xattr.name) for x in _xattrs(route)):
+    _check_visible(scene, xattr)
+    route = find(scene, request.src)
+    held = _check_change(scene, route).xattrs or ()
+    if held and _full_name(xattr) == _UNREADABLE:
+        raise denied(f"The xattr '{_MARK}' can not be deleted.")
+    if _full_name(xattr) not in map(_full_name, held):
         raise io_error("No matching attributes found for remove operation")
     named = XAttr(xattr.namespace, xattr.name, None)
     op = RemoveXAttr(route.path, (named,), scene.caller.rpc)
@@ -122,33 +141,25 @@ def get_xattrs(scene: Scene, request: calls.GetXAttrsRequestProto) -> calls.GetX
     for xattr in asked:
         _check_visible(scene, xattr)
     route = find(scene, request.src)
-    if route.last is None:
-        raise not_found(f"File does not exist: {route.path}")
+    node = _inode(route)
     check_path(scene.caller, route, READ)
-    seen = [xattr for xattr in _xattrs(route) if _may_see(scene, xattr)]
+    seen = [xattr for xattr in node.xattrs or () if _may_see(scene, xattr)]
     if asked:
-        by_name = {(xattr.namespace, xattr.name): xattr for xattr in seen}
+        by_name = {_full_name(xattr): xattr for xattr in seen}
         try:
-            seen = [by_name[xattr.namespace, xattr.name] for xattr in asked]
+            seen = [by_name[_full_name(xattr)] for xattr in asked]
         except KeyError:
-            raise io_error(_NOT_FOUND) from None
+            message = "At least one of the attributes provided was not found."
+            raise FsError(XATTR_NOT_FOUND, message) from None
     return calls.GetXAttrsResponseProto(xAttrs=[_to_proto(xattr) for xattr in seen])
 
 
 def list_xattrs(
     scene: Scene, request: calls.ListXAttrsRequestProto
 ) -> calls.ListXAttrsResponseProto:
-    """The names of the attributes that the caller may see."""
-    route = find(scene, request.src)
-    if route.last is None:
-        raise not_found(f"File does not exist: {route.path}")
-    check_parent(scene.caller, route, EXECUTE)
-    seen = [xattr for xattr in _xattrs(route) if _may_see(scene, xattr)]
+    """The names of the attributes that the caller may see; to get there is enough."""
+    node = _inode(find(scene, request.src))
+    seen = [xattr for xattr in node.xattrs or () if _may_see(scene, xattr)]
     return calls.ListXAttrsResponseProto(
         xAttrs=[_to_proto(xattr, with_value=False) for xattr in seen]
     )
-
-
-def _xattrs(route: Route) -> tuple[XAttr, ...]:
-    node = route.last
-    return () if node is None or isinstance(node, INodeSymlink) else node.xattrs or ()

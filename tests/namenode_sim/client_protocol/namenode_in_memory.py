@@ -16,7 +16,7 @@ from ha.rpc.protocol import Call
 from journal.model import LAYOUT_VERSION, TxId
 from namenode_sim.blocks.incoming import activate
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.model import Scene, Settings
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.codec import decode_all, encode
 from namenode_sim.edits.ops import Op
@@ -126,6 +126,10 @@ class Served:
     @property
     def cluster(self) -> Cluster:
         return self.face.cluster
+
+    def scene(self) -> Scene:
+        """What the NameNode would plan from now, if it called itself."""
+        return self.face.scene(Call(CLIENT_PROTOCOL, "", b"", -2, -1, "", None, ""))
 
     async def call(
         self,

@@ -7,19 +7,24 @@ import pytest
 from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
+from namenode_sim.datanodes.model import Room, StorageState, StorageType
 from namenode_sim.datanodes.redundancy import Redundancy
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import (
     DatanodeIDProto,
     DatanodeInfoProto,
     DatanodeReportTypeProto,
+    DatanodeStorageProto,
     ExtendedBlockProto,
     LocatedBlockProto,
+    StorageReportProto,
+    StorageTypeProto,
     TokenProto,
 )
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     ROOM,
     add_block,
+    joined,
     locations,
     report,
     sized,
@@ -118,19 +123,70 @@ async def test_datanodes_by_kind() -> None:
     assert await names(kept.served, "LIVE") == ["d1", "d3"]
     assert await names(kept.served, "DEAD") == ["d2"]
     assert await names(kept.served, "DECOMMISSIONING") == []
+
+
+PRIVILEGED: dict[str, Fields] = {
+    "getDatanodeReport": {"type": DatanodeReportTypeProto.ALL},
+    "getDatanodeStorageReport": {"type": DatanodeReportTypeProto.ALL},
+    "listCorruptFileBlocks": {"path": "/"},
+}
+
+
+@pytest.mark.parametrize(("method", "fields"), PRIVILEGED.items(), ids=PRIVILEGED.keys())
+async def test_only_the_superuser_is_told(method: str, fields: Fields) -> None:
+    kept = Kept()
     with pytest.raises(RemoteFault) as refusal:
-        await kept.served.call(
-            "getDatanodeReport", user="bob", type=DatanodeReportTypeProto.Value("ALL")
-        )
+        await kept.served.call(method, user="bob", **fields)
     assert refusal.value.java_class.endswith("AccessControlException")
 
 
 async def test_sizes_are_those_of_live_datanodes() -> None:
     kept = Kept()
+    rooms = {"d1": Room(1, 20, 300), "d2": Room(7, 7, 7), "d3": Room(4000, 50000, 600000)}
+    for name, room in rooms.items():
+        next(iter(kept.served.cluster.nodes[name].storages.values())).room = room
     kept.dies("d2")
     answer = await kept.served.call("getFsStats")
     assert isinstance(answer, calls.GetFsStatsResponseProto)
-    assert (answer.capacity, answer.remaining) == (2 * ROOM.capacity, 2 * ROOM.remaining)
+    assert (answer.capacity, answer.used, answer.remaining) == (4001, 50020, 600300)
+
+
+NORMAL, SHARED = DatanodeStorageProto.NORMAL, DatanodeStorageProto.READ_ONLY_SHARED
+STATES: dict[str, tuple[StorageState, DatanodeStorageProto.StorageState.ValueType, bool]] = {
+    "in order": (StorageState.NORMAL, NORMAL, False),
+    "shared": (StorageState.READ_ONLY_SHARED, SHARED, False),
+    "failed": (StorageState.FAILED, NORMAL, True),
+}
+
+
+@pytest.mark.parametrize(("state", "told", "failed"), STATES.values(), ids=STATES.keys())
+async def test_a_storage_is_told_with_its_sizes_and_state(
+    state: StorageState, told: DatanodeStorageProto.StorageState.ValueType, failed: bool
+) -> None:
+    served = serve()
+    (storage,) = joined(served.cluster, "d1").storages.values()
+    storage.room, storage.type, storage.state = Room(1, 2, 3, 4, 5), StorageType.SSD, state
+    answer = await served.call("getDatanodeStorageReport", type=DatanodeReportTypeProto.ALL)
+    assert isinstance(answer, calls.GetDatanodeStorageReportResponseProto)
+    (found,) = answer.datanodeStorageReports[0].storageReports
+    assert found == StorageReportProto(
+        storageUuid="DS-d1-0",
+        failed=failed,
+        capacity=1,
+        dfsUsed=2,
+        remaining=3,
+        blockPoolUsed=4,
+        nonDfsUsed=5,
+        storage=DatanodeStorageProto(
+            storageUuid="DS-d1-0", state=told, storageType=StorageTypeProto.SSD
+        ),
+    )
+
+
+async def test_no_block_group_of_erasure_coding_is_counted() -> None:
+    answer = await serve().call("getFsECBlockGroupStats")
+    assert isinstance(answer, calls.GetFsECBlockGroupStatsResponseProto)
+    assert {number for _, number in answer.ListFields()} == {0}
 
 
 async def test_counts_follow_the_replicas() -> None:
@@ -206,13 +262,23 @@ async def test_damage_on_an_unknown_datanode_is_refused_and_nothing_is_marked() 
     assert await kept.stats() == (0, 0, 0, 0)
 
 
+async def test_damage_in_another_pool_is_refused() -> None:
+    kept = Kept()
+    block = await kept.file("/f", "d1", "d2", "d3")
+    block.poolId = "BP-2"
+    with pytest.raises(RemoteFault, match="Unexpected BlockPoolId BP-2"):
+        await kept.damaged(block, "d1")
+    assert await kept.stats() == (0, 0, 0, 0)
+
+
 async def test_too_many_at_once_are_refused() -> None:
     kept = Kept()
     block = await kept.file("/f", "d1", "d2", "d3")
-    with pytest.raises(RemoteFault) as refusal:
+    with pytest.raises(RemoteFault, match="1001 replicas"):
         await kept.damaged(block, *["d1"] * 1001)
-    assert "1001 replicas" in refusal.value.message
     assert await kept.stats() == (0, 0, 0, 0)
+    await kept.damaged(block, *["d1"] * 1000)
+    assert await kept.stats() == (1, 1, 0, 0)
 
 
 async def test_corrupt_files_are_listed_in_pieces() -> None:
@@ -228,6 +294,48 @@ async def test_corrupt_files_are_listed_in_pieces() -> None:
     assert len(first) == 100
     assert await kept.corrupt_files("/a", cookie) == ([], cookie)
     assert (await kept.corrupt_files("/b"))[0] == ["/b"]
+
+
+ABOVE: dict[str, list[str]] = {
+    "/": ["/a/b/f", "/ab", "/f"],
+    "/a": ["/a/b/f"],
+    "/a/b": ["/a/b/f"],
+    "/a/b/f": ["/a/b/f"],
+    "/ab": ["/ab"],
+    "/a/": [],
+    "/b": [],
+}
+
+
+async def test_corrupt_files_are_listed_by_whole_names() -> None:
+    kept = Kept()
+    await kept.served.mkdirs("/a/b")
+    for path in ABOVE["/"]:
+        await kept.file(path, "d1", replication=1)
+    kept.dies("d1")
+    found = {path: sorted((await kept.corrupt_files(path))[0]) for path in ABOVE}
+    assert found == ABOVE
+
+
+COOKIES: dict[str, tuple[list[str], str]] = {
+    "": (["/f", "/g"], "2"),
+    "0": (["/f", "/g"], "2"),
+    "1": (["/g"], "2"),
+    "2": ([], "2"),
+    "9" * 19: ([], "9" * 19),
+    "9" * 20: (["/f", "/g"], "2"),
+    "-1": (["/f", "/g"], "2"),
+    "one": (["/f", "/g"], "2"),
+}
+
+
+async def test_a_cookie_that_is_no_number_of_blocks_begins_anew() -> None:
+    kept = Kept()
+    await kept.file("/f", "d1", replication=1)
+    await kept.file("/g", "d2", replication=1)
+    kept.dies("d1")
+    kept.dies("d2")
+    assert {cookie: await kept.corrupt_files("/", cookie) for cookie in COOKIES} == COOKIES
 
 
 async def test_corrupt_files_are_not_listed_before_blocks_are_judged() -> None:

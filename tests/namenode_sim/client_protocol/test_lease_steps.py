@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from ha.rpc.java_names import ALREADY_BEING_CREATED, CLIENT_PROTOCOL
-from ha.rpc.protocol import Call
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import ALREADY_BEING_CREATED, RECOVERY_IN_PROGRESS
 from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.errors import FsError
 from namenode_sim.client_protocol.lease_release import Released, is_stalled, release_lease
-from namenode_sim.client_protocol.model import Scene
 from namenode_sim.datanodes.model import StorageState
 from namenode_sim.edits.ops import Close, SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
@@ -37,12 +36,8 @@ def at_time(served: Served, seconds: float) -> None:
     served.face.clock = lambda: seconds
 
 
-def scene(served: Served) -> Scene:
-    return served.face.scene(Call(CLIENT_PROTOCOL, "", b"", -2, -1, "", None, ""))
-
-
 def release(served: Served) -> Released:
-    return release_lease(scene(served), served.namespace.tree.file("/f"), "/f")
+    return release_lease(served.scene(), served.namespace.tree.file("/f"), "/f")
 
 
 def told(block: Block) -> ExtendedBlockProto:
@@ -107,6 +102,15 @@ async def test_of_two_blocks_the_last_one_is_recovered() -> None:
     assert stage(served, LAST.block_id) is Stage.UNDER_RECOVERY
     (order,) = served.cluster.nodes["d2"].recovery_orders
     assert (order.block_id, order.recovery_stamp) == (LAST.block_id, 1003)
+
+
+async def test_while_the_last_block_is_recovered_no_other_writer_gets_the_file() -> None:
+    served = await of_two_blocks()
+    report(served, told(LAST), "d2", length=50, state=RBW)
+    assert not await recover_lease(served)
+    with pytest.raises(RemoteFault, match="another recovery is in progress by other") as refused:
+        await served.call("append", src="/f", clientName="third")
+    assert refused.value.java_class == RECOVERY_IN_PROGRESS
 
 
 # ---- who must have told what they have before an untouched block goes ----
@@ -186,17 +190,17 @@ async def recovering() -> tuple[Served, int]:
 async def test_a_recovery_has_its_time(seconds: float, stalled: bool) -> None:
     served, block_id = await recovering()
     at_time(served, NOW + seconds)
-    assert is_stalled(scene(served), block_id) is stalled
+    assert is_stalled(served.scene(), block_id) is stalled
 
 
 async def test_a_recovery_waits_where_nobody_lives_to_lead_it() -> None:
     served, block_id = await recovering()
     at_time(served, NOW + 90.0)
     all_dead(served)
-    assert not is_stalled(scene(served), block_id)
+    assert not is_stalled(served.scene(), block_id)
 
 
 async def test_what_is_written_or_complete_is_not_stalled() -> None:
     served = await of_two_blocks()
     report(served, told(LAST), "d2", length=50, state=RBW)
-    assert [is_stalled(scene(served), one.block_id) for one in (FIRST, LAST)] == [False, False]
+    assert [is_stalled(served.scene(), one.block_id) for one in (FIRST, LAST)] == [False, False]

@@ -10,6 +10,7 @@ from namenode_sim.client_protocol.model import Settings
 from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
 from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
+from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.namenode_sim.client_protocol.datanodes_in_memory import joined
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
@@ -94,3 +95,63 @@ def test_a_holder_never_heard_of_counts_as_just_renewed() -> None:
     assert times.idle_seconds("a", 171.0) == 1
     times.forget_all()
     assert times.idle_seconds("a", 500.0) == 0
+
+
+def test_a_holder_that_is_asked_about_is_known_from_then_on() -> None:
+    times = LeaseTimes()
+    times.renew("a", 90.0)
+    assert times.last_heard(["a", "b"], 100.0) == {"a": 90.0, "b": 100.0}
+    assert times.last_heard(["b"], 150.0) == {"b": 100.0}
+    times.keep_only({"a", "c"})
+    assert times.last_heard(["a", "b"], 200.0) == {"a": 90.0, "b": 200.0}
+
+
+def test_the_namenode_s_own_name_is_good_for_one_hard_limit() -> None:
+    times = LeaseTimes()
+    names = [times.own_holder(now, int(now * 1000), 60.0) for now in (100.0, 160.0, 160.5, 170.0)]
+    assert names == [f"HDFS_NameNode-{since}" for since in (100_000, 100_000, 160_500, 160_500)]
+
+
+async def test_a_client_renews_the_lease_of_what_it_writes_and_no_other() -> None:
+    served = serve()
+    await served.create("/f")
+    for holder in ("writer", "reader"):
+        served.face.leases.renew(holder, 10.0)
+        await served.call("renewLease", clientName=holder)
+    heard = served.face.leases.last_heard(["writer", "reader"], 20.0)
+    assert heard["reader"] == 10.0
+    assert heard["writer"] > 10.0
+
+
+# What is asked for, by whom, and whether it is closed without an edit or how it is refused.
+ASKED: dict[str, tuple[str, str, str]] = {
+    "a closed file": ("/closed", "hdfs", ""),
+    "a closed file that one may not write": ("/closed", "carol", ""),
+    "an open file that one may not write": ("/open", "carol", "access=WRITE"),
+    "a directory": ("/", "hdfs", "Path is not a file: /"),
+    "nothing": ("/none", "hdfs", "File does not exist: /none"),
+}
+
+
+@pytest.mark.parametrize(("path", "user", "why"), ASKED.values(), ids=ASKED.keys())
+async def test_whether_a_lease_can_be_recovered(path: str, user: str, why: str) -> None:
+    served = serve()
+    await served.touch("/closed")
+    await served.create("/open")
+    edits = len(served.log.frames)
+    if why:
+        with pytest.raises(RemoteFault, match=why):
+            await served.call("recoverLease", src=path, clientName="other", user=user)
+    else:
+        answer = await served.call("recoverLease", src=path, clientName="other", user=user)
+        assert answer == calls.RecoverLeaseResponseProto(result=True)
+    assert len(served.log.frames) == edits
+
+
+async def test_an_open_file_without_a_lease_is_not_recovered() -> None:
+    served = serve()
+    await served.create("/f")
+    served.namespace.tree.leases.clear()
+    with pytest.raises(RemoteFault, match="under construction but no leases found") as refused:
+        await served.call("recoverLease", src="/f", clientName="other")
+    assert refused.value.java_class.endswith("AlreadyBeingCreatedException")

@@ -5,12 +5,17 @@ from dataclasses import astuple
 
 import pytest
 
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import ACCESS_CONTROL, CLIENT_PROTOCOL, ILLEGAL_ARGUMENT
+from ha.rpc.protocol import Call
 from namenode_sim.blocks.model import CorruptMark, ReplicaState
 from namenode_sim.blocks.model import Reason as Damage
 from namenode_sim.client_protocol.datanode_info import info_of
+from namenode_sim.client_protocol.located import block_at
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.datanodes.model import Room
 from namenode_sim.datanodes.placement import PlacementRules
+from namenode_sim.edits.values import Block
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import HdfsFileStatusProto, LocatedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
@@ -23,7 +28,7 @@ from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     with_datanodes,
     written,
 )
-from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
+from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
 
 
 def names(block: LocatedBlockProto) -> list[str]:
@@ -32,6 +37,7 @@ def names(block: LocatedBlockProto) -> list[str]:
 
 RANGES: dict[str, tuple[int, int, list[int]]] = {
     "all": (0, 100, [0, 10, 20]),
+    "as much as there may be": (0, (1 << 63) - 1, [0, 10, 20]),
     "the first": (0, 10, [0]),
     "inside one": (12, 3, [10]),
     "over an end": (9, 2, [0, 10]),
@@ -59,6 +65,7 @@ async def test_an_empty_file_has_no_blocks() -> None:
     assert answer.fileLength == 0
     assert not answer.blocks
     assert not answer.HasField("lastBlock")
+    assert not answer.isLastBlockComplete
 
 
 async def test_the_length_leaves_out_a_block_that_is_being_written() -> None:
@@ -73,6 +80,7 @@ async def test_the_length_leaves_out_a_block_that_is_being_written() -> None:
     assert not answer.isLastBlockComplete
     assert [block.offset for block in answer.blocks] == [0, 10]
     assert sorted(names(answer.lastBlock)) == ["d1", "d2", "d3"]
+    assert not answer.lastBlock.corrupt
     assert not await served.complete("/f", last=sized(two.b, 7))
     answer = await locations(served, "/f")
     assert (answer.fileLength, answer.lastBlock.b.numBytes) == (10, 7)  # told, not yet reported
@@ -88,6 +96,40 @@ async def test_a_snapshot_s_file_ends_where_it_ended() -> None:
     answer = await locations(served, "/s/.snapshot/one/f")
     assert (answer.fileLength, answer.underConstruction) == (10, False)
     assert len(answer.blocks[0].locs) == 3
+
+
+async def test_a_snapshot_s_file_is_not_written_with_the_one_that_goes_on() -> None:
+    served = with_datanodes(serve())
+    await served.mkdirs("/s")
+    await written(served, "/s/f", 10)
+    await served.call("allowSnapshot", snapshotRoot="/s")
+    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+
+    async def ends(src: str) -> tuple[bool, int, int, bool]:
+        answer = await locations(served, src)
+        (block,) = answer.blocks
+        assert block.b == answer.lastBlock.b
+        length = answer.fileLength
+        return answer.underConstruction, length, block.b.numBytes, answer.isLastBlockComplete
+
+    append: Fields = {"src": "/s/f", "clientName": "writer"}
+    opened = await served.call("append", **append)
+    assert isinstance(opened, calls.AppendResponseProto)
+    assert await ends("/s/f") == (True, 0, 10, False)
+    assert await ends("/s/.snapshot/one/f") == (False, 10, 10, True)
+    report(served, sized(opened.block.b, 15), "d1", "d2", "d3")
+    assert await served.complete("/s/f", last=sized(opened.block.b, 15))
+    assert await ends("/s/f") == (False, 15, 15, True)
+    assert await ends("/s/.snapshot/one/f") == (False, 10, 10, True)
+
+
+async def test_a_block_that_nobody_has_is_not_corrupt() -> None:
+    served = with_datanodes(serve())
+    await written(served, "/f", 10)
+    for storage in served.cluster.blocks.storages:
+        served.cluster.blocks.empty_storage(storage)
+    (found,) = (await locations(served, "/f")).blocks
+    assert (len(found.locs), found.corrupt) == (0, False)
 
 
 async def test_corrupt_replicas_are_named_only_where_there_are_no_others() -> None:
@@ -150,6 +192,7 @@ async def test_a_datanode_is_described() -> None:
     assert (place.location, place.capacity) == ("/default-rack", 1 << 40)
     assert abs(place.lastUpdate - time.time() * 1000) < 60_000
     assert found.b.poolId == POOL
+    assert list(found.isCached) == [False]
 
 
 async def listed(served: Served, path: str, **more: object) -> list[HdfsFileStatusProto]:
@@ -194,3 +237,64 @@ async def test_how_long_a_datanode_may_be_silent_is_a_setting() -> None:
     served.cluster.placement = PlacementRules(stale_seconds=30.0)
     for _ in range(20):
         assert names((await locations(served, "/f")).blocks[0])[-1] == "d1"
+
+
+READINGS: dict[str, tuple[int, str, bool]] = {
+    "long after the last time": (3_600_000, "/s/f", True),
+    "in the hour after it": (3_600_000, "/s/new", False),
+    "as exact as can be": (1, "/s/f", True),
+    "no access times": (0, "/s/f", False),
+    "in a snapshot": (3_600_000, "/s/.snapshot/one/f", False),
+}
+
+
+@pytest.mark.parametrize(("precision_ms", "src", "moves"), READINGS.values(), ids=READINGS.keys())
+async def test_when_reading_moves_the_access_time(precision_ms: int, src: str, moves: bool) -> None:
+    served = serve()
+    await served.touch("/s/f")
+    await served.call("setTimes", src="/s/f", mtime=5, atime=5)
+    await served.call("allowSnapshot", snapshotRoot="/s")
+    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.touch("/s/new")
+    served.face.settings = Settings(access_time_precision_ms=precision_ms)
+    edits = len(served.log.frames)
+    await locations(served, src)
+    assert len(served.log.frames) == edits + moves
+
+
+NOT_LOCATED: dict[str, tuple[Fields, str, str]] = {
+    "nobody reads without the right to": (
+        {"user": "bob"},
+        ACCESS_CONTROL,
+        'user=bob, access=READ, inode="/f"',
+    ),
+    "from before the beginning": (
+        {"offset": 1 << 63},
+        ILLEGAL_ARGUMENT,
+        "Negative offset is not supported. File: /f",
+    ),
+    "less than nothing": (
+        {"length": (1 << 64) - 1},
+        ILLEGAL_ARGUMENT,
+        "Negative length is not supported. File: /f",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "java_class", "words"), NOT_LOCATED.values(), ids=NOT_LOCATED.keys()
+)
+async def test_what_is_not_located(fields: Fields, java_class: str, words: str) -> None:
+    served = with_datanodes(serve())
+    await written(served, "/f", 10)
+    await served.call("setPermission", src="/f", permission={"perm": 0o600})
+    asked: Fields = {"src": "/f", "offset": 0, "length": 10, **fields}
+    with pytest.raises(RemoteFault, match=words) as refusal:
+        await served.call("getBlockLocations", **asked)
+    assert refusal.value.java_class == java_class
+
+
+def test_a_striped_group_s_id_travels_as_unsigned() -> None:
+    scene = serve().face.scene(Call(CLIENT_PROTOCOL, "", b"", -2, -1, "", None, ""))
+    group = block_at(scene, Block(-(1 << 63), 10, 1001), -1, ())
+    assert (group.b.blockId, group.offset) == (1 << 63, (1 << 64) - 1)

@@ -1,13 +1,28 @@
-"""The form of paths: the quick ways say what the exact rules say."""
+"""The form of paths, where the quick ways say what the exact rules say, and what they lead to."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from namenode_sim.client_protocol.errors import FsError
-from namenode_sim.client_protocol.paths import MAX_PATH_DEPTH, check_length, is_valid_name
+from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, FsError
+from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.paths import (
+    MAX_PATH_CHARACTERS,
+    MAX_PATH_DEPTH,
+    check_length,
+    check_new_name,
+    is_too_long,
+    is_valid_name,
+    resolve,
+    route_to,
+)
+from namenode_sim.edits import ops
+from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.tree import components
+from tests.namenode_sim.namespace.given_edits import after, directory, file, go_on, mkdir
 
+FILE_NOT_FOUND = "java.io.FileNotFoundException"
+INVALID_PATH = "org.apache.hadoop.fs.InvalidPathException"
 PARTS = st.sampled_from(["", ".", "..", "...", ".a", "a.", "a:b", "a", "ä", ".reserved", ".inodes"])
 
 
@@ -37,3 +52,144 @@ def test_a_path_has_a_thousand_levels_at_most(name: str) -> None:
     check_length("mkdirs", f"/{name}" * MAX_PATH_DEPTH)
     with pytest.raises(FsError, match="Pathname too long"):
         check_length("mkdirs", f"/{name}" * (MAX_PATH_DEPTH + 1))
+
+
+def test_a_path_has_eight_thousand_characters_at_most() -> None:
+    longest = "/a".ljust(MAX_PATH_CHARACTERS, "a")
+    check_length("mkdirs", longest)
+    with pytest.raises(FsError, match="Pathname too long"):
+        check_length("mkdirs", f"{longest}a")
+
+
+@pytest.mark.parametrize(
+    ("limit_bytes", "name", "too_long"),
+    [(0, "a" * 9999, False), (1, "a", False), (1, "ä", True), (3, "abc", False), (3, "abcd", True)],
+)
+def test_a_name_has_a_limit_in_bytes(limit_bytes: int, name: str, too_long: bool) -> None:
+    settings = Settings(max_component_bytes=limit_bytes)
+    assert is_too_long(name.encode(), settings) is too_long
+
+
+@pytest.mark.parametrize(
+    ("parent", "name", "reserved"),
+    [
+        ("/", b".snapshot", True), ("/d", b".snapshot", True), ("/", b".reserved", True),
+        ("/d", b".reserved", False), ("/", b".inodes", False),
+    ],
+)  # fmt: skip
+def test_what_moves_cannot_get_a_reserved_name(parent: str, name: bytes, reserved: bool) -> None:
+    above = directory(after(mkdir("/d")), parent)
+    if not reserved:
+        check_new_name(name, above, Settings())
+        return
+    with pytest.raises(FsError, match="reserved") as refusal:
+        check_new_name(name, above, Settings())
+    assert refusal.value.java_class == HADOOP_ILLEGAL_ARGUMENT
+
+
+def snapshotted() -> Namespace:
+    """/d, whose snapshot s0 has e/f where /d now has e/n; /k and a file /g without snapshots."""
+    before = [mkdir("/d"), mkdir("/d/e"), *file("/d/e/f"), mkdir("/k"), *file("/g")]
+    namespace = after(before, ops.AllowSnapshot("/d"), ops.CreateSnapshot("/d", "s0", 50))
+    return go_on(namespace, ops.Delete("/d/e", 60), mkdir("/d/e"), mkdir("/d/e/n"))
+
+
+# Each path with the names along it and those of the inodes there; - where there is none.
+ROUTES = {
+    "/": ("", "/"),
+    "/d/e": ("d e", "/ d e"),
+    "//d//e/": ("d e", "/ d e"),
+    "/d/e/f/x": ("d e f x", "/ d e - -"),
+    "/g/x": ("g x", "/ g -"),
+    "/g/.snapshot": ("g .snapshot", "/ g -"),
+    "/k/.snapshot": ("k .snapshot", "/ k -"),
+    "/k/.snapshot/s0": ("k .snapshot s0", "/ k - -"),
+    "/.reserved": (".reserved", "/ -"),
+    "/.reserved/.inodes": (".reserved .inodes", "/ - -"),
+    "/.reserved/d/16385": (".reserved d 16385", "/ - - -"),
+    "/.reserved/.inodes/16385": ("", "/"),
+    "/.reserved/.inodes/16385/d/e": ("d e", "/ d e"),
+    "/d/.inodes/16385": ("d .inodes 16385", "/ d - -"),
+}
+SNAPSHOT_ROUTES = {
+    "/.snapshot": (".snapshot", "/ -"),
+    "/.snapshot/s0": (".snapshot/s0", "/ -"),
+    "/d/.snapshot": ("d .snapshot", "/ d -"),
+    "/d/.snapshot/s0": ("d .snapshot/s0", "/ d s0"),
+    "/d/.snapshot/s0/e/f": ("d .snapshot/s0 e f", "/ d s0 e f"),
+    "/d/.snapshot/s0/e/n": ("d .snapshot/s0 e n", "/ d s0 e -"),
+    "/d/.snapshot/s0/x/y": ("d .snapshot/s0 x y", "/ d s0 - -"),
+    "/d/.snapshot/s1": ("d .snapshot/s1", "/ d -"),
+    "/d/.snapshot/s1/e/f": ("d .snapshot/s1 e f", "/ d - - -"),
+}
+
+
+@pytest.mark.parametrize("path", [*ROUTES, *SNAPSHOT_ROUTES])
+def test_a_path_leads_along_inodes(path: str) -> None:
+    route = resolve(snapshotted(), path)
+    nodes = ["-" if node is None else node.name.decode() or "/" for node in route.nodes]
+    names = " ".join(name.decode() for name in route.names)
+    assert (names, " ".join(nodes)) == {**ROUTES, **SNAPSHOT_ROUTES}[path]
+    assert route.in_snapshot is (path in SNAPSHOT_ROUTES)
+    assert route.last is route.nodes[-1]
+    assert route.existing == len(nodes) - nodes.count("-") - 1
+
+
+@pytest.mark.parametrize(
+    ("path", "parent", "parent_path", "name"),
+    [
+        ("/", None, "/", b""), ("/d", "/", "/", b"d"), ("/d/e", "/d", "/d", b"e"),
+        ("/x/y", None, "/x", b"y"), ("/d/.snapshot/s0/e", None, "/d/.snapshot/s0", b"e"),
+    ],
+)  # fmt: skip
+def test_a_path_has_a_parent(path: str, parent: str | None, parent_path: str, name: bytes) -> None:
+    namespace = snapshotted()
+    route = resolve(namespace, path)
+    assert (route.parent_path, route.name) == (parent_path, name)
+    if not route.in_snapshot:
+        assert route.parent is (None if parent is None else namespace.tree.node(parent))
+
+
+@pytest.mark.parametrize(
+    ("of", "below", "path"),
+    [
+        ("/d/e", "", "/d/e"), ("/d/e", "/n", "/d/e/n"), ("/d/e", "/x/y", "/d/e/x/y"),
+        ("/d/e", "/..", "/d"), ("/d/e/n", "/..", "/d/e"), ("/d", "/..", "/"), ("/", "/..", "/"),
+        ("/d/e/n", "/../n", "/d/e"), ("/d", "/.snapshot/s0/e", "/d/.snapshot/s0/e"),
+    ],
+)  # fmt: skip
+def test_a_path_may_begin_at_the_id_of_an_inode(of: str, below: str, path: str) -> None:
+    """What follows ``..`` does not count (FSDirectory.resolveDotInodesPath)."""
+    namespace = snapshotted()
+    route = resolve(namespace, f"/.reserved/.inodes/{namespace.tree.node(of).id}{below}")
+    known = resolve(namespace, path)
+    assert (route.path, route.names) == (path, known.names)
+    assert [node and node.id for node in route.nodes] == [node and node.id for node in known.nodes]
+
+
+NOWHERE = {
+    "relative": ("d/e", INVALID_PATH, "Invalid path name d/e"),
+    "empty": ("", INVALID_PATH, "Invalid path name "),
+    "an id of nothing": ("/.reserved/.inodes/99999", FILE_NOT_FOUND, "does not exist: /.reserved"),
+    "the highest id": (f"/.reserved/.inodes/{2**63 - 1}", FILE_NOT_FOUND, "does not exist: /.res"),
+    "a digit too many": (f"/.reserved/.inodes/{'1' * 20}", FILE_NOT_FOUND, "Invalid inode path"),
+    "far too many": (f"/.reserved/.inodes/{'1' * 5000}", FILE_NOT_FOUND, "Invalid inode path"),
+    "no digits": ("/.reserved/.inodes/x", FILE_NOT_FOUND, "Invalid inode path: /.reserved"),
+    "no digit to count with": ("/.reserved/.inodes/²", FILE_NOT_FOUND, "Invalid inode path"),
+}
+
+
+@pytest.mark.parametrize(("path", "java_class", "message"), NOWHERE.values(), ids=NOWHERE)
+def test_a_path_that_leads_nowhere(path: str, java_class: str, message: str) -> None:
+    with pytest.raises(FsError, match=message) as refusal:
+        resolve(snapshotted(), path)
+    assert refusal.value.java_class == java_class
+
+
+@pytest.mark.parametrize("path", ["/", "/d", "/d/e/n"])
+def test_the_route_to_an_inode_is_that_of_its_path(path: str) -> None:
+    namespace = snapshotted()
+    route, known = route_to(namespace.tree.node(path)), resolve(namespace, path)
+    assert (route.path, route.names, list(map(id, route.nodes))) == (
+        path, known.names, list(map(id, known.nodes)),
+    )  # fmt: skip

@@ -7,6 +7,7 @@ import pytest
 from ha.rpc.errors import RemoteFault
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import ReplicaState
+from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT
 from namenode_sim.edits.ops import SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
 from namenode_sim.proto import client_namenode_pb2 as calls
@@ -24,6 +25,7 @@ from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     with_datanodes,
 )
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
+from tests.namenode_sim.client_protocol.test_leases import silent_beyond_the_soft_limit
 
 BLOCK, STAMP = 2**30 + 1, 1001
 
@@ -183,25 +185,122 @@ async def test_a_stamp_is_given_to_the_writer_of_a_block_that_is_being_written_o
     assert SetGenstampV2(STAMP + 1) not in served.log.ops()
 
 
+async def test_a_call_about_a_block_is_a_sign_of_life() -> None:
+    served, found = await writing()
+    silent_beyond_the_soft_limit(served)
+    await new_stamp(served, found.b)
+    with pytest.raises(RemoteFault, match="currently owned by writer"):
+        await served.call("append", src="/f", clientName="other")
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["its name is free", "its name is taken"])
+async def test_a_block_of_a_file_that_only_snapshots_have_is_not_written_on(*, taken: bool) -> None:
+    """FSNamesystem.isFileDeleted; an edit about it would be about whatever has its path."""
+    served, found = await writing()
+    await served.call("fsync", src="/f", client="writer", lastBlockLength=5)
+    new = sized(await new_stamp(served, found.b), 9)
+    await served.call("allowSnapshot", snapshotRoot="/")
+    await served.call("createSnapshot", snapshotRoot="/", snapshotName="s")
+    await served.call("delete", src="/f", recursive=False)
+    if taken:
+        await served.create("/f")
+        await add_block(served, "/f")
+    edits = len(served.log.frames)
+    for method, fields in {
+        "updateBlockForPipeline": {"block": found.b, "clientName": "writer"},
+        "updatePipeline": update(found.b, new, found),
+    }.items():
+        with pytest.raises(RemoteFault) as refusal:
+            await served.call(method, **fields)
+        assert (refusal.value.java_class, refusal.value.message) == (
+            IO,
+            f"The file blk_{BLOCK}_{STAMP} belonged to does not exist or it is not under "
+            "construction.",
+        )
+    assert len(served.log.frames) == edits
+
+
+def additional(found: LocatedBlockProto, wanted: int, pipeline: int = 2) -> Fields:
+    """getAdditionalDatanode for the first DataNodes of an answer, without the others."""
+    return {
+        "src": "/f",
+        "blk": found.b,
+        "existings": found.locs[:pipeline],
+        "existingStorageUuids": found.storageIDs[:pipeline],
+        "excludes": found.locs[pipeline:],
+        "numAdditionalNodes": wanted,
+        "clientName": "writer",
+    }
+
+
+async def added(served: Served, fields: Fields) -> LocatedBlockProto:
+    answer = await served.call("getAdditionalDatanode", **fields)
+    assert isinstance(answer, calls.GetAdditionalDatanodeResponseProto)
+    return answer.block
+
+
 async def test_another_datanode_comes_behind_those_of_the_pipeline() -> None:
     served, found = await writing()
-    kept, lost = found.locs[:2], found.locs[2:]
-    answer = await served.call(
-        "getAdditionalDatanode",
-        src="/f",
-        blk=found.b,
-        existings=kept,
-        existingStorageUuids=found.storageIDs[:2],
-        excludes=lost,
-        numAdditionalNodes=1,
-        clientName="writer",
-    )
-    assert isinstance(answer, calls.GetAdditionalDatanodeResponseProto)
-    named = [place.id.datanodeUuid for place in answer.block.locs]
-    had = {place.id.datanodeUuid for place in found.locs}
-    (fourth,) = {"d1", "d2", "d3", "d4"} - had
-    assert named == [*(place.id.datanodeUuid for place in kept), fourth]
-    assert answer.block.b == found.b
+    block = await added(served, additional(found, 1))
+    had = [place.id.datanodeUuid for place in found.locs]
+    (fourth,) = {"d1", "d2", "d3", "d4"} - set(had)
+    assert [place.id.datanodeUuid for place in block.locs] == [*had[:2], fourth]
+    assert (block.b, block.offset) == (found.b, 2**64 - 1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given"), [(1, 1), (3, 3), (100, 100), (101, 100), (2**32 - 1, 100)]
+)
+async def test_no_more_datanodes_are_added_than_are_asked_for_and_than_the_most(
+    wanted: int, given: int
+) -> None:
+    served = with_datanodes(serve(), 104)
+    await served.create("/f")
+    block = await added(served, additional(await add_block(served, "/f"), wanted))
+    assert len(block.locs) == 2 + given
+
+
+async def test_a_block_of_another_pool_is_refused() -> None:
+    served, found = await writing()
+    new = sized(await new_stamp(served, found.b), 9)
+    strange_old, strange_new = sized(found.b, 0), sized(new, 9)
+    strange_old.poolId = strange_new.poolId = "BP-2"
+    for method, fields in [
+        ("updateBlockForPipeline", {"block": strange_old, "clientName": "writer"}),
+        ("updatePipeline", update(strange_old, new, found)),
+        ("updatePipeline", update(found.b, strange_new, found)),
+        ("getAdditionalDatanode", {**additional(found, 1), "blk": strange_old}),
+    ]:
+        with pytest.raises(RemoteFault, match=f"Unexpected BlockPoolId BP-2 - expected {POOL}"):
+            await served.call(method, **fields)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+async def test_each_datanode_is_named_with_its_storage(count: int) -> None:
+    """DatanodeManager.getDatanodeStorageInfos."""
+    served, found = await writing()
+    new = sized(await new_stamp(served, found.b), 9)
+    storages = found.storageIDs[:count]
+    for method, fields in {
+        "updatePipeline": {**update(found.b, new, found), "storageIDs": storages},
+        "getAdditionalDatanode": {**additional(found, 1), "existingStorageUuids": storages},
+    }.items():
+        with pytest.raises(RemoteFault) as refusal:
+            await served.call(method, **fields)
+        assert (refusal.value.java_class, refusal.value.message) == (
+            HADOOP_ILLEGAL_ARGUMENT,
+            f"Length mismatched: storageIDs.length={count} != datanodeID.length=2, src=/f",
+        )
+
+
+async def test_a_storage_that_its_datanode_does_not_have_is_left_out() -> None:
+    served, found = await writing()
+    new = sized(await new_stamp(served, found.b), 1)
+    fields = update(found.b, new, found)
+    fields["storageIDs"] = ["DS-x", found.storageIDs[1]]
+    await served.call("updatePipeline", **fields)
+    (block,) = (await locations(served, "/f")).blocks
+    assert [place.id.datanodeUuid for place in block.locs] == [found.locs[1].id.datanodeUuid]
 
 
 async def test_a_datanode_that_never_registered_here_is_left_out() -> None:

@@ -245,17 +245,17 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
         NOT_FOUND,
         "File does not exist: /none",
     ),
+    "access to nothing": (
+        "checkAccess",
+        {"path": "/none", "mode": 4},
+        NOT_FOUND,
+        "Path not found: /none",
+    ),
     "an unknown policy": (
         "setStoragePolicy",
         {"src": "/d", "policyName": "FAST"},
         ILLEGAL,
         "Cannot find a block policy with the name FAST",
-    ),
-    "the root's name quota cleared": (
-        "setQuota",
-        {"path": "/", "namespaceQuota": 2**64 - 1, "storagespaceQuota": 5},
-        "java.lang.IllegalArgumentException",
-        "Cannot clear namespace quota on root.",
     ),
     "a call of later builds": (
         "saveNamespace",

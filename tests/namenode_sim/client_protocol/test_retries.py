@@ -9,7 +9,7 @@ from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.table import READS, WRITES
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.errors import ApplyError
-from namenode_sim.namespace.inode import INodeFile, UnderConstruction
+from namenode_sim.namespace.inode import INodeDirectory, UnderConstruction
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import XAttrProto
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
@@ -181,14 +181,15 @@ async def test_an_edit_that_was_logged_and_does_not_apply_is_reported() -> None:
     served = await prepared()
     told: list[str] = []
     served.face.on_broken = told.append
-    served.namespace.tree.root.children.pop(b"d")
-    served.namespace.tree.leases["writer"] = {served.namespace.tree.inodes[16387].id}
-    file = served.namespace.tree.inodes[16387]
-    assert isinstance(file, INodeFile)
-    file.under_construction = UnderConstruction("writer", "here")
+    tree, name = served.namespace.tree, b"to/which/no/path/leads"
+    file, directory = tree.file("/d/f"), tree.node("/d")
+    assert isinstance(directory, INodeDirectory)
+    directory.children[name] = directory.children.pop(file.name)
+    file.name, file.under_construction = name, UnderConstruction("writer", "here")
     with pytest.raises(ApplyError):
-        await served.complete("/d/f", fileId=16387)
-    assert told == ["transaction 7, Close: /d/f is not a file of the namespace"]
+        await served.complete("/d/f", fileId=file.id)
+    path = f"/d/{name.decode()}"
+    assert told == [f"transaction 7, Close: {path} is not a file of the namespace"]
 
 
 async def test_an_edit_that_was_logged_and_broke_while_it_was_applied_is_reported() -> None:

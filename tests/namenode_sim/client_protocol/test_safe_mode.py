@@ -10,10 +10,15 @@ from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION, RETRIABLE, SAFE_MODE_EXCEPTION
 from namenode_sim.blocks.safemode import Extension, Off, Pending, SafeMode
 from namenode_sim.client_protocol.safe_mode import WORDS
-from namenode_sim.client_protocol.table import NOT_SERVED, WRITES
+from namenode_sim.client_protocol.table import WRITES
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import SafeModeActionProto
-from tests.namenode_sim.client_protocol.namenode_in_memory import Served, prepared
+from tests.namenode_sim.client_protocol.datanodes_in_memory import (
+    locations,
+    with_datanodes,
+    written,
+)
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, prepared, serve
 
 LEAVE, ENTER = SafeModeActionProto.SAFEMODE_LEAVE, SafeModeActionProto.SAFEMODE_ENTER
 GET, FORCE_EXIT = SafeModeActionProto.SAFEMODE_GET, SafeModeActionProto.SAFEMODE_FORCE_EXIT
@@ -55,6 +60,33 @@ async def test_b13_edits_are_refused_and_reads_answered(mode: str) -> None:
     assert await served.face.release_expired_leases() == 0
     assert await served.status("/d/e") is not None
     assert len(served.log.frames) == before
+
+
+@pytest.mark.parametrize("lost", [{0}, {1}, {0, 1}], ids=["the first", "the last", "both"])
+@pytest.mark.parametrize("mode", MODES)
+async def test_blocks_without_a_place_are_not_told_as_lost(mode: str, lost: set[int]) -> None:
+    served = with_datanodes(serve())
+    blocks = await written(served, "/f", 10, 10)
+    state = served.cluster.blocks
+    held, java_class = MODES[mode]
+    served.cluster.set_safe_mode(held)
+    assert [len(block.locs) for block in (await locations(served, "/f")).blocks] == [3, 3]
+    for slot in [state.index.get(blocks[number].blockId) for number in lost]:
+        assert slot is not None
+        for storage in state.storages:
+            state.drop(slot, storage)
+    with pytest.raises(RemoteFault, match=r"Zero blocklocations for /f\. Name node is") as refused:
+        await locations(served, "/f")
+    assert refused.value.java_class == java_class
+    served.cluster.set_safe_mode(SafeMode(Off()))
+    found = [bool(block.locs) for block in (await locations(served, "/f")).blocks]
+    assert found == [number not in lost for number in range(2)]
+
+
+async def test_damage_is_reported_in_safe_mode_too() -> None:
+    served = await prepared()
+    served.cluster.set_safe_mode(SafeMode(Pending()))
+    assert await served.call("reportBadBlocks") == calls.ReportBadBlocksResponseProto()
 
 
 async def test_a_repeated_call_gets_the_first_ones_answer_in_safe_mode() -> None:
@@ -121,9 +153,12 @@ async def test_b13_replicas_from_the_future_are_given_up_by_force_only() -> None
     assert not cluster.blocks.starting
 
 
+def test_each_edit_has_words_to_be_refused_with() -> None:
+    assert set(WORDS) == {name for name, call in WRITES.items() if not call.checked_as_read}
+
+
 @pytest.mark.parametrize("method", sorted(WORDS))
 def test_the_words_name_fields_of_the_request(method: str) -> None:
-    assert method in {*WRITES, *NOT_SERVED, "rollEdits"}
     request: Callable[[], Message] = getattr(calls, f"{method[0].upper()}{method[1:]}RequestProto")
     message = request()
     names = {field.name for field in message.DESCRIPTOR.fields}

@@ -185,13 +185,6 @@ CASES = {
         "The XAttr is too big. The maximum combined size of the name and value is 8, but the total "
         "size is 9",
     ),
-    "access time": Case(
-        "dfs.namenode.accesstime.precision=0",
-        lambda s: s.call("setTimes", src="/d/f", mtime=5, atime=5),
-        IO,
-        "Access time for hdfs is not configured.  Please set dfs.namenode.accesstime.precision "
-        "configuration parameter.",
-    ),
     "acls": Case(
         "dfs.namenode.acls.enabled=false",
         lambda s: s.call("getAclStatus", src="/d"),

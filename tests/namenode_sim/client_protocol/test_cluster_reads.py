@@ -1,0 +1,210 @@
+"""Calls about the cluster rather than a path: defaults, policies, and what is not served."""
+
+import pytest
+from google.protobuf.message import Message
+
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import ACCESS_CONTROL, FILE_NOT_FOUND, UNSUPPORTED_OPERATION
+from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT
+from namenode_sim.client_protocol.model import Settings
+from namenode_sim.edits.ops import SetStoragePolicy
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import ChecksumTypeProto, FsServerDefaultsProto
+from tests.namenode_sim.client_protocol import test_create
+from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, prepared, serve
+from tests.namenode_sim.client_protocol.test_links import linked
+
+
+async def test_the_defaults_of_clients_are_settings() -> None:
+    served = serve(
+        settings=Settings(
+            block_size=1 << 20,
+            bytes_per_checksum=256,
+            checksum_type="CRC32",
+            write_packet_size=1 << 15,
+            replication=2,
+            file_buffer_size=8192,
+            trash_interval_minutes=60,
+        )
+    )
+    answer = await served.call("getServerDefaults")
+    assert isinstance(answer, calls.GetServerDefaultsResponseProto)
+    assert answer.serverDefaults == FsServerDefaultsProto(
+        blockSize=1 << 20,
+        bytesPerChecksum=256,
+        checksumType=ChecksumTypeProto.CHECKSUM_CRC32,
+        writePacketSize=1 << 15,
+        replication=2,
+        fileBufferSize=8192,
+        trashInterval=60,
+        encryptDataTransfer=False,
+        keyProviderUri="",
+        policyId=7,
+        snapshotTrashRootEnabled=False,
+    )
+
+
+async def test_all_storage_policies_are_listed() -> None:
+    answer = await serve().call("getStoragePolicies")
+    assert isinstance(answer, calls.GetStoragePoliciesResponseProto)
+    found = {policy.policyId: policy.name for policy in answer.policies}
+    assert (len(found), found[7], found[2]) == (8, "HOT", "COLD")
+
+
+async def with_policies() -> Served:
+    """``/cold`` has a policy, ``/cold/warm`` another; a snapshot of ``/cold`` has both."""
+    served = await linked()
+    await served.mkdirs("/cold/warm")
+    await served.touch("/cold/f")
+    await served.touch("/cold/warm/f")
+    await served.call("setStoragePolicy", src="/cold", policyName="COLD")
+    await served.call("setStoragePolicy", src="/cold/warm", policyName="WARM")
+    await served.call("allowSnapshot", snapshotRoot="/cold")
+    await served.call("createSnapshot", snapshotRoot="/cold", snapshotName="one")
+    return served
+
+
+POLICIES = {
+    "/": "HOT",
+    "/f": "HOT",
+    "/cold": "COLD",
+    "/cold/f": "COLD",
+    "/cold/warm": "WARM",
+    "/cold/warm/f": "WARM",
+    "/cold/.snapshot/one/f": "COLD",
+    "/cold/.snapshot/one/warm/f": "WARM",
+}
+
+
+@pytest.mark.parametrize(("path", "name"), POLICIES.items(), ids=POLICIES.keys())
+async def test_the_nearest_storage_policy_above_is_in_force(path: str, name: str) -> None:
+    served = await with_policies()
+    answer = await served.call("getStoragePolicy", path=path)
+    assert isinstance(answer, calls.GetStoragePolicyResponseProto)
+    assert answer.storagePolicy.name == name
+
+
+WITHOUT_POLICY: dict[str, tuple[str, str, str]] = {
+    "nothing": ("/none", FILE_NOT_FOUND, "File/Directory does not exist: /none"),
+    "a link": ("/link", UNSUPPORTED_OPERATION, "Storage policy are not supported on symlinks"),
+    "one that nobody knows": ("/strange", HADOOP_ILLEGAL_ARGUMENT, "of id 3"),
+}
+
+
+@pytest.mark.parametrize("user", ["alice", "hdfs"])
+@pytest.mark.parametrize(
+    ("path", "java_class", "words"), WITHOUT_POLICY.values(), ids=WITHOUT_POLICY.keys()
+)
+async def test_what_has_no_storage_policy(
+    path: str, java_class: str, words: str, user: str
+) -> None:
+    served = await linked()
+    await served.mkdirs("/strange")
+    op = SetStoragePolicy("/strange", 3)
+    served.namespace.apply(served.log.append(op), op)
+    with pytest.raises(RemoteFault, match=words) as refusal:
+        await served.call("getStoragePolicy", path=path, user=user)
+    assert refusal.value.java_class == java_class
+
+
+CODED: dict[str, str] = {
+    "/s": "RS-6-3-1024k",
+    "/s/in": "RS-6-3-1024k",
+    "/s/f": "",  # older than the policy
+    "/d": "",
+    "/d/.snapshot": "",
+}
+
+
+@pytest.mark.parametrize(("src", "name"), CODED.items(), ids=CODED.keys())
+async def test_a_directory_s_new_files_are_coded_by_the_nearest_policy(src: str, name: str) -> None:
+    served = await test_create.prepared()
+    await served.call("allowSnapshot", snapshotRoot="/d")
+    answer = await served.call("getErasureCodingPolicy", src=src)
+    assert isinstance(answer, calls.GetErasureCodingPolicyResponseProto)
+    assert (answer.HasField("ecPolicy"), answer.ecPolicy.name) == (bool(name), name)
+
+
+async def test_all_erasure_coding_policies_are_listed() -> None:
+    answer = await serve().call("getErasureCodingPolicies")
+    assert isinstance(answer, calls.GetErasureCodingPoliciesResponseProto)
+    assert [policy.id for policy in answer.ecPolicies] == [1, 2, 3, 4, 5]
+
+
+ANSWERS: dict[str, tuple[str, Fields, Message]] = {
+    "no encryption zone": ("getEZForPath", {"src": "/d"}, calls.GetEZForPathResponseProto()),
+    "nor where nothing is": ("getEZForPath", {"src": "/none"}, calls.GetEZForPathResponseProto()),
+    "no zones": (
+        "listEncryptionZones",
+        {"id": 0},
+        calls.ListEncryptionZonesResponseProto(hasMore=False),
+    ),
+    "the root encloses all": (
+        "getEnclosingRoot",
+        {"filename": "/d/e"},
+        calls.GetEnclosingRootResponseProto(enclosingRootPath="/"),
+    ),
+    "no token": ("getDelegationToken", {"renewer": "x"}, calls.GetDelegationTokenResponseProto()),
+    "no upgrade": ("upgradeStatus", {}, calls.UpgradeStatusResponseProto(upgradeFinalized=True)),
+    "nothing to wait for": ("msync", {}, calls.MsyncResponseProto()),
+}
+
+
+@pytest.mark.parametrize(("method", "fields", "answer"), ANSWERS.values(), ids=ANSWERS.keys())
+async def test_what_is_not_served_is_told_as_absent(
+    method: str, fields: Fields, answer: Message
+) -> None:
+    served = await prepared()
+    assert await served.call(method, **fields) == answer
+
+
+async def test_the_last_edit_is_told() -> None:
+    served = await prepared()
+    answer = await served.call("getCurrentEditLogTxid")
+    assert answer == calls.GetCurrentEditLogTxidResponseProto(txid=len(served.log.frames))
+
+
+@pytest.mark.parametrize("src", ["/none", "/d/none"])
+async def test_what_is_not_there_has_no_erasure_coding_policy(src: str) -> None:
+    served = await prepared()
+    with pytest.raises(RemoteFault, match=f"Path not found: {src}") as refusal:
+        await served.call("getErasureCodingPolicy", src=src)
+    assert refusal.value.java_class == FILE_NOT_FOUND
+
+
+ASKED: dict[str, tuple[str, str]] = {
+    "the storage policy": ("getStoragePolicy", "path"),
+    "the erasure coding policy": ("getErasureCodingPolicy", "src"),
+    "the encryption zone": ("getEZForPath", "src"),
+    "the enclosing root": ("getEnclosingRoot", "filename"),
+}
+
+
+@pytest.mark.parametrize(("method", "field"), ASKED.values(), ids=ASKED.keys())
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/closed/f", 'user=bob, access=EXECUTE, inode="/closed"'),
+        ("/closed", 'user=bob, access=READ, inode="/closed"'),
+    ],
+    ids=["below a closed directory", "of a closed directory"],
+)
+async def test_who_may_not_read_a_path_is_told_nothing_of_it(
+    method: str, field: str, path: str, words: str
+) -> None:
+    served = await prepared()
+    await served.mkdirs("/closed", 0o700)
+    fields: Fields = {field: path}
+    with pytest.raises(RemoteFault, match=words) as refusal:
+        await served.call(method, user="bob", **fields)
+    assert refusal.value.java_class == ACCESS_CONTROL
+
+
+@pytest.mark.parametrize(
+    ("method", "fields"), [("listEncryptionZones", {"id": 0}), ("getCurrentEditLogTxid", {})]
+)
+async def test_only_the_superuser_asks(method: str, fields: Fields) -> None:
+    served = await prepared()
+    with pytest.raises(RemoteFault, match="Superuser privilege is required") as refusal:
+        await served.call(method, user="bob", **fields)
+    assert refusal.value.java_class == ACCESS_CONTROL

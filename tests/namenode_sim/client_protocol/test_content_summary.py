@@ -1,0 +1,146 @@
+"""getContentSummary and getQuotaUsage: what is counted, of whom, and what snapshots add."""
+
+import pytest
+
+from ha.rpc.java_names import CLIENT_PROTOCOL
+from ha.rpc.protocol import Call
+from namenode_sim.client_protocol.summary import Counts, counting
+from namenode_sim.namespace.inode import STRIPED
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto
+from tests.namenode_sim.client_protocol.datanodes_in_memory import (
+    report,
+    sized,
+    with_datanodes,
+    written,
+)
+from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Served, serve
+from tests.namenode_sim.client_protocol.test_links import linked
+
+NO_QUOTA = (1 << 64) - 1
+
+
+async def filled() -> Served:
+    """``/d`` has a link, three directories and files of 10 bytes, 7 bytes and none."""
+    served = with_datanodes(await linked())
+    await written(served, "/d/ten", 6, 4)
+    await written(served, "/d/e/seven", 7)
+    await served.call("setReplication", src="/d/e/seven", replication=2)
+    await served.mkdirs("/d/e/empty")
+    return served
+
+
+async def summed(served: Served, path: str, user: str = SUPERUSER) -> ContentSummaryProto:
+    answer = await served.call("getContentSummary", path=path, user=user)
+    assert isinstance(answer, calls.GetContentSummaryResponseProto)
+    return answer.summary
+
+
+async def used(served: Served, path: str) -> QuotaUsageProto:
+    answer = await served.call("getQuotaUsage", path=path)
+    assert isinstance(answer, calls.GetQuotaUsageResponseProto)
+    return answer.usage
+
+
+def told(
+    sums: tuple[int, int, int, int],
+    gone: tuple[int, int, int, int] = (0, 0, 0, 0),
+    quotas: tuple[int, int] = (NO_QUOTA, NO_QUOTA),
+    coding: str = "",
+) -> ContentSummaryProto:
+    """An answer; sums are files, directories, bytes and bytes with all replicas."""
+    return ContentSummaryProto(
+        fileCount=sums[0],
+        directoryCount=sums[1],
+        length=sums[2],
+        spaceConsumed=sums[3],
+        snapshotFileCount=gone[0],
+        snapshotDirectoryCount=gone[1],
+        snapshotLength=gone[2],
+        snapshotSpaceConsumed=gone[3],
+        quota=quotas[0],
+        spaceQuota=quotas[1],
+        erasureCodingPolicy=coding,
+    )
+
+
+async def test_a_directory_counts_itself_and_all_below() -> None:
+    served = await filled()
+    assert await summed(served, "/d") == told((4, 3, 17, 44))
+    await served.call("setQuota", path="/d", namespaceQuota=50, storagespaceQuota=1 << 40)
+    assert await summed(served, "/d") == told((4, 3, 17, 44), quotas=(50, 1 << 40))
+    assert await used(served, "/d") == QuotaUsageProto(
+        fileAndDirectoryCount=7, quota=50, spaceConsumed=44, spaceQuota=1 << 40
+    )
+
+
+async def test_a_file_has_no_quotas_and_is_replicated() -> None:
+    served = await filled()
+    assert await summed(served, "/d/ten") == told((1, 0, 10, 30), coding="Replicated")
+    assert await used(served, "/d/ten") == QuotaUsageProto(
+        fileAndDirectoryCount=1, quota=NO_QUOTA, spaceConsumed=30, spaceQuota=NO_QUOTA
+    )
+
+
+async def test_a_striped_file_is_not_replicated() -> None:
+    served = await filled()
+    served.namespace.tree.file("/d/g").block_type = STRIPED
+    assert (await summed(served, "/d/g")).erasureCodingPolicy == ""
+
+
+async def test_nobody_needs_to_read_the_files_that_are_counted() -> None:
+    served = await filled()
+    await served.call("setPermission", src="/d/ten", permission={"perm": 0})
+    assert (await summed(served, "/d", user="bob")).length == 17
+
+
+async def snapshotted() -> Served:
+    served = await filled()
+    await served.call("allowSnapshot", snapshotRoot="/d")
+    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="one")
+    return served
+
+
+async def append(served: Served, src: str, length: int) -> None:
+    """Write so many bytes more into a file's last block."""
+    opened = await served.call("append", src=src, clientName="writer")
+    assert isinstance(opened, calls.AppendResponseProto)
+    block = sized(opened.block.b, opened.block.b.numBytes + length)
+    report(served, block, "d1", "d2", "d3")
+    assert await served.complete(src, last=block)
+
+
+async def test_what_was_deleted_counts_while_a_snapshot_has_it() -> None:
+    served = await snapshotted()
+    await served.call("delete", src="/d/e", recursive=True)
+    assert await summed(served, "/d") == told((4, 3, 17, 44), gone=(1, 2, 7, 14))
+    assert await summed(served, "/d/.snapshot/one") == told((4, 3, 17, 44))
+    await served.call("deleteSnapshot", snapshotRoot="/d", snapshotName="one")
+    assert await summed(served, "/d") == told((3, 1, 10, 30))
+
+
+async def test_of_what_went_on_in_place_only_the_present_counts() -> None:
+    served = await snapshotted()
+    await append(served, "/d/ten", 5)
+    assert await summed(served, "/d") == told((4, 3, 22, 59))
+    assert await summed(served, "/d/.snapshot/one") == told((4, 3, 17, 44))
+
+
+async def test_what_moved_away_counts_as_it_was() -> None:
+    served = await snapshotted()
+    await served.call("rename2", src="/d/ten", dst="/away", overwriteDest=False)
+    await append(served, "/away", 5)
+    assert await summed(served, "/d") == told((4, 3, 17, 44), gone=(1, 0, 10, 30))
+    assert (await summed(served, "/away")).length == 15
+
+
+@pytest.mark.parametrize(("nodes", "pauses"), [(4999, 0), (5000, 1), (10_000, 2)])
+async def test_others_get_their_turn_after_so_many_inodes(nodes: int, pauses: int) -> None:
+    served = serve()
+    await served.touch("/f")
+    root = served.namespace.tree.root
+    root.children |= {b"%d" % number: root.children[b"f"] for number in range(nodes - 2)}
+    caller = served.face.scene(Call(CLIENT_PROTOCOL, "", b"", -2, -1, SUPERUSER, None, "")).caller
+    counts = Counts()
+    assert len(list(counting(caller, root, counts))) == pauses
+    assert counts.files + counts.directories == nodes

@@ -1,0 +1,116 @@
+"""A file is deleted while it is written, and a snapshot keeps it: its writer writes no more.
+
+An edit of it would name a path at which there is nothing, or the file of somebody else.
+"""
+
+import pytest
+
+from ha.rpc.errors import RemoteFault
+from namenode_sim.namespace.dump import differences
+from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
+from tests.namenode_sim.client_protocol.datanodes_in_memory import (
+    POOL,
+    add_block,
+    report,
+    sized,
+    with_datanodes,
+)
+from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
+
+BLOCK = ExtendedBlockProto(poolId=POOL, blockId=2**30 + 1, generationStamp=1001, numBytes=10)
+NEWER = ExtendedBlockProto(poolId=POOL, blockId=2**30 + 1, generationStamp=1002, numBytes=10)
+NO_FILE = "java.io.FileNotFoundException"
+IO = "java.io.IOException"
+
+
+async def deleted() -> tuple[Served, int]:
+    """``/s/f`` had a block that has come to its DataNodes; the number is the file's id."""
+    served = with_datanodes(serve())
+    await served.mkdirs("/s")
+    file = await served.create("/s/f")
+    one = sized((await add_block(served, "/s/f")).b, 10)
+    assert one == BLOCK
+    await served.call("fsync", src="/s/f", client="writer", lastBlockLength=10)
+    await served.call("updateBlockForPipeline", block=one, clientName="writer")
+    report(served, one, "d1", "d2", "d3")
+    await served.call("allowSnapshot", snapshotRoot="/s")
+    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.call("delete", src="/s/f", recursive=False)
+    return served, file.fileId
+
+
+# By what the file is named: its id and its old path, or its last block.
+BY_ID: dict[str, tuple[str, Fields]] = {
+    "another block": ("addBlock", {"clientName": "writer", "previous": BLOCK}),
+    "a block taken back": ("abandonBlock", {"holder": "writer", "b": BLOCK}),
+    "another DataNode": (
+        "getAdditionalDatanode",
+        {"clientName": "writer", "blk": BLOCK, "numAdditionalNodes": 1},
+    ),
+    "a flush": ("fsync", {"client": "writer", "lastBlockLength": 20}),
+    "its end": ("complete", {"clientName": "writer", "last": BLOCK}),
+}
+BY_BLOCK: dict[str, tuple[str, Fields]] = {
+    "a new stamp": ("updateBlockForPipeline", {"clientName": "writer", "block": BLOCK}),
+    "a new pipeline": (
+        "updatePipeline",
+        {"clientName": "writer", "oldBlock": BLOCK, "newBlock": NEWER},
+    ),
+}
+
+
+async def refused(served: Served, method: str, fields: Fields) -> tuple[str, str]:
+    """How a call is refused, which leaves no edit."""
+    edits = len(served.log.frames)
+    with pytest.raises(RemoteFault) as refusal:
+        await served.call(method, **fields)
+    assert len(served.log.frames) == edits
+    return refusal.value.java_class, refusal.value.message
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["nothing is there", "another is there"])
+@pytest.mark.parametrize(("method", "fields"), BY_ID.values(), ids=BY_ID.keys())
+async def test_its_writer_is_told_that_it_is_deleted(
+    method: str, fields: Fields, again: bool
+) -> None:
+    served, number = await deleted()
+    if again:
+        await served.create("/s/f", clientName="other")
+    java_class, message = await refused(served, method, {**fields, "src": "/s/f", "fileId": number})
+    assert java_class == NO_FILE
+    assert message.startswith(f"File is deleted: /s/f (inode {number}) ")
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["nothing is there", "another is there"])
+@pytest.mark.parametrize(("method", "fields"), BY_BLOCK.values(), ids=BY_BLOCK.keys())
+async def test_its_block_has_no_file_that_is_written(
+    method: str, fields: Fields, again: bool
+) -> None:
+    served, _ = await deleted()
+    if again:
+        await served.create("/s/f", clientName="other")
+    java_class, message = await refused(served, method, fields)
+    assert (java_class, "belonged to does not exist" in message) == (IO, True)
+
+
+async def test_what_the_snapshot_keeps_is_not_released_either() -> None:
+    served, _ = await deleted()
+    edits = len(served.log.frames)
+    assert await served.face.release_expired_leases() == 0
+    assert len(served.log.frames) == edits
+    assert served.namespace.tree.leases == {}
+    assert differences(served.namespace, served.log.replayed()) == []
+
+
+async def test_one_that_was_only_moved_away_is_written_on() -> None:
+    served = with_datanodes(serve())
+    await served.mkdirs("/s")
+    await served.mkdirs("/t")
+    file = await served.create("/s/f")
+    await served.call("allowSnapshot", snapshotRoot="/s")
+    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.call("rename2", src="/s/f", dst="/t/g", overwriteDest=False)
+    block = sized((await add_block(served, "/s/f", fileId=file.fileId)).b, 10)
+    report(served, block, "d1", "d2", "d3")
+    assert await served.complete("/s/f", last=block, fileId=file.fileId)
+    assert served.namespace.tree.file("/t/g").length() == 10

@@ -1,0 +1,112 @@
+"""What a listing or a status with locations holds, and where a page of a listing ends."""
+
+import pytest
+
+from ha.rpc.errors import RemoteFault
+from namenode_sim.client_protocol.model import Settings
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import DirectoryListingProto, HdfsFileStatusProto
+from tests.namenode_sim.client_protocol.datanodes_in_memory import with_datanodes, written
+from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, prepared, serve
+
+
+async def listing(served: Served, path: str, **more: object) -> DirectoryListingProto:
+    fields: Fields = {"src": path, "startAfter": b"", "needLocation": False, **more}
+    answer = await served.call("getListing", **fields)
+    assert isinstance(answer, calls.GetListingResponseProto)
+    return answer.dirList
+
+
+def names(page: DirectoryListingProto) -> list[str]:
+    return [entry.path.decode() for entry in page.partialListing]
+
+
+async def located(served: Served, path: str) -> HdfsFileStatusProto | None:
+    answer = await served.call("getLocatedFileInfo", src=path, needBlockToken=False)
+    assert isinstance(answer, calls.GetLocatedFileInfoResponseProto)
+    return answer.fs if answer.HasField("fs") else None
+
+
+async def test_a_file_that_nobody_may_read_lists_itself() -> None:
+    served = await prepared()
+    await served.call("setPermission", src="/f", permission={"perm": 0})
+    page = await listing(served, "/f", user="alice")
+    assert [entry.fileType for entry in page.partialListing] == [HdfsFileStatusProto.IS_FILE]
+    assert (names(page), page.remainingEntries) == ([""], 0)
+
+
+# How many replicas a page may count, the names of the first page, and how many come after it.
+PAGES: dict[str, tuple[int, str, int]] = {
+    "as many as one file wants": (3, "a", 3),
+    "more than one file wants": (4, "ab", 2),
+    "fewer than all files want": (5, "ab", 2),
+    "as many as all files want": (12, "abcd", 0),
+}
+
+
+@pytest.mark.parametrize("datanodes", [1, 3])
+@pytest.mark.parametrize(("limit", "listed", "remaining"), PAGES.values(), ids=PAGES.keys())
+async def test_a_page_ends_with_the_replicas_that_its_files_want(
+    limit: int, listed: str, remaining: int, datanodes: int
+) -> None:
+    served = with_datanodes(serve(settings=Settings(listing_limit=limit)), datanodes)
+    for name in "abcd":
+        await written(served, f"/d/{name}", 10)
+    page = await listing(served, "/d", needLocation=True)
+    assert (names(page), page.remainingEntries) == (list(listed), remaining)
+
+
+async def test_a_page_begins_after_the_name_of_an_inode() -> None:
+    served = await prepared()
+    file = await served.status("/f")
+    assert file is not None
+    by_id = f"/.reserved/.inodes/{file.fileId}".encode()
+    assert names(await listing(served, "/")) == ["d", "f", "open"]
+    assert names(await listing(served, "/", startAfter=by_id)) == ["open"]
+    await served.call("delete", src="/f", recursive=False)
+    with pytest.raises(RemoteFault, match="Can't find startAfter") as refusal:
+        await listing(served, "/", startAfter=by_id)
+    assert refusal.value.java_class.endswith(".fs.DirectoryListingStartAfterNotFoundException")
+
+
+async def test_a_snapshot_lists_what_its_entries_were() -> None:
+    served = with_datanodes(serve())
+    await served.mkdirs("/s/e", mode=0o700)
+    await written(served, "/s/f", 10)
+    await served.call("allowSnapshot", snapshotRoot="/s")
+    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.call("setPermission", src="/s/e", permission={"perm": 0o777})
+    await served.call("append", src="/s/f", clientName="writer")
+    page = await listing(served, "/s/.snapshot/one", needLocation=True)
+    directory, file = page.partialListing
+    assert (directory.permission.perm, file.length) == (0o700, 10)
+    assert not file.locations.underConstruction
+    now = await listing(served, "/s", needLocation=True)
+    assert [entry.permission.perm for entry in now.partialListing] == [0o777, 0o644]
+    assert now.partialListing[1].locations.underConstruction
+
+
+async def test_a_status_with_locations_has_all_blocks_of_a_file_and_no_other_has() -> None:
+    served = with_datanodes(serve())
+    await written(served, "/f", 1, 10)
+    found = await located(served, "/f")
+    assert found is not None
+    assert [block.offset for block in found.locations.blocks] == [0, 1]
+    without = await served.status("/f")
+    assert without is not None
+    assert not without.HasField("locations")
+
+
+@pytest.mark.parametrize("path", ["/d", "/.snapshot", "/none", "/f/below-a-file"])
+async def test_of_what_is_no_file_a_status_with_locations_tells_the_same_as_one_without(
+    path: str,
+) -> None:
+    served = await prepared()
+    assert await located(served, path) == await served.status(path)
+
+
+async def test_a_file_s_block_size_is_that_of_its_creation() -> None:
+    served = serve()
+    await served.create("/f", blockSize=1 << 20)
+    answer = await served.call("getPreferredBlockSize", filename="/f")
+    assert answer == calls.GetPreferredBlockSizeResponseProto(bsize=1 << 20)
