@@ -60,10 +60,8 @@ def encode(
     Raises:
         EditsError: if the op does not fit into the format, or not into that layout.
     """
-    if unversioned_mtime and op.opcode in _SNAPSHOT_OPCODES:
-        body_layout = min(layout, SNAPSHOT_MTIME_LAYOUT)
-    else:
-        body_layout = layout
+    timed = unversioned_mtime and op.opcode in _SNAPSHOT_OPCODES
+    body_layout = SNAPSHOT_MTIME_LAYOUT if timed else layout
     try:
         body = _WRITERS[type(op)](op, body_layout)
         if layout > LENGTH_LAYOUT:
@@ -107,7 +105,7 @@ def decode(data: bytes, offset: int, layout: int) -> tuple[TxId, Op, int]:
         problem = f"its fields take {pos - 13} bytes, its frame has {len(frame) - 13}"
     except _MALFORMED as failure:
         problem = str(failure)
-    if opcode in _SNAPSHOT_OPCODES and layout > SNAPSHOT_MTIME_LAYOUT:
+    if opcode in _SNAPSHOT_OPCODES:
         op_with_time = _decode_3_3_0(reader, frame)
         if op_with_time is not None:
             return txid, op_with_time, end

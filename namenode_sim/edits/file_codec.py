@@ -65,7 +65,7 @@ def read_add(data: bytes, pos: int, layout: int) -> Read:
     path, pos = read_string(data, pos + 8)
     replication, mtime, atime, block_size = _FILE.unpack_from(data, pos)
     pos += 26
-    if data[pos : pos + 4] == _NO_BLOCKS:
+    if data.startswith(_NO_BLOCKS, pos):
         found: tuple[Block, ...] = ()
         pos += 4
     else:

@@ -15,7 +15,6 @@ from typing import Final
 
 from namenode_sim.edits.values import NO_RPC_IDS, Block, Permission, RpcIds
 
-MAX_BLOCKS: Final = 64 * 1024 * 1024
 MAX_STRING_BYTES: Final = 0xFFFF
 MAX_TEXT_BYTES: Final = 1024 * 1024
 
@@ -146,9 +145,9 @@ def read_permission(data: bytes, pos: int) -> tuple[Permission, int]:
     """``perm``: owner, group and mode."""
     user_size = data[pos]
     group_at = pos + 1 + user_size
-    end = group_at + 3 + data[group_at]
-    if user_size > 127 or data[group_at] > 127 or end > len(data):
+    if user_size > 127 or data[group_at] > 127:
         return _read_long_permission(data, pos)
+    end = group_at + 3 + data[group_at]
     return _permission(data[pos:end]), end
 
 
@@ -184,7 +183,7 @@ def read_blocks(data: bytes, pos: int) -> tuple[tuple[Block, ...], int]:
     (count,) = I32.unpack_from(data, pos)
     start = pos + 4
     end = start + count * _BLOCK.size
-    if not 0 <= count <= MAX_BLOCKS or end > len(data):
+    if count < 0 or end > len(data):
         raise ValueError(f"{count} blocks, but {len(data) - start} bytes are left")
     return tuple(starmap(Block, _BLOCK.iter_unpack(data[start:end]))), end
 
@@ -200,7 +199,7 @@ def read_compact_blocks(data: bytes, pos: int) -> tuple[tuple[Block, ...], int]:
     """``cblocks``: sizes and stamps as differences from the block before."""
     count, pos = read_vint(data, pos)
     # A block takes at least ten bytes: its id and two one-byte differences.
-    if not 0 <= count <= MAX_BLOCKS or count * 10 > len(data) - pos:
+    if not 0 <= count * 10 <= len(data) - pos:
         raise ValueError(f"{count} blocks, but {len(data) - pos} bytes are left")
     found = []
     size = stamp = 0

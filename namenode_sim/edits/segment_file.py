@@ -104,9 +104,9 @@ class SegmentFile:
             EditsError: if anything else stands there.
         """
         window, offset = self._window, self.offset
-        if offset >= window.size:
-            return None
         at = window.hold(offset)
+        if at >= len(window.data):
+            return None  # Perhaps because its NameNode has cut the padding off meanwhile.
         if window.data[at] == TERMINATOR:
             self._check_padding()
             return None
@@ -153,7 +153,7 @@ class SegmentFile:
     def _decode_with_more(self, problem: EditsError) -> tuple[TxId, Op, int]:
         """The frame may only have been cut by the window's end; see more of it and try again."""
         window, offset = self._window, self.offset
-        while offset + MAX_OP_BYTES > window.end and window.end < window.size:
+        while window.end < window.size:
             seen = window.end  # what it was decoded from; looking at its length may move the window
             at = window.hold(offset, _OVERHEAD)
             needed = self._bytes_needed(window.data, at)
@@ -164,14 +164,10 @@ class SegmentFile:
                 raise self.error(f"a frame claims {needed - _OVERHEAD} bytes; {left} are left")
             at = window.hold(offset, needed)
             try:
-                return self._rebased(decode(window.data, at, self.header.layout), at)
+                return decode(window.data, at, self.header.layout)
             except EditsError as next_problem:
                 problem = next_problem
         raise self.error(problem.what, frame_txid=problem.txid) from None
-
-    def _rebased(self, found: tuple[TxId, Op, int], at: int) -> tuple[TxId, Op, int]:
-        txid, op, end = found
-        return txid, op, end - at + self.offset - self._window.base
 
     def _bytes_needed(self, data: bytes, at: int) -> int:
         """How many bytes from the place on hold the frame, as far as it can be told."""

@@ -1,7 +1,9 @@
 """The pure cores: their files, the fast tests of each, and the worlds that run it."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from tests.mutation.core import NO_WORLDS, Core
+from tests.mutation.namenode_cores import NAMENODE_CORES
 
 _JOURNAL: Final = (
     "tests/journal/core",
@@ -23,24 +25,6 @@ _WRITER: Final = (
 )
 _ELECTION: Final = ("tests/ha/elector", "tests/ha/zkfc")
 """Those that need a real ZooKeeper are left out, as everywhere."""
-NO_WORLDS: Final = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Core:
-    """One core.
-
-    Attributes:
-        files: from the root.
-        tests: files and folders of tests; those that need a real ZooKeeper are left out, and those
-            that do not run a changed line as well.
-        worlds: the package of the simulation that runs it, or NO_WORLDS.
-    """
-
-    files: tuple[str, ...]
-    tests: tuple[str, ...]
-    worlds: str
-
 
 CORES: Final[dict[str, Core]] = {
     "elector": Core(
@@ -88,11 +72,6 @@ CORES: Final[dict[str, Core]] = {
         "failover",
     ),
     "health": Core(("ha/health/core.py",), ("tests/ha/health", *_ELECTION), "failover"),
-    "role": Core(
-        ("namenode_sim/term/role.py", "namenode_sim/term/gate.py"),
-        ("tests/namenode_sim/term",),
-        "blocks",
-    ),
     "journal": Core(
         (
             "journal/core/admission.py",
@@ -128,21 +107,6 @@ CORES: Final[dict[str, Core]] = {
         "journal",
     ),
     "claim": Core(("journal/writer/epoch_claim.py",), _WRITER, "journal"),
-    "blocks": Core(
-        (
-            "namenode_sim/blocks/commit.py",
-            "namenode_sim/blocks/doomed.py",
-            "namenode_sim/blocks/follow.py",
-            "namenode_sim/blocks/invalidations.py",
-            "namenode_sim/blocks/judge.py",
-            "namenode_sim/blocks/needed.py",
-            "namenode_sim/blocks/reports.py",
-            "namenode_sim/blocks/safemode.py",
-            "namenode_sim/blocks/waiting.py",
-        ),
-        ("tests/namenode_sim/blocks", "tests/namenode_sim/datanodes"),
-        "blocks",
-    ),
     "reading": Core(
         (
             "journal/reader/audit.py",
@@ -171,49 +135,6 @@ CORES: Final[dict[str, Core]] = {
         ("tests/ha/security", "tests/security"),
         NO_WORLDS,
     ),
-    "plans": Core(
-        (
-            "ha/cli/operate/plan/drain.py",
-            "ha/cli/operate/plan/handover.py",
-            "ha/cli/operate/plan/notice_results.py",
-            "namenode_sim/startup/prepare/core.py",
-        ),
-        ("tests/ha/cli", "tests/namenode_sim/startup"),
-        NO_WORLDS,
-    ),
-    "leases": Core(
-        (
-            "namenode_sim/leases/expiry.py",
-            "namenode_sim/leases/release.py",
-            "namenode_sim/leases/taking.py",
-        ),
-        ("tests/namenode_sim/leases", "tests/namenode_sim/client_protocol"),
-        "whole",
-    ),
-    "redundancy": Core(
-        (
-            "namenode_sim/datanodes/excess_choice.py",
-            "namenode_sim/datanodes/judging.py",
-            "namenode_sim/datanodes/pending.py",
-            "namenode_sim/datanodes/placement.py",
-            "namenode_sim/datanodes/reconstruction.py",
-            "namenode_sim/datanodes/recovery.py",
-            "namenode_sim/datanodes/redundancy.py",
-        ),
-        ("tests/namenode_sim/datanodes", "tests/namenode_sim/blocks"),
-        "blocks",
-    ),
-    "datanodes": Core(
-        (
-            "namenode_sim/datanodes/draining.py",
-            "namenode_sim/datanodes/heartbeat.py",
-            "namenode_sim/datanodes/liveness.py",
-            "namenode_sim/datanodes/registry.py",
-            "namenode_sim/datanodes/report_leases.py",
-        ),
-        ("tests/namenode_sim/datanodes", "tests/namenode_sim/blocks"),
-        "blocks",
-    ),
     "wire": Core(
         (
             "ha/rpc/call_header.py",
@@ -238,27 +159,6 @@ CORES: Final[dict[str, Core]] = {
         ("tests/ha/zkfc/test_history.py",),
         "failover",
     ),
-    "retries": Core(
-        (
-            "namenode_sim/edits/recovery.py",
-            "namenode_sim/edits/window.py",
-            "namenode_sim/namespace/retry_cache.py",
-        ),
-        ("tests/namenode_sim/edits", "tests/namenode_sim/namespace", "tests/namenode_sim/startup"),
-        "whole",
-    ),
-    "replicas": Core(
-        (
-            "namenode_sim/datanode/agreement.py",
-            "namenode_sim/datanode/checksums.py",
-            "namenode_sim/datanode/claim.py",
-            "namenode_sim/datanode/packets.py",
-            "namenode_sim/datanode/replica.py",
-            "namenode_sim/datanode/write_plan.py",
-        ),
-        ("tests/namenode_sim/datanode",),
-        NO_WORLDS,
-    ),
     "verdicts": Core(
         (
             "ha/cli/cluster/problems.py",
@@ -271,36 +171,15 @@ CORES: Final[dict[str, Core]] = {
         ("tests/ha/cli",),
         NO_WORLDS,
     ),
-    "namespace": Core(
+    "plans": Core(
         (
-            "namenode_sim/namespace/changes.py",
-            "namenode_sim/namespace/files.py",
-            "namenode_sim/namespace/inode.py",
-            "namenode_sim/namespace/inode_map.py",
-            "namenode_sim/namespace/namespace.py",
-            "namenode_sim/namespace/paths.py",
-            "namenode_sim/namespace/state.py",
-            "namenode_sim/namespace/tree.py",
+            "ha/cli/operate/plan/drain.py",
+            "ha/cli/operate/plan/handover.py",
+            "ha/cli/operate/plan/notice_results.py",
+            "namenode_sim/startup/prepare/core.py",
         ),
-        ("tests/namenode_sim/namespace", "tests/namenode_sim/client_protocol"),
-        "whole",
-    ),
-    "client-calls": Core(
-        (
-            "namenode_sim/client_protocol/add_block.py",
-            "namenode_sim/client_protocol/append.py",
-            "namenode_sim/client_protocol/block_recovery.py",
-            "namenode_sim/client_protocol/block_writes.py",
-            "namenode_sim/client_protocol/concat.py",
-            "namenode_sim/client_protocol/create.py",
-            "namenode_sim/client_protocol/creation.py",
-            "namenode_sim/client_protocol/lease_release.py",
-            "namenode_sim/client_protocol/permissions.py",
-            "namenode_sim/client_protocol/tree_writes.py",
-            "namenode_sim/client_protocol/truncate.py",
-        ),
-        ("tests/namenode_sim/client_protocol", "tests/namenode_sim/leases"),
-        "whole",
+        ("tests/ha/cli", "tests/namenode_sim/startup"),
+        NO_WORLDS,
     ),
     "checkpoints": Core(
         (
@@ -317,49 +196,5 @@ CORES: Final[dict[str, Core]] = {
         ),
         NO_WORLDS,
     ),
-    "snapshots": Core(
-        (
-            "namenode_sim/namespace/acl.py",
-            "namenode_sim/namespace/admin.py",
-            "namenode_sim/namespace/attributes.py",
-            "namenode_sim/namespace/file_numbers.py",
-            "namenode_sim/namespace/snapshots/deletion.py",
-            "namenode_sim/namespace/snapshots/diffs.py",
-            "namenode_sim/namespace/snapshots/files.py",
-            "namenode_sim/namespace/snapshots/references.py",
-            "namenode_sim/namespace/snapshots/renames.py",
-            "namenode_sim/namespace/snapshots/snapshots.py",
-            "namenode_sim/namespace/snapshots/view.py",
-        ),
-        ("tests/namenode_sim/namespace", "tests/namenode_sim/client_protocol"),
-        "whole",
-    ),
-    "cluster-map": Core(
-        (
-            "namenode_sim/datanodes/cluster.py",
-            "namenode_sim/datanodes/damage.py",
-            "namenode_sim/datanodes/files_summary.py",
-            "namenode_sim/datanodes/storage_policies.py",
-            "namenode_sim/datanodes/topology.py",
-        ),
-        ("tests/namenode_sim/datanodes", "tests/namenode_sim/blocks"),
-        "blocks",
-    ),
-    "block-map": Core(
-        (
-            "namenode_sim/blocks/columns.py",
-            "namenode_sim/blocks/incoming.py",
-            "namenode_sim/blocks/index.py",
-            "namenode_sim/blocks/model.py",
-            "namenode_sim/blocks/redundancy.py",
-            "namenode_sim/blocks/replicas.py",
-            "namenode_sim/blocks/report_rows.py",
-            "namenode_sim/blocks/scheduled.py",
-            "namenode_sim/blocks/state.py",
-            "namenode_sim/blocks/storages.py",
-            "namenode_sim/blocks/touched.py",
-        ),
-        ("tests/namenode_sim/blocks", "tests/namenode_sim/datanodes"),
-        "blocks",
-    ),
+    **NAMENODE_CORES,
 }

@@ -20,7 +20,7 @@ from _pytest.runner import runtestprotocol
 from hypothesis import Phase, settings
 
 from tests import ROOT
-from tests.mutation.cores import Core
+from tests.mutation.core import Core
 from tests.mutation.reach import Block, Reached, lines_of, probe
 from tests.mutation.slips import Slip, module_of, plant
 from tests.simulation.engine.simulation import named

@@ -14,7 +14,8 @@ from random import Random
 import click
 
 from tests.campaigns.soak.invoked import exit_code
-from tests.mutation.cores import CORES, Core
+from tests.mutation.core import Core
+from tests.mutation.cores import CORES
 from tests.mutation.explained import explained
 from tests.mutation.judging import Limits, Verdict, judge
 from tests.mutation.slips import Slip, slips_of

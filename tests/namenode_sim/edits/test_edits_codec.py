@@ -14,14 +14,9 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.codec import NEWEST_LAYOUT, OLDEST_LAYOUT, decode, decode_all, encode
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.values import (
-    AclEntry,
-    AclScope,
-    AclType,
     Block,
     Permission,
     RpcIds,
-    XAttr,
-    XAttrNamespace,
 )
 from tests import TESTDATA
 from tests.needs import FILES_OF_HADOOP
@@ -136,24 +131,6 @@ def test_the_time_that_3_3_0_writes_without_a_version_is_found(op: ops.Op, layou
     assert without.mtime is None  # type: ignore[union-attr]
 
 
-LOSSES = {
-    "acl": (-52, {"acl": (AclEntry(AclScope.ACCESS, AclType.USER, "u", 7),)}),
-    "xattrs": (-56, {"xattrs": (XAttr(XAttrNamespace.USER, "a", b"1"),)}),
-    "overwrite": (-57, {"overwrite": True}),
-    "storage_policy_id": (-59, {"storage_policy_id": 7}),
-    "ec_policy_id": (-63, {"ec_policy_id": 1}),
-}
-
-
-@pytest.mark.parametrize("field", LOSSES)
-def test_a_layout_without_a_field_refuses_an_op_that_needs_it(field: str) -> None:
-    layout, content = LOSSES[field]
-    op = ops.Add(1, "/f", 3, 1, 1, 1, (), PERMISSION, **content)  # type: ignore[arg-type]
-    with pytest.raises(EditsError, match=field):
-        encode(op, TXID, layout)
-    assert decode(encode(op, TXID, layout - 1), 0, layout - 1)[1] == op
-
-
 def _reframed(head: bytes) -> bytes:
     """A frame with its length and checksum made right."""
     fixed = head[:1] + (len(head) - 1).to_bytes(4, "big") + head[5:]
@@ -188,11 +165,6 @@ def test_a_well_framed_op_that_makes_no_sense_is_refused_with_its_place(case: st
         list(decode_all(good + _reframed(head), -65))
     assert refusal.value.offset == len(good)
     assert refusal.value.txid is not None
-
-
-def test_an_unknown_layout_is_named() -> None:
-    with pytest.raises(EditsError, match="layout version -68 is unknown"):
-        list(decode_all(b"", -68))
 
 
 def test_padding_ends_the_ops_and_other_bytes_behind_it_do_not_pass() -> None:

@@ -101,6 +101,8 @@ def test_a_name_promises_its_transactions(tmp_path: Path) -> None:
     with pytest.raises(EditsError, match=f"promises them up to {LAST + 2}") as refusal:
         list(read_segment(short))
     assert (refusal.value.offset, refusal.value.txid) == (len(data), LAST + 1)
+    other = _write(tmp_path, data, "editsStored")
+    assert len(list(read_segment(other))) == LAST
     # What follows the last promised op means nothing.
     behind = _write(tmp_path, data + b"anything", f"edits_1-{LAST}")
     assert len(list(read_segment(behind))) == LAST

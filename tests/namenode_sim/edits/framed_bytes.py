@@ -1,0 +1,29 @@
+"""Bytes and frames of ops, put together without the product's codec."""
+
+from struct import Struct
+from zlib import crc32
+
+from journal.model import TxId
+from namenode_sim.edits.values import RpcIds
+
+TXID = TxId(7)
+i8, i16, i32, i64 = (Struct(form).pack for form in (">b", ">h", ">i", ">q"))
+CALL = RpcIds(bytes(range(16)), 7)
+CALLED = i16(16) + bytes(range(16)) + i32(7)
+NO_CALL = i16(0) + i32(-2)
+
+
+def text(content: str) -> bytes:
+    """A string with its length in two bytes."""
+    return len(content).to_bytes(2, "big") + content.encode()
+
+
+def framed(opcode: int, body: bytes, layout: int = -67, *, txid: int = TXID) -> bytes:
+    """A frame with a right length, where the layout has one, and a right checksum."""
+    length = i32(12 + len(body)) if layout <= -56 else b""
+    return sealed(bytes((opcode,)) + length + i64(txid) + body)
+
+
+def sealed(head: bytes) -> bytes:
+    """With its checksum."""
+    return head + crc32(head).to_bytes(4, "big")
