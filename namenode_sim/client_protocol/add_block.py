@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ha.rpc.java_names import NOT_REPLICATED_YET
 from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.errors import FsError, io_error
-from namenode_sim.client_protocol.located import block_at, blocks_now, stage_of
+from namenode_sim.client_protocol.located import block_at, blocks_now, slot_of, stage_of
 from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.open_files import by_id, check_lease
 from namenode_sim.client_protocol.told_blocks import (
@@ -18,7 +18,6 @@ from namenode_sim.client_protocol.told_blocks import (
     name_of,
     pooled_name,
     same,
-    slot_of,
     told_block,
 )
 from namenode_sim.datanodes.model import Node

@@ -7,12 +7,12 @@ from ha.rpc.java_names import NOT_REPLICATED_YET, RETRIABLE, UNSUPPORTED_OPERATI
 from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.errors import FsError, already_exists, io_error, not_found
 from namenode_sim.client_protocol.lease_taking import LAZY_PERSIST_POLICY, NotYet, take_lease
-from namenode_sim.client_protocol.located import block_at, located_block, stage_of
+from namenode_sim.client_protocol.located import block_at, located_block, slot_of, stage_of
 from namenode_sim.client_protocol.model import EditPlan, Scene, refused
 from namenode_sim.client_protocol.open_files import opened_before
 from namenode_sim.client_protocol.permissions import WRITE, check_path, find
 from namenode_sim.client_protocol.status import status_of
-from namenode_sim.client_protocol.told_blocks import name_of, slot_of
+from namenode_sim.client_protocol.told_blocks import name_of
 from namenode_sim.edits.ops import Append
 from namenode_sim.edits.values import Block
 from namenode_sim.leases.taking import Intent

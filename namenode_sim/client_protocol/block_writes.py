@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from namenode_sim.blocks.commit import commit, would_complete
 from namenode_sim.blocks.model import Slot, Stage
-from namenode_sim.client_protocol.located import blocks_now, stage_of
+from namenode_sim.client_protocol.located import blocks_now, slot_of, stage_of
 from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.open_files import by_id, check_lease, close_edit
 from namenode_sim.client_protocol.told_blocks import (
@@ -16,7 +16,6 @@ from namenode_sim.client_protocol.told_blocks import (
     committed,
     expected_places,
     same,
-    slot_of,
     told_block,
 )
 from namenode_sim.edits.ops import UpdateBlocks

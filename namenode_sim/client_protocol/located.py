@@ -11,7 +11,7 @@ from namenode_sim.client_protocol.datanode_info import U64, info_of
 from namenode_sim.client_protocol.errors import FsError
 from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.paths import as_file
-from namenode_sim.client_protocol.permissions import READ, check_path, find
+from namenode_sim.client_protocol.permissions import READ, check_path, check_unmarked, find
 from namenode_sim.datanodes.placement import Place
 from namenode_sim.datanodes.topology import distance_from, is_stale, on_host
 from namenode_sim.edits.ops import Times
@@ -36,16 +36,16 @@ def blocks_now(scene: Scene, file: INodeFile) -> tuple[Block, ...]:
     if not blocks:
         return blocks
     last = blocks[-1]
-    length = scene.cluster.blocks.columns.lengths[_slot(scene, last)]
+    length = scene.cluster.blocks.columns.lengths[slot_of(scene, last)]
     return (*blocks[:-1], Block(last.block_id, length, last.generation_stamp))
 
 
 def stage_of(scene: Scene, block: Block) -> Stage:
     """How far the writing of a block is."""
-    return scene.cluster.blocks.columns.stage(_slot(scene, block))
+    return scene.cluster.blocks.columns.stage(slot_of(scene, block))
 
 
-def _slot(scene: Scene, block: Block) -> Slot:
+def slot_of(scene: Scene, block: Block) -> Slot:
     """Where the map has a block of a file: it has those of all files, and of all snapshots."""
     slot = scene.cluster.blocks.index.get(block.block_id)
     assert slot is not None, f"block {block.block_id} is not in the map"
@@ -97,7 +97,7 @@ def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple
 
 def located_block(scene: Scene, block: Block, offset: int) -> LocatedBlockProto:
     """A block with the DataNodes that have it, the nearest to the caller first."""
-    places, corrupt = _readable(scene, _slot(scene, block))
+    places, corrupt = _readable(scene, slot_of(scene, block))
     return block_at(scene, block, offset, _by_distance(scene, places), corrupt=corrupt)
 
 
@@ -163,6 +163,7 @@ def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestPro
     route = find(scene, request.src)
     file = as_file(route)
     check_path(scene.caller, route, READ)
+    check_unmarked(scene, file)
     found = located_blocks(
         scene, file, request.offset, request.length, in_snapshot=route.in_snapshot
     )

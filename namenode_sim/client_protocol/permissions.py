@@ -19,7 +19,7 @@ from namenode_sim.client_protocol.paths import (
     check_not_symlink,
     resolve,
 )
-from namenode_sim.edits.values import AclEntry, AclScope, AclType
+from namenode_sim.edits.values import AclEntry, AclScope, AclType, XAttrNamespace
 from namenode_sim.namespace.inode import (
     INode,
     INodeDirectory,
@@ -30,6 +30,8 @@ from namenode_sim.namespace.inode import (
 )
 
 READ, WRITE, EXECUTE, ALL = 4, 2, 1, 7
+UNREADABLE_BY_SUPERUSER = (XAttrNamespace.SECURITY, "hdfs.unreadable.by.superuser")
+"""The extended attribute of a file that the superuser may not read."""
 _STICKY = 0o1000
 _ACTIONS = (
     "NONE",
@@ -124,6 +126,17 @@ def check_owner(caller: Caller, route: Route) -> None:
     if route.last.user != caller.user:
         raise denied(
             f"Permission denied. user={caller.user} is not the owner of inode={route.path}"
+        )
+
+
+def check_unmarked(scene: Scene, file: INodeFile) -> None:
+    """A superuser does not read a file with this mark (FSDirectory.checkUnreadableBySuperuser)."""
+    if not (scene.caller.is_super and scene.settings.permissions_enabled):
+        return
+    if UNREADABLE_BY_SUPERUSER in ((xattr.namespace, xattr.name) for xattr in file.xattrs or ()):
+        raise denied(
+            f"Access is denied for {scene.caller.user} since the superuser is not allowed to "
+            "perform this operation."
         )
 
 

@@ -15,7 +15,7 @@ from namenode_sim.client_protocol.errors import (
     io_error,
     lease_expired,
 )
-from namenode_sim.client_protocol.located import block_at, blocks_now
+from namenode_sim.client_protocol.located import block_at, blocks_now, slot_of
 from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.open_files import by_id, check_lease
 from namenode_sim.client_protocol.paths import route_to
@@ -23,7 +23,6 @@ from namenode_sim.client_protocol.told_blocks import (
     check_pool,
     name_of,
     pooled_name,
-    slot_of,
     told_block,
 )
 from namenode_sim.datanodes.placement import Place, Wish, choose

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from namenode_sim.blocks.model import Slot, Stage
+from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.datanode_info import U64
 from namenode_sim.client_protocol.errors import io_error
-from namenode_sim.client_protocol.located import blocks_now, stage_of
+from namenode_sim.client_protocol.located import blocks_now, slot_of, stage_of
 from namenode_sim.client_protocol.model import Scene
 from namenode_sim.datanodes.placement import Place
 from namenode_sim.edits.values import Block
@@ -40,13 +40,6 @@ def check_pool(scene: Scene, told: ExtendedBlockProto) -> None:
     """A block of another pool belongs to another file system."""
     if told.poolId != scene.cluster.pool:
         raise io_error(f"Unexpected BlockPoolId {told.poolId} - expected {scene.cluster.pool}")
-
-
-def slot_of(scene: Scene, block: Block) -> Slot:
-    """Where the map has a block of an open file."""
-    slot = scene.cluster.blocks.index.get(block.block_id)
-    assert slot is not None, f"{name_of(block)} is not in the map"
-    return slot
 
 
 def expected_places(scene: Scene, block: Block) -> list[Place]:

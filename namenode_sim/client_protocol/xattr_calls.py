@@ -12,6 +12,7 @@ from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.paths import Route
 from namenode_sim.client_protocol.permissions import (
     READ,
+    UNREADABLE_BY_SUPERUSER,
     WRITE,
     check_owner,
     check_path,
@@ -25,7 +26,6 @@ from namenode_sim.proto import hdfs_types_pb2 as types
 
 _CREATE, _REPLACE = 1, 2
 _STICKY = 0o1000
-_UNREADABLE = (XAttrNamespace.SECURITY, "hdfs.unreadable.by.superuser")
 _MARK = "security.hdfs.unreadable.by.superuser"
 _COUNTED = {XAttrNamespace.USER, XAttrNamespace.TRUSTED}
 
@@ -53,7 +53,7 @@ def _may_see(scene: Scene, xattr: XAttr) -> bool:
     """XAttrPermissionFilter: user for all, trusted for the superuser, security's one exception."""
     if xattr.namespace == XAttrNamespace.TRUSTED:
         return scene.caller.is_super
-    return xattr.namespace == XAttrNamespace.USER or _full_name(xattr) == _UNREADABLE
+    return xattr.namespace == XAttrNamespace.USER or _full_name(xattr) == UNREADABLE_BY_SUPERUSER
 
 
 def _check_visible(scene: Scene, xattr: XAttr) -> None:
@@ -61,7 +61,7 @@ def _check_visible(scene: Scene, xattr: XAttr) -> None:
         raise denied(
             f"User doesn't have permission for xattr: {xattr.namespace.name.lower()}.{xattr.name}"
         )
-    if _full_name(xattr) == _UNREADABLE and xattr.value is not None:
+    if _full_name(xattr) == UNREADABLE_BY_SUPERUSER and xattr.value is not None:
         raise denied(
             f"Attempt to set a value for '{_MARK}'. Values are not allowed for this xattr."
         )
@@ -105,7 +105,7 @@ def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> EditPlan:
             "Cannot add additional XAttr to inode, would exceed limit of "
             f"{scene.settings.max_xattrs}"
         )
-    if _full_name(xattr) == _UNREADABLE and isinstance(node, INodeDirectory):
+    if _full_name(xattr) == UNREADABLE_BY_SUPERUSER and isinstance(node, INodeDirectory):
         raise io_error(f"Can only set '{_MARK}' on a file.")
     op = SetXAttr(route.path, (xattr,), scene.caller.rpc)
     return EditPlan((op,), calls.SetXAttrResponseProto)
@@ -126,7 +126,7 @@ def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> EditPl
     _check_visible(scene, xattr)
     route = find(scene, request.src)
     held = _check_change(scene, route).xattrs or ()
-    if held and _full_name(xattr) == _UNREADABLE:
+    if held and _full_name(xattr) == UNREADABLE_BY_SUPERUSER:
         raise denied(f"The xattr '{_MARK}' can not be deleted.")
     if _full_name(xattr) not in map(_full_name, held):
         raise io_error("No matching attributes found for remove operation")

@@ -6,8 +6,7 @@ from dataclasses import astuple
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import ACCESS_CONTROL, CLIENT_PROTOCOL, ILLEGAL_ARGUMENT
-from ha.rpc.protocol import Call
+from ha.rpc.java_names import ACCESS_CONTROL, ILLEGAL_ARGUMENT
 from namenode_sim.blocks.model import CorruptMark, ReplicaState
 from namenode_sim.blocks.model import Reason as Damage
 from namenode_sim.client_protocol.datanode_info import info_of
@@ -295,6 +294,6 @@ async def test_what_is_not_located(fields: Fields, java_class: str, words: str) 
 
 
 def test_a_striped_group_s_id_travels_as_unsigned() -> None:
-    scene = serve().face.scene(Call(CLIENT_PROTOCOL, "", b"", -2, -1, "", None, ""))
+    scene = serve().scene()
     group = block_at(scene, Block(-(1 << 63), 10, 1001), -1, ())
     assert (group.b.blockId, group.offset) == (1 << 63, (1 << 64) - 1)

@@ -167,6 +167,23 @@ async def test_only_files_can_be_unreadable_by_the_superuser() -> None:
     assert refusal.value.java_class == IO
 
 
+@pytest.mark.parametrize(
+    ("held", "user", "permissions"),
+    [("user.a=1", "hdfs", True), (MARK, "alice", True), (MARK, "hdfs", False)],
+)
+async def test_who_reads_a_file(held: str, user: str, permissions: bool) -> None:
+    served = await prepared(held)
+    served.face.settings = Settings(permissions_enabled=permissions)
+    await served.call("getBlockLocations", user=user, src="/f", offset=0, length=1)
+
+
+async def test_the_superuser_does_not_read_a_file_with_the_mark() -> None:
+    served = await prepared(MARK)
+    with pytest.raises(RemoteFault, match="since the superuser is not allowed to") as refusal:
+        await served.call("getBlockLocations", src="/f", offset=0, length=1)
+    assert refusal.value.java_class == DENIED
+
+
 REMOVED: dict[str, tuple[tuple[str, ...], str, str, str]] = {
     "one of two": (("user.a=1", "trusted.a=1"), "user.a", "", ""),
     "whatever its value is": (("user.a=1",), "user.a=2", "", ""),

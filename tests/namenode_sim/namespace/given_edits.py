@@ -7,6 +7,7 @@ from namenode_sim.edits.values import Block, Permission
 from namenode_sim.namespace.inode import INodeDirectory, full_path, subtree
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.view import Sight, look_at_root
+from namenode_sim.namespace.state import Snapshot
 
 WHO = Permission("alice", "staff", 0o750)
 B1, B2, B3 = Block(1, 100, 11), Block(2, 100, 12), Block(3, 50, 13)
@@ -40,6 +41,10 @@ def file(path: str, *blocks: Block) -> list[Op]:
     return [*given, close(path, *blocks)]
 
 
+def take(name: str, time: int | None = 50, path: str = "/d") -> ops.CreateSnapshot:
+    return ops.CreateSnapshot(path, name, time)
+
+
 def after(*given: Op | list[Op]) -> Namespace:
     return go_on(Namespace.empty("hdfs"), *given)
 
@@ -56,11 +61,15 @@ def directory(namespace: Namespace, path: str = "/d") -> INodeDirectory:
     return node
 
 
+def snapshots(namespace: Namespace) -> list[Snapshot]:
+    """Those of ``/d``, in the order in which they were taken."""
+    return namespace.snapshots.snapshottable[directory(namespace).id]
+
+
 def seen(namespace: Namespace, snapshot: str, *names: str) -> Sight:
     """What is at a path below ``/d``, as one of its snapshots shows it."""
-    top = directory(namespace)
-    taken = namespace.snapshots.snapshottable[top.id]
-    sight: Sight | None = look_at_root(top, next(one for one in taken if one.name == snapshot))
+    [taken] = [one for one in snapshots(namespace) if one.name == snapshot]
+    sight: Sight | None = look_at_root(directory(namespace), taken)
     for name in names:
         assert sight is not None
         sight = sight.child(name.encode())

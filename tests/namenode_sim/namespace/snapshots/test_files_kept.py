@@ -29,8 +29,8 @@ from namenode_sim.namespace.snapshots.files import (
     destroy_file,
     leave_file,
 )
-from tests.namenode_sim.namespace.given_edits import B1, B2, B3, after, close, file, go_on
-from tests.namenode_sim.namespace.snapshots.test_rules import TAKEN, take
+from tests.namenode_sim.namespace.given_edits import B1, B2, B3, after, close, file, go_on, take
+from tests.namenode_sim.namespace.snapshots.test_rules import TAKEN
 
 
 def packed(text: str) -> bytes:

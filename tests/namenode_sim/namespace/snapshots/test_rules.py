@@ -11,7 +11,7 @@ from namenode_sim.namespace.file_numbers import pack_blocks
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
-from namenode_sim.namespace.state import Snapshot, SnapshotRules
+from namenode_sim.namespace.state import SnapshotRules
 from tests.namenode_sim.namespace.given_edits import (
     B1,
     B2,
@@ -24,17 +24,11 @@ from tests.namenode_sim.namespace.given_edits import (
     names_seen,
     reopened,
     seen,
+    snapshots,
+    take,
 )
 
 TAKEN: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d")]
-
-
-def take(name: str, time: int = 50) -> ops.CreateSnapshot:
-    return ops.CreateSnapshot("/d", name, time)
-
-
-def snapshots(namespace: Namespace) -> list[Snapshot]:
-    return namespace.snapshots.snapshottable[namespace.tree.node("/d").id]
 
 
 def length(namespace: Namespace, name: str, *path: str) -> int:

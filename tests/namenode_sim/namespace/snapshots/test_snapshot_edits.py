@@ -8,7 +8,7 @@ from namenode_sim.edits.values import Block, XAttr, XAttrNamespace
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
-from namenode_sim.namespace.state import Snapshot, SnapshotRules
+from namenode_sim.namespace.state import SnapshotRules
 from tests.namenode_sim.namespace.given_edits import (
     B1,
     add,
@@ -20,18 +20,12 @@ from tests.namenode_sim.namespace.given_edits import (
     mkdir,
     mtime,
     seen,
+    snapshots,
+    take,
 )
 
 ALLOWED: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d")]
 ORDERED = SnapshotRules(deletion_ordered=True)
-
-
-def take(name: str, time: int | None = 50, path: str = "/d") -> ops.CreateSnapshot:
-    return ops.CreateSnapshot(path, name, time)
-
-
-def snapshots(namespace: Namespace) -> list[Snapshot]:
-    return namespace.snapshots.snapshottable[directory(namespace).id]
 
 
 def names(namespace: Namespace) -> list[str]:
