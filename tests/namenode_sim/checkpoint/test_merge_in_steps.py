@@ -31,7 +31,7 @@ def logged(steps: Steps) -> list[Op]:
     async def run() -> list[Op]:
         served = serve()
         for op in EDITS[:-1]:
-            served.namespace.apply(served.log.append(op), op)
+            served.log_and_apply(op)
         await served.call("setPermission", src="/", permission={"perm": 0o777})
         for (method, fields), user in steps:
             try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +20,9 @@ from namenode_sim.blocks.state import BlockState
 from namenode_sim.client_protocol.model import Scene, Settings
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.codec import decode_all, encode
-from namenode_sim.edits.ops import Op
+from namenode_sim.edits.ops import Op, Symlink
+from namenode_sim.edits.values import Permission
+from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.client_face import ClientFace
 from namenode_sim.proto import client_namenode_pb2 as calls
@@ -127,9 +130,13 @@ class Served:
     def cluster(self) -> Cluster:
         return self.face.cluster
 
-    def scene(self) -> Scene:
-        """What the NameNode would plan from now, if it called itself."""
-        return self.face.scene(Call(CLIENT_PROTOCOL, "", b"", -2, -1, "", None, ""))
+    def scene(self, user: str = "") -> Scene:
+        """What the NameNode would plan from now for a call of this user, or of its own."""
+        return self.face.scene(Call(CLIENT_PROTOCOL, "", b"", -2, -1, user, None, ""))
+
+    def log_and_apply(self, op: Op) -> None:
+        """An edit that no call makes, as one of an older NameNode."""
+        self.namespace.apply(self.log.append(op), op)
 
     async def call(
         self,
@@ -175,6 +182,11 @@ class Served:
         names = {key: value for key, value in more.items() if key in {"user", "clientName"}}
         await self.complete(src, fileId=status.fileId, **names)
         return status
+
+    async def take_snapshot(self, root: str, name: str) -> None:
+        """Allow a directory to have snapshots, and take one."""
+        await self.call("allowSnapshot", snapshotRoot=root)
+        await self.call("createSnapshot", snapshotRoot=root, snapshotName=name)
 
     async def complete(self, src: str, **more: object) -> bool:
         """Close a file."""
@@ -238,3 +250,21 @@ async def prepared(settings: Settings | None = None) -> Served:
     await served.touch("/d/g")
     await served.create("/open", host="10.0.0.9")
     return served
+
+
+LINKS = {"/link": "/gone", "/relative": "gone", "/deep": "/d/gone", "/d/f": "g"}
+
+
+async def linked() -> Served:
+    """Where there are links beside what ``prepared`` has."""
+    served = await prepared()
+    for path, target in LINKS.items():
+        inode_id = served.namespace.counters.last_inode_id + 1
+        rights = Permission("alice", "staff", 0o777)
+        served.log_and_apply(Symlink(inode_id, path, target, 1, 1, rights))
+    return served
+
+
+def silent_beyond_the_soft_limit(served: Served, holder: str = "writer") -> None:
+    """A writer was last heard of more than a minute ago."""
+    served.face.leases.renew(holder, time.monotonic() - SOFT_LIMIT_SECONDS - 1)

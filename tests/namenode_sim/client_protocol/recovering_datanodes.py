@@ -201,6 +201,14 @@ def slot_of(served: Served, block_id: int) -> Slot:
     return slot
 
 
+def without_replicas(served: Served, block: ExtendedBlockProto, *names: str) -> None:
+    """The block's replicas on these DataNodes are gone."""
+    state = served.cluster.blocks
+    for name in names:
+        for storage in served.cluster.nodes[name].storages.values():
+            state.drop(slot_of(served, block.blockId), storage.held)
+
+
 def stage(served: Served, block_id: int) -> Stage:
     return served.cluster.blocks.columns.stage(slot_of(served, block_id))
 

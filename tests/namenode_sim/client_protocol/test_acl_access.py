@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from tests.namenode_sim.client_protocol.test_permissions import bits, entry, prepared
+from tests.namenode_sim.client_protocol.permissions_world import bits, entry, prepared
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from namenode_sim.edits.ops import SetAcl
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import AclStatusProto, FsPermissionProto
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
-from tests.namenode_sim.client_protocol.test_creation import text_of
-from tests.namenode_sim.client_protocol.test_permissions import entry
+from tests.namenode_sim.client_protocol.permissions_world import entry, text_of
 
 ACL = "org.apache.hadoop.hdfs.protocol.AclException"
 DENIED = "org.apache.hadoop.security.AccessControlException"
@@ -61,7 +60,7 @@ REPLACED: dict[str, Change] = {
     "nothing is left": Change(
         BOB, "setAcl", "user::r-- group::--- other::r--", "user::r-- group::--- other::r--"
     ),
-    "not even by no entries": Change(f"{BOB} {DEFAULT_BOB}", "setAcl", "", ""),
+    "an empty ACL takes all entries away": Change(f"{BOB} {DEFAULT_BOB}", "setAcl", "", ""),
     "in Hadoop's order": Change(
         "",
         "setAcl",
@@ -85,8 +84,8 @@ REPLACED: dict[str, Change] = {
         "default:user:bob:--- default:group::--x default:mask::--x default:other::rw-",
     ),
     "without names there is no mask": Change(BOB, "setAcl", BARE, BARE),
-    "but the one that is given": Change("", "setAcl", MASK, MASK),
-    "which wins": Change(
+    "a mask without names is kept if it is given": Change("", "setAcl", MASK, MASK),
+    "a mask that is given is not computed": Change(
         "",
         "setAcl",
         "user::rwx user:bob:rw- group::r-x mask::r-- other::---",
@@ -141,7 +140,9 @@ MERGED: dict[str, Change] = {
 }
 REMOVED: dict[str, Change] = {
     "the mask stays when its names go": Change(BOB, "removeAclEntries", "user:bob:---", MASK),
-    "but if it goes with them": Change(BOB, "removeAclEntries", "user:bob:--- mask::---", BARE),
+    "a mask goes with its names if it is removed too": Change(
+        BOB, "removeAclEntries", "user:bob:--- mask::---", BARE
+    ),
     "what is not there changes nothing": Change(
         BOB, "removeAclEntries", "user:ann:rw- group:bob:rw- default:user:bob:rw-", BOB
     ),
@@ -191,7 +192,7 @@ class Refusal:
 
 
 def many(count: int, scope: str = "") -> str:
-    """So many access or default entries, if the mask comes to them."""
+    """An ACL that has so many access or default entries once its mask is computed."""
     names = " ".join(f"{scope}user:u{number}:r--" for number in range(count - 4))
     return f"{scope}user::rwx {scope}group::r-x {scope}other::--- {names}"
 
@@ -339,8 +340,6 @@ async def test_what_is_told_of_an_acl(acl: str, mode: int, told: AclStatusProto)
     await served.call("setOwner", src="/d", username="alice", groupname="staff")
     await served.call("setPermission", src="/d", permission={"perm": mode})
     told.owner, told.group = "alice", "staff"
-    for unnamed in (e for e in told.entries if not e.name):
-        unnamed.ClearField("name")
     assert await status(served, "/d") == told
 
 

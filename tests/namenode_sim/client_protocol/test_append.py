@@ -11,7 +11,6 @@ from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.open_files import close_edit
 from namenode_sim.edits.ops import Append, Close
 from namenode_sim.edits.values import Block
-from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
@@ -21,8 +20,12 @@ from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     with_datanodes,
     written,
 )
-from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
-from tests.namenode_sim.client_protocol.recovering_datanodes import slot_of, stage
+from tests.namenode_sim.client_protocol.namenode_in_memory import (
+    Served,
+    serve,
+    silent_beyond_the_soft_limit,
+)
+from tests.namenode_sim.client_protocol.recovering_datanodes import stage, without_replicas
 
 CREATE, APPEND, NEW_BLOCK = 1, 4, 32
 BLOCK = 1 << 27
@@ -105,14 +108,6 @@ async def test_replicas_of_a_reopened_block_are_not_deleted() -> None:
     assert len(served.cluster.blocks.invalidations) == 0
 
 
-def without_replicas(served: Served, block: ExtendedBlockProto, *names: str) -> None:
-    """The block's replicas on these DataNodes are gone."""
-    state = served.cluster.blocks
-    for name in names:
-        for storage in served.cluster.nodes[name].storages.values():
-            state.drop(slot_of(served, block.blockId), storage.held)
-
-
 @pytest.mark.parametrize(
     ("needed", "living", "replicas", "fits"),
     [
@@ -164,7 +159,7 @@ async def test_the_file_of_a_silent_writer_is_closed_although_its_end_has_no_rep
     served = with_datanodes(serve())
     (last,) = await written(served, "/f", 700)
     await append(served, clientName="gone", flag=NEW_BLOCK)
-    served.face.leases.renew("gone", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    silent_beyond_the_soft_limit(served, "gone")
     without_replicas(served, last, "d1", "d2", "d3")
     edits = len(served.log.frames)
     with pytest.raises(RemoteFault, match="is not sufficiently replicated yet"):

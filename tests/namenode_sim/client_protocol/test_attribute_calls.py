@@ -17,7 +17,7 @@ from namenode_sim.edits.values import StorageType
 from namenode_sim.namespace.inode import QUOTA_DONT_SET, STRIPED
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import SSD
-from tests.namenode_sim.client_protocol import test_permissions
+from tests.namenode_sim.client_protocol import permissions_world
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, prepared
 
 KEEP = QUOTA_DONT_SET
@@ -54,7 +54,7 @@ LOGGED: dict[str, tuple[str, Fields, list[Op]]] = {
     "one time": ("setTimes", times(0, -1), [Times("/f", 0, -1)]),
     "the other time": ("setTimes", times(-1, 0), [Times("/f", -1, 0)]),
     "a time before 1970 is none": ("setTimes", times(-2, 7), [Times("/f", -1, 7)]),
-    "nor is it as time of access": ("setTimes", times(5, -(2**63)), [Times("/f", 5, -1)]),
+    "a time of access before 1970 is none": ("setTimes", times(5, -(2**63)), [Times("/f", 5, -1)]),
     "no time": ("setTimes", times(-1, -1), []),
     "a policy by any case": (
         "setStoragePolicy", {"src": "/d", "policyName": "One_ssd"}, [SetStoragePolicy("/d", 10)],
@@ -97,14 +97,14 @@ async def test_only_a_replicated_file_s_replication_is_set(src: str, result: boo
 
 
 async def test_an_owner_may_name_themselves_as_the_owner() -> None:
-    served = await test_permissions.prepared()
+    served = await permissions_world.prepared()
     fields: Fields = {"src": "/home/alice/f", "username": "alice"}
     edits = await logged(served, "setOwner", fields, user="alice")
     assert edits == [SetOwner("/home/alice/f", "alice", "")]
 
 
 async def test_only_the_owner_gives_to_a_group() -> None:
-    served = await test_permissions.prepared()
+    served = await permissions_world.prepared()
     with pytest.raises(RemoteFault, match="bob is not the owner of inode=/home/alice/f"):
         await served.call("setOwner", user="bob", src="/home/alice/f", groupname="staff")
 
@@ -119,7 +119,7 @@ READ_ONLY: dict[str, tuple[str, Fields]] = {
 
 @pytest.mark.parametrize(("method", "fields"), READ_ONLY.values(), ids=READ_ONLY.keys())
 async def test_even_an_owner_needs_write_access_to_change(method: str, fields: Fields) -> None:
-    served = await test_permissions.prepared()
+    served = await permissions_world.prepared()
     with pytest.raises(RemoteFault, match='access=WRITE, inode="/home/alice/f"'):
         await served.call(method, user="alice", src="/home/alice/f", **fields)
 
@@ -127,7 +127,7 @@ async def test_even_an_owner_needs_write_access_to_change(method: str, fields: F
 #   asked for -> logged, where the quotas are 5 names and 60 bytes
 QUOTAS: dict[str, tuple[tuple[int, int], tuple[int, int] | None]] = {
     "both": ((7, 80), (7, 80)),
-    "the one and the other": ((60, 5), (60, 5)),
+    "both, exchanged": ((60, 5), (60, 5)),
     "names alone": ((7, KEEP), (7, 60)),
     "space alone": ((KEEP, 80), (5, 80)),
     "the same names with other space": ((5, 80), (5, 80)),
@@ -169,8 +169,6 @@ async def test_the_root_s_name_quota_is_the_greatest_once_it_is_cleared(
     for namespace in (served.namespace, served.log.replayed()):
         root = namespace.tree.root.quotas
         assert (root.namespace, root.space) == after
-    if not edit:
-        return
     assert await logged(served, "setQuota", quotas(*asked, "/")) == []
 
 

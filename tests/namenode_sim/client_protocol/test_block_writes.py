@@ -168,8 +168,7 @@ async def test_after_a_failover_a_repetition_gets_the_same_block_at_new_places()
 async def test_an_append_to_a_full_block_needs_no_previous() -> None:
     served = with_datanodes(serve())
     await written(served, "/f", 1 << 27)
-    op = Append("/f", "writer", "here")
-    served.namespace.apply(served.log.append(op), op)
+    served.log_and_apply(Append("/f", "writer", "here"))
     added = await add_block(served, "/f")
     assert added.offset == 1 << 27
     # The active dies before it answers; Hadoop's NameNode fails the client's second call.

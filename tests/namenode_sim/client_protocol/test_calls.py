@@ -118,18 +118,6 @@ async def test_a_directory_holds_so_many_entries() -> None:
     assert refusal.value.message == "The directory item limit of / is exceeded: limit=3 items=3"
 
 
-async def test_content_is_summed_and_quotas_travel_as_unsigned() -> None:
-    served = await prepared()
-    answer = await served.call("getContentSummary", path="/d")
-    assert isinstance(answer, calls.GetContentSummaryResponseProto)
-    counted = answer.summary
-    assert (counted.directoryCount, counted.fileCount, counted.length) == (2, 1, 0)
-    assert (counted.quota, counted.spaceQuota) == (2**64 - 1, 2**64 - 1)
-    usage = await served.call("getQuotaUsage", path="/d")
-    assert isinstance(usage, calls.GetQuotaUsageResponseProto)
-    assert usage.usage.fileAndDirectoryCount == 3
-
-
 async def test_reading_moves_the_access_time_at_most_once_an_hour() -> None:
     served = await prepared()
     read: Fields = {"src": "/f", "offset": 0, "length": 10}

@@ -296,7 +296,7 @@ async def test_corrupt_files_are_listed_in_pieces() -> None:
     assert (await kept.corrupt_files("/b"))[0] == ["/b"]
 
 
-ABOVE: dict[str, list[str]] = {
+LISTED: dict[str, list[str]] = {
     "/": ["/a/b/f", "/ab", "/f"],
     "/a": ["/a/b/f"],
     "/a/b": ["/a/b/f"],
@@ -310,11 +310,11 @@ ABOVE: dict[str, list[str]] = {
 async def test_corrupt_files_are_listed_by_whole_names() -> None:
     kept = Kept()
     await kept.served.mkdirs("/a/b")
-    for path in ABOVE["/"]:
+    for path in LISTED["/"]:
         await kept.file(path, "d1", replication=1)
     kept.dies("d1")
-    found = {path: sorted((await kept.corrupt_files(path))[0]) for path in ABOVE}
-    assert found == ABOVE
+    found = {path: sorted((await kept.corrupt_files(path))[0]) for path in LISTED}
+    assert found == LISTED
 
 
 COOKIES: dict[str, tuple[list[str], str]] = {

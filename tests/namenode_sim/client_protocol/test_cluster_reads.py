@@ -11,8 +11,13 @@ from namenode_sim.edits.ops import SetStoragePolicy
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import ChecksumTypeProto, FsServerDefaultsProto
 from tests.namenode_sim.client_protocol import test_create
-from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, prepared, serve
-from tests.namenode_sim.client_protocol.test_links import linked
+from tests.namenode_sim.client_protocol.namenode_in_memory import (
+    Fields,
+    Served,
+    linked,
+    prepared,
+    serve,
+)
 
 
 async def test_the_defaults_of_clients_are_settings() -> None:
@@ -59,8 +64,7 @@ async def with_policies() -> Served:
     await served.touch("/cold/warm/f")
     await served.call("setStoragePolicy", src="/cold", policyName="COLD")
     await served.call("setStoragePolicy", src="/cold/warm", policyName="WARM")
-    await served.call("allowSnapshot", snapshotRoot="/cold")
-    await served.call("createSnapshot", snapshotRoot="/cold", snapshotName="one")
+    await served.take_snapshot("/cold", "one")
     return served
 
 
@@ -100,8 +104,7 @@ async def test_what_has_no_storage_policy(
 ) -> None:
     served = await linked()
     await served.mkdirs("/strange")
-    op = SetStoragePolicy("/strange", 3)
-    served.namespace.apply(served.log.append(op), op)
+    served.log_and_apply(SetStoragePolicy("/strange", 3))
     with pytest.raises(RemoteFault, match=words) as refusal:
         await served.call("getStoragePolicy", path=path, user=user)
     assert refusal.value.java_class == java_class
@@ -133,7 +136,11 @@ async def test_all_erasure_coding_policies_are_listed() -> None:
 
 ANSWERS: dict[str, tuple[str, Fields, Message]] = {
     "no encryption zone": ("getEZForPath", {"src": "/d"}, calls.GetEZForPathResponseProto()),
-    "nor where nothing is": ("getEZForPath", {"src": "/none"}, calls.GetEZForPathResponseProto()),
+    "no encryption zone of a path without an inode": (
+        "getEZForPath",
+        {"src": "/none"},
+        calls.GetEZForPathResponseProto(),
+    ),
     "no zones": (
         "listEncryptionZones",
         {"id": 0},

@@ -112,7 +112,7 @@ async def test_a_striped_target_and_a_replicated_source_do_not_go_together() -> 
     op = Add(
         number, "/d/striped", 0, 1, 1, 1 << 27, (), rights, client_name="writer", ec_policy_id=1
     )
-    served.namespace.apply(served.log.append(op), op)
+    served.log_and_apply(op)
     await served.complete("/d/striped")
     with pytest.raises(RemoteFault, match="have different erasure coding policy") as refusal:
         await served.call("concat", trg="/d/striped", srcs=["/d/a"])
@@ -133,8 +133,7 @@ async def test_a_source_with_larger_blocks_is_refused() -> None:
 
 async def test_a_source_that_a_snapshot_has_is_refused() -> None:
     served = await prepared()
-    await served.call("allowSnapshot", snapshotRoot="/s")
-    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.take_snapshot("/s", "one")
     with pytest.raises(RemoteFault) as refusal:
         await served.call("concat", trg="/s/t", srcs=["/s/a"])
     assert (refusal.value.java_class, refusal.value.message) == (
@@ -145,8 +144,7 @@ async def test_a_source_that_a_snapshot_has_is_refused() -> None:
 
 async def test_a_source_that_came_from_a_snapshot_s_directory_stays_while_that_has_it() -> None:
     served = await prepared()
-    await served.call("allowSnapshot", snapshotRoot="/s")
-    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.take_snapshot("/s", "one")
     await served.call("rename", src="/s/a", dst="/d/moved")
     with pytest.raises(RemoteFault, match="/d/moved is referred by some other") as refusal:
         await served.call("concat", trg="/d/t", srcs=["/d/moved"])

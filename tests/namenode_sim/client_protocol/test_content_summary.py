@@ -2,8 +2,6 @@
 
 import pytest
 
-from ha.rpc.java_names import CLIENT_PROTOCOL
-from ha.rpc.protocol import Call
 from namenode_sim.client_protocol.summary import Counts, counting
 from namenode_sim.namespace.inode import STRIPED
 from namenode_sim.proto import client_namenode_pb2 as calls
@@ -14,8 +12,7 @@ from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     with_datanodes,
     written,
 )
-from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Served, serve
-from tests.namenode_sim.client_protocol.test_links import linked
+from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Served, linked, serve
 
 NO_QUOTA = (1 << 64) - 1
 
@@ -96,8 +93,7 @@ async def test_nobody_needs_to_read_the_files_that_are_counted() -> None:
 
 async def snapshotted() -> Served:
     served = await filled()
-    await served.call("allowSnapshot", snapshotRoot="/d")
-    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="one")
+    await served.take_snapshot("/d", "one")
     return served
 
 
@@ -119,10 +115,18 @@ async def test_what_was_deleted_counts_while_a_snapshot_has_it() -> None:
     assert await summed(served, "/d") == told((3, 1, 10, 30))
 
 
-async def test_of_what_went_on_in_place_only_the_present_counts() -> None:
+async def test_a_file_that_was_appended_to_counts_as_it_is_now() -> None:
     served = await snapshotted()
     await append(served, "/d/ten", 5)
     assert await summed(served, "/d") == told((4, 3, 22, 59))
+    assert await summed(served, "/d/.snapshot/one") == told((4, 3, 17, 44))
+
+
+async def test_what_came_after_a_snapshot_is_not_counted_in_it() -> None:
+    served = await snapshotted()
+    await served.touch("/d/new")
+    await served.mkdirs("/d/later")
+    assert await summed(served, "/d") == told((5, 4, 17, 44))
     assert await summed(served, "/d/.snapshot/one") == told((4, 3, 17, 44))
 
 
@@ -140,7 +144,7 @@ async def test_others_get_their_turn_after_so_many_inodes(nodes: int, pauses: in
     await served.touch("/f")
     root = served.namespace.tree.root
     root.children |= {b"%d" % number: root.children[b"f"] for number in range(nodes - 2)}
-    caller = served.face.scene(Call(CLIENT_PROTOCOL, "", b"", -2, -1, SUPERUSER, None, "")).caller
+    caller = served.scene(SUPERUSER).caller
     counts = Counts()
     assert len(list(counting(caller, root, counts))) == pauses
     assert counts.files + counts.directories == nodes

@@ -1,6 +1,5 @@
 """create: what it asks of the path, the flags and the file, and what its edit says."""
 
-import time
 from dataclasses import dataclass, field
 
 import pytest
@@ -8,11 +7,16 @@ import pytest
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import IO_EXCEPTION
 from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, RECOVERY_IN_PROGRESS
-from namenode_sim.edits.ops import Add, SetXAttr
-from namenode_sim.edits.values import RpcIds, XAttr, XAttrNamespace
-from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
-from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
+from namenode_sim.edits.ops import Add
+from namenode_sim.edits.values import RpcIds
+from tests.namenode_sim.client_protocol.namenode_in_memory import (
+    Fields,
+    Served,
+    serve,
+    silent_beyond_the_soft_limit,
+)
 from tests.namenode_sim.client_protocol.recovering_datanodes import half_written
+from tests.namenode_sim.namespace.given_edits import striped
 
 CREATE, OVERWRITE, LAZY_PERSIST, SHOULD_REPLICATE = 1, 2, 16, 128
 DENIED = "org.apache.hadoop.security.AccessControlException"
@@ -31,12 +35,7 @@ async def prepared() -> Served:
     await served.call("setPermission", src="/d", permission={"perm": 0o777})
     await served.touch("/d/f", user="alice")
     await served.touch("/s/f")
-    name = b"RS-6-3-1024k"
-    policy = XAttr(
-        XAttrNamespace.SYSTEM, "hdfs.erasurecoding.policy", len(name).to_bytes(4, "big") + name
-    )
-    op = SetXAttr("/s", (policy,))
-    served.namespace.apply(served.log.append(op), op)
+    served.log_and_apply(striped("/s", "RS-6-3-1024k"))
     return served
 
 
@@ -200,7 +199,7 @@ async def test_a_file_s_own_storage_policy(
 async def test_who_creates_is_alive() -> None:
     served = serve()
     await served.create("/f")
-    served.face.leases.renew("writer", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    silent_beyond_the_soft_limit(served)
     await served.create("/g")
     with pytest.raises(RemoteFault, match="currently owned by writer"):
         await served.create("/f", clientName="other")
@@ -208,7 +207,7 @@ async def test_who_creates_is_alive() -> None:
 
 async def test_a_taken_name_is_told_after_the_recovery_that_the_call_causes() -> None:
     served, disks, _ = await half_written()
-    served.face.leases.renew("writer", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    silent_beyond_the_soft_limit(served)
     with pytest.raises(RemoteFault, match="Failed to CREATE_FILE /f for other") as refusal:
         await served.create("/f", clientName="other")
     assert refusal.value.java_class == RECOVERY_IN_PROGRESS

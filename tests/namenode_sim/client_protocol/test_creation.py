@@ -7,22 +7,12 @@ import pytest
 from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, NAME_TOO_LONG
 from namenode_sim.client_protocol.model import Settings
-from namenode_sim.client_protocol.permissions import symbolic
 from namenode_sim.edits.ops import Add, Close, Mkdir, SetPermissions
-from namenode_sim.edits.values import AclEntry, AclScope, Permission
+from namenode_sim.edits.values import Permission
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
-from tests.namenode_sim.client_protocol.test_permissions import entry
+from tests.namenode_sim.client_protocol.permissions_world import entry, text_of
 
 LONG = "n" * 256
-
-
-def text_of(acl: tuple[AclEntry, ...]) -> str:
-    """Entries as ``hdfs dfs -getfacl`` shows them, parted by blanks."""
-    return " ".join(
-        f"{'default:' if e.scope == AclScope.DEFAULT else ''}{e.type.name.lower()}:{e.name or ''}:"
-        + symbolic(e.permission)[-3:]
-        for e in acl
-    )
 
 
 def made(served: Served) -> list[Mkdir | Add]:

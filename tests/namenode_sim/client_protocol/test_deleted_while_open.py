@@ -33,8 +33,7 @@ async def deleted() -> tuple[Served, int]:
     await served.call("fsync", src="/s/f", client="writer", lastBlockLength=10)
     await served.call("updateBlockForPipeline", block=one, clientName="writer")
     report(served, one, "d1", "d2", "d3")
-    await served.call("allowSnapshot", snapshotRoot="/s")
-    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.take_snapshot("/s", "one")
     await served.call("delete", src="/s/f", recursive=False)
     return served, file.fileId
 
@@ -89,15 +88,15 @@ async def test_its_block_has_no_file_that_is_written(
     served, _ = await deleted()
     if again:
         await served.create("/s/f", clientName="other")
-    java_class, message = await refused(served, method, fields)
-    assert (java_class, "belonged to does not exist" in message) == (IO, True)
+    assert await refused(served, method, fields) == (
+        IO,
+        f"The file blk_{BLOCK.blockId}_{BLOCK.generationStamp} belonged to does not exist or it is "
+        "not under construction.",
+    )
 
 
-async def test_what_the_snapshot_keeps_is_not_released_either() -> None:
+async def test_the_lease_of_its_writer_ends_with_it() -> None:
     served, _ = await deleted()
-    edits = len(served.log.frames)
-    assert await served.face.release_expired_leases() == 0
-    assert len(served.log.frames) == edits
     assert served.namespace.tree.leases == {}
     assert differences(served.namespace, served.log.replayed()) == []
 
@@ -107,8 +106,7 @@ async def test_one_that_was_only_moved_away_is_written_on() -> None:
     await served.mkdirs("/s")
     await served.mkdirs("/t")
     file = await served.create("/s/f")
-    await served.call("allowSnapshot", snapshotRoot="/s")
-    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.take_snapshot("/s", "one")
     await served.call("rename2", src="/s/f", dst="/t/g", overwriteDest=False)
     block = sized((await add_block(served, "/s/f", fileId=file.fileId)).b, 10)
     report(served, block, "d1", "d2", "d3")

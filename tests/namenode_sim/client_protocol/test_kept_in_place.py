@@ -7,7 +7,7 @@ from namenode_sim.client_protocol.errors import SNAPSHOT, SNAPSHOT_ACCESS_CONTRO
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
-from tests.namenode_sim.client_protocol.test_permissions import a_rename2
+from tests.namenode_sim.client_protocol.permissions_world import a_rename2
 
 DENIED = "org.apache.hadoop.security.AccessControlException"
 MKDIRS: Fields = {"masked": {"perm": 0o755}, "createParent": True}

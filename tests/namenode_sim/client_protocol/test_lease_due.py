@@ -106,8 +106,7 @@ async def in_a_snapshot_only(served: Served) -> int:
     block = sized((await add_block(served, "/s/f")).b, 10)
     await served.call("fsync", src="/s/f", client="writer", lastBlockLength=10)
     report(served, block, "d1", "d2", "d3")
-    await served.call("allowSnapshot", snapshotRoot="/s")
-    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.take_snapshot("/s", "one")
     await served.call("delete", src="/s/f", recursive=False)
     silent_for(served, "writer", HARD_LIMIT + 1)
     return number

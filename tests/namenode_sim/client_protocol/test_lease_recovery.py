@@ -9,14 +9,17 @@ from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.edits.ops import Close, Op, ReassignLease, SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
-from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     locations,
     report,
     sized,
     with_datanodes,
 )
-from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
+from tests.namenode_sim.client_protocol.namenode_in_memory import (
+    Served,
+    serve,
+    silent_beyond_the_soft_limit,
+)
 from tests.namenode_sim.client_protocol.recovering_datanodes import (
     FINALIZED,
     RWR,
@@ -187,7 +190,7 @@ async def test_an_untouched_block_waits_until_every_datanode_that_lives_is_known
 
 async def test_after_the_soft_limit_a_writer_waits_for_the_recovery_that_it_causes() -> None:
     served, disks, _ = await half_written()
-    served.face.leases.renew("writer", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    silent_beyond_the_soft_limit(served)
     for _ in range(2):
         with pytest.raises(RemoteFault, match="in progress") as refused:
             await served.call("append", src="/f", clientName="other")

@@ -1,7 +1,5 @@
 """Leases of a stopped client: another writer takes its files soon, the clock ends them later."""
 
-import time
-
 import pytest
 
 from ha.rpc.errors import RemoteFault
@@ -9,17 +7,15 @@ from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
-from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
 from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.namenode_sim.client_protocol.datanodes_in_memory import joined
-from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
+from tests.namenode_sim.client_protocol.namenode_in_memory import (
+    Served,
+    serve,
+    silent_beyond_the_soft_limit,
+)
 
 AT_ONCE = Settings(hard_lease_seconds=-1.0)
-
-
-def silent_beyond_the_soft_limit(served: Served) -> None:
-    """The writer was last heard of more than a minute ago."""
-    served.face.leases.renew("writer", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
 
 
 async def test_within_the_soft_limit_a_file_is_its_writer_s() -> None:
@@ -49,8 +45,7 @@ async def test_after_the_soft_limit_a_create_closes_it_and_finds_the_name_taken(
 
 def with_a_block(served: Served, path: str) -> None:
     """As a log from a NameNode with DataNodes would have it."""
-    op = AddBlock(path, None, Block(2**30 + 1, 0, 1001))
-    served.namespace.apply(served.log.append(op), op)
+    served.log_and_apply(AddBlock(path, None, Block(2**30 + 1, 0, 1001)))
 
 
 async def test_a_block_that_no_datanode_has_goes_with_its_writer() -> None:
@@ -115,12 +110,12 @@ def test_the_namenode_s_own_name_is_good_for_one_hard_limit() -> None:
 async def test_a_client_renews_the_lease_of_what_it_writes_and_no_other() -> None:
     served = serve()
     await served.create("/f")
+    served.face.clock = lambda: 15.0
     for holder in ("writer", "reader"):
         served.face.leases.renew(holder, 10.0)
         await served.call("renewLease", clientName=holder)
     heard = served.face.leases.last_heard(["writer", "reader"], 20.0)
-    assert heard["reader"] == 10.0
-    assert heard["writer"] > 10.0
+    assert heard == {"writer": 15.0, "reader": 10.0}
 
 
 # What is asked for, by whom, and whether it is closed without an edit or how it is refused.

@@ -3,26 +3,12 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.edits.ops import Symlink
-from namenode_sim.edits.values import Permission
 from namenode_sim.namespace.inode import INodeSymlink
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import HdfsFileStatusProto
-from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, prepared
+from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, linked
 
 UNRESOLVED = "org.apache.hadoop.hdfs.protocol.UnresolvedPathException"
-LINKS = {"/link": "/gone", "/relative": "gone", "/deep": "/d/gone", "/d/f": "g"}
-
-
-async def linked() -> Served:
-    """Where there are links beside what ``prepared`` has."""
-    served = await prepared()
-    for path, target in LINKS.items():
-        inode_id = served.namespace.counters.last_inode_id + 1
-        op = Symlink(inode_id, path, target, 1, 1, Permission("alice", "staff", 0o777))
-        served.namespace.apply(served.log.append(op), op)
-    return served
-
 
 FOLLOWED: dict[str, tuple[str, Fields, str]] = {
     "itself": ("getFileInfo", {"src": "/link"}, "/gone"),

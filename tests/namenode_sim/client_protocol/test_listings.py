@@ -35,6 +35,22 @@ async def test_a_file_that_nobody_may_read_lists_itself() -> None:
     assert (names(page), page.remainingEntries) == ([""], 0)
 
 
+async def test_listings_and_statuses_tell_locations_if_asked() -> None:
+    served = with_datanodes(serve())
+    await served.mkdirs("/d/e")
+    await written(served, "/d/f", 10)
+    directory, file = (await listing(served, "/d", needLocation=True)).partialListing
+    assert not directory.HasField("locations")
+    assert len(file.locations.blocks[0].locs) == 3
+    (itself,) = (await listing(served, "/d/f", needLocation=True)).partialListing
+    assert len(itself.locations.blocks[0].locs) == 3
+    _, without = (await listing(served, "/d", needLocation=False)).partialListing
+    assert not without.HasField("locations")
+    status = await located(served, "/d/f")
+    assert status is not None
+    assert len(status.locations.blocks[0].locs) == 3
+
+
 # How many replicas a page may count, the names of the first page, and how many come after it.
 PAGES: dict[str, tuple[int, str, int]] = {
     "as many as one file wants": (3, "a", 3),
@@ -54,6 +70,8 @@ async def test_a_page_ends_with_the_replicas_that_its_files_want(
         await written(served, f"/d/{name}", 10)
     page = await listing(served, "/d", needLocation=True)
     assert (names(page), page.remainingEntries) == (list(listed), remaining)
+    rest = await listing(served, "/d", needLocation=True, startAfter=listed[-1].encode())
+    assert names(rest) == list("abcd"[len(listed) : 2 * len(listed)])
 
 
 async def test_a_page_begins_after_the_name_of_an_inode() -> None:
@@ -73,8 +91,7 @@ async def test_a_snapshot_lists_what_its_entries_were() -> None:
     served = with_datanodes(serve())
     await served.mkdirs("/s/e", mode=0o700)
     await written(served, "/s/f", 10)
-    await served.call("allowSnapshot", snapshotRoot="/s")
-    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.take_snapshot("/s", "one")
     await served.call("setPermission", src="/s/e", permission={"perm": 0o777})
     await served.call("append", src="/s/f", clientName="writer")
     page = await listing(served, "/s/.snapshot/one", needLocation=True)

@@ -67,14 +67,14 @@ async def test_without_a_path_all_are_listed() -> None:
 PAGES: dict[str, tuple[int, str, list[tuple[str, ...]]]] = {
     "the last page is full": (2, "/d", [("/d/y", "/d/x")]),
     "the last page is not full": (2, "/", [("/b", "/d/y"), ("/a", "/dd"), ("/d/x",)]),
-    "a page is full of others": (1, "/d", [("/d/y",), ("/d/x",)]),
+    "each page has one file": (1, "/d", [("/d/y",), ("/d/x",)]),
     "one page holds all": (5, "/", [OPEN]),
 }
 
 
 @pytest.mark.parametrize(("limit", "path", "pages"), PAGES.values(), ids=PAGES.keys())
 async def test_a_list_comes_in_pages(limit: int, path: str, pages: list[tuple[str, ...]]) -> None:
-    """A client ends at a page that is empty or has no more; it goes on behind the last id."""
+    """A client goes on behind the last id until a page says that no more come."""
     served = await opened(limit)
     seen: list[tuple[str, ...]] = []
     last = 0

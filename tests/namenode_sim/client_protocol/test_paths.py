@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ha.rpc.java_names import FILE_NOT_FOUND, INVALID_PATH
 from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, FsError
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.client_protocol.paths import (
@@ -21,8 +22,6 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.tree import components
 from tests.namenode_sim.namespace.given_edits import after, directory, file, go_on, mkdir
 
-FILE_NOT_FOUND = "java.io.FileNotFoundException"
-INVALID_PATH = "org.apache.hadoop.fs.InvalidPathException"
 PARTS = st.sampled_from(["", ".", "..", "...", ".a", "a.", "a:b", "a", "ä", ".reserved", ".inodes"])
 
 
@@ -138,16 +137,17 @@ def test_a_path_leads_along_inodes(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "parent", "parent_path", "name"),
     [
-        ("/", None, "/", b""), ("/d", "/", "/", b"d"), ("/d/e", "/d", "/d", b"e"),
-        ("/x/y", None, "/x", b"y"), ("/d/.snapshot/s0/e", None, "/d/.snapshot/s0", b"e"),
+        ("/", None, "/", b""), ("/d", b"", "/", b"d"), ("/d/e", b"d", "/d", b"e"),
+        ("/x/y", None, "/x", b"y"), ("/d/.snapshot/s0/e", b"s0", "/d/.snapshot/s0", b"e"),
     ],
 )  # fmt: skip
-def test_a_path_has_a_parent(path: str, parent: str | None, parent_path: str, name: bytes) -> None:
-    namespace = snapshotted()
-    route = resolve(namespace, path)
+def test_a_path_has_a_parent(
+    path: str, parent: bytes | None, parent_path: str, name: bytes
+) -> None:
+    route = resolve(snapshotted(), path)
     assert (route.parent_path, route.name) == (parent_path, name)
-    if not route.in_snapshot:
-        assert route.parent is (None if parent is None else namespace.tree.node(parent))
+    assert (None if route.parent is None else route.parent.name) == parent
+    assert route.parent is (None if parent is None else route.nodes[-2])
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,13 @@ NOWHERE = {
     "an id of nothing": ("/.reserved/.inodes/99999", FILE_NOT_FOUND, "does not exist: /.reserved"),
     "the highest id": (f"/.reserved/.inodes/{2**63 - 1}", FILE_NOT_FOUND, "does not exist: /.res"),
     "a digit too many": (f"/.reserved/.inodes/{'1' * 20}", FILE_NOT_FOUND, "Invalid inode path"),
-    "far too many": (f"/.reserved/.inodes/{'1' * 5000}", FILE_NOT_FOUND, "Invalid inode path"),
+    "five thousand digits": (
+        f"/.reserved/.inodes/{'1' * 5000}",
+        FILE_NOT_FOUND,
+        "Invalid inode path",
+    ),
     "no digits": ("/.reserved/.inodes/x", FILE_NOT_FOUND, "Invalid inode path: /.reserved"),
-    "no digit to count with": ("/.reserved/.inodes/²", FILE_NOT_FOUND, "Invalid inode path"),
+    "a superscript digit": ("/.reserved/.inodes/²", FILE_NOT_FOUND, "Invalid inode path"),
 }
 
 

@@ -5,38 +5,11 @@ import pytest
 from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.client_protocol.permissions import symbolic
-from namenode_sim.proto.hdfs_types_pb2 import AclEntryProto
-from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
+from tests.namenode_sim.client_protocol.namenode_in_memory import Fields
+from tests.namenode_sim.client_protocol.permissions_world import a_rename2, entry, prepared
 
 DENIED = "org.apache.hadoop.security.AccessControlException"
 MODE = {"permission": {"perm": 0o700}}
-
-
-async def prepared(settings: Settings | None = None) -> Served:
-    """``/home/alice`` is hers and her group's; the others, the sticky ones too, are for all."""
-    served = serve(settings=settings)
-    await served.mkdirs("/home/alice")
-    await served.call("setOwner", src="/home/alice", username="alice", groupname="staff")
-    await served.call("setPermission", src="/home/alice", permission={"perm": 0o750})
-    await served.touch("/home/alice/f", user="alice", masked={"perm": 0o444})
-    await served.mkdirs("/tmp")
-    await served.call("setPermission", src="/tmp", permission={"perm": 0o1777})
-    await served.touch("/tmp/alice", user="alice")
-    await served.mkdirs("/open")
-    await served.call("setPermission", src="/open", permission={"perm": 0o777})
-    await served.mkdirs("/open/mixed", 0o777, user="bob")
-    await served.mkdirs("/open/mixed/in", 0o700, user="alice")
-    await served.touch("/open/mixed/in/f", user="alice")
-    await served.mkdirs("/open/own/empty", 0o700, user="bob")
-    await served.mkdirs("/open/own/other", 0o700, user="bob")
-    await served.call("setOwner", src="/open/own/other", username="alice")
-    await served.mkdirs("/open/sticky", 0o1777, user="alice")
-    await served.mkdirs("/open/sticky/c", 0o777, user="carol")
-    return served
-
-
-def a_rename2(src: str, dst: str, *, to_trash: bool = False) -> tuple[str, Fields]:
-    return "rename2", {"src": src, "dst": dst, "overwriteDest": True, "moveToTrash": to_trash}
 
 
 HOME = '"/home/alice":alice:staff:drwxr-x---'
@@ -289,22 +262,6 @@ async def test_a_new_inode_belongs_to_its_maker_and_to_its_directory_s_group() -
     assert (
         oct(between.permission.perm) == "0o700"
     )  # its owner can always walk a directory made on the way
-
-
-def bits(letters: str) -> int:
-    return sum(bit for bit, letter in zip((4, 2, 1), letters, strict=True) if letter != "-")
-
-
-def entry(text: str) -> AclEntryProto:
-    """``user:bob:rw-`` or ``default:group::r-x``."""
-    scope = AclEntryProto.DEFAULT if text.startswith("default:") else AclEntryProto.ACCESS
-    kind, name, letters = text.removeprefix("default:").split(":")
-    return AclEntryProto(
-        scope=scope,
-        type=AclEntryProto.AclEntryTypeProto.Value(kind.upper()),
-        name=name,
-        permissions=AclEntryProto.FsActionProto.ValueType(bits(letters)),
-    )
 
 
 async def test_a_default_acl_is_inherited_and_overrides_the_umask() -> None:

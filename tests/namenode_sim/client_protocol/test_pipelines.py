@@ -24,8 +24,12 @@ from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     sized,
     with_datanodes,
 )
-from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
-from tests.namenode_sim.client_protocol.test_leases import silent_beyond_the_soft_limit
+from tests.namenode_sim.client_protocol.namenode_in_memory import (
+    Fields,
+    Served,
+    serve,
+    silent_beyond_the_soft_limit,
+)
 
 BLOCK, STAMP = 2**30 + 1, 1001
 
@@ -191,33 +195,6 @@ async def test_a_call_about_a_block_is_a_sign_of_life() -> None:
     await new_stamp(served, found.b)
     with pytest.raises(RemoteFault, match="currently owned by writer"):
         await served.call("append", src="/f", clientName="other")
-
-
-@pytest.mark.parametrize("taken", [False, True], ids=["its name is free", "its name is taken"])
-async def test_a_block_of_a_file_that_only_snapshots_have_is_not_written_on(*, taken: bool) -> None:
-    """FSNamesystem.isFileDeleted; an edit about it would be about whatever has its path."""
-    served, found = await writing()
-    await served.call("fsync", src="/f", client="writer", lastBlockLength=5)
-    new = sized(await new_stamp(served, found.b), 9)
-    await served.call("allowSnapshot", snapshotRoot="/")
-    await served.call("createSnapshot", snapshotRoot="/", snapshotName="s")
-    await served.call("delete", src="/f", recursive=False)
-    if taken:
-        await served.create("/f")
-        await add_block(served, "/f")
-    edits = len(served.log.frames)
-    for method, fields in {
-        "updateBlockForPipeline": {"block": found.b, "clientName": "writer"},
-        "updatePipeline": update(found.b, new, found),
-    }.items():
-        with pytest.raises(RemoteFault) as refusal:
-            await served.call(method, **fields)
-        assert (refusal.value.java_class, refusal.value.message) == (
-            IO,
-            f"The file blk_{BLOCK}_{STAMP} belonged to does not exist or it is not under "
-            "construction.",
-        )
-    assert len(served.log.frames) == edits
 
 
 def additional(found: LocatedBlockProto, wanted: int, pipeline: int = 2) -> Fields:

@@ -1,4 +1,4 @@
-"""Which deletions and moves the protected directories forbid."""
+"""Which deletions the protected directories forbid."""
 
 import pytest
 
@@ -12,7 +12,7 @@ DENIED = "org.apache.hadoop.security.AccessControlException"
 
 
 async def with_protected(*, below: bool = False) -> Served:
-    """Nothing of this has been deleted yet; ``below``: what is below is protected as well."""
+    """Files in and beside the protected directories; ``below``: what is below is protected too."""
     served = serve(settings=Settings(protected=PROTECTED, protected_below=below))
     for file in ("/p/f", "/p/sub/deep/f", "/p2/f", "/q/in/f", "/q/in2/f", "/r/f"):
         await served.touch(file)
@@ -23,7 +23,6 @@ async def with_protected(*, below: bool = False) -> Served:
 
 # Whether what is below is protected as well, what is deleted, and what forbids it.
 FORBIDDEN: dict[str, tuple[bool, str, str]] = {
-    "itself": (False, "/p", "non-empty protected directory /p"),
     "itself, otherwise written": (False, "//p/", "non-empty protected directory /p"),
     "one that holds one": (False, "/q", "non-empty protected subdirectory /q/in"),
     "below one": (True, "/p/sub", "subdirectory under protected subdirectory /p"),
@@ -62,7 +61,7 @@ async def test_a_deletion_that_protected_directories_allow(below: bool, path: st
     assert answer == calls.DeleteResponseProto(result=True)
 
 
-async def test_the_root_is_not_deleted_for_another_reason() -> None:
+async def test_the_root_is_not_deleted_whatever_is_protected() -> None:
     served = await with_protected(below=True)
     answer = await served.call("delete", src="/", recursive=True)
     assert answer == calls.DeleteResponseProto(result=False)

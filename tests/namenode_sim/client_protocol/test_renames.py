@@ -3,13 +3,13 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from namenode_sim.client_protocol.errors import UNRESOLVED_PATH
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.edits.ops import Rename
 from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.proto import client_namenode_pb2 as calls
-from tests.namenode_sim.client_protocol.namenode_in_memory import Served, prepared, serve
-from tests.namenode_sim.client_protocol.test_links import UNRESOLVED, linked
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, linked, prepared, serve
 
 NO_LIMIT = 2**64 - 1
 IO = "java.io.IOException"
@@ -38,8 +38,8 @@ REFUSED_BY_BOTH: dict[str, tuple[str, str, str, str]] = {
     "a name that goes up": ("/f", "/d/../x", INVALID, "Invalid file name: /d/../x"),
     "a long name": ("/f", f"/d/{LONG}", TOO_LONG, f"limit of {LONG} in directory /d is exceeded"),
     "below a file": ("/d", "/f/x", NO_PARENT, r"/f \(is not a directory\)"),
-    "what is below a link": ("/link/x", "/x", UNRESOLVED, "/gone/x"),
-    "to below a link": ("/f", "/link/x", UNRESOLVED, "/gone/x"),
+    "what is below a link": ("/link/x", "/x", UNRESOLVED_PATH, "/gone/x"),
+    "to below a link": ("/f", "/link/x", UNRESOLVED_PATH, "/gone/x"),
 }
 
 

@@ -19,6 +19,7 @@ from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     written,
 )
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, prepared, serve
+from tests.namenode_sim.client_protocol.recovering_datanodes import without_replicas
 
 LEAVE, ENTER = SafeModeActionProto.SAFEMODE_LEAVE, SafeModeActionProto.SAFEMODE_ENTER
 GET, FORCE_EXIT = SafeModeActionProto.SAFEMODE_GET, SafeModeActionProto.SAFEMODE_FORCE_EXIT
@@ -67,14 +68,11 @@ async def test_b13_edits_are_refused_and_reads_answered(mode: str) -> None:
 async def test_blocks_without_a_place_are_not_told_as_lost(mode: str, lost: set[int]) -> None:
     served = with_datanodes(serve())
     blocks = await written(served, "/f", 10, 10)
-    state = served.cluster.blocks
     held, java_class = MODES[mode]
     served.cluster.set_safe_mode(held)
     assert [len(block.locs) for block in (await locations(served, "/f")).blocks] == [3, 3]
-    for slot in [state.index.get(blocks[number].blockId) for number in lost]:
-        assert slot is not None
-        for storage in state.storages:
-            state.drop(slot, storage)
+    for number in lost:
+        without_replicas(served, blocks[number], "d1", "d2", "d3")
     with pytest.raises(RemoteFault, match=r"Zero blocklocations for /f\. Name node is") as refused:
         await locations(served, "/f")
     assert refused.value.java_class == java_class
@@ -83,7 +81,7 @@ async def test_blocks_without_a_place_are_not_told_as_lost(mode: str, lost: set[
     assert found == [number not in lost for number in range(2)]
 
 
-async def test_damage_is_reported_in_safe_mode_too() -> None:
+async def test_a_report_of_damage_is_admitted_in_safe_mode() -> None:
     served = await prepared()
     served.cluster.set_safe_mode(SafeMode(Pending()))
     assert await served.call("reportBadBlocks") == calls.ReportBadBlocksResponseProto()

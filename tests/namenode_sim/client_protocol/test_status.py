@@ -29,7 +29,18 @@ from namenode_sim.proto.hdfs_types_pb2 import (
     HdfsFileStatusProto,
 )
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields
-from tests.namenode_sim.namespace.given_edits import B1, B3, WHO, add, after, file, mkdir, seen
+from tests.namenode_sim.namespace.given_edits import (
+    B1,
+    B3,
+    EC_XATTR,
+    WHO,
+    add,
+    after,
+    file,
+    mkdir,
+    seen,
+    striped,
+)
 
 DIRECTORY, FILE, SYMLINK = (
     HdfsFileStatusProto.IS_DIR,
@@ -43,13 +54,7 @@ HAS_ACL, HAS_EC, SNAPSHOTTABLE = (
 )
 COLD, HOT = 2, 7
 RS32, XOR = "RS-3-2-1024k", "XOR-2-1-1024k"
-SYSTEM, EC_XATTR = XAttrNamespace.SYSTEM, "hdfs.erasurecoding.policy"
-
-
-def striped(path: str, name: str | None) -> ops.SetXAttr:
-    """A directory's policy for what is made in it, as Java writes a text."""
-    value = None if name is None else len(name).to_bytes(4, "big") + name.encode()
-    return ops.SetXAttr(path, (XAttr(SYSTEM, EC_XATTR, value),))
+SYSTEM = XAttrNamespace.SYSTEM
 
 
 def told(

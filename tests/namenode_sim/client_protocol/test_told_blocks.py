@@ -111,7 +111,7 @@ async def test_a_block_under_recovery_is_ended_by_nobody_else() -> None:
         tell(served, last)
 
 
-async def test_an_end_is_told_once() -> None:
+async def test_a_block_that_is_committed_is_not_committed_again() -> None:
     served, _, told = await half_written()
     last = replace(told_block(told), num_bytes=700)
     assert not await served.complete("/f", last=extended(served.scene(), last))

@@ -1,7 +1,5 @@
 """truncate: at the end of a block at once, inside one by a recovery, copied for a snapshot."""
 
-import time
-
 import pytest
 
 from ha.rpc.errors import RemoteFault
@@ -16,7 +14,6 @@ from namenode_sim.edits.ops import (
     Truncate,
 )
 from namenode_sim.edits.values import Block
-from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
@@ -25,7 +22,11 @@ from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     with_datanodes,
     written,
 )
-from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
+from tests.namenode_sim.client_protocol.namenode_in_memory import (
+    Served,
+    serve,
+    silent_beyond_the_soft_limit,
+)
 from tests.namenode_sim.client_protocol.recovering_datanodes import (
     FINALIZED,
     RBW,
@@ -124,8 +125,7 @@ async def closes(served: Served, disks: Disks) -> bool:
 @pytest.mark.row("B26")
 async def test_a_block_that_a_snapshot_has_is_copied() -> None:
     served, disks, (block,) = await file_of(700)
-    await served.call("allowSnapshot", snapshotRoot="/d")
-    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s")
+    await served.take_snapshot("/d", "s")
     edits = len(served.log.frames)
     assert not await truncate(served, 400)
     identity, number, edit = served.log.ops()[edits:]
@@ -145,8 +145,7 @@ async def test_a_block_that_a_snapshot_has_is_copied() -> None:
 
 async def test_what_was_appended_since_the_snapshot_is_cut_in_place() -> None:
     served, disks, (block,) = await file_of(700)
-    await served.call("allowSnapshot", snapshotRoot="/d")
-    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s")
+    await served.take_snapshot("/d", "s")
     await served.call("append", src="/d/f", clientName="writer", flag=32)
     added = (await add_block(served, "/d/f", sized(block, 700))).b
     disks.write(sized(added, 300), FINALIZED, d1=300)
@@ -186,7 +185,7 @@ async def test_a_file_without_blocks() -> None:
     served = serve()
     await served.mkdirs("/d")
     await served.create("/d/f", clientName="gone")
-    served.face.leases.renew("gone", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    silent_beyond_the_soft_limit(served, "gone")
     assert await truncate(served, 0)
     assert served.namespace.tree.leases == {}
     assert await truncate(served, 0)
@@ -224,8 +223,7 @@ async def test_another_length_than_the_asked_one_does_not_count(wrong: dict[str,
 
 async def test_the_result_must_name_the_source_of_a_copy() -> None:
     served, disks, (block,) = await file_of(700)
-    await served.call("allowSnapshot", snapshotRoot="/d")
-    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s")
+    await served.take_snapshot("/d", "s")
     await truncate(served, 400)
     result = disks.lead(disks.leader())
     wrong = changed(result)
@@ -272,7 +270,7 @@ async def test_a_standby_learns_from_the_edit_what_is_to_be_cut() -> None:
 async def test_an_abandoned_file_is_closed_and_then_cut() -> None:
     served, disks, _ = await file_of(700)
     await served.call("append", src="/d/f", clientName="gone", flag=32)
-    served.face.leases.renew("gone", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    silent_beyond_the_soft_limit(served, "gone")
     edits = len(served.log.frames)
     assert not await truncate(served, 400)
     assert [type(op) for op in served.log.ops()[edits:]] == [Close, SetGenstampV2, Truncate]
@@ -282,7 +280,7 @@ async def test_an_abandoned_file_is_closed_and_then_cut() -> None:
 async def test_an_abandoned_file_is_closed_and_then_emptied() -> None:
     served, _, _ = await file_of(700)
     await served.call("append", src="/d/f", clientName="gone", flag=32)
-    served.face.leases.renew("gone", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    silent_beyond_the_soft_limit(served, "gone")
     edits = len(served.log.frames)
     assert await truncate(served, 0)
     assert [type(op) for op in served.log.ops()[edits:]] == [Close, Truncate]
@@ -293,7 +291,7 @@ async def test_an_abandoned_block_is_recovered_first() -> None:
     served, disks, (block,) = await file_of(700)
     await served.call("append", src="/d/f", clientName="gone")
     disks.write(block, RBW, d1=900, d2=900, d3=900)
-    served.face.leases.renew("gone", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    silent_beyond_the_soft_limit(served, "gone")
     with pytest.raises(RemoteFault, match="lease recovery is in progress"):
         await truncate(served, 400)
     assert await closes(served, disks)
@@ -327,8 +325,7 @@ async def test_what_is_no_file_cannot_be_cut(path: str, user: str, text: str) ->
 
 async def test_what_cannot_be_cut() -> None:
     served, _, _ = await file_of(700)
-    started = RollingUpgradeStart(1)
-    served.namespace.apply(served.log.append(started), started)
+    served.log_and_apply(RollingUpgradeStart(1))
     edits = len(served.log.frames)
     with pytest.raises(RemoteFault, match="while a rolling upgrade is in progress"):
         await truncate(served, 400)

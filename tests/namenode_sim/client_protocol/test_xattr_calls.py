@@ -8,11 +8,17 @@ from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.edits.ops import RemoveXAttr, SetXAttr
 from namenode_sim.edits.values import XAttr, XAttrNamespace
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import XAttrProto
-from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
+from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served
+from tests.namenode_sim.client_protocol.xattr_words import (
+    CREATE,
+    REPLACE,
+    change,
+    listed,
+    prepared,
+    proto,
+    seen,
+)
 
-CREATE, REPLACE = 1, 2
 DENIED = "org.apache.hadoop.security.AccessControlException"
 NOT_FOUND = "java.io.FileNotFoundException"
 IO = "java.io.IOException"
@@ -20,47 +26,6 @@ ILLEGAL = "org.apache.hadoop.HadoopIllegalArgumentException"
 NO_XATTR = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException"
 MARK = "security.hdfs.unreadable.by.superuser"
 POLICY = "system.hsm.block.storage.policy.id"
-
-
-def proto(text: str) -> XAttrProto:
-    """``user.a=1``, or ``user.a`` without a value."""
-    name, given, value = text.partition("=")
-    space, _, name = name.partition(".")
-    kind = XAttrProto.XAttrNamespaceProto.Value(space.upper())
-    return XAttrProto(namespace=kind, name=name, value=value.encode() if given else None)
-
-
-def written(xattr: XAttrProto) -> str:
-    name = f"{XAttrProto.XAttrNamespaceProto.Name(xattr.namespace).lower()}.{xattr.name}"
-    return f"{name}={xattr.value.decode()}" if xattr.HasField("value") else name
-
-
-async def change(
-    served: Served, text: str, src: str = "/f", flag: int = CREATE, user: str = "hdfs"
-) -> None:
-    await served.call("setXAttr", user=user, src=src, xAttr=proto(text), flag=flag)
-
-
-async def seen(served: Served, *asked: str, src: str = "/f", user: str = "hdfs") -> list[str]:
-    answer = await served.call("getXAttrs", user=user, src=src, xAttrs=[proto(a) for a in asked])
-    assert isinstance(answer, calls.GetXAttrsResponseProto)
-    return [written(xattr) for xattr in answer.xAttrs]
-
-
-async def listed(served: Served, src: str = "/f", user: str = "hdfs") -> list[str]:
-    answer = await served.call("listXAttrs", user=user, src=src)
-    assert isinstance(answer, calls.ListXAttrsResponseProto)
-    return [written(xattr) for xattr in answer.xAttrs]
-
-
-async def prepared(*held: str, settings: Settings | None = None) -> Served:
-    """``/f`` with these attributes, and ``/d``."""
-    served = serve(settings=settings)
-    await served.mkdirs("/d")
-    await served.touch("/f")
-    for text in held:
-        await change(served, text)
-    return served
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,16 +176,18 @@ async def test_removing(held: tuple[str, ...], asked: str, java_class: str, told
         assert len(served.log.frames) == edits
     else:
         await removal
-        assert await seen(served) == list(reversed(held[1:]))
+        assert await seen(served) == list(held[1:])
         (edit,) = served.log.ops()[edits:]
         assert isinstance(edit, RemoveXAttr)
         assert edit.xattrs == (XAttr(XAttrNamespace.USER, "a", None),)
 
 
-#   name and value of at most four bytes; two attributes that users see
-LIMITED = Settings(max_xattr_bytes=4, max_xattrs=2)
-BYTES = {"user.a=123": 4, "user.a=1234": 5, "user.ab=123": 5, "user.é=12": 4, "user.é=123": 5}
-BYTES |= {"user.abcd": 4, "user.abcde": 5}
+#   name and value of at most four bytes
+LIMITED = Settings(max_xattr_bytes=4)
+BYTES = {
+    "user.a=123": 4, "user.a=1234": 5, "user.ab=123": 5, "user.é=12": 4, "user.é=123": 5,
+    "user.abcd": 4, "user.abcde": 5,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "size"), BYTES.items())
@@ -243,7 +210,7 @@ COUNTED: dict[str, tuple[tuple[str, ...], str, bool]] = {
     "a third that is trusted": (("user.a=1", "trusted.b=1"), "trusted.c=1", True),
     "one of two again": (("user.a=1", "user.b=1"), "user.a=2", False),
     "the mark does not count": (("user.a=1", "user.b=1"), MARK, False),
-    "nor does it later": ((MARK, "user.b=1"), "user.a=1", False),
+    "the mark that was there first does not count": ((MARK, "user.b=1"), "user.a=1", False),
     "one of too many, once there were more allowed": (
         ("user.a=1", "user.b=1", "user.c=1"), "user.a=2", True,
     ),
@@ -294,17 +261,16 @@ async def test_a_list_has_names_alone_of_what_one_may_see() -> None:
     assert await listed(served, user="alice") == [MARK, "user.a"]
 
 
-async def test_nobody_sees_what_is_the_system_s() -> None:
+async def test_system_and_raw_attributes_are_not_shown() -> None:
     served = await prepared()
     await served.call("setStoragePolicy", src="/d", policyName="COLD")
-    op = SetXAttr("/d", (XAttr(XAttrNamespace.RAW, "a", b"1"),))
-    served.namespace.apply(served.log.append(op), op)
+    served.log_and_apply(SetXAttr("/d", (XAttr(XAttrNamespace.RAW, "a", b"1"),)))
     await change(served, "user.a=1", "/d")
     assert await seen(served, src="/d") == ["user.a=1"]
     assert await listed(served, "/d") == ["user.a"]
 
 
-async def test_trust_is_in_the_superuser_though_permissions_be_switched_off() -> None:
+async def test_trusted_attributes_are_the_superuser_s_without_permissions_too() -> None:
     served = await prepared("user.a=1", "trusted.b=2", settings=Settings(permissions_enabled=False))
     assert await seen(served, user="alice") == ["user.a=1"]
     with pytest.raises(RemoteFault, match=r"permission for xattr: trusted\.c"):
@@ -320,7 +286,7 @@ CALLS: dict[str, Fields] = {
 
 
 @pytest.mark.parametrize(("method", "fields"), CALLS.items(), ids=CALLS.keys())
-async def test_nothing_has_no_attributes(method: str, fields: Fields) -> None:
+async def test_a_path_without_an_inode_is_refused(method: str, fields: Fields) -> None:
     served = await prepared()
     with pytest.raises(RemoteFault) as refusal:
         await served.call(method, src="/none", **fields)
@@ -361,7 +327,7 @@ async def test_anybody_changes_them_where_permissions_are_switched_off(src: str,
     await change(served, "user.a=1", src, user="bob")
 
 
-async def test_values_are_for_readers_and_names_for_who_gets_there() -> None:
+async def test_values_need_the_right_to_read_and_names_only_the_way_there() -> None:
     served = await owned("/y", 0o711)
     await change(served, "user.a=1", "/y")
     assert await listed(served, "/y", "bob") == ["user.a"]

@@ -3,13 +3,14 @@
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
-from namenode_sim.edits.values import Block, Permission
+from namenode_sim.edits.values import Block, Permission, XAttr, XAttrNamespace
 from namenode_sim.namespace.inode import INodeDirectory, full_path, subtree
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.view import Sight, look_at_root
 from namenode_sim.namespace.state import Snapshot
 
 WHO = Permission("alice", "staff", 0o750)
+EC_XATTR = "hdfs.erasurecoding.policy"
 B1, B2, B3 = Block(1, 100, 11), Block(2, 100, 12), Block(3, 50, 13)
 
 
@@ -43,6 +44,16 @@ def file(path: str, *blocks: Block) -> list[Op]:
 
 def take(name: str, time: int | None = 50, path: str = "/d") -> ops.CreateSnapshot:
     return ops.CreateSnapshot(path, name, time)
+
+
+def striped(path: str, name: str | None) -> ops.SetXAttr:
+    """A directory's policy for what is made in it, as Java writes a text."""
+    value = None if name is None else len(name).to_bytes(4, "big") + name.encode()
+    return ops.SetXAttr(path, (XAttr(XAttrNamespace.SYSTEM, EC_XATTR, value),))
+
+
+ALLOWED: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d")]
+"""``/d``, which may have snapshots."""
 
 
 def after(*given: Op | list[Op]) -> Namespace:

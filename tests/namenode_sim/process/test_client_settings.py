@@ -16,7 +16,6 @@ from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
 from namenode_sim.process.client_settings import client_settings
 from namenode_sim.process.user_groups import SystemGroups
-from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 DENIED = "org.apache.hadoop.security.AccessControlException"
@@ -125,15 +124,13 @@ async def second_xattr(served: Served) -> None:
 
 
 async def second_snapshot(served: Served) -> None:
-    await served.call("allowSnapshot", snapshotRoot="/d")
-    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s1")
+    await served.take_snapshot("/d", "s1")
     await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s2")
 
 
 async def add_block(served: Served) -> Message:
     await served.create("/open")
-    op = AddBlock("/open", None, Block(2**30 + 1, 0, 1001))
-    served.namespace.apply(served.log.append(op), op)
+    served.log_and_apply(AddBlock("/open", None, Block(2**30 + 1, 0, 1001)))
     last = {"poolId": served.cluster.pool, "blockId": 2**30 + 1, "generationStamp": 1001}
     return await served.call("addBlock", src="/open", clientName="writer", previous=last)
 
@@ -256,40 +253,9 @@ async def test_a_file_gets_no_more_blocks_than_it_may_have(tmp_path: Path) -> No
         assert said in refusal.value.message
 
 
-async def test_what_is_empty_or_beside_is_not_protected(tmp_path: Path) -> None:
-    only = configured(tmp_path, "fs.protected.directories=/d/sub,/o,/none")
-    served = await prepared(only)
-    await served.call("delete", src="/o", recursive=True)
-    await served.call("delete", src="/d/f", recursive=True)
-    await served.call("delete", src="/d/sub/below", recursive=True)
-    both = configured(
-        tmp_path, "fs.protected.directories=/d", "dfs.protected.subdirectories.enable=true"
-    )
-    served = await prepared(both)
-    with pytest.raises(RemoteFault, match="under protected subdirectory /d"):
-        await served.call("delete", src="/d/sub", recursive=True)
-
-
 async def test_without_a_limit_a_name_is_as_long_as_it_likes(tmp_path: Path) -> None:
     settings = configured(tmp_path, "dfs.namenode.fs-limits.max-component-length=0")
     assert await (await prepared(settings)).mkdirs("/" + "x" * 300)
-
-
-async def test_clients_are_told_the_defaults(tmp_path: Path) -> None:
-    served = serve(
-        settings=configured(
-            tmp_path,
-            *("dfs.blocksize=1m", "dfs.bytes-per-checksum=64", "dfs.checksum.type=CRC32"),
-            *("dfs.client-write-packet-size=128", "dfs.replication=2", "io.file.buffer.size=256"),
-            "fs.trash.interval=60",
-        )
-    )
-    answer = await served.call("getServerDefaults")
-    assert isinstance(answer, calls.GetServerDefaultsResponseProto)
-    told = answer.serverDefaults
-    assert (told.blockSize, told.bytesPerChecksum, told.writePacketSize) == (1 << 20, 64, 128)
-    assert (told.replication, told.fileBufferSize, told.trashInterval) == (2, 256, 60)
-    assert (told.checksumType, told.encryptDataTransfer) == (1, False)
 
 
 OFF = Settings(permissions_enabled=False)

@@ -29,8 +29,17 @@ from namenode_sim.namespace.snapshots.files import (
     destroy_file,
     leave_file,
 )
-from tests.namenode_sim.namespace.given_edits import B1, B2, B3, after, close, file, go_on, take
-from tests.namenode_sim.namespace.snapshots.test_rules import TAKEN
+from tests.namenode_sim.namespace.given_edits import (
+    ALLOWED,
+    B1,
+    B2,
+    B3,
+    after,
+    close,
+    file,
+    go_on,
+    take,
+)
 
 
 def packed(text: str) -> bytes:
@@ -217,7 +226,7 @@ def test_blocks_that_go_with_a_diff_are_told() -> None:
 
 
 def test_a_deleted_file_is_saved_for_the_snapshot() -> None:
-    namespace = after(list(TAKEN), file("/d/f", B1), take("s0"))
+    namespace = after(list(ALLOWED), file("/d/f", B1), take("s0"))
     one = namespace.tree.file("/d/f")
     go_on(namespace, ops.Delete("/d/f", 60))
     assert shown(one) == "1; s0=100; deleted"
@@ -225,7 +234,7 @@ def test_a_deleted_file_is_saved_for_the_snapshot() -> None:
 
 def test_a_moved_file_in_whose_place_another_comes_keeps_its_blocks() -> None:
     """Unlike one that is deleted, which lets go of what no snapshot needs."""
-    namespace = after(list(TAKEN), file("/d/f", B1), take("s0"), file("/h", B3))
+    namespace = after(list(ALLOWED), file("/d/f", B1), take("s0"), file("/h", B3))
     one = namespace.tree.file("/d/f")
     go_on(namespace, ops.Rename("/d/f", "/g", 60, ()), ops.Append("/g", "c", "host", True))
     go_on(namespace, ops.AddBlock("/g", B1, B2), close("/g", B1, B2))

@@ -37,7 +37,7 @@ ENDS_HADOOP = (
     "file a/a, move a b/b, mkdir d/a, move b d/a/b, move d/a/b/b/b/a d/a/b/a, "
     "move d/a/b/a d/a/b/b/a, take d, delete d/a, drop d s2"
 )
-"""Its NameNode ends in INodeDirectory.removeChild: it takes a child out that had moved before."""
+"""Hadoop's NameNode ends while it replays this: removeChild takes out a child that had moved."""
 
 
 def random_log(seed: int, steps: int) -> list[Op]:

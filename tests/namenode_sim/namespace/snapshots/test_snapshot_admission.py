@@ -3,16 +3,11 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import ACCESS_CONTROL, INVALID_PATH
+from namenode_sim.client_protocol.errors import SNAPSHOT
 from namenode_sim.client_protocol.model import Settings
-from tests.namenode_sim.client_protocol.namenode_in_memory import Fields
-from tests.namenode_sim.namespace.snapshots.test_snapshot_calls import (
-    ACCESS,
-    SNAPSHOT,
-    names,
-    snapshotted,
-)
-
-INVALID_PATH = "org.apache.hadoop.fs.InvalidPathException"
+from tests.namenode_sim.client_protocol.namenode_in_memory import GROUPS, Fields
+from tests.namenode_sim.namespace.snapshots.snapshotted import names, snapshotted
 
 
 @pytest.mark.parametrize("name", [".", "..", "a:b", "a/b", ".snapshot", ".reserved"])
@@ -75,8 +70,7 @@ ALL_DIRECTORIES = "there are already 3 snapshot(s) and the file system snapshot 
 async def test_there_is_a_limit_of_snapshots(limits: Settings, refusal: str | None) -> None:
     served = await snapshotted(limits)
     await served.mkdirs("/k")
-    await served.call("allowSnapshot", snapshotRoot="/k")
-    await served.call("createSnapshot", snapshotRoot="/k", snapshotName="s0")
+    await served.take_snapshot("/k", "s0")
     await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s1")
     taken = served.call("createSnapshot", snapshotRoot="/d", snapshotName="s2")
     if refusal is None:
@@ -88,7 +82,7 @@ async def test_there_is_a_limit_of_snapshots(limits: Settings, refusal: str | No
     assert told.value.message == f"Failed to create snapshot: {refusal}"
 
 
-USERS = {"hdfs", "admin", "alice", "bob", "carol"}
+USERS = set(GROUPS)
 SUPERUSERS, OWNERS = {"hdfs", "admin"}, {"hdfs", "admin", "alice"}
 # The directories are alice's, and her group may read them.
 MAY: dict[str, tuple[Fields, set[str]]] = {
@@ -120,4 +114,4 @@ async def test_who_may(method: str, checked: bool) -> None:
         except RemoteFault as refusal:
             refused.add(refusal.java_class)
     assert allowed == (expected if checked else USERS)
-    assert refused <= {ACCESS}
+    assert refused <= {ACCESS_CONTROL}

@@ -3,35 +3,18 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, SNAPSHOT
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.state import SnapshotRules
 from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import ContentSummaryProto, HdfsFileStatusProto
-from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, prepared
-from tests.namenode_sim.client_protocol.test_status import striped
+from namenode_sim.proto.hdfs_types_pb2 import HdfsFileStatusProto
+from tests.namenode_sim.client_protocol.namenode_in_memory import GROUPS, Fields, prepared
+from tests.namenode_sim.namespace.given_edits import striped
+from tests.namenode_sim.namespace.snapshots.snapshotted import names, snapshotted
 
-SNAPSHOT = "org.apache.hadoop.hdfs.protocol.SnapshotException"
 ACCESS = "org.apache.hadoop.security.AccessControlException"
-ILLEGAL_ARGUMENT = "org.apache.hadoop.HadoopIllegalArgumentException"
 IO = "java.io.IOException"
-
-
-async def snapshotted(settings: Settings | None = None) -> Served:
-    """/d (with e/ and g) has a snapshot s0; then g is renamed, e deleted, f2 created."""
-    served = await prepared(settings)
-    await served.call("allowSnapshot", snapshotRoot="/d")
-    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s0")
-    await served.call("rename2", src="/d/g", dst="/h", overwriteDest=False)
-    await served.call("delete", src="/d/e", recursive=True)
-    await served.touch("/d/f2")
-    return served
-
-
-async def names(served: Served, src: str, after: bytes = b"") -> list[str]:
-    answer = await served.call("getListing", src=src, startAfter=after, needLocation=False)
-    assert isinstance(answer, calls.GetListingResponseProto)
-    return [entry.path.decode() for entry in answer.dirList.partialListing]
 
 
 async def test_a_snapshot_is_read_through_its_path() -> None:
@@ -115,7 +98,7 @@ async def test_each_sees_the_snapshottable_directories_that_are_theirs(checked: 
         await served.call("setOwner", src=path, username=user)
         await served.call("allowSnapshot", snapshotRoot=path)
     found = {}
-    for user in ("hdfs", "admin", "alice", "bob", "carol"):
+    for user in GROUPS:
         answer = await served.call("getSnapshottableDirListing", user=user)
         assert isinstance(answer, calls.GetSnapshottableDirListingResponseProto)
         assert answer.HasField("snapshottableDirList")
@@ -148,15 +131,13 @@ async def test_listings_for_snapshots_tell_no_flags_and_no_policies() -> None:
     """As SnapshottableDirectoryStatus and SnapshotStatus have none."""
     served = await prepared()
     await served.call("setStoragePolicy", src="/d", policyName="COLD")
-    op = striped("/d", "RS-6-3-1024k")
-    served.namespace.apply(served.log.append(op), op)
+    served.log_and_apply(striped("/d", "RS-6-3-1024k"))
     status = await served.status("/d")
     assert status is not None
     assert status.HasField("ecPolicy")
     entry = {"type": 0, "scope": 0, "permissions": 7, "name": "bob"}
     await served.call("modifyAclEntries", src="/d", aclSpec=[entry])
-    await served.call("allowSnapshot", snapshotRoot="/d")
-    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s0")
+    await served.take_snapshot("/d", "s0")
     listing = await served.call("getSnapshottableDirListing")
     assert isinstance(listing, calls.GetSnapshottableDirListingResponseProto)
     (live,) = listing.snapshottableDirList.snapshottableDirListing
@@ -190,21 +171,6 @@ async def test_a_directory_without_snapshots_lists_none() -> None:
     assert not answer.snapshotList.snapshotListing
 
 
-async def counted(served: Served, path: str) -> ContentSummaryProto:
-    answer = await served.call("getContentSummary", path=path)
-    assert isinstance(answer, calls.GetContentSummaryResponseProto)
-    return answer.summary
-
-
-async def test_what_only_snapshots_have_is_counted_apart() -> None:
-    served = await snapshotted()
-    now = await counted(served, "/d")
-    assert (now.fileCount, now.directoryCount) == (2, 2)  # f2 and g, /d and e
-    assert (now.snapshotFileCount, now.snapshotDirectoryCount) == (1, 1)
-    then = await counted(served, "/d/.snapshot/s0")
-    assert (then.fileCount, then.directoryCount, then.snapshotFileCount) == (1, 2, 0)
-
-
 REFUSED: dict[str, tuple[str, Fields, str, str]] = {
     "a change in a snapshot": (
         "mkdirs",
@@ -215,7 +181,7 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
     "a directory named like it": (
         "mkdirs",
         {"src": "/k/.snapshot", "masked": {"perm": 0o755}, "createParent": True},
-        ILLEGAL_ARGUMENT,
+        HADOOP_ILLEGAL_ARGUMENT,
         '".snapshot" is a reserved name.',
     ),
     "a snapshot of any directory": (
@@ -239,13 +205,13 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
     "a new name with a slash": (
         "renameSnapshot",
         {"snapshotRoot": "/d", "snapshotOldName": "s0", "snapshotNewName": "a/b"},
-        ILLEGAL_ARGUMENT,
+        HADOOP_ILLEGAL_ARGUMENT,
         'Snapshot name cannot contain "/"',
     ),
     "a new name by which snapshots are seen": (
         "renameSnapshot",
         {"snapshotRoot": "/d", "snapshotOldName": "s0", "snapshotNewName": ".snapshot"},
-        ILLEGAL_ARGUMENT,
+        HADOOP_ILLEGAL_ARGUMENT,
         '".snapshot" is a reserved name.',
     ),
     "no new name": (

@@ -10,6 +10,7 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
 from namenode_sim.namespace.state import SnapshotRules
 from tests.namenode_sim.namespace.given_edits import (
+    ALLOWED,
     B1,
     add,
     after,
@@ -24,7 +25,6 @@ from tests.namenode_sim.namespace.given_edits import (
     take,
 )
 
-ALLOWED: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d")]
 ORDERED = SnapshotRules(deletion_ordered=True)
 
 

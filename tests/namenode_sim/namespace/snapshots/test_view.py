@@ -47,14 +47,14 @@ def test_a_directory_that_is_as_it_was_is_a_copy_too() -> None:
     assert (node.parent, node.sorted_names) == (None, None)
 
 
-def test_a_directory_with_other_children_is_a_copy_without_a_past() -> None:
+def test_a_directory_with_other_children_is_copied_without_its_history() -> None:
     namespace = after(list(TREE), TAKE, mkdir("/d/e/new"))
     node = seen(namespace, "s", "e").node
     assert isinstance(node, INodeDirectory)
     assert (list(node.children), node.history) == ([], None)
 
 
-def test_a_directory_that_was_moved_before_a_snapshot_is_a_copy_of_no_other_place() -> None:
+def test_a_directory_that_was_moved_is_copied_without_its_reference() -> None:
     namespace = after(list(TREE), TAKE, ops.Rename("/d/e", "/d/x", 60, ()))
     go_on(namespace, ops.CreateSnapshot("/d", "t", 70))
     node = seen(namespace, "t", "x").node
