@@ -1,7 +1,10 @@
-"""A file in memory that tells what was read of it."""
+"""A file in memory that tells what was read of it, and a segment that is read from one."""
 
 from io import BytesIO
 from typing import BinaryIO, cast
+
+from journal.model import TxId
+from namenode_sim.edits.segment_file import SegmentFile
 
 
 class Counted:
@@ -33,3 +36,9 @@ class Counted:
     def cut(self, size: int) -> None:
         """As its NameNode does when it finalizes a segment."""
         self._file.truncate(size)
+
+
+def opened(data: bytes | Counted, *, first: int | None = 1) -> SegmentFile:
+    """A segment of these bytes whose first transaction has this number, or any."""
+    counted = Counted(data) if isinstance(data, bytes) else data
+    return SegmentFile(counted.file, "edits", first=None if first is None else TxId(first))

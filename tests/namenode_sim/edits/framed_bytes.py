@@ -1,13 +1,20 @@
 """Bytes and frames of ops, put together without the product's codec."""
 
+from collections.abc import Callable
 from struct import Struct
+from typing import Any
 from zlib import crc32
 
 from journal.model import TxId
 from namenode_sim.edits.values import RpcIds
 
+Write = Callable[[Any], bytes]
+Read = Callable[[bytes, int], tuple[Any, ...]]
+
 TXID = TxId(7)
-i8, i16, i32, i64 = (Struct(form).pack for form in (">b", ">h", ">i", ">q"))
+i8, i16, u16, i32, i64 = (Struct(form).pack for form in (">b", ">h", ">H", ">i", ">q"))
+LEAST, GREATEST = -(2**63), 2**63 - 1
+"""The least and the greatest number of 64 bits."""
 CALL = RpcIds(bytes(range(16)), 7)
 CALLED = i16(16) + bytes(range(16)) + i32(7)
 NO_CALL = i16(0) + i32(-2)
@@ -27,3 +34,10 @@ def framed(opcode: int, body: bytes, layout: int = -67, *, txid: int = TXID) -> 
 def sealed(head: bytes) -> bytes:
     """With its checksum."""
     return head + crc32(head).to_bytes(4, "big")
+
+
+def belong_together(write: Write, read: Read, content: Any, written: bytes) -> None:  # noqa: ANN401
+    """A content and its bytes belong to each other, at the end of a frame and within it."""
+    assert write(content) == written
+    for behind in (b"", b"x" * 300):
+        assert read(b"x" + written + behind, 1) == (content, 1 + len(written))

@@ -2,11 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 
+import pytest
+
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.file_header import header_bytes
 from namenode_sim.edits.values import Block, Permission, RpcIds
+
+FRAMED, OLD = -65, -55
+"""A layout whose frames have a length, and the last one without."""
+LAYOUTS = pytest.mark.parametrize("layout", [FRAMED, OLD], ids=["framed", "old"])
 
 PERMISSION = Permission("hdfs", "supergroup", 0o644)
 IDS = RpcIds(bytes(range(16)), 7)

@@ -17,9 +17,8 @@ from namenode_sim.edits.values import (
     XAttrNamespace,
 )
 from tests.namenode_sim.edits.framed_bytes import NO_CALL, TXID, framed, i16, i32, i64, sealed, text
+from tests.namenode_sim.edits.segments import FRAMED, LAYOUTS, OLD
 
-FRAMED, OLD = -65, -55
-LAYOUTS = pytest.mark.parametrize("layout", [FRAMED, OLD], ids=["framed", "old"])
 BEFORE = b"before"
 
 
@@ -80,6 +79,7 @@ WRONG = {
     "an unknown op": (framed(53, b""), FRAMED, "opcode 53 is unknown"),
     "an unknown op without a length": (framed(53, b"", OLD), OLD, "opcode 53 is unknown"),
     "an op that nobody reads": (framed(6, b""), FRAMED, "opcode 6 is unknown"),
+    "another op that nobody reads": (framed(5, b""), FRAMED, "opcode 5 is unknown"),
     "the greatest opcode": (framed(255, b""), FRAMED, "opcode 255 is unknown"),
     "a byte too many": (
         framed(29, text("/d") + b"x"), FRAMED, "fields take 4 bytes, its frame has 5",
@@ -154,7 +154,7 @@ def test_no_frame_of_more_than_50_mib_is_read(layout: int) -> None:
 
 UNFIT: dict[str, ops.Op] = {
     "a number of 17 bits": ops.SetReplication("/f", 2**15),
-    "a number of 33 bits": ops.Rename("/a", "/b", 2**63),
+    "a number of 65 bits": ops.Rename("/a", "/b", 2**63),
     "a mode of less than nothing": ops.SetPermissions("/f", -1),
     "a policy of nine bits": ops.SetStoragePolicy("/f", 128),
     "a name that is no text": ops.SetXAttr(

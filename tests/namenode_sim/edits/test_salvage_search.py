@@ -7,21 +7,24 @@ from struct import Struct
 import pytest
 
 from journal.frame import MAX_OP_BYTES
-from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.recovery import Skipped, salvage_ops
-from namenode_sim.edits.segment_file import SegmentFile
-from tests.namenode_sim.edits.counted import Counted
-from tests.namenode_sim.edits.segments import PERMISSION, frames, segment_bytes
+from tests.namenode_sim.edits.counted import Counted, opened
+from tests.namenode_sim.edits.segments import (
+    FRAMED,
+    LAYOUTS,
+    OLD,
+    PERMISSION,
+    frames,
+    segment_bytes,
+)
 
 JUNK = b"\x80"
 """Neither an opcode, nor the begin of a transaction's number, nor padding."""
-FRAMED, OLD = -65, -55
 SMALLEST = {FRAMED: 17, OLD: 13}
 HEAD = {FRAMED: 13, OLD: 9}
 CHUNK = 1 << 20
 """So many bytes are searched at a time."""
-LAYOUTS = pytest.mark.parametrize("layout", [FRAMED, OLD], ids=["framed", "old"])
 
 Around = tuple[int, int, int | None, int | None]
 """Of a damage: its offset and length, and the transactions before and behind it."""
@@ -35,11 +38,6 @@ def small(txid: int, layout: int = FRAMED) -> bytes:
 def claiming(size: int, txid: int = 2) -> bytes:
     """The head of a frame that claims so many bytes; its checksum will be wrong."""
     return Struct(">Biq").pack(1, size - 5, txid)
-
-
-def opened(data: bytes | Counted, *, first: int | None = 1) -> SegmentFile:
-    counted = Counted(data) if isinstance(data, bytes) else data
-    return SegmentFile(counted.file, "edits", first=None if first is None else TxId(first))
 
 
 def salvaged(

@@ -2,7 +2,6 @@
 
 import tracemalloc
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 
@@ -10,10 +9,11 @@ from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.recovery import SegmentReport, Skipped, salvage, scan_segment
-from namenode_sim.edits.segment_file import NamedRange, named_range, open_segment, read_segment
+from namenode_sim.edits.segment_file import open_segment, read_segment
 from namenode_sim.edits.values import XAttr, XAttrNamespace
 from namenode_sim.edits.window import CHUNK_BYTES
 from tests import TESTDATA
+from tests.namenode_sim.edits.framed_bytes import sealed
 from tests.namenode_sim.edits.segments import SMALL, frames, segment_bytes
 from tests.needs import FILES_OF_HADOOP
 
@@ -92,9 +92,6 @@ def test_a_big_file_takes_little_memory(tmp_path: Path) -> None:
 
 def test_a_name_promises_its_transactions(tmp_path: Path) -> None:
     data = segment_bytes()
-    assert named_range("edits_0000000000000000001-0000000000000000006") == NamedRange(1, 6)  # type: ignore[arg-type]
-    assert named_range("edits_inprogress_0000000000000000007.stale") == NamedRange(7, None)  # type: ignore[arg-type]
-    assert named_range("editsStored") is None
     with pytest.raises(EditsError, match="transaction 1 stands where 2 belongs"):
         list(read_segment(_write(tmp_path, data, "edits_inprogress_2")))
     short = _write(tmp_path, data, f"edits_1-{LAST + 2}")
@@ -131,15 +128,11 @@ def test_an_unknown_opcode_is_named_with_file_offset_and_transaction(tmp_path: P
     good, (bad,) = frames(SMALL[:3]), frames(SMALL[4:5], first=4)
     damaged = bytearray(bad[:-4])
     damaged[0] = 60
-    path = _write(tmp_path, segment_bytes([]) + b"".join(good) + _resealed(damaged))
+    path = _write(tmp_path, segment_bytes([]) + b"".join(good) + sealed(bytes(damaged)))
     with pytest.raises(EditsError) as refusal:
         list(read_segment(path))
     offset = 8 + sum(map(len, good))
     assert str(refusal.value) == f"{path}, offset {offset}, transaction 4: opcode 60 is unknown"
-
-
-def _resealed(head: bytes | bytearray) -> bytes:
-    return bytes(head) + crc32(head).to_bytes(4, "big")
 
 
 def test_a_length_that_the_file_cannot_hold_is_not_believed(tmp_path: Path) -> None:

@@ -9,19 +9,13 @@ from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.file_header import Header, header_bytes, parse_header
-from namenode_sim.edits.segment_file import NamedRange, SegmentFile, named_range
+from namenode_sim.edits.segment_file import NamedRange, named_range
 from namenode_sim.edits.values import XAttr, XAttrNamespace
-from tests.namenode_sim.edits.counted import Counted
+from tests.namenode_sim.edits.counted import Counted, opened
 from tests.namenode_sim.edits.segments import SMALL, frames, segment_bytes
 
 MIB = 1 << 20
-FRAMED, OLD = (-56, -65), (-47, -55)
 MARK = ops.StartLogSegment()
-
-
-def opened(data: bytes | Counted, *, first: int | None = 1) -> SegmentFile:
-    counted = Counted(data) if isinstance(data, bytes) else data
-    return SegmentFile(counted.file, "edits", first=None if first is None else TxId(first))
 
 
 def holding(value_bytes: int) -> ops.Op:
@@ -60,7 +54,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_promises_what_it_says(name: str) -> None:
+def test_the_name_of_a_segment_has_its_transactions(name: str) -> None:
     assert named_range(name) == NAMES[name]
 
 
@@ -70,7 +64,7 @@ def test_a_bad_header_is_named_with_what_was_due() -> None:
     assert (refusal.value.file, refusal.value.offset, refusal.value.txid) == ("edits", 0, 5)
 
 
-@pytest.mark.parametrize("layout", [*FRAMED, *OLD])
+@pytest.mark.parametrize("layout", [-47, -55, -56, -65])
 @pytest.mark.parametrize("first", [5, None], ids=["numbered", "of any number"])
 def test_the_place_moves_behind_each_op(layout: int, first: int | None) -> None:
     data = segment_bytes(first=5, layout=layout)
@@ -97,9 +91,8 @@ def test_an_op_of_another_number_is_refused_where_it_stands() -> None:
     assert (refusal.value.offset, refusal.value.txid) == (place, 3)
     assert (segment.offset, segment.expected) == (place, 3)
     assert [txid for txid, _ in segment.ops(numbered=False)] == [9, 10, 11, 12]
-    assert [txid for txid, _ in opened(data[:-1] + data[-1:], first=None).ops(numbered=False)] == [
-        1, 2, 9, 10, 11, 12,
-    ]  # fmt: skip
+    found = opened(data, first=None).ops(numbered=False)
+    assert [txid for txid, _ in found] == [1, 2, 9, 10, 11, 12]
 
 
 SAID = {
@@ -129,7 +122,7 @@ def test_a_bad_op_is_named_by_what_is_due(
 
 K16 = 1 << 14
 READS: dict[str, tuple[int, list[int], list[int]]] = {
-    # The sizes of the ops, then what is read; what comes behind them is 3 MiB.
+    # The layout, the sizes of the ops, and what is read; 5 MiB that are no op come behind them.
     "within the window": (-65, [100, 100], [MIB]),
     "longer than the window": (-65, [3 * MIB], [MIB, 3 * MIB]),
     "longer than the window, the first layout with lengths": (-56, [3 * MIB], [MIB, 3 * MIB]),
