@@ -108,7 +108,7 @@ def _check_enabled(scene: Scene) -> None:
 
 
 def _node(route: Route) -> INodeFile | INodeDirectory:
-    """What the path leads to, which ``find`` has seen to be no symlink."""
+    """What the path leads to, which must be there; ``find`` has refused a symlink."""
     if not isinstance(route.last, INodeFile | INodeDirectory):
         raise not_found(f"cannot find {route.path}")
     return route.last

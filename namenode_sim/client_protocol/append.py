@@ -80,7 +80,8 @@ def _appended(scene: Scene, file: INodeFile, *, new_block: bool) -> calls.Append
     the file ends, without locations.
     """
     answer = calls.AppendResponseProto(stat=status_of(scene.namespace, file))
-    if not file.blocks:
+    gone = scene.namespace.tree.inodes.get(file.id) is not file  # since a call that is repeated
+    if gone or not file.blocks:
         return answer
     last = file.blocks[-1]
     if new_block:

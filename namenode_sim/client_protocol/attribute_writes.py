@@ -132,8 +132,10 @@ def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> EditPlan:
     new = quotas_after(directory, names, space)
     if new == old:
         return no_edits(calls.SetQuotaResponseProto())
-    # In an edit the greatest number, which only the root has, would keep what there is.
-    names = QUOTA_RESET if new.namespace == QUOTA_DONT_SET else new.namespace
+    # In an edit the greatest number, which only the root has, keeps what there is.  What takes the
+    # root's quota away is another one, at which a NameNode of Hadoop 3.2 ends.
+    taken_away = new.namespace == QUOTA_DONT_SET != old.namespace
+    names = QUOTA_RESET if taken_away else new.namespace
     return EditPlan((SetQuota(route.path, names, new.space),), calls.SetQuotaResponseProto)
 
 

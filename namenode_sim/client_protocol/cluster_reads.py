@@ -53,7 +53,7 @@ def get_storage_policies(
 def get_storage_policy(
     scene: Scene, request: calls.GetStoragePolicyRequestProto
 ) -> calls.GetStoragePolicyResponseProto:
-    """The policy in force at a path; in a snapshot, that of the file as it is now."""
+    """The policy in force at a path; in a snapshot, that of the inode as it is now."""
     route = find(scene, request.path, follow_last=False)
     if isinstance(route.last, INodeSymlink):
         raise FsError(UNSUPPORTED_OPERATION, "Storage policy are not supported on symlinks")

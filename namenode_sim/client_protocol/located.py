@@ -46,7 +46,8 @@ def stage_of(scene: Scene, block: Block) -> Stage:
 
 
 def slot_of(scene: Scene, block: Block) -> Slot:
-    """Where the map has a block of a file: it has those of all files, and of all snapshots."""
+    """Where the map has a block of a file: it has those of all files that are in the tree or in a
+    snapshot."""
     slot = scene.cluster.blocks.index.get(block.block_id)
     assert slot is not None, f"block {block.block_id} is not in the map"
     return slot
@@ -68,6 +69,8 @@ def located_blocks(
             fileLength=0, underConstruction=is_open, isLastBlockComplete=False
         )
     size = sum(block.num_bytes for block in blocks)
+    if in_snapshot:  # not on to a last block of which nothing was known then
+        length = min(length, size - offset)
     last_complete = in_snapshot or stage_of(scene, blocks[-1]) is Stage.COMPLETE
     starts = size - blocks[-1].num_bytes
     return LocatedBlocksProto(

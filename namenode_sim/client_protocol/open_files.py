@@ -10,6 +10,7 @@ from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.retry_cache import Opened
 from namenode_sim.namespace.snapshots.diffs import is_current
+from namenode_sim.namespace.tree import components
 
 
 def by_id(scene: Scene, path: str, file_id: int) -> Route:
@@ -18,7 +19,9 @@ def by_id(scene: Scene, path: str, file_id: int) -> Route:
         return find(scene, path)
     node = scene.namespace.tree.inodes.get(file_id)
     if node is None:
-        return Route(path, (), (None,))  # whatever is at the path by now, it is not this file
+        # Whatever is at the path by now, it is not this file.
+        names = tuple(components(path))
+        return Route(path, names, (scene.namespace.tree.root, *[None] * len(names)))
     return route_to(node)
 
 

@@ -31,7 +31,7 @@ from namenode_sim.namespace.inode import (
 
 READ, WRITE, EXECUTE, ALL = 4, 2, 1, 7
 UNREADABLE_BY_SUPERUSER = (XAttrNamespace.SECURITY, "hdfs.unreadable.by.superuser")
-"""The extended attribute of a file that the superuser may not read."""
+"""This extended attribute keeps the superuser from reading the file that has it."""
 _STICKY = 0o1000
 _ACTIONS = (
     "NONE",

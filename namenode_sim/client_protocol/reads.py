@@ -217,7 +217,7 @@ def list_open_files(
     check_superuser(scene.caller)
     answer = calls.ListOpenFilesResponseProto(hasMore=False, types=request.types)
     if request.types and types.ALL_OPEN_FILES not in request.types:
-        return answer  # only those that hold up the end of a DataNode's service, which has none
+        return answer  # this NameNode decommissions nothing, so that no file holds it up
     leases, top = scene.namespace.tree.leases, components(request.path)
     later = (number for files in leases.values() for number in files if number > request.id)
     for number in sorted(later):

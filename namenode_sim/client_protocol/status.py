@@ -113,9 +113,10 @@ def _live(namespace: Namespace, node: INode) -> INode:
     """The inode behind a copy that a look into a snapshot gave; any other one itself.
 
     The copy is linked to nothing, but what is set on directories above counts for it as for the
-    inode as it is now (INode.getStoragePolicyID).  To look up no others is only quicker.
+    inode as it is now (INode.getStoragePolicyID).  An inode with a parent needs no look-up; one
+    that a repeated call made, and that is gone since, has none.
     """
-    return node if node.parent is not None else namespace.tree.inodes[node.id]
+    return node if node.parent is not None else namespace.tree.inodes.get(node.id) or node
 
 
 def _by_name(namespace: Namespace, name: str) -> ErasureCodingPolicy | None:

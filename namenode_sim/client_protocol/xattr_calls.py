@@ -75,7 +75,7 @@ def _inode(route: Route) -> INodeFile | INodeDirectory:
 
 
 def _check_change(scene: Scene, route: Route) -> INodeFile | INodeDirectory:
-    """In a sticky directory only its owner changes attributes, elsewhere who may write."""
+    """A sticky directory's attributes are changed by its owner only, others by who may write."""
     node = _inode(route)
     if not (isinstance(node, INodeDirectory) and node.mode & _STICKY):
         check_path(scene.caller, route, WRITE)

@@ -59,7 +59,7 @@ def set_quota(tree: Tree, path: str, ns_quota: int, ds_quota: int) -> None:
 
 
 def quotas_after(directory: INodeDirectory, ns_quota: int, ds_quota: int) -> Quotas:
-    """A directory's quotas once these are set; the root's name quota goes back to the greatest."""
+    """A directory's quotas once these are set; the root's name quota is the greatest if reset."""
     quotas = directory.quotas
     if ns_quota == QUOTA_DONT_SET:
         ns_quota = quotas.namespace

@@ -309,13 +309,19 @@ def _leave_below(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> W
 
 
 def _clean_deleted(context: Reclaim, top: Entry, snapshot: int, prior: int) -> Walk:
-    """cleanDeletedINode: what came below it after the prior snapshot is in no snapshot any more."""
+    """cleanDeletedINode: what came below it after the prior snapshot is in no snapshot any more.
+
+    What left it before ``snapshot`` was taken is the business of where it went.  Bad schedule: it
+    moved on behind ``snapshot``; cleaned from here it still has two places, and keeps what came.
+    """
     waiting = deque((top,))
     while waiting:
         entry = waiting.popleft()
         node = inode_of(entry)
         if isinstance(entry, OldName):
             reference = entry.reference
+            if entry.last_snapshot_id < snapshot:
+                continue
             if reference.old_names[-1:] == [entry] and reference.place is None:
                 waiting.append(node)
             else:

@@ -152,8 +152,9 @@ def _delete(
     op: ops.DeleteSnapshot,
 ) -> None:
     ordered = snapshots.rules.deletion_ordered
-    if not ordered and all(snapshot.name != op.snapshot_name for snapshot in taken):
-        return  # a log under the other rule drops a marked one again, by its new name (HDFS-15590)
+    marked = "#" in op.snapshot_name
+    if marked and not ordered and all(one.name != op.snapshot_name for one in taken):
+        return  # a log under the other rule drops it twice, then by its new name (HDFS-15590)
     snapshot = taken[_index(taken, op.snapshot_name)]
     history = directory.history
     assert history is not None

@@ -158,6 +158,12 @@ ROOT: dict[str, tuple[tuple[int, int], tuple[int, int] | None, tuple[int, int]]]
 }
 
 
+async def test_a_quota_of_the_root_s_space_keeps_its_names_in_the_edit() -> None:
+    """A reset there, which nothing asked for, would end a NameNode of Hadoop 3.2."""
+    served = await prepared()
+    assert await logged(served, "setQuota", quotas(KEEP, 80, "/")) == [SetQuota("/", KEEP, 80)]
+
+
 @pytest.mark.parametrize(("asked", "edit", "after"), ROOT.values(), ids=ROOT.keys())
 async def test_the_root_s_name_quota_is_the_greatest_once_it_is_cleared(
     asked: tuple[int, int], edit: tuple[int, int] | None, after: tuple[int, int]

@@ -96,6 +96,17 @@ async def test_a_snapshot_s_file_ends_where_it_ended() -> None:
     assert len(answer.blocks[0].locs) == 3
 
 
+async def test_a_file_in_a_snapshot_has_no_block_of_which_nothing_was_known() -> None:
+    served = with_datanodes(serve())
+    await served.create("/s/f")
+    first = sized((await add_block(served, "/s/f")).b, 10)
+    report(served, first, "d1", "d2", "d3")
+    await add_block(served, "/s/f", first)
+    await served.take_snapshot("/s", "one")
+    (block,) = (await locations(served, "/s/.snapshot/one/f")).blocks
+    assert (block.b.blockId, block.b.numBytes) == (first.blockId, 10)
+
+
 async def test_a_snapshot_s_file_is_not_written_with_the_one_that_goes_on() -> None:
     served = with_datanodes(serve())
     await served.mkdirs("/s")

@@ -12,6 +12,7 @@ from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import INodeDirectory, UnderConstruction
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import XAttrProto
+from tests.namenode_sim.client_protocol.datanodes_in_memory import with_datanodes, written
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
 
 XATTR = XAttrProto(namespace=XAttrProto.USER, name="a", value=b"1")
@@ -63,6 +64,21 @@ async def test_a_repeated_call_is_not_done_twice(
     edits = len(then.log.frames)
     assert await then.call(method, call_id=700, **fields) == answer
     assert len(then.log.frames) == edits
+
+
+@pytest.mark.parametrize("method", ["create", "append"])
+@pytest.mark.parametrize("failed_over", [False, True], ids=["here", "after a failover"])
+async def test_a_call_is_repeated_when_its_file_is_gone(method: str, failed_over: bool) -> None:
+    first = with_datanodes(await prepared())
+    await written(first, "/d/full", 10)
+    src = "/d/full" if method == "append" else "/d/new"
+    fields = {**ONCE[method][1], "src": src}
+    answer = await first.call(method, call_id=700, **fields)
+    await first.call("delete", src=src, recursive=False)
+    then = next_namenode(first) if failed_over else first
+    again = await then.call(method, call_id=700, **fields)
+    stat = "fs" if method == "create" else "stat"
+    assert getattr(again, stat) == getattr(answer, stat)
 
 
 @pytest.mark.parametrize(

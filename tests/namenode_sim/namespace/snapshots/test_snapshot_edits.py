@@ -46,6 +46,7 @@ REFUSED: dict[str, tuple[Op, str]] = {
         ops.RenameSnapshot("/d", "s0", "s1", 5),
         "there already is a snapshot 's1'",
     ),
+    "one dropped that is not there": (ops.DeleteSnapshot("/d", "s7"), "there is no snapshot 's7'"),
     "a new name of none": (ops.RenameSnapshot("/d", "s7", "s8", 5), "there is no snapshot 's7'"),
 }
 
