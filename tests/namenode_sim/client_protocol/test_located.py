@@ -16,7 +16,7 @@ from namenode_sim.datanodes.model import Room
 from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.edits.values import Block
 from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import LocatedBlockProto
+from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto, LocatedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     POOL,
     add_block,
@@ -96,15 +96,24 @@ async def test_a_snapshot_s_file_ends_where_it_ended() -> None:
     assert len(answer.blocks[0].locs) == 3
 
 
-async def test_a_file_in_a_snapshot_has_no_block_of_which_nothing_was_known() -> None:
+@pytest.mark.parametrize(
+    ("offset", "length", "starts"),
+    [(0, 1 << 40, [0, 10]), (0, 5, [0]), (5, 1 << 40, [0, 10]), (12, 1 << 40, [10])],
+)
+async def test_a_file_in_a_snapshot_has_no_block_of_which_nothing_was_known(
+    offset: int, length: int, starts: list[int]
+) -> None:
+    """Of three, the last one had just been begun."""
     served = with_datanodes(serve())
     await served.create("/s/f")
-    first = sized((await add_block(served, "/s/f")).b, 10)
-    report(served, first, "d1", "d2", "d3")
-    await add_block(served, "/s/f", first)
+    previous: ExtendedBlockProto | None = None
+    for _ in range(2):
+        previous = sized((await add_block(served, "/s/f", previous)).b, 10)
+        report(served, previous, "d1", "d2", "d3")
+    await add_block(served, "/s/f", previous)
     await served.take_snapshot("/s", "one")
-    (block,) = (await locations(served, "/s/.snapshot/one/f")).blocks
-    assert (block.b.blockId, block.b.numBytes) == (first.blockId, 10)
+    answer = await locations(served, "/s/.snapshot/one/f", offset, length)
+    assert [block.offset for block in answer.blocks] == starts
 
 
 async def test_a_snapshot_s_file_is_not_written_with_the_one_that_goes_on() -> None:

@@ -17,6 +17,9 @@ from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served
 
 XATTR = XAttrProto(namespace=XAttrProto.USER, name="a", value=b"1")
 
+CREATE_LAZY_PERSIST = 0x11
+"""With a storage policy of the file's own."""
+
 ONCE: dict[str, tuple[str, Fields]] = {
     "create": (
         "create",
@@ -72,7 +75,8 @@ async def test_a_call_is_repeated_when_its_file_is_gone(method: str, failed_over
     first = with_datanodes(await prepared())
     await written(first, "/d/full", 10)
     src = "/d/full" if method == "append" else "/d/new"
-    fields = {**ONCE[method][1], "src": src}
+    more: Fields = {"createFlag": CREATE_LAZY_PERSIST} if method == "create" else {}
+    fields = {**ONCE[method][1], "src": src, **more}
     answer = await first.call(method, call_id=700, **fields)
     await first.call("delete", src=src, recursive=False)
     then = next_namenode(first) if failed_over else first

@@ -37,7 +37,7 @@ _BACK_SECONDS: Final = 0.009
 
 _ABOUT: Final = (
     *("segment", "segment", "segment", "segment", "torn", "torn", "strays", "strays", "decided"),
-    *("vote", "vote", "vote", "vote", "peers", "peers", "voters"),
+    *("vote", "vote", "vote", "vote", "peers", "peers", "peers", "peers", "voters"),
 )
 
 
@@ -49,7 +49,7 @@ def drawn(seed: int) -> Swarm:
     short = about in {"vote", "peers", "voters", "strays"}
     upkeep = Upkeep(
         sync_seconds=rng.choice((0.2, 0.5) if short else (0.0, 0.0, 0.4)),
-        scrub_seconds=rng.choice((0.0, 0.3) if about == "peers" else (0.0, 0.0, 0.5)),
+        scrub_seconds=rng.choice((0.1, 0.3) if about == "peers" else (0.0, 0.0, 0.5)),
         purging=rng.choice((0.5, 0.9)) if short else 0.0,
         hadoop_like=1.0 if about == "voters" else 0.0,
         byzantine=rng.random() < (0.5 if about == "strays" else 0.2),

@@ -56,14 +56,14 @@ _INTO_THE_SEGMENT: Final = (
     (_AWAY, Step("answer GET", "hold-for-release"), Step("answer StartLogSegment", "release")),
     (_ROTTEN, Step("answer GET", "hold", lasts=_SOME)),
     (_AWAY, Step("answer GET", "hang", lasts=_SOON)),
+    *((_AWAY, Step("answer GET", "hold-for-rival", lasts=_LONG)),) * 2,
     (_AWAY, Step("CatchUp", "break"), Step("answer GET", "hold", lasts=_SOME)),
     (_AWAY, Step("CatchUp", "kill-before")),
     (_AWAY, Step("CatchUp", "rot-before")),
     (_AWAY, Step("CatchUp", "wipe-before")),
     (_AWAY, Step("CatchUp", "again")),
-    (_AWAY, Step("CatchUp", "again-rotten")),
-    (_AWAY, Step("CatchUp", "again-rotting")),
-    (_AWAY, Step("CatchUp", "again-rotting")),
+    *((_AWAY, Step("CatchUp", "again-rotten")),) * 4,
+    *((_AWAY, Step("CatchUp", "again-rotting")),) * 4,
     (_DOWN, Step("ResumeSegment", "again")),
     (_DOWN, Step("ResumeSegment", "wipe-before")),
 )
@@ -108,22 +108,18 @@ _TO_THE_VOTE: Final = (
     ),
 )
 _FROM_PEERS: Final = (
-    (_DOWN, Step("answer GET", "hold-for-release"), Step("answer PurgeLogs", "release")),
-    (_DOWN, Step("answer GET", "hold-for-release"), Step("answer PurgeLogs", "release")),
+    *((_DOWN, Step("answer GET", "hold-for-release"), Step("answer PurgeLogs", "release")),) * 5,
     (_DOWN, Step("answer GET", "kill-at-disk")),
     (_WIPED, Step("answer GET", "kill-at-disk")),
-    (
-        Step("answer Write", "pass"),
-        Step("FinalizeLogSegment", "kill", who="another", lasts=_SOME),
-        Step("answer FinalizeLogSegment", "rot-alive"),
-        *(Step("GET", "twice", who="another"),) * 3,
-    ),
-    (
-        Step("answer Write", "pass"),
-        Step("FinalizeLogSegment", "kill", who="another", lasts=_SOME),
-        Step("answer FinalizeLogSegment", "rot-alive"),
-        *(Step("GET", "twice", who="another"),) * 3,
-    ),
+    *(
+        (
+            Step("answer Write", "pass"),
+            Step("FinalizeLogSegment", "kill", who="another", lasts=_SOME),
+            Step("answer FinalizeLogSegment", "rot-alive"),
+            *(Step("GET", "twice", who="another"),) * 3,
+        ),
+    )
+    * 2,
 )
 _BY_THE_VOTERS: Final = (
     (

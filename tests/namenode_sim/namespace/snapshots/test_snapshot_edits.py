@@ -173,11 +173,17 @@ def test_a_log_of_snapshots_that_went_in_order_is_read_without_this_rule() -> No
     assert names(namespace) == []
 
 
-def test_what_is_not_there_is_not_dropped_if_snapshots_go_in_order() -> None:
+@pytest.mark.parametrize("name", ["s7", "s7#7"])
+def test_what_is_not_there_is_not_dropped_if_snapshots_go_in_order(name: str) -> None:
     namespace = after(list(ALLOWED), take("s0"))
     namespace.snapshots.rules = ORDERED
-    with pytest.raises(ApplyError, match="there is no snapshot 's7'"):
-        go_on(namespace, ops.DeleteSnapshot("/d", "s7", 60))
+    with pytest.raises(ApplyError, match=f"there is no snapshot '{name}'"):
+        go_on(namespace, ops.DeleteSnapshot("/d", name, 60))
+
+
+def test_a_snapshot_that_is_named_as_if_it_were_marked_is_dropped() -> None:
+    namespace = after(list(ALLOWED), take("a#1"), take("b"), ops.DeleteSnapshot("/d", "a#1", 60))
+    assert names(namespace) == ["b"]
 
 
 def test_only_open_files_of_the_snapshot_s_directory_are_captured() -> None:
