@@ -39,12 +39,12 @@ HUNTS: Final[Mapping[str, Hunt]] = {
     "a namenode answers before the quorum": Hunt(6, 4, 4, ("ambush",)),
     "a namenode counts one write as a quorum": Hunt(9, 2, 4, ("ambush",)),
     "a namenode reads without a lease": Hunt(4, 2, 5, ("revenant",)),
-    "a zkfc fences nobody, and a namenode reads without a lease": Hunt(4, 2, 5, ("revenant",)),
-    "a namenode forgets what it answered": Hunt(1, 6, 6, ("unheard",)),
+    "a zkfc fences nobody, and a namenode reads without a lease": Hunt(14, 8, 5, ("revenant",)),
+    "a namenode forgets what it answered": Hunt(11, 14, 4, ("unheard",)),
     "a journalnode accepts a stale epoch": Hunt(7, 2, 5, ("revenant",)),
     "a journalnode forgets its promise": Hunt(30, 1, 4, ("kill",)),
     "a journalnode forgets its promise, and does not notice": Hunt(30, 1, 4, ("kill",)),
-    "a datanode forgets what a chunk began with": Hunt(1, 1, 1, ("switchover",), files=True),
+    "a datanode forgets what a chunk began with": Hunt(1, 4, 3, ("switchover",), files=True),
 }
 
 
