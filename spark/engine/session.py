@@ -8,10 +8,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
@@ -39,6 +40,7 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """What spark-submit leaves in the environment of a Python program."""
 _SECONDS_TO_LEAVE: Final = 20.0
+_LOOK_SECONDS: Final = 0.1
 _TELLING: Final = ("Exception", "Error", "spark: ERROR")
 
 
@@ -89,7 +91,7 @@ def spark_started(settings: SparkSettings) -> Iterator[Started]:
                 local = _is_local(settings.master)
                 _environment(local=local)
                 conf = _configuration(settings, Path(sockets), local=local)
-                gateway = launch_gateway(conf, {"stderr": log_file, "stdout": log_file})
+                gateway = _launched(conf, log_file, settings.scratch)
             context = SparkContext(gateway=gateway, conf=conf)
             if not _is_local(context.master):
                 # Waits for the master; Spark gives up after a minute.
@@ -109,6 +111,22 @@ def spark_started(settings: SparkSettings) -> Iterator[Started]:
             yield Started(SparkEngine(context), time.monotonic() - began)
         finally:
             _stop(context, gateway)
+
+
+def _launched(conf: SparkConf, log_file: BinaryIO, scratch: Path) -> Any:  # noqa: ANN401
+    """A gateway to a new JVM, launched by another thread, where Ctrl-C does not come.
+
+    PySpark forks, and Python forgets an exception that comes to a hook of a fork
+    (``os.register_at_fork``; logging has one): Ctrl-C of that moment would be lost.
+    """
+    with ThreadPoolExecutor(1) as launcher:
+        launch = launcher.submit(launch_gateway, conf, {"stderr": log_file, "stdout": log_file})
+        try:
+            return launch.result()
+        finally:
+            while not launch.done():  # called off, maybe before there is a JVM
+                _end_unannounced(scratch)
+                wait([launch], _LOOK_SECONDS)
 
 
 def _stop(context: SparkContext | None, gateway: Any) -> None:  # noqa: ANN401 - not typed

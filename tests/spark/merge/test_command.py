@@ -101,6 +101,12 @@ def started_for(folder: Path) -> list[int]:
     return found
 
 
+def end_started_for(folder: Path) -> None:
+    for left in started_for(folder):
+        with suppress(ProcessLookupError):
+            os.kill(left, signal.SIGKILL)
+
+
 async def test_a_start_of_spark_that_is_called_off_leaves_no_jvm(tmp_path: Path) -> None:
     """PySpark forgets the JVM then, and that waits for a connection for good."""
     scratch = tmp_path / "scratch"
@@ -125,9 +131,35 @@ except KeyboardInterrupt:
     finally:
         with suppress(ProcessLookupError):
             process.kill()
-        for left in started_for(scratch):
-            with suppress(ProcessLookupError):
-                os.kill(left, signal.SIGKILL)
+        end_started_for(scratch)
+
+
+async def test_a_start_of_spark_that_is_called_off_while_it_forks_is_not_started(
+    tmp_path: Path,
+) -> None:
+    """An exception that comes to a hook of a fork is printed and forgotten; logging has one."""
+    scratch = tmp_path / "scratch"
+    script = f"""
+import os
+import signal
+import sys
+from pathlib import Path
+from spark.engine.session import SparkSettings, spark_started
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+try:
+    with spark_started(SparkSettings("local[1]", Path({str(scratch)!r}))):
+        pass
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script)
+    try:
+        assert await asyncio.wait_for(process.wait(), END_SECONDS) == 130
+        await until(lambda: not started_for(scratch), "nothing of it to be left")
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        end_started_for(scratch)
 
 
 async def test_workers_of_a_pool_go_quietly(tmp_path: Path) -> None:
