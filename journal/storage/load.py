@@ -1,6 +1,6 @@
 """Read a journal's folder at start: finish what a crash cut short, then say what is there."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -76,10 +76,10 @@ def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
     files.remove(root / layout.FETCHED)
     version = files.read(current / layout.VERSION)
     if version is None:
-        occupied = bool(files.names(current))
-        if occupied:
+        names = files.names(current)
+        if names:
             files.sync_folder(current)  # a format was cut short: it stays cut short
-        return Loaded(JournalState(occupied=occupied))
+        return Loaded(JournalState(occupied=_holds_something(files, current, names)))
     namespace = parse_version(current / layout.VERSION, version)
     found = _sort_names(files, current)
     decisions = _load_decisions(files, current / layout.PAXOS)
@@ -117,6 +117,14 @@ def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
         decisions=decisions,
     )
     return Loaded(state, judged.ends)
+
+
+def _holds_something(files: Files, current: Path, names: Sequence[str]) -> bool:
+    """Whether an unformatted folder has more than what a first format makes before VERSION."""
+    begun = {layout.PAXOS, layout.SEGMENTS, layout.INCARNATION, layout.VERSION}
+    return any(name.removesuffix(layout.UNFINISHED) not in begun for name in names) or any(
+        files.names(current / folder) for folder in (layout.PAXOS, layout.SEGMENTS)
+    )
 
 
 def _incarnation(files: Files, current: Path, fresh_id: FreshId) -> Incarnation:

@@ -10,9 +10,11 @@ import asyncio
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -117,7 +119,9 @@ class ImageReceiver:
                     break
                 received += len(chunk)
                 await asyncio.to_thread(intake.feed, chunk)
-            self._require_fit(request, offer.txid)  # a long transfer may have outlived our term
+            # A long transfer may have outlived our term, and the standby may have saved as much.
+            self._require_fit(request, offer.txid)
+            self._require_newer(offer.txid)
             copies = await asyncio.to_thread(intake.publish, offer.size, offer.digest)
         except (OSError, TimeoutError, ImageDamaged, StorageError) as failure:
             told = str(failure) or f"nothing came for {self._stall_seconds:g} s"
@@ -142,11 +146,9 @@ class ImageReceiver:
     def _judge(self, request: web.Request) -> Offer:
         offer = _offer(request, self._storage.namespace_info)
         self._require_fit(request, offer.txid)
-        newest = self._storage.newest_txid()
         if self._under_way is not None:
             raise web.HTTPConflict(text=f"the image up to {self._under_way} is on its way here")
-        if newest >= offer.txid:
-            raise web.HTTPConflict(text=f"there is an image up to {newest} here")
+        newest = self._require_newer(offer.txid)
         since = None if self._received_at is None else time.monotonic() - self._received_at
         recent = since is not None and since < self._recent_seconds
         if recent and offer.txid - newest < self._edits:
@@ -154,13 +156,19 @@ class ImageReceiver:
                 text=f"the image up to {newest} came {since:.0f} s ago, and {offer.txid - newest} "
                 f"edits more are fewer than {self._edits}"
             )
-        free = shutil.disk_usage(self._storage.directories[0]).free
+        directory, free = _room(self._storage.directories)
         if offer.size > free:
             raise web.HTTPGone(
-                text=f"the image has {offer.size} bytes, and {self._storage.directories[0]} has "
-                f"{free} left"
+                text=f"the image has {offer.size} bytes, and {directory} has {free} left"
             )
         return offer
+
+    def _require_newer(self, txid: TxId) -> TxId:
+        """The newest image that is here, which must be older."""
+        newest = self._storage.newest_txid()
+        if newest >= txid:
+            raise web.HTTPConflict(text=f"there is an image up to {newest} here")
+        return newest
 
     def _require_fit(self, request: web.Request, txid: TxId) -> None:
         """An active takes what was planned in its own term; who planned nothing is believed.
@@ -190,6 +198,14 @@ class ImageReceiver:
                 text=f"an image up to {txid} cannot be of this file system: its active NameNode "
                 f"has written up to {written}"
             )
+
+
+def _room(directories: Sequence[Path]) -> tuple[Path, int]:
+    """The first directory that can be asked, and its free bytes; a write drops those that fail."""
+    for directory in directories:
+        with suppress(OSError):
+            return directory, shutil.disk_usage(directory).free
+    return directories[0], 0
 
 
 def _offer(request: web.Request, info: NamespaceInfo) -> Offer:

@@ -26,7 +26,7 @@ from namenode_sim.image.reader import load_image
 from namenode_sim.startup.identity import NameNodeIdentity, journal_reader, name_directories
 from namenode_sim.startup.questions import Consent
 from namenode_sim.storage.fill import COMMENT, copy_image
-from namenode_sim.storage.format import lock_all, occupied
+from namenode_sim.storage.format import erase, lock_all, occupied
 from namenode_sim.storage.storage import NEWEST_LAYOUT, OLDEST_LAYOUT
 from namenode_sim.storage.version_file import version_text
 from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
@@ -182,10 +182,7 @@ async def _fetch_into(
         write_durably(folder / "seen_txid", b"%d\n" % facts.image_txid)
         write_durably(folder / "VERSION", version_text(facts.namespace, comment=COMMENT))
     for directory, folder in zip(directories, folders, strict=True):
-        current = directory / "current"
-        if current.exists():
-            (current / "VERSION").unlink(missing_ok=True)
-            shutil.rmtree(current)
-        folder.rename(current)
+        erase(directory / "current")
+        folder.rename(directory / "current")
         sync_folder(directory)
         log.info("bootstrap.installed", path=str(directory), image_txid=facts.image_txid)

@@ -14,9 +14,14 @@ from ha.daemon.process import ExitWith
 from journal.errors import JournalError
 from journal.model import NamespaceInfo
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.startup.identity import NameNodeIdentity, journal_writer, name_directories
+from namenode_sim.startup.identity import (
+    NameNodeIdentity,
+    edits_directories,
+    journal_writer,
+    name_directories,
+)
 from namenode_sim.storage.errors import StorageError
-from namenode_sim.storage.format import format_locked, lock_all, refuse_occupied
+from namenode_sim.storage.format import erase_edits, format_locked, lock_all, refuse_occupied
 from namenode_sim.transfer.peers import one_is_active
 
 log = structlog.get_logger()
@@ -48,7 +53,7 @@ def new_namespace_info(cluster_id: str | None, *, layout_version: int) -> Namesp
 async def format_all(
     conf: Configuration, place: NameNodeIdentity, namespace_info: NamespaceInfo, *, force: bool
 ) -> None:
-    """Format every JournalNode, then every name directory.
+    """Format every JournalNode, then every name directory; no edits of what was there stay.
 
     The journal comes first: a name directory with a VERSION says that a file system is complete.
     The name directories are locked before, as the lock tells of a NameNode that runs on them: it
@@ -63,10 +68,11 @@ async def format_all(
     directories = name_directories(conf, place.address)
     with lock_all(directories):
         if not force:
-            refuse_occupied(directories)
+            refuse_occupied(edits_directories(conf, place.address))
         await _refuse_active(place)
         await _format_journal(conf, place, namespace_info, force=force)
         try:
+            erase_edits(edits_directories(conf, place.address), directories)
             format_locked(directories, namespace_info, Namespace.empty(own_user()))
         except StorageError as problem:
             raise ExitWith(

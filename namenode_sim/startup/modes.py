@@ -18,7 +18,11 @@ from ha.daemon.process import ExitWith
 from journal.model import LAYOUT_VERSION
 from namenode_sim.startup.bootstrap import bootstrap_standby
 from namenode_sim.startup.format import ABORTED, format_all, new_namespace_info
-from namenode_sim.startup.identity import NameNodeIdentity, name_directories
+from namenode_sim.startup.identity import (
+    NameNodeIdentity,
+    edits_directories,
+    name_directories,
+)
 from namenode_sim.startup.prepare.carry_out import Permission, prepare
 from namenode_sim.startup.questions import Choose, Consent
 from namenode_sim.startup.recover import Recovery, recover
@@ -88,7 +92,7 @@ def format_file_system(request: Request) -> str:
 
 
 def _occupied(request: Request) -> list[Path]:
-    directories = name_directories(request.conf, request.place.address)
+    directories = edits_directories(request.conf, request.place.address)
     try:
         return occupied(directories)
     except OSError as problem:

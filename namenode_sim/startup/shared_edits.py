@@ -31,6 +31,7 @@ from namenode_sim.startup.identity import (
     name_directories,
 )
 from namenode_sim.startup.questions import Consent
+from namenode_sim.storage.local_copies import keep_as_own
 from namenode_sim.storage.local_edits import (
     LocalSegment,
     chain,
@@ -85,6 +86,8 @@ async def initialize_shared_edits(
                 "nothing that you need, give --force.",
             )
         closed = replace(state, segments=_closed(directories, state))
+        for directory in directories:
+            keep_as_own(directory)  # from here on the journal may be less than a copy of it
         await _fill_journal(conf, place, storage, closed, force=bool(occupied))
         return closed
     finally:

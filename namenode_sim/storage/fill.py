@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import structlog
 
@@ -16,6 +17,7 @@ from namenode_sim.storage.version_file import version_text
 log = structlog.get_logger()
 
 COMMENT = "written by nnha"
+_UNFINISHED: Final = "current.filling"
 
 
 def is_blank(directory: Path) -> bool:
@@ -25,12 +27,13 @@ def is_blank(directory: Path) -> bool:
 
 
 def fill(directory: Path, images: Sequence[Path], info: NamespaceInfo, seen_txid: int) -> None:
-    """Make a blank directory a copy of the others: newest image, seen_txid, and VERSION last.
+    """Make a directory a copy of the others: newest image, seen_txid, and VERSION last.
 
-    Until VERSION is there the directory is not formatted, whenever the power goes.
+    One that is blank stays so until all is there, whenever the power goes or the disk is full: the
+    next start fills it again.  Where local edits have made ``current`` anew they stay in it.
 
     Args:
-        directory: the blank directory.
+        directory: one without VERSION.
         images: copies of the newest image; the first sound one is taken.
         info: whose directory it is.
         seen_txid: the newest segment that any directory knows of.
@@ -39,12 +42,16 @@ def fill(directory: Path, images: Sequence[Path], info: NamespaceInfo, seen_txid
         ImageError: if no copy of the image is sound.
         OSError: if the disk refuses.
     """
-    current = directory / "current"
-    current.mkdir(mode=0o700, exist_ok=True)
+    current, unfinished = directory / "current", directory / _UNFINISHED
+    shutil.rmtree(unfinished, ignore_errors=True)  # of a start that did not come to its end
+    folder = unfinished if is_blank(directory) else current
+    folder.mkdir(mode=0o700, exist_ok=True)
+    copy_image(images, folder)
+    write_durably(folder / "seen_txid", b"%d\n" % seen_txid)
+    write_durably(folder / "VERSION", version_text(info, comment=COMMENT))
+    if folder != current:
+        folder.rename(current)  # over an empty folder, but over nothing else
     sync_folder(directory)
-    copy_image(images, current)
-    write_durably(current / "seen_txid", b"%d\n" % seen_txid)
-    write_durably(current / "VERSION", version_text(info, comment=COMMENT))
     log.info("storage.filled", path=str(directory), image=images[0].name)
 
 

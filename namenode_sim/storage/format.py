@@ -2,7 +2,7 @@
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -48,6 +48,18 @@ def format_locked(
             _format(directory, namespace_info, namespace, comment)
 
 
+def erase_edits(directories: Iterable[Path], but_for: Collection[Path]) -> None:
+    """Remove a file system's edits where they lie apart: the next one's have the same names.
+
+    Raises:
+        StorageError: if the disk refuses.
+    """
+    for directory in directories:
+        if directory not in but_for:
+            with usable(directory):
+                erase(directory / "current")
+
+
 @contextlib.contextmanager
 def lock_all(directories: Sequence[Path]) -> Iterator[None]:
     """Hold directories that are to be filled anew; they are created where they do not exist.
@@ -59,9 +71,12 @@ def lock_all(directories: Sequence[Path]) -> Iterator[None]:
     with ExitStack() as locks:
         for directory in directories:
             with usable(directory):
-                if not directory.exists():
+                missing = [one for one in (directory, *directory.parents) if not one.exists()]
+                if missing:
                     locks.callback(_remove_if_empty, directory)
                 directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+                for one in missing:
+                    sync_folder(one.parent)
                 locks.callback(DirectoryLock(directory).release)
         yield
 
@@ -90,12 +105,20 @@ def _refuse_non_empty(directory: Path) -> None:
         )
 
 
+def erase(current: Path) -> None:
+    """Remove what a directory holds.
+
+    VERSION goes first: a crash in here must not leave half a file system that says it is one.
+    """
+    if current.exists():
+        (current / "VERSION").unlink(missing_ok=True)
+        sync_folder(current)
+        shutil.rmtree(current)
+
+
 def _format(directory: Path, info: NamespaceInfo, namespace: Namespace, comment: str) -> None:
     current = directory / "current"
-    if current.exists():
-        # VERSION goes first: a crash in here must not leave half a file system that says it is one.
-        (current / "VERSION").unlink(missing_ok=True)
-        shutil.rmtree(current)
+    erase(current)
     current.mkdir(mode=0o700)
     sync_folder(directory)
     save_image(namespace, current / image_name(namespace.last_applied), info)

@@ -24,6 +24,7 @@ from namenode_sim.durable import rename_durably, sync_folder, write_durably
 from namenode_sim.edits.file_header import header_bytes
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.metrics import LOCAL_EDITS_FAILED
+from namenode_sim.storage.retention import purge_segments
 
 log = structlog.get_logger()
 
@@ -55,7 +56,14 @@ class Finalize:
     last: TxId
 
 
-Work = Start | Append | Finalize | None
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """Every image has the edits before this one."""
+
+    minimum: TxId
+
+
+Work = Start | Append | Finalize | Purge | None
 """None: close, and end the thread."""
 
 
@@ -65,6 +73,14 @@ def copies_from(directory: Path) -> TxId | None:
         return TxId(int((directory / "current" / MARK).read_text(encoding="ascii")))
     except (FileNotFoundError, ValueError):
         return None
+
+
+def keep_as_own(directory: Path) -> None:
+    """Let what lies here as copies count as written here: the quorum may not have it any more."""
+    mark = directory / "current" / MARK
+    if mark.exists():
+        mark.unlink()
+        sync_folder(mark.parent)
 
 
 class LocalCopy:
@@ -88,7 +104,7 @@ class LocalCopy:
         if isinstance(work, Start):
             self.failed_because = None
         size = _size(work)
-        if self.failed_because is not None and work is not None:
+        if self.failed_because is not None and not isinstance(work, Purge | None):
             return
         with self._lock:
             self._waiting_bytes += size
@@ -133,6 +149,9 @@ class LocalCopy:
         for work in gathered:
             if isinstance(work, Start):
                 self._start(work.first)
+            elif isinstance(work, Purge):
+                spared = None if self._file is None else Path(self._file.name)
+                purge_segments(self.directory / "current", work.minimum, spared)
             elif self._file is None:
                 continue
             elif isinstance(work, Append):

@@ -254,7 +254,7 @@ def recover_unclosed(directory: Path) -> None:
         OSError: if the disk refuses.
     """
     current = directory / "current"
-    for path in sorted(current.iterdir()):
+    for path in sorted(current.iterdir()) if current.is_dir() else ():
         promised = named_range(path.name)
         if promised is None or promised.last is not None or path.suffix:
             continue

@@ -57,5 +57,7 @@ class DirectoryLock:
         """Let go and remove the file; a second time does nothing."""
         fd, self._fd = self._fd, None
         if fd is not None:
-            self.path.unlink(missing_ok=True)
-            os.close(fd)
+            try:
+                self.path.unlink(missing_ok=True)
+            finally:
+                os.close(fd)  # else nobody could lock what a read-only disk keeps

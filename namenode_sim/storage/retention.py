@@ -15,7 +15,7 @@ from namenode_sim.image.files import digest_path, image_name
 log = structlog.get_logger()
 
 IMAGE = re.compile(r"fsimage_(\d+)")
-_LEFT_OVER = re.compile(r"fsimage\.ckpt_\d+")
+_LEFT_OVER = re.compile(r"fsimage\.ckpt_\d+(\.received)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,13 @@ def purge(directories: Sequence[Path], retention: Retention) -> PurgePlan:
         else:
             _purge_segment(path, plan.edits_from)
     return plan
+
+
+def purge_segments(folder: Path, edits_from: int, spared: Path | None) -> None:
+    """Delete a folder's segments that end before an edit, but for one that is being written."""
+    for path in _listed(folder):
+        if path != spared:
+            _purge_segment(path, edits_from)
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -22,7 +22,7 @@ import structlog
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.durable import write_durably
 from namenode_sim.image.errors import ImageError
-from namenode_sim.image.files import image_name
+from namenode_sim.image.files import check_digest, image_name
 from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
@@ -149,7 +149,7 @@ class NameStorage:
 
         Directories that failed are tried again first, if they are to be restored; what the new
         image makes superfluous is deleted afterwards.  ``check`` is called all the while; what it
-        raises ends the saving, and nothing is left of it.
+        raises ends the saving, and nothing half-done is left.
 
         Raises:
             StorageError: when no directory took it.
@@ -158,8 +158,11 @@ class NameStorage:
             self._restore_failed()
         name = image_name(namespace.last_applied)
         large = len(namespace.tree.inodes) >= self._settings.sub_sections_from
-        self.in_all(
-            lambda current: save_image(
+
+        def write(current: Path) -> None:
+            if _is_sound(current / name):
+                return  # of the same edits; between its digest and itself a crash would spoil it
+            save_image(
                 namespace,
                 current / name,
                 self.namespace_info,
@@ -167,7 +170,8 @@ class NameStorage:
                 sub_sections=self._settings.sub_sections if large else 0,
                 check=check,
             )
-        )
+
+        self.in_all(write)
         self.purge()
         return self.directories[0] / "current" / name
 
@@ -209,25 +213,28 @@ class NameStorage:
     def in_all(self, write: "WriteFile") -> None:
         """Write into each directory's ``current``; one that fails is left out from now on.
 
+        Other threads may leave one out, or take one back, before this one has ended.
+
         Raises:
             StorageError: when no directory took it.
         """
-        good = []
+        failed = []
         for directory in self.directories:
             try:
                 _still_ours(directory)
                 write(directory / "current")
-                good.append(directory)
             except OSError as problem:
                 log.warning("storage.directory_failed", path=str(directory), problem=str(problem))
-        if not good:
+                failed.append(directory)
+        left = tuple(path for path in self.directories if path not in failed)
+        if not left:
             raise StorageError(
                 self.directories[0],
                 "and all other name directories failed",
                 "See the log for each one's problem; nothing can be saved before that is mended.",
             )
-        self.failed += tuple(path for path in self.directories if path not in good)
-        self.directories = tuple(good)
+        self.failed += tuple(path for path in failed if path not in self.failed)
+        self.directories = left
 
     def close(self) -> None:
         for directory, lock in self._locks.items():
@@ -238,6 +245,14 @@ class NameStorage:
 
 
 WriteFile = Callable[[Path], None]
+
+
+def _is_sound(image: Path) -> bool:
+    try:
+        check_digest(image)
+    except (ImageError, OSError):
+        return False
+    return True
 
 
 def _still_ours(directory: Path) -> None:

@@ -13,7 +13,7 @@ from journal.writer.channel_status import ChannelStatus
 from journal.writer.heartbeats import ReadLease
 from journal.writer.window import Ended
 from journal.writer.writer import Recovered
-from namenode_sim.storage.local_copies import Append, Finalize, LocalCopies, Start
+from namenode_sim.storage.local_copies import Append, Finalize, LocalCopies, Purge, Start
 
 
 class TermWriter(Protocol):
@@ -112,8 +112,9 @@ class JournalSet:
         self._copies.hand(Finalize(last))
 
     def purge_logs(self, minimum: TxId) -> None:
-        """Let the quorum's nodes remove what ends before ``minimum``; nobody waits for it."""
+        """Let nodes and directories remove what ends before ``minimum``; nobody waits for it."""
         self._quorum.purge_logs(minimum)
+        self._copies.hand(Purge(minimum))
 
     def node_statuses(self) -> Sequence[ChannelStatus]:
         return self._quorum.node_statuses()

@@ -5,6 +5,7 @@ See docs/reference/namenode.md#accepting-an-image.
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,7 +42,8 @@ class ImageIntake:
         self._shrink_to = shrink_to
         self._txid = txid
         self._name = image_name(txid)
-        self._beside = f"fsimage.ckpt_{txid:019d}"
+        # Not as a saving calls it: one of the same edits may begin before this has come.
+        self._beside = f"fsimage.ckpt_{txid:019d}.received"
         self._files: dict[Path, BinaryIO] = {}
         self._digest = hashlib.md5(usedforsecurity=False)
         self._size = 0
@@ -77,10 +79,12 @@ class ImageIntake:
         return len(self._storage.directories)
 
     def discard(self) -> None:
-        """Close, and delete what has no name yet."""
+        """Close, and delete what has no name yet, also on a disk that refused it."""
         for current, file in self._files.items():
-            file.close()
-            (current / self._beside).unlink(missing_ok=True)
+            with suppress(OSError):
+                file.close()  # writes what is left of a write that failed, once more
+            with suppress(OSError):
+                (current / self._beside).unlink(missing_ok=True)
         self._files.clear()
 
     def _require_image(self) -> None:

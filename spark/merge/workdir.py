@@ -48,8 +48,8 @@ def remove_left_over(parent: Path) -> list[Path]:
     for path in sorted(parent.glob(f"{PREFIX}*")):
         try:
             lock = DirectoryLock(path)
-        except (InUse, FileNotFoundError, NotADirectoryError):
-            continue  # somebody works in it, or has just removed it
+        except (InUse, OSError):
+            continue  # somebody works in it, has just removed it, or lets nobody else into it
         _remove(path)
         lock.release()
         removed.append(path)

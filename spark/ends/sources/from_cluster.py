@@ -149,7 +149,7 @@ def _why_not_this_image(image: Path, namespace: NamespaceInfo) -> str:
     try:
         check_digest(image)
         facts = image_facts(image)
-    except ImageError as problem:
+    except (ImageError, OSError) as problem:
         return str(problem)
     if facts.namespace_id != namespace.namespace_id:
         return (

@@ -92,11 +92,14 @@ def _add(write: _Take, update: _Take, chunk: Chunk) -> None:
 
 
 def why_unsound(path: Path, segment: Segment) -> str:
-    """Why a file is not that segment, whole and unchanged; empty if it is.
+    """Why a file is not that segment, whole and unchanged; empty if it is."""
+    try:
+        return _why_unsound(path, segment)
+    except OSError as failure:
+        return f"{path} cannot be read: {failure}"
 
-    Raises:
-        OSError: if it cannot be read.
-    """
+
+def _why_unsound(path: Path, segment: Segment) -> str:
     frames = FrameReader(segment.first, wanted=segment.first, last=segment.last)
     digest = hashlib.sha256()
     with path.open("rb") as file:

@@ -3,6 +3,7 @@
 import errno
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from journal.core.replies import Prepared, Promised
 from journal.core.requests import Format, Journal, PrepareRecovery
 from journal.core.state import Decision, JournalState
-from journal.errors import StorageFailed
+from journal.errors import BadRequest, StorageFailed
 from journal.model import Segment, TxId
 from journal.storage.files import remove_durably, write_durably
 from tests.journal.core.requests_of import (
@@ -25,6 +26,7 @@ from tests.journal.core.requests_of import (
     segment,
     segment_bytes,
 )
+from tests.journal.storage.crash import Crash, CrashingFiles
 
 ROOT = Path("/journals/ns1")
 CURRENT = ROOT / "current"
@@ -213,6 +215,30 @@ def _goes_on(journal: LocalJournal) -> None:
     journal.ask(writer.start(start))
     journal.ask(writer.batch(start, start, start + 1))
     journal.ask(writer.finalize(start, start + 1))
+
+
+@pytest.mark.parametrize("at", range(1, 14))
+def test_a_first_format_that_was_cut_short_is_given_again_without_force(
+    tmp_path: Path, at: int
+) -> None:
+    """A founding by ``nnha namenode --prepare`` forces nothing, and nobody has anything to lose."""
+    root, asked = tmp_path / "ns1", Format(NAMESPACE, incarnation=LIFE)
+    root.mkdir()
+    with suppress(Crash):
+        LocalJournal(root, CrashingFiles(at)).ask(asked)
+    found = LocalJournal(root)
+    if found.state.namespace is None:
+        found.ask(asked)
+    assert LocalJournal(root).state.namespace == NAMESPACE
+
+
+@pytest.mark.parametrize("name", ["paxos/1", "segments/1", "last-promised-epoch", "edits_1-2"])
+def test_whatever_else_lies_in_an_unformatted_folder_needs_force(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "current" / name
+    path.parent.mkdir(parents=True)
+    path.touch()
+    with pytest.raises(BadRequest, match="not empty"):
+        LocalJournal(tmp_path).ask(Format(NAMESPACE, incarnation=LIFE))
 
 
 @pytest.mark.row("X10")

@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,12 @@ from namenode_sim.checkpoint.image_upload import UploadFailed, UploadSuperseded,
 from namenode_sim.checkpoint.schedule import UploadAnswer
 from namenode_sim.image.container import ImageWriter
 from namenode_sim.image.files import image_name, write_digest
+from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
-from tests.namenode_sim.checkpoint.image_receiving import IMAGE, TXID, receiving
-from tests.worlds.files import info
+from tests.namenode_sim.checkpoint.image_receiving import IMAGE, TXID, Active, receiving
+from tests.worlds.files import info, save
+
+GZIP = "org.apache.hadoop.io.compress.GzipCodec"
 
 
 def saved_image(folder: Path) -> Path:
@@ -93,25 +97,53 @@ async def test_a_checkpoint_planned_under_another_epoch_is_refused(tmp_path: Pat
         assert await offer(at, image, epoch=3) is UploadAnswer.ACCEPTED
 
 
+async def answered(
+    active: Active, at: HostPort, data: bytes, meanwhile: Callable[[], object]
+) -> int:
+    """How an upload is answered while which something happens."""
+    slow = asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield data[:100]
+        await slow.wait()
+        yield data[100:]
+
+    async with ClientSession() as session:
+        put = asyncio.create_task(_put(session, at, body(), data))
+        async with asyncio.timeout(30):
+            while not any("ckpt" in name for name in active.files()):
+                await asyncio.sleep(0.01)
+        meanwhile()
+        slow.set()
+        return await put
+
+
 async def test_a_term_that_ends_during_the_transfer_publishes_nothing(tmp_path: Path) -> None:
-    image = saved_image(tmp_path / "from")
+    data = saved_image(tmp_path / "from").read_bytes()
     async with receiving(tmp_path) as (active, at):
-        data, slow = image.read_bytes(), asyncio.Event()
-
-        async def body() -> AsyncIterator[bytes]:
-            yield data[:100]
-            await slow.wait()
-            yield data[100:]
-
-        async with ClientSession() as session:
-            put = asyncio.create_task(_put(session, at, body(), data))
-            async with asyncio.timeout(30):
-                while not any("ckpt" in name for name in active.files()):
-                    await asyncio.sleep(0.01)
-            active.active = False
-            slow.set()
-            assert await put == 417
+        ended = partial(setattr, active, "active", False)
+        assert await answered(active, at, data, ended) == 417
         assert active.files() == []
+
+
+async def test_what_was_saved_of_the_same_edits_meanwhile_stays_sound(tmp_path: Path) -> None:
+    """A NameNode that was demoted during a transfer saves its namespace, and is active again."""
+    data = save(IMAGE, tmp_path / "from", codec=GZIP).read_bytes()
+    async with receiving(tmp_path) as (active, at):
+        assert await answered(active, at, data, partial(active.storage.save, IMAGE)) == 409
+        assert active.files() == NAMES
+        for copy in active.storage.newest_images():
+            assert load_image(copy).last_applied == TXID
+
+
+async def test_a_sender_that_is_cut_off_by_a_saving_is_answered(tmp_path: Path) -> None:
+    """What a saving makes superfluous is deleted, and with it what has no name yet."""
+    data = saved_image(tmp_path / "from").read_bytes()
+    async with receiving(tmp_path) as (active, at):
+        older = active.storage.load()
+        older.last_applied = TxId(1)
+        assert await answered(active, at, data, partial(active.storage.save, older)) == 410
+        assert active.storage.newest_txid() == 1
 
 
 async def _put(
@@ -223,6 +255,29 @@ async def test_a_directory_that_fails_is_dropped_and_the_image_taken(
         assert await offer(at, image) is UploadAnswer.ACCEPTED
         assert active.got == [(TXID, 1)]
         assert active.storage.failed == (tmp_path / "two",)
+
+
+async def test_a_first_directory_that_is_gone_is_dropped_as_any_other(tmp_path: Path) -> None:
+    image = saved_image(tmp_path / "from")
+    async with receiving(tmp_path) as (active, at):
+        (tmp_path / "one").rename(tmp_path / "gone")
+        assert await offer(at, image) is UploadAnswer.ACCEPTED
+        assert active.storage.failed == (tmp_path / "one",)
+
+
+@pytest.mark.parametrize("full", ["one", "two"])
+async def test_a_disk_that_is_full_is_dropped_and_nothing_stays_on_it(
+    tmp_path: Path, full: str
+) -> None:
+    """Closing a file tries to write once more what did not fit."""
+    image = saved_image(tmp_path / "from")
+    async with receiving(tmp_path) as (active, at):
+        unfinished = tmp_path / full / "current" / f"fsimage.ckpt_{TXID:019d}.received"
+        unfinished.symlink_to("/dev/full")
+        assert await offer(at, image) is UploadAnswer.ACCEPTED
+        assert active.got == [(TXID, 1)]
+        assert active.storage.failed == (tmp_path / full,)
+        assert not unfinished.is_symlink()
 
 
 async def test_a_sender_that_falls_silent_is_given_up(tmp_path: Path) -> None:

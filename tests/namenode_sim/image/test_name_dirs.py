@@ -19,6 +19,7 @@ from namenode_sim.storage.errors import (
     StorageError,
 )
 from namenode_sim.storage.location import path_of
+from namenode_sim.storage.lock import DirectoryLock
 from namenode_sim.storage.storage import NameStorage, open_name_dirs
 from namenode_sim.storage.version_file import parse_version, properties, version_text
 from tests.namenode_sim.image.image_world import real, rich_namespace
@@ -112,6 +113,17 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         format_name_dirs([tmp_path], info(), Namespace.empty("x"), force=True)
     storage.close()
     open_name_dirs([tmp_path]).close()
+
+
+def test_a_lock_is_let_go_though_its_file_cannot_be_removed(tmp_path: Path) -> None:
+    lock = DirectoryLock(tmp_path)
+    kept = lock.path.rename(tmp_path / "kept")
+    lock.path.mkdir()
+    with pytest.raises(OSError, match=r"in_use\.lock"):
+        lock.release()
+    lock.path.rmdir()
+    kept.rename(lock.path)
+    DirectoryLock(tmp_path).release()
 
 
 def test_the_lock_holds_against_a_process_that_locks_as_java_does(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from namenode_sim.namespace.dump import differences
 from namenode_sim.startup.questions import Consent
 from namenode_sim.startup.shared_edits import initialize_shared_edits
 from namenode_sim.storage.errors import InUse
+from namenode_sim.storage.local_copies import MARK
+from namenode_sim.storage.local_edits import last_local_edit
 from namenode_sim.storage.storage import open_name_dirs
 from tests.journal.node.process import until
 from tests.namenode_sim.image.image_world import real
@@ -193,6 +195,16 @@ async def test_a_torn_tail_ends_the_edits_as_hadoop_ends_them(at: World) -> None
     assert await initialize(at) == LAST == expected.last_applied
 
 
+async def test_an_edits_directory_that_nobody_has_used_yet_has_nothing_to_close(
+    tmp_path: Path,
+) -> None:
+    unused = tmp_path / "edits"
+    unused.mkdir()
+    async with world(tmp_path, **{"dfs.namenode.edits.dir": str(unused)}) as at:
+        in_use(at.name_dir)
+        assert await initialize(at) == LAST
+
+
 async def test_two_directories_give_their_best_copies(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     async with world(tmp_path, **{"dfs.namenode.name.dir": f"{a},{b}"}) as at:
@@ -204,16 +216,24 @@ async def test_two_directories_give_their_best_copies(tmp_path: Path) -> None:
         assert len(await at.journal_ops(info())) == LAST
 
 
-async def test_a_failure_half_way_is_told_and_a_second_run_completes_it(at: World) -> None:
+@pytest.mark.parametrize("in_ha_before", [False, True])
+async def test_a_failure_half_way_is_told_and_a_second_run_completes_it(
+    at: World, in_ha_before: bool
+) -> None:
+    """Until then no NameNode becomes active on less, even if these edits once were copies."""
     in_use(at.name_dir)
     current = at.name_dir / "current"
+    if in_ha_before:
+        (current / MARK).write_text("1\n")
+        assert last_local_edit([at.name_dir], TxId(0)) == 0
     before = {name for name in snapshot(at.name_dir) if "edits" not in name}
     writer_keys = ("dfs.qjournal.finalize-segment.timeout.ms=1ns",)
     with pytest.raises(ExitWith) as failure:
         await initialize_shared_edits(at.conf(*writer_keys), at.place(*writer_keys), NEVER_ASK)
     assert failure.value.code == 1
     assert "it is not complete. The name directory has everything" in failure.value.message
-    assert before <= set(snapshot(at.name_dir))
+    assert before - {f"current/{MARK}"} <= set(snapshot(at.name_dir))
+    assert last_local_edit([at.name_dir], TxId(0)) == LAST
     assert len(list(current.glob("edits_*"))) == 2
     assert await initialize(at, FORCE) == LAST
     assert len(await at.journal_ops(info())) == LAST

@@ -11,8 +11,8 @@ from ha.service.model import ServiceState, ServiceStatus
 from namenode_sim.process.command import namenode
 from namenode_sim.startup.modes import NOT_BUILT
 from namenode_sim.storage.storage import open_name_dirs
-from tests.namenode_sim.startup.startup_world import World, in_use, snapshot, world
-from tests.worlds.files import info
+from tests.namenode_sim.startup.startup_world import OPEN, World, in_use, snapshot, world
+from tests.worlds.files import info, write_segment
 
 LAST = 27
 
@@ -75,6 +75,21 @@ async def test_formatting_by_force_spares_the_journal_of_a_namenode_that_runs(
     assert (code, "is locked by" in out, "Nothing was changed" in out) == (1, True, True), out
     assert snapshot(tmp_path) == before
     storage.close()
+
+
+async def test_formatting_leaves_no_edits_of_the_file_system_before(tmp_path: Path) -> None:
+    """They would be taken for the new one's: their files have the same names."""
+    edits = tmp_path / "edits"
+    (edits / "current").mkdir(parents=True)
+    write_segment(edits / "current", 1, OPEN)
+    async with world(tmp_path, **{"dfs.namenode.edits.dir": str(edits)}) as at:
+        before = snapshot(tmp_path)
+        code, out = await at.command("-format", "-nonInteractive")
+        assert (code, f"{edits} holds a file system" in out) == (1, True), out
+        assert snapshot(tmp_path) == before
+        code, out = await at.command("-format", "-force")
+        assert code == 0, out
+        assert not (edits / "current").exists()
 
 
 async def test_formatting_is_refused_while_another_namenode_is_active(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """Name directories over time: a new one is filled, a failed one comes back, old files go."""
 
+import errno
+import os
 import shutil
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,12 @@ from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.retention import PurgePlan, Retention, plan_purge
-from namenode_sim.storage.storage import NameStorage, StorageSettings, open_name_dirs
+from namenode_sim.storage.storage import (
+    NameStorage,
+    StorageSettings,
+    WriteFile,
+    open_name_dirs,
+)
 from tests.namenode_sim.image.image_world import rich_namespace
 from tests.worlds.files import info
 from tests.worlds.name_dirs import format_name_dirs
@@ -71,12 +79,82 @@ def test_a_directory_is_not_called_formatted_when_filling_it_failed(tmp_path: Pa
     image.write_bytes(sound[:-1] + b"x")
     with pytest.raises(ImageError, match="is corrupt"):
         open_name_dirs([a, b])
-    assert "VERSION" not in held(b)
+    assert not (b / "current").exists()
     assert not (a / "in_use.lock").exists()
     image.write_bytes(sound)
+    (b / "current").mkdir()
     (b / "current" / "something").touch()
     with pytest.raises(StorageError, match="holds files but no VERSION"):
         open_name_dirs([a, b])
+
+
+@pytest.mark.parametrize("at", range(1, 10))
+def test_a_directory_that_could_not_be_filled_is_filled_by_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Its disk was full at one of the nine syncs, and has room again."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    formatted(a).close()
+    b.mkdir()
+    sync, syncs = os.fsync, count(1)
+
+    def full(fd: int) -> None:
+        if next(syncs) == at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(fd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(StorageError, match="No space left"):
+            open_name_dirs([a, b])
+    storage = open_name_dirs([a, b])
+    assert storage.directories == (a, b)
+    storage.close()
+    assert held(b) == held(a)
+    assert [path.name for path in b.iterdir()] == ["current"]
+
+
+def refusing(directory: Path) -> WriteFile:
+    def write(current: Path) -> None:
+        if current.parent == directory:
+            raise OSError(errno.EIO, "Input/output error")
+
+    return write
+
+
+def test_what_two_threads_learn_of_failed_directories_adds_up(tmp_path: Path) -> None:
+    """An upload drops one, while a save that has written to it is not at its end yet."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    storage = formatted(a, b)
+
+    def save(current: Path) -> None:
+        if current.parent == b:
+            storage.in_all(refusing(a))
+
+    storage.in_all(save)
+    assert standing(storage) == ([b], [a])
+    with pytest.raises(StorageError, match="all other name directories failed"):
+        storage.in_all(refusing(b))
+    assert standing(storage) == ([b], [a])
+    storage.close()
+
+
+def test_an_image_that_is_there_is_not_written_again_unless_it_is_damaged(tmp_path: Path) -> None:
+    """A crash between its digest and itself would leave one that does not fit the other."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    storage = formatted(a, b)
+    namespace = rich_namespace()
+    sound = storage.save(namespace)
+    storage.close()
+    damaged = b / "current" / sound.name
+    damaged.write_bytes(b"x")
+    inode = sound.stat().st_ino
+    gzip = StorageSettings(codec="org.apache.hadoop.io.compress.GzipCodec")
+    storage = open_name_dirs([a, b], gzip)
+    assert storage.save(namespace) == sound
+    storage.close()
+    assert sound.stat().st_ino == inode
+    assert differences(load_image(damaged), namespace) == []
 
 
 def test_a_failed_directory_is_restored_by_the_next_save_that_finds_it_well(
@@ -98,6 +176,23 @@ def test_a_failed_directory_is_restored_by_the_next_save_that_finds_it_well(
     assert differences(load_image(a / "current" / held(a)[-3]), namespace) == []
     with pytest.raises(StorageError, match="is locked by"):
         open_name_dirs([a])
+    storage.close()
+    open_name_dirs([a, b]).close()
+
+
+def test_a_directory_that_local_edits_have_made_anew_keeps_them_when_it_is_restored(
+    tmp_path: Path,
+) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    storage = formatted(a, b, settings=StorageSettings(restore_failed=True))
+    shutil.rmtree(a / "current")
+    storage.write_seen_txid(TxId(7))
+    (a / "current").mkdir()
+    edits = a / "current" / f"edits_inprogress_{7:019d}"
+    edits.touch()
+    storage.save(rich_namespace())
+    assert standing(storage) == ([b, a], [])
+    assert edits.exists()
     storage.close()
     open_name_dirs([a, b]).close()
 

@@ -134,3 +134,26 @@ async def test_what_a_term_left_open_is_set_aside_and_believed_by_nobody(tmp_pat
     assert open_before in names(tmp_path)
     assert names(tmp_path)[-1] == open_before
     assert "edits_0000000000000000007-0000000000000000008" in names(tmp_path)
+
+
+async def test_what_the_quorum_may_forget_goes_from_the_directories_as_well(
+    tmp_path: Path,
+) -> None:
+    """Also from one that has failed, for its disk may be full; not what is being written."""
+    last = "edits_inprogress_0000000000000000005"
+    async with journal_set(tmp_path) as (writer, copies):
+        await segment(writer, 1)
+        await segment(writer, 3)
+        await segment(writer, 5, closed=False)
+        await until(lambda: names(tmp_path) == [FIRST, SECOND, last])
+        writer.purge_logs(TxId(3))
+        await until(lambda: names(tmp_path) == [SECOND, last])
+        writer.purge_logs(TxId(99))
+        await until(lambda: names(tmp_path) == [last])
+        assert copies.failed() == {}
+        (tmp_path / "current" / "edits_0000000000000000005-0000000000000000006").mkdir()
+        await writer.finalize_segment(TxId(6))
+        await until(lambda: str(tmp_path) in copies.failed())
+        (tmp_path / "current" / FIRST).touch()
+        writer.purge_logs(TxId(3))
+        await until(lambda: FIRST not in names(tmp_path))

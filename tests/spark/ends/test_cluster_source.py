@@ -134,6 +134,20 @@ async def test_an_image_that_came_damaged_leaves_nothing(tmp_path: Path) -> None
         assert world.files() == []
 
 
+@pytest.mark.parametrize("name", [IMAGE_0, segment_name(1)])
+async def test_what_the_disk_cannot_read_any_more_is_fetched_again(
+    tmp_path: Path, name: str
+) -> None:
+    """Reading this file of the kernel's gives the error of a bad sector."""
+    async with source_world(tmp_path) as world:
+        kept = (await world.stage()).edits / name
+        kept.unlink()
+        kept.symlink_to("/proc/self/mem")
+        staged = await world.stage()
+        assert staged.reused_files == 3
+        assert_merges_to_everything(world, staged.image, staged.edits, tmp_path / "out")
+
+
 async def test_without_a_namenode_the_reasons_are_told(tmp_path: Path) -> None:
     async with source_world(tmp_path) as world:
         stopped = SourceWorld(world.servers, world.cluster, world.work)

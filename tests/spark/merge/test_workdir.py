@@ -70,7 +70,13 @@ def test_a_living_run_s_directory_is_left_alone(tmp_path: Path) -> None:
 def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / f"{PREFIX}file").write_bytes(b"")
+    closed_to_us = tmp_path / f"{PREFIX}closed"
+    (closed_to_us / "in_use.lock").mkdir(parents=True)
     half_removed = tmp_path / f"{PREFIX}0.gone"
     half_removed.mkdir()
     assert remove_left_over(tmp_path) == [half_removed]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", f"{PREFIX}file"]
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "mine",
+        f"{PREFIX}file",
+        closed_to_us.name,
+    }
