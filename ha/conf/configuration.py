@@ -114,7 +114,7 @@ class Configuration:
         settings = dict(self.settings)
         for key in (*KEYS.values(), *_NOT_USED):
             found = self._find(key, nameservice, namenode)
-            if found is not None and found.name != key.name:
+            if found is not None:
                 settings[key.name] = Setting(key.name, found.value, found.origin, found.final)
         ids = {NAMESERVICE_ID.name: nameservice, NAMENODE_ID.name: namenode}
         for name, value in ids.items():
@@ -135,6 +135,7 @@ class Configuration:
         return next((self.settings[name] for name in names if name in self.settings), None)
 
     def _unexpanded(self, name: str) -> str | None:
+        name = RENAMED.get(name, name)
         if name in self.settings:
             return self.settings[name].value
         return KEYS[name].default if name in KEYS else None
@@ -240,7 +241,7 @@ def _shown(name: str, text: str) -> str:
 
 def _without(name: str, text: str, error: Exception) -> str:
     """The fault of a value, which may quote parts of it."""
-    return "cannot be used" if text and shown_value(name, text) == HIDDEN else redacted(str(error))
+    return "cannot be used" if shown_value(name, text) == HIDDEN else redacted(str(error))
 
 
 def _names(key: Key[T], nameservice: str | None, namenode: str | None) -> tuple[str, ...]:

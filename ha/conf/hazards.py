@@ -43,8 +43,8 @@ class Hazard:
     advice: str
 
 
-def _other_than(value: str) -> Callable[[str], bool]:
-    return lambda found: found.lower() != value.lower()
+def _not_simple(found: str) -> bool:
+    return found.lower() != "simple"
 
 
 def _not_of_this_machine(mapping: str) -> bool:
@@ -55,7 +55,7 @@ def _not_of_this_machine(mapping: str) -> bool:
 HAZARDS: Final = (
     Hazard(
         keys.AUTHENTICATION,
-        _other_than("simple"),
+        _not_simple,
         EVERY_DAEMON,
         "nnha has no Kerberos: it would accept any user name that a caller gives",
         "Let only trusted hosts reach the ports, and set it to simple for nnha's daemons",
@@ -71,7 +71,7 @@ HAZARDS: Final = (
     ),
     Hazard(
         keys.HTTP_AUTHENTICATION,
-        _other_than("simple"),
+        _not_simple,
         _SERVERS,
         "nnha does not authenticate requests for its pages: images and edits would be open",
         "Let only trusted hosts reach the HTTP ports, and set it to simple for these daemons",

@@ -1,6 +1,6 @@
 """One Hadoop XML file and its includes, read into settings that record their file and line."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 from xml.parsers import expat
@@ -51,7 +51,7 @@ def read_settings(path: Path) -> tuple[Setting, ...]:
 @dataclass(slots=True)
 class _Property:
     line: int
-    parts: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, str]
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class _Document:
                 f"{expat.ErrorString(error.code)}. Correct the file; "
                 "`xmllint --noout FILE` shows the same place."
             ) from error
-        except (LookupError, UnicodeError, ValueError) as error:
+        except (LookupError, ValueError) as error:
             raise ConfigurationError(
                 f"{self._path} cannot be read as XML: {error}. Save it as UTF-8."
             ) from error
@@ -150,8 +150,7 @@ class _Document:
         elif self._property is not None:
             self._start_part(name)
         elif name == "property":
-            self._property = _Property(self._parser.CurrentLineNumber)
-            self._property.parts |= {k: v for k, v in attributes.items() if k in _PARTS}
+            self._property = _Property(self._parser.CurrentLineNumber, dict(attributes))
         elif name == "include":
             self._start_include(attributes)
         elif name == "fallback" and self._includes:
@@ -164,7 +163,7 @@ class _Document:
 
     def _start_part(self, name: str) -> None:
         assert self._property is not None
-        if len(self._stack) and self._stack[-2] != "property":
+        if self._stack[-2] != "property":
             raise self._fail(f"<{name}> stands inside <{self._stack[-2]}> of a property.")
         if name not in _PARTS:
             self._skipping = 1
@@ -201,10 +200,11 @@ class _Document:
         name = self._stack.pop()
         if self._skipping:
             self._skipping -= 1
-        elif self._text is not None and self._property is not None:
+        elif self._text is not None:
+            assert self._property is not None
             self._property.parts[name] = "".join(self._text)
             self._text = None
-        elif name == "property" and self._property is not None:
+        elif self._property is not None:
             self._finish_property(self._property)
             self._property = None
         elif name == "include":
@@ -225,7 +225,7 @@ class _Document:
             Setting(
                 name=name,
                 value=found.parts["value"],
-                final=found.parts.get("final", "").strip().lower() == "true",
+                final=found.parts.get("final") == "true",
                 origin=Origin(str(self._path), found.line),
             )
         )

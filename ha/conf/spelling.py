@@ -6,7 +6,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys.cluster import NAMENODES
 from ha.conf.keys.key import Scope
 from ha.conf.keys.table import KEYS
-from ha.conf.keys.unused import NOT_USED, RENAMED, reason_not_used
+from ha.conf.keys.unused import NOT_USED, reason_not_used
 from ha.conf.reader import Setting
 
 OURS = "nnha."
@@ -42,12 +42,12 @@ def doubts(settings: Mapping[str, Setting], nodes: Nodes) -> Iterator[str]:
 
 def _doubt(setting: Setting, nodes: Nodes) -> str | None:
     name = setting.name
-    if name in KEYS or reason_not_used(name) or name in RENAMED or name.startswith(_NODES_OF):
+    if name in KEYS or reason_not_used(name) or name.startswith(_NODES_OF):
         return None
     base, suffix = split_suffix(name, nodes)
     if base in NOT_USED:
         return None
-    if base in KEYS and suffix:
+    if base in KEYS:
         return _doubt_of_scope(base, suffix)
     stranger = _strange_suffix(name, nodes)
     if stranger is not None:
@@ -106,4 +106,4 @@ def _unknown(setting: Setting, base: str) -> ConfigurationError:
 def _nearest(name: str, known: Sequence[str], cutoff: float) -> str | None:
     import difflib  # 0.3 MB of a daemon's memory, for a key that is not known
 
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), None)
+    return next(iter(difflib.get_close_matches(name, known, cutoff=cutoff)), None)

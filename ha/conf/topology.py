@@ -1,7 +1,7 @@
 """The processes of the cluster, and the address of each."""
 
-import errno
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlparse
 
@@ -157,9 +157,9 @@ def shared_edits(
     key = keys_journal.SHARED_EDITS
     text = configuration.require(key, nameservice=nameservice, namenode=namenode)
     where = configuration.where(key, nameservice=nameservice, namenode=namenode)
-    scheme, separator, rest = text.partition("://")
-    authority, slash, journal_id = rest.partition("/")
-    if scheme != "qjournal" or not separator or not slash or not journal_id.strip("/"):
+    scheme, _, rest = text.partition("://")
+    authority, _, journal_id = rest.partition("/")
+    if scheme != "qjournal" or not journal_id:
         raise ConfigurationError(f"{where} is {text!r}, but it must be {_SHAPE}.")
     if "/" in journal_id or journal_id in (".", ".."):
         raise ConfigurationError(
@@ -211,12 +211,7 @@ def _is_local(host: str) -> bool:
     except OSError:
         return False
     for family, kind, protocol, _name, address in found:
-        try:
-            with socket.socket(family, kind, protocol) as probe:
-                probe.bind(address)
-        except OSError as error:
-            if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
-                continue
-            return False
-        return True
+        with suppress(OSError), socket.socket(family, kind, protocol) as probe:
+            probe.bind(address)
+            return True
     return False

@@ -89,8 +89,9 @@ def last_hour(changes: Sequence[HealthChange], now: datetime) -> Drawing:
         since = min(max(at, begin), ends)
         kind = _health_kind(change.health)
         x, end = (round(WIDTH * ((moment - begin) / HOUR)) for moment in (since, ends))
+        x = min(x, WIDTH - LEAST_WIDTH)
         width = max(LEAST_WIDTH, end - x)
-        bars.append(Bar(x, width, kind, _told(change), height=HEIGHTS.get(kind, HEIGHT)))
+        bars.append(Bar(x, width, kind, _told(change, at), height=HEIGHTS.get(kind, HEIGHT)))
         ends = since
     ill = [bar.words for bar in bars if bar.kind != "healthy"]
     if not bars:
@@ -106,11 +107,9 @@ def _health_kind(health: str) -> str:
     return health if health in ("healthy", "initializing") else "ill"
 
 
-def _told(change: HealthChange) -> str:
-    at = _moment(change.at)
-    clock = "" if at is None else f" since {at:%H:%M:%S} UTC"
+def _told(change: HealthChange, at: datetime) -> str:
     reason = f" ({change.reason})" if change.reason else ""
-    return f"{change.health.replace('_', ' ')}{clock}{reason}"
+    return f"{change.health.replace('_', ' ')} since {at:%H:%M:%S} UTC{reason}"
 
 
 def _moment(text: str) -> datetime | None:

@@ -70,7 +70,7 @@ class Renderer:
             "number": _number,
             "span": span,
             "size": size_text,
-            "text": _time_text,
+            "text": time_text,
         }
         self._environment.globals |= {"marks": marks, "pictures": pictures}
         self.assets = {name: _asset(name) for name in ASSETS}
@@ -152,14 +152,14 @@ def _still(nameservice: str, now: datetime) -> Mapping[str, object]:
     return {"nameservice": nameservice, "now": now, "ago": partial(_ago, now)}
 
 
-def _ago(now: datetime, then: datetime | str | None) -> str:
+def _ago(now: datetime, then: datetime | str) -> str:
     """How long ago, roughly: what changes each second would be read out each second."""
     if isinstance(then, str):
         try:
             then = datetime.fromisoformat(then)
         except ValueError:
             return "an unknown time"
-    if then is None or then.tzinfo is None:
+    if then.tzinfo is None:
         return "an unknown time"
     seconds = max(0.0, (now - then).total_seconds())
     if seconds < 60:
@@ -171,10 +171,6 @@ def _ago(now: datetime, then: datetime | str | None) -> str:
 
 def _number(value: float | None) -> str:
     return NOTHING if value is None else f"{value:,}"
-
-
-def _time_text(moment: datetime) -> str:
-    return time_text(moment)
 
 
 def digest(html: str) -> str:

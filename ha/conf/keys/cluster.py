@@ -47,7 +47,7 @@ NAMENODE_RPC = Key(
 NAMENODE_RPC_BIND = Key("dfs.namenode.rpc-bind-host", optional_text, "", _NN, "listen here")
 NAMENODE_SERVICE_RPC = Key(
     "dfs.namenode.servicerpc-address",
-    optional_host_port(default_port=8021),
+    optional_host_port(default_port=8020),
     "",
     _NN,
     "RPC for the ZKFC, the CLI and fencing; the client RPC address when not set",

@@ -90,6 +90,13 @@ PERMISSIONS = Key(
     _G,
     "false: nobody is asked for permission but for chmod, chown, chgrp and ACLs",
 )
+OWNERS_SET_QUOTAS = Key(
+    "dfs.permissions.allow.owner.set.quota",
+    flag,
+    "false",
+    _G,
+    "the owner of a directory sets the quotas of those that are in it, not the superuser alone",
+)
 SUPERGROUP = Key(
     "dfs.permissions.superusergroup", text, "supergroup", _G, "the group whose users may do all"
 )
@@ -108,6 +115,13 @@ GROUPS_CACHE = Key(
     "how long a NameNode goes by what the machine said about a user's groups",
 )
 ACLS = Key("dfs.namenode.acls.enabled", flag, "true", _G, "false: calls about ACLs are refused")
+XATTRS = Key(
+    "dfs.namenode.xattrs.enabled",
+    flag,
+    "true",
+    _G,
+    "false: calls about extended attributes are refused",
+)
 ACL_INHERITANCE = Key(
     "dfs.namenode.posix.acl.inheritance.enabled",
     flag,

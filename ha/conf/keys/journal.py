@@ -91,9 +91,7 @@ WRITE_TIMEOUT = Key("dfs.qjournal.write-txns.timeout.ms", _call, "20000", _G, ""
 SELECT_TIMEOUT = Key("dfs.qjournal.select-input-streams.timeout.ms", _call, "20000", _G, "")
 HTTP_OPEN_TIMEOUT = Key("dfs.qjournal.http.open.timeout.ms", _call, "60000", _G, "")
 HTTP_READ_TIMEOUT = Key("dfs.qjournal.http.read.timeout.ms", _call, "60000", _G, "")
-OPERATIONS_TIMEOUT = Key(
-    "dfs.qjm.operations.timeout", duration("s", zero=False), "60s", _G, "format and upgrade"
-)
+OPERATIONS_TIMEOUT = Key("dfs.qjm.operations.timeout", _call, "60s", _G, "format and upgrade")
 QUEUED_EDITS_LIMIT_MB = Key(
     "dfs.qjournal.queued-edits.limit.mb", whole(at_least=1), "10", _G, "MiB for one node"
 )

@@ -1,5 +1,6 @@
 """Parsers from a configured text to a typed value: numbers, durations, sizes, lists, addresses."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -102,11 +103,11 @@ def whole(*, at_least: int | None = None, at_most: int | None = None) -> Callabl
 
 
 def fraction(value: str) -> float:
-    """A non-negative decimal number, for instance 0.999 or 2.0."""
-    found = value.strip()
-    if len(found) > _LONGEST_NUMBER or not re.fullmatch(r"\d+(\.\d*)?|\.\d+", found, re.ASCII):
-        raise BadValue("must be a decimal number, for instance 0.5")
-    return float(found)
+    """As ``java_float``, but neither negative nor beyond all numbers."""
+    found = java_float(value)
+    if not 0 <= found < math.inf:
+        raise BadValue("must be a decimal number that is not negative, for instance 0.5")
+    return found
 
 
 def java_float(value: str) -> float:
@@ -191,7 +192,7 @@ def host_port(*, default_port: int | None = None) -> Callable[[str], HostPort]:
         else:
             host, colon, after = found.partition(":")
             port_text = after if colon else None
-        if not host or re.search(r"[\s/,;@\0]", host):
+        if re.search(r"[\s/,;@\0]", host):
             raise BadValue(shape)
         if not _NAMEABLE.fullmatch(host):
             raise BadValue(

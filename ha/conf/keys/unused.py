@@ -190,6 +190,28 @@ RENAMED: Mapping[str, str] = {
     "dfs.replication.min": "dfs.namenode.replication.min",
     "dfs.encryption.key.provider.uri": "hadoop.security.key.provider.path",
     "dfs.umaskmode": "fs.permissions.umask-mode",
+    "dfs.name.dir.restore": "dfs.namenode.name.dir.restore",
+    "dfs.safemode.extension": "dfs.namenode.safemode.extension",
+    "heartbeat.recheck.interval": "dfs.namenode.heartbeat.recheck-interval",
+    "dfs.replication.pending.timeout.sec": "dfs.namenode.reconstruction.pending.timeout-sec",
+    "dfs.namenode.replication.pending.timeout-sec": (
+        "dfs.namenode.reconstruction.pending.timeout-sec"
+    ),
+    "dfs.data.dir": "dfs.datanode.data.dir",
+    "dfs.datanode.max.xcievers": "dfs.datanode.max.transfer.threads",
+    "slave.host.name": "dfs.datanode.hostname",
+    "io.bytes.per.checksum": "dfs.bytes-per-checksum",
+    "dfs.write.packet.size": "dfs.client-write-packet-size",
+    "dfs.socket.timeout": "dfs.client.socket-timeout",
+    "dfs.balance.bandwidthPerSec": "dfs.datanode.balance.bandwidthPerSec",
+    "dfs.replication.interval": "dfs.namenode.redundancy.interval.seconds",
+    "dfs.namenode.replication.interval": "dfs.namenode.redundancy.interval.seconds",
+    "dfs.backup.address": "dfs.namenode.backup.address",
+    "dfs.backup.http.address": "dfs.namenode.backup.http-address",
+    "dfs.secondary.http.address": "dfs.namenode.secondary.http-address",
+    "fs.checkpoint.edits.dir": "dfs.namenode.checkpoint.edits.dir",
+    "topology.script.file.name": "net.topology.script.file.name",
+    "topology.node.switch.mapping.impl": "net.topology.node.switch.mapping.impl",
 }
 """Names that Hadoop has replaced: they still work, with a warning, as in Hadoop."""
 

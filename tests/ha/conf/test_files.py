@@ -48,12 +48,22 @@ def test_hdfs_site_overrides_core_site_and_d_overrides_both(tmp_path: Path) -> N
 
 
 def test_a_final_value_is_kept_and_the_loser_is_named(tmp_path: Path) -> None:
-    final = PROPERTY.format("dfs.replication", "1", "<final> true </final>")
+    final = PROPERTY.format("dfs.replication", "1", "<final>true</final>")
     found = load(tmp_path, xml(("dfs.replication", "2")), xml(body=final))
     assert found.get(keys_files.REPLICATION) == 1
     (warning,) = found.warnings
     assert "hdfs-site.xml line 3" in warning
     assert "core-site.xml" in warning
+
+
+@pytest.mark.parametrize("word", [" true ", "TRUE", "yes", "false", ""])
+def test_only_the_word_true_makes_final_as_in_hadoop(tmp_path: Path, word: str) -> None:
+    final = PROPERTY.format("dfs.replication", "1", f"<final>{word}</final>")
+    final += f'<property name="dfs.replication.max" value="8" final="{word}"/>'
+    later = xml(("dfs.replication", "2"), ("dfs.replication.max", "9"))
+    found = load(tmp_path, later, xml(body=final))
+    assert (found.raw("dfs.replication"), found.raw("dfs.replication.max")) == ("2", "9")
+    assert found.warnings == ()
 
 
 def test_the_command_line_beats_even_final_values_as_in_hadoop(tmp_path: Path) -> None:
@@ -76,13 +86,16 @@ def test_properties_may_be_attributes_and_unknown_elements_are_passed_over(tmp_p
       <property name="dfs.replication" value="9" final="true"/>
       <property><name> dfs.blocksize </name><value>64k</value>
         <description>a <b>bold</b> word</description></property>
-      <strange><property><name>dfs.replication</name><value>1</value></property></strange>
+      <strange><a/><property><name>strange.one</name><value>1</value></property></strange>
+      <fallback><property><name>strange.two</name><value>1</value></property></fallback>
+      <strange><property><name>strange.three</name><value>1</value></property></strange>
       <configuration><property><name>dfs.replication.max</name><value>8</value></property>
       </configuration>"""
     found = load(tmp_path, xml(body=body))
     assert found.get(keys_files.REPLICATION) == 9
     assert found.get(keys_files.BLOCK_SIZE) == 65536
     assert found.get(keys_files.REPLICATION_MAX) == 8
+    assert not [name for name in found.settings if name.startswith("strange")]
 
 
 def test_a_folder_is_needed_and_the_environment_may_name_it(tmp_path: Path) -> None:
@@ -116,8 +129,64 @@ def test_a_fallback_counts_only_when_the_file_is_missing(tmp_path: Path) -> None
     assert load(tmp_path, document).get(keys_files.REPLICATION) == 5
     (tmp_path / "a.xml").write_text(xml())
     assert load(tmp_path, document).get(keys_files.REPLICATION) == 1
+    behind = PROPERTY.format("dfs.replication.max", "7", "")
+    document = xml(("dfs.replication", "1"), body=include + behind)
+    assert load(tmp_path, document).get(keys_files.REPLICATION_MAX) == 7
 
 
+def test_a_fallback_may_hold_another_include_and_an_include_be_named_by_its_url(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/a file.xml").write_text(xml(("dfs.replication", "5")))
+    inner = f'<xi:include href="file://{tmp_path}/sub/a%20file.xml"/>'
+    for fallback in (
+        inner,
+        f'<xi:include href="b.xml"><xi:fallback>{inner}</xi:fallback></xi:include>',
+    ):
+        outer = f'<xi:include href="a.xml"><xi:fallback>{fallback}</xi:fallback></xi:include>'
+        assert load(tmp_path, xml(body=outer)).get(keys_files.REPLICATION) == 5
+    inner = inner.replace("/>", "><xi:fallback/></xi:include>")
+    around = f'<xi:include href="gone.xml">{inner}</xi:include>'
+    assert "gone.xml" in refused(tmp_path, xml(body=around))
+
+
+def chained(folder: Path, length: int) -> None:
+    for number in range(length):
+        body = f'<xi:include href="{number + 1}.xml"/>'
+        (folder / f"{number}.xml").write_text(xml(body=body))
+    (folder / f"{length}.xml").write_text(xml(("a", "1")))
+
+
+def test_includes_may_be_ten_deep_and_a_hundred_files(tmp_path: Path) -> None:
+    chained(tmp_path, 10)
+    assert len(reader.read_settings(tmp_path / "0.xml")) == 1
+    chained(tmp_path, 11)
+    with pytest.raises(ConfigurationError, match="too deeply"):
+        reader.read_settings(tmp_path / "0.xml")
+    (tmp_path / "a.xml").write_text(xml(("a", "1")))
+    include = '<xi:include href="a.xml"/>'
+    (tmp_path / "all.xml").write_text(xml(body=include * 99))
+    assert len(reader.read_settings(tmp_path / "all.xml")) == 99
+    (tmp_path / "all.xml").write_text(xml(body=include * 100))
+    with pytest.raises(ConfigurationError, match="too often"):
+        reader.read_settings(tmp_path / "all.xml")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "<configuration>" + '<property name="a" value=""/>' * 100_001 + "</configuration>",
+        "<configuration>" * 51 + "</configuration>" * 51,
+    ],
+    ids=["100,001 properties", "51 elements in one another"],
+)
+def test_a_file_with_too_much_in_it_is_no_configuration(tmp_path: Path, document: str) -> None:
+    assert "more than" in refused(tmp_path, document)
+
+
+BIG5 = '<?xml version="1.0" encoding="big5"?><configuration/>'
+UNREAD = '<!DOCTYPE c SYSTEM "c.dtd"><configuration>&a;</configuration>'
 LAUGHS = '<!DOCTYPE c [<!ENTITY a "xx"><!ENTITY b "&a;&a;">]><configuration>&b;</configuration>'
 PASSWORD = '<!DOCTYPE c [<!ENTITY a SYSTEM "/etc/passwd">]><configuration>&a;</configuration>'
 TWO_VALUES = (
@@ -135,6 +204,7 @@ MALFORMED = {
     ),
     "entities that multiply": (LAUGHS, ["entities are not read"]),
     "entities that read files": (PASSWORD, ["entities are not read"]),
+    "entities of a file that is not read": (UNREAD, ["entities are not read"]),
     "markup inside a value": (
         "<configuration><property><name>a</name><value>x<b/></value></property></configuration>",
         ["<b> stands inside <value>"],
@@ -147,13 +217,25 @@ MALFORMED = {
         xml(body=f'<xi:include href="{"n" * 300}.xml"/>'),
         ["xi:include", "name too long"],
     ),
+    "an include of nothing": (
+        xml(body="<xi:include><xi:fallback/></xi:include>"),
+        ["only XML files of this machine"],
+    ),
+    "an include of a text": (
+        xml(body='<xi:include href="hdfs-site.xml" parse="text"/>'),
+        ["only XML files of this machine"],
+    ),
     "an include that is missing": (xml(body='<xi:include href="gone.xml"/>'), ["gone.xml"]),
+    "an include that is missing, with something else than a fallback": (
+        xml(body='<xi:include href="gone.xml"><xi:other/></xi:include>'),
+        ["gone.xml", "does not exist"],
+    ),
     "an include of itself": (
         xml(body='<xi:include href="hdfs-site.xml"/>'),
         ["too deeply or too often"],
     ),
+    "an encoding that expat does not read": (BIG5, ["hdfs-site.xml cannot be read as XML"]),
     "an unknown encoding": ('<?xml version="1.0" encoding="x-none"?><a/>', ["hdfs-site.xml"]),
-    "elements nested without end": ("<configuration>" * 60, ["nested more than 50"]),
 }
 
 
@@ -169,8 +251,9 @@ def test_a_malformed_file_is_refused_with_its_name_and_the_reason(
 
 
 def test_a_file_beyond_the_size_limit_is_not_read(tmp_path: Path) -> None:
-    message = refused(tmp_path, "<configuration>" + " " * reader.MAX_FILE_BYTES)
-    assert "larger than" in message
+    most = "<configuration/>".ljust(4 * 1024 * 1024)
+    load(tmp_path, most)
+    assert "larger than" in refused(tmp_path, most + " ")
 
 
 def test_a_file_that_nobody_may_read_is_told(tmp_path: Path) -> None:
@@ -188,8 +271,9 @@ def test_a_bad_value_names_file_line_key_value_and_shape(tmp_path: Path) -> None
         assert words in message
 
 
-def test_an_override_without_an_equals_sign_is_told(tmp_path: Path) -> None:
-    assert "-D key=value" in refused(tmp_path, xml(), "dfs.replication")
+@pytest.mark.parametrize("override", ["dfs.replication", " =2"])
+def test_an_override_without_a_key_or_an_equals_sign_is_told(tmp_path: Path, override: str) -> None:
+    assert "-D key=value" in refused(tmp_path, xml(), override)
 
 
 TEXT = st.text(

@@ -65,6 +65,17 @@ def test_what_asks_for_nothing_stops_nobody(tmp_path: Path, override: str) -> No
     assert list(dangers(configured(tmp_path, override))) == []
 
 
+def test_a_danger_for_all_nodes_is_told_once_and_with_its_value_as_it_is_written(
+    tmp_path: Path,
+) -> None:
+    found = configured(tmp_path, "hadoop.security.authorization=TRUE")
+    (told,) = [one.told("Nobody starts") for one in dangers(found)]
+    assert "hadoop.security.authorization is true, but" in told
+    for_one = "dfs.namenode.edits.qjournals.resolution-enabled.ns1.nn2=true"
+    (of_one,) = dangers(configured(tmp_path, for_one))
+    assert of_one.where == "the command line (-D): " + for_one.removesuffix("=true")
+
+
 def test_every_hazard_is_in_the_table(tmp_path: Path) -> None:
     found = {one.hazard.key.name for line in ASKED for one in dangers(configured(tmp_path, line))}
     assert found == {hazard.key.name for hazard in HAZARDS}
@@ -108,6 +119,8 @@ def test_what_is_set_and_not_used_is_told_once_with_its_suffix_and_no_stranger(
         "the command line (-D): dfs.namenode.handler.count is known to Hadoop and not used by "
         "nnha: one event loop serves all calls, and there are no handler threads to count"
     )
+    ending_alike = configured(tmp_path, "dfs.nameservices=append", "dfs.support.append=true")
+    assert [one.name for one in ignored(ending_alike)] == ["dfs.support.append"]
     with capture_logs() as logs:
         check_start(found, Daemon.ZKFC)
         check_start(configured(tmp_path), Daemon.ZKFC)

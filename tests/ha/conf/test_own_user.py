@@ -23,11 +23,12 @@ def test_hadoop_user_name_names_whom_we_ask_as_and_not_whom_the_machine_knows(
     assert own_user() == "ann"
 
 
+@pytest.mark.parametrize("fault", [KeyError, OSError])
 def test_a_container_that_knows_no_name_has_us_under_our_number(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
 ) -> None:
     def nobody(uid: int) -> pwd.struct_passwd:
-        raise KeyError(f"getpwuid(): uid not found: {uid}")
+        raise fault(f"getpwuid(): uid not found: {uid}")
 
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)

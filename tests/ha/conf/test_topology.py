@@ -1,5 +1,6 @@
 """The cluster's processes and addresses, out of the configuration."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.topology import (
     HostPort,
     local_namenode,
+    namenode,
     namenodes,
     nameservice_of,
     shared_edits,
@@ -36,6 +38,8 @@ def test_addresses_have_hadoops_defaults_and_the_rpc_host_where_a_wildcard_stand
     assert nn2.rpc == nn2.service == nn2.lifeline == HostPort("192.0.2.7", 8020)
     assert nn2.http == HostPort("192.0.2.7", 9870)
     assert nn2.zkfc == HostPort("192.0.2.7", 8019)
+    elsewhere = configured(tmp_path, *TWO, "dfs.namenode.http-address.ns1.nn2=other")
+    assert namenode(elsewhere, "ns1", "nn2").http == HostPort("other", 9870)
 
 
 def test_service_and_lifeline_addresses_are_preferred_where_they_are_set(tmp_path: Path) -> None:
@@ -50,6 +54,8 @@ def test_service_and_lifeline_addresses_are_preferred_where_they_are_set(tmp_pat
     assert nn1.lifeline == HostPort("other", 2)
     assert nn1.zkfc.host == "other"
     assert nn1.rpc == HostPort("127.0.0.1", 8020)
+    ported = configured(tmp_path, *TWO, "dfs.namenode.servicerpc-address.ns1.nn2=other")
+    assert namenode(ported, "ns1", "nn2").service == HostPort("other", 8020)
 
 
 @pytest.mark.row("W22")
@@ -69,6 +75,33 @@ def test_no_or_two_local_addresses_are_told_with_the_key_to_set(tmp_path: Path) 
         local_namenode(neither)
 
 
+@pytest.mark.parametrize(
+    ("addresses", "local"),
+    [
+        (["127.0.0.1"], ["nn1", "nn2"]),
+        (["192.0.2.7", "127.0.0.1"], ["nn1", "nn2"]),
+        (["192.0.2.7"], []),
+        ([], []),
+        (None, []),
+    ],
+    ids=["ours", "one is ours", "another's", "no address", "unknown"],
+)
+def test_a_host_is_local_if_one_of_its_addresses_can_be_bound(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    addresses: list[str] | None,
+    local: list[str],
+) -> None:
+    def found(_host: str, port: int, **_kind: int) -> list[object]:
+        if addresses is None:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_DGRAM, 0, "", (one, port)) for one in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    with pytest.raises(ConfigurationError, match=f"local: {', '.join(local) or 'none'}"):
+        local_namenode(configured(tmp_path, *TWO))
+
+
 def test_an_unknown_local_id_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"'nn9'.*nn1, nn2"):
         local_namenode(configured(tmp_path, *TWO, "dfs.ha.namenode.id=nn9"))
@@ -76,12 +109,15 @@ def test_an_unknown_local_id_lists_the_known_ones(tmp_path: Path) -> None:
 
 def test_one_of_several_nameservices_must_be_chosen(tmp_path: Path) -> None:
     several = "dfs.nameservices=ns1,ns2"
-    with pytest.raises(ConfigurationError, match=r"dfs\.nameservice\.id"):
-        nameservice_of(configured(tmp_path, several))
+    for default in ("file:///", "hdfs://host:8020"):
+        with pytest.raises(ConfigurationError, match=r"names several.*set dfs\.nameservice\.id"):
+            nameservice_of(configured(tmp_path, several, f"fs.defaultFS={default}"))
     assert nameservice_of(configured(tmp_path, several, "dfs.nameservice.id=ns2")) == "ns2"
     assert nameservice_of(configured(tmp_path, several, "fs.defaultFS=hdfs://ns1")) == "ns1"
-    with pytest.raises(ConfigurationError, match="Correct one of the two"):
-        nameservice_of(configured(tmp_path, several, "dfs.nameservice.id=ns3"))
+    assert nameservice_of(configured(tmp_path, several, "dfs.internal.nameservices=ns2")) == "ns2"
+    for known in (several, TWO[0]):
+        with pytest.raises(ConfigurationError, match="Correct one of the two"):
+            nameservice_of(configured(tmp_path, known, "dfs.nameservice.id=ns3"))
     with pytest.raises(ConfigurationError, match="is not set"):
         nameservice_of(configured(tmp_path))
 
@@ -89,7 +125,10 @@ def test_one_of_several_nameservices_must_be_chosen(tmp_path: Path) -> None:
 BAD_CLUSTERS = {
     "no NameNodes": (["dfs.nameservices=ns1"], "List the NameNode ids"),
     "one id twice": ([TWO[0], "dfs.ha.namenodes.ns1=nn1,nn1"], "occurs twice"),
-    "no address": (list(TWO[:3]), r"rpc-address\.ns1\.nn2.*not set"),
+    "no address": (
+        list(TWO[:3]),
+        r"^the command line \(-D\): dfs\.ha\.namenodes\.ns1 lists nn2,.*\.ns1\.nn2 is not set",
+    ),
 }
 
 
@@ -109,7 +148,10 @@ def test_shared_edits_name_the_quorum_and_the_journal(tmp_path: Path) -> None:
 BAD_URIS = {
     "nothing": ("", "is not set"),
     "a directory": ("file:///shared", "qjournal://host"),
-    "no journal": ("qjournal://a:1", "qjournal://host"),
+    "another scheme": ("http://a:1/ns1", "qjournal://host"),
+    "no journal": ("qjournal://a:1", r"qjournal://host.*journal-id\.$"),
+    "a journal without a name": ("qjournal://a:1/", r"qjournal://host.*journal-id\.$"),
+    "a journal that is the folder": ("qjournal://a:1/.", "one plain name"),
     "no node": ("qjournal:///ns1", "name each JournalNode once"),
     "a node twice": ("qjournal://a:1;a:1/ns1", "once"),
     "a bad port": ("qjournal://a:x/ns1", "the port a number"),

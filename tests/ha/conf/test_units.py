@@ -9,78 +9,145 @@ from hypothesis import strategies as st
 
 from ha.conf.errors import BadValue
 from ha.conf.keys import units
-from ha.conf.keys.units import HostPort
+from ha.conf.keys.units import HostPort, Unset
 
-GOOD: dict[str, tuple[Callable[[str], object], str, object]] = {
-    "seconds": (units.duration("ms"), "10s", 10.0),
-    "a bare number has the key's unit": (units.duration("ms"), "250", 0.25),
-    "minutes": (units.duration("s"), "1m", 60.0),
-    "days, capital": (units.duration("s"), " 2 D ", 172800.0),
-    "negative where allowed": (units.duration("s", negative=True), "-1", -1.0),
+Parser = Callable[[str], object]
+
+
+def by(make: Callable[..., Parser], *arguments: object, **named: object) -> Parser:
+    """A parser that is made when it is used."""
+    return lambda text: make(*arguments, **named)(text)
+
+
+GOOD: dict[str, tuple[Parser, str, object]] = {
+    "seconds": (by(units.duration, "ms"), "10s", 10.0),
+    "a bare number has the key's unit": (by(units.duration, "ms"), "250", 0.25),
+    "minutes": (by(units.duration, "s"), "1m", 60.0),
+    "days, capital": (by(units.duration, "s"), " 2 D ", 172800.0),
+    "no time": (by(units.duration, "s"), "0", 0.0),
+    "the shortest that is longer than none": (by(units.duration, "s", zero=False), "1", 1.0),
+    "negative where allowed": (by(units.duration, "s", negative=True), "-1", -1.0),
+    "a duration of forty characters": (by(units.duration, "s"), f"{7:039}s", 7.0),
     "plain bytes": (units.size, "1048576", 1048576),
+    "no bytes": (units.size, "0", 0),
     "64k": (units.size, "64k", 65536),
     "64KB": (units.size, "64KB", 65536),
     "2g": (units.size, "2g", 2 << 30),
-    "hexadecimal": (units.whole(), "0x10", 16),
+    "a size of forty characters": (units.size, f"{7:040}", 7),
+    "decimal": (by(units.whole), "10", 10),
+    "hexadecimal": (by(units.whole), "0x10", 16),
+    "hexadecimal, negative and capital": (by(units.whole), "-0X1F", -31),
+    "a whole number of forty characters": (by(units.whole), f"{7:040}", 7),
+    "the least": (by(units.whole, at_least=1), "1", 1),
+    "the most": (by(units.whole, at_most=5), "5", 5),
     "true": (units.flag, " TRUE ", True),
     "false": (units.flag, "false", False),
     "a list": (units.words, " a, ,b ,", ("a", "b")),
     "nothing": (units.optional_text, "  ", None),
-    "an address": (units.host_port(), "nn1:8020", HostPort("nn1", 8020)),
-    "an address without port": (units.host_port(default_port=9), "nn1", HostPort("nn1", 9)),
-    "an IPv6 address": (units.host_port(), "[::1]:80", HostPort("::1", 80)),
+    "no number": (by(units.optional, units.size), "  ", None),
+    "a number that may be left out": (by(units.optional, units.size), "1k", 1024),
+    "one of two words": (by(units.one_of, "grpc", "rpc"), " rpc ", "rpc"),
+    "users with their groups": (
+        units.group_overrides,
+        " ann = a, b ; dr.who=; ",
+        {"ann": {"a", "b"}, "dr.who": set()},
+    ),
+    "an address": (by(units.host_port), "nn1:8020", HostPort("nn1", 8020)),
+    "an address without port": (by(units.host_port, default_port=9), "nn1", HostPort("nn1", 9)),
+    "an IPv6 address": (by(units.host_port), "[::1]:80", HostPort("::1", 80)),
+    "an IPv6 address without port": (
+        by(units.host_port, default_port=9),
+        "[::1]",
+        HostPort("::1", 9),
+    ),
+    "the highest port": (by(units.host_port), "h:65535", HostPort("h", 65535)),
+    "the longest part of a host": (by(units.host_port), f"{'n' * 63}:1", HostPort("n" * 63, 1)),
+    "no address": (by(units.optional_host_port), " ", None),
+    "an address that may be left out": (by(units.optional_host_port), "h:1", HostPort("h", 1)),
+    "an address that is switched off": (units.host_port_or_off, " off ", Unset.OFF),
+    "an address that the program chooses": (units.host_port_or_off, " ", Unset.CHOSEN),
+    "an address that is chosen": (units.host_port_or_off, "h:1", HostPort("h", 1)),
+    "addresses": (
+        by(units.hosts_and_ports, default_port=9),
+        "a:1, b",
+        (HostPort("a", 1), HostPort("b", 9)),
+    ),
     "a fraction": (units.fraction, "0.999", 0.999),
+    "a fraction of Java's": (units.fraction, "0.5f", 0.5),
+    "no part": (units.fraction, "0", 0.0),
+    "a float of Java's": (units.java_float, " 0.999f ", 0.999),
+    "a negative float of Java's": (units.java_float, "-1e1D", -10.0),
+    "a float of forty characters": (units.java_float, f"{0.5:040}", 0.5),
 }
 
-BAD: dict[str, tuple[Callable[[str], object], str]] = {
-    "a word for a duration": (units.duration("ms"), "soon"),
-    "a decimal duration": (units.duration("s"), "1.5s"),
-    "a negative duration": (units.duration("s"), "-1"),
-    "a duration of nothing": (units.duration("s", zero=False), "0"),
-    "an unknown unit": (units.duration("s"), "10w"),
-    "other digits than ours": (units.duration("s"), "\u0663"),
+BAD: dict[str, tuple[Parser, str]] = {
+    "a word for a duration": (by(units.duration, "ms"), "soon"),
+    "a decimal duration": (by(units.duration, "s"), "1.5s"),
+    "a negative duration": (by(units.duration, "s"), "-1"),
+    "a duration of nothing": (by(units.duration, "s", zero=False), "0"),
+    "an unknown unit": (by(units.duration, "s"), "10w"),
+    "other digits than ours": (by(units.duration, "s"), "\u0663"),
+    "a long duration": (by(units.duration, "s"), f"{7:041}"),
     "a negative size": (units.size, "-1k"),
     "an unknown size": (units.size, "10q"),
+    "a long size": (units.size, f"{7:041}"),
     "yes": (units.flag, "yes"),
-    "too small": (units.whole(at_least=1), "0"),
-    "too large": (units.whole(at_most=5), "6"),
-    "a number of a thousand digits": (units.whole(), "1" * 1000),
-    "a port above 65535": (units.host_port(), "h:65536"),
-    "a port that is a word": (units.host_port(), "h:http"),
-    "no port": (units.host_port(), "h"),
-    "no host": (units.host_port(), ":80"),
-    "an IPv6 address without brackets": (units.host_port(), "::1:80"),
-    "an empty part of a host": (units.host_port(), "nn1..example:80"),
-    "a part of a host too long for DNS": (units.host_port(), f"{'n' * 64}.example:80"),
-    "a URL": (units.host_port(), "http://h:80"),
-    "two addresses": (units.host_port(), "a:1,b:2"),
+    "a word for a number": (by(units.whole), "few"),
+    "too small": (by(units.whole, at_least=1), "0"),
+    "too small between two": (by(units.whole, at_least=1, at_most=5), "0"),
+    "too large": (by(units.whole, at_most=5), "6"),
+    "too large between two": (by(units.whole, at_least=1, at_most=5), "6"),
+    "a long number": (by(units.whole), f"{7:041}"),
+    "another word": (by(units.one_of, "grpc", "rpc"), "RPC"),
+    "groups of nobody": (units.group_overrides, " =a,b"),
+    "two signs for one user": (units.group_overrides, "ann=a=b"),
+    "a port above 65535": (by(units.host_port), "h:65536"),
+    "a port that is a word": (by(units.host_port), "h:http"),
+    "no port": (by(units.host_port), "h"),
+    "no host": (by(units.host_port), ":80"),
+    "an IPv6 address without brackets": (by(units.host_port), "::1:80"),
+    "an IPv6 address with one bracket": (by(units.host_port, default_port=9), "[::1"),
+    "an IPv6 address with more behind it": (by(units.host_port), "[::1]x80"),
+    "an IPv6 address without port": (by(units.host_port), "[::1]"),
+    "an empty part of a host": (by(units.host_port), "nn1..example:80"),
+    "a part of a host too long for DNS": (by(units.host_port), f"{'n' * 64}.example:80"),
+    "a URL": (by(units.host_port), "http://h:80"),
+    "a path": (by(units.host_port), "h/x:80"),
+    "two addresses": (by(units.host_port), "a:1,b:2"),
+    "neither an address nor off": (units.host_port_or_off, "OFF"),
     "a negative fraction": (units.fraction, "-0.5"),
     "not a number": (units.fraction, "nan"),
+    "a fraction beyond all numbers": (units.fraction, "1e999"),
+    "not a float of Java's": (units.java_float, "nan"),
+    "a long float": (units.java_float, f"{0.5:041}"),
 }
 
 
 @pytest.mark.parametrize("case", GOOD.values(), ids=GOOD.keys())
-def test_reads(case: tuple[Callable[[str], object], str, object]) -> None:
+def test_reads(case: tuple[Parser, str, object]) -> None:
     parse, text, expected = case
     assert parse(text) == expected
 
 
 @pytest.mark.parametrize("case", BAD.values(), ids=BAD.keys())
-def test_refuses_and_says_what_it_must_be(case: tuple[Callable[[str], object], str]) -> None:
+def test_refuses_and_says_what_it_must_be(case: tuple[Parser, str]) -> None:
     parse, text = case
     with pytest.raises(BadValue, match=r"^must be"):
         parse(text)
 
 
-PARSERS: list[Callable[[str], object]] = [
-    *{parse for parse, *_ in GOOD.values()},
-    units.hosts_and_ports(default_port=1),
-    units.optional_host_port(),
-]
+def test_an_address_that_is_refused_is_told_the_shape_and_the_port_that_may_be_left_out() -> None:
+    with pytest.raises(BadValue, match=r"^must be host:port$"):
+        units.host_port()("h")
+    with pytest.raises(BadValue, match=r"^must be host or host:9; .* 1 to 63 characters"):
+        units.host_port(default_port=9)(f"{'n' * 64}")
+
+
+PARSERS = [parse for parse, *_ in GOOD.values()]
 
 
 @given(st.sampled_from(PARSERS), st.text() | st.from_regex(r"[-+]?[0-9]+[a-zA-Z:\[\]]*"))
-def test_no_text_raises_anything_but_a_bad_value(parse: Callable[[str], object], text: str) -> None:
+def test_no_text_raises_anything_but_a_bad_value(parse: Parser, text: str) -> None:
     with contextlib.suppress(BadValue):
         parse(text)
 
