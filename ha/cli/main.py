@@ -11,6 +11,7 @@ import click
 
 from ha.cli.missing import needed_extra
 from ha.console.interrupt import interruptible
+from ha.console.unwritten import told_when_unwritten
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -229,7 +230,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own shape
         """Run the command; Ctrl-C ends it with one line and exit code 130."""
-        with interruptible():
+        with interruptible(), told_when_unwritten():
             try:
                 return super().invoke(ctx)
             except ModuleNotFoundError as error:

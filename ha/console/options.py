@@ -1,5 +1,6 @@
 """The options that every command with a configuration takes."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,12 +50,28 @@ def configuration(command: F) -> F:
     )(command)
 
 
+class Seconds(click.FloatRange):
+    """Seconds within limits: not a number is neither above nor below any, so click lets it pass."""
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's own shape
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Read a number that can be compared."""
+        found = float(super().convert(value, param, ctx))
+        if math.isnan(found):
+            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+        return found
+
+
 def timeout_option(default_seconds: float) -> Callable[[F], F]:
     """Add --timeout: the command gets ``timeout_seconds``."""
     return click.option(
         "--timeout",
         "timeout_seconds",
-        type=click.FloatRange(min=0.1, max=3600.0),
+        type=Seconds(min=0.1, max=3600.0),
         default=default_seconds,
         show_default=True,
         metavar="SECONDS",

@@ -14,7 +14,7 @@ from namenode_sim.edits.errors import EditsError
 from namenode_sim.oev.events import Event, Lost, Sink, Source, renumbered
 from namenode_sim.oev.json_lines import JsonLinesSink, JsonLinesSource
 from namenode_sim.oev.sinks import BinarySink, StatsSink, XmlSink
-from namenode_sim.oev.sources import open_source
+from namenode_sim.oev.sources import BinarySource, open_source
 
 HADOOP_FAILURE: Final = 255
 """Hadoop's -1, as a shell sees it; its oev fails with nothing else."""
@@ -82,16 +82,19 @@ def oev(
         raise click.UsageError("the output would overwrite the input")
     if verbose:
         click.echo(f"input  [{source_path}]\noutput [{target_path}]")
+    recoverable = False
     try:
         with source_path.open("rb") as file:
             source = open_source(file, source_path, recover=recover)
+            # Behind its header: without one, recovery does not know how to read either.
+            recoverable = isinstance(source, BinarySource)
             with output_to(target_path, echo=verbose and processor != "binary") as out:
                 _convert(source, _sink(processor, out, source), fix_txids=fix_txids)
     except BrokenPipeError:
         sys.exit(HADOOP_FAILURE)  # the reader of our output has seen enough
     except (EditsError, OSError) as problem:
         click.echo(f"oev: {problem}", err=True)
-        if isinstance(problem, EditsError) and not recover:
+        if isinstance(problem, EditsError) and recoverable and not recover:
             click.echo("oev: with --recover it goes on behind the damage", err=True)
         sys.exit(HADOOP_FAILURE)
 
@@ -155,9 +158,12 @@ class _Tee:
 def output_to(path: Path, *, echo: bool = False) -> Iterator[BinaryIO]:
     """The file, or standard output."""
     if path == STDOUT:
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     with path.open("wb", buffering=_OUTPUT_BUFFER_BYTES) as file:
         yield cast(BinaryIO, _Tee(file)) if echo else file
-    sys.stdout.buffer.flush()
+    if sys.stdout is not None:
+        sys.stdout.buffer.flush()

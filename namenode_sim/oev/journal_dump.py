@@ -63,13 +63,17 @@ def dump(
     Exit status: 0 done; 1 wrong configuration, or the output cannot be written; 3 there is no such
     edit; 6 no majority of the nodes can be reached; 8 the edits are damaged, or some are missing.
     """
+    if last is not None and last < first:
+        raise click.UsageError(f"--to {last} comes before --from {first}")
     try:
         reader = _reader(conf_dir, overrides)
         with TemporaryFile() as temporary:
             file = cast(BinaryIO, temporary)
             count = asyncio.run(_gather(reader, file, TxId(first), last, in_progress=in_progress))
             if count == 0:
-                raise _failed(f"the journal has no edit from {first} on", REFUSED)
+                none = f"the journal has no edit from {first} on"
+                open_one = "" if in_progress else " in a closed segment; see --in-progress"
+                raise _failed(f"{none}{open_one}", REFUSED)
             file.seek(0)
             with output_to(target) as out:
                 convert(processor, BinarySource(file, "the journal", recover=False), out)

@@ -119,6 +119,8 @@ def _processor(name: str) -> Processor:
 def _output(target: Path) -> Iterator[TextIO]:
     """Where to write: standard output, a device, or a file that gets its name when it is whole."""
     if str(target) == "-":
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
         out = io.TextIOWrapper(sys.stdout.buffer, "utf-8", newline="\n", write_through=False)
         try:
             yield out

@@ -14,7 +14,7 @@ from ha.conf.hazards import Daemon
 from ha.conf.keys.security import SECURITY_MODE
 from ha.console.exit_codes import UNEXPECTED
 from ha.console.log_options import log_options
-from ha.console.options import configuration
+from ha.console.options import Seconds, configuration
 from ha.console.prompts import ask_letter, confirmed
 from ha.daemon.exposure import certificates, check_exposure
 from ha.daemon.facts import publish_facts
@@ -70,7 +70,7 @@ def _mode_options(command: F) -> F:
 @click.option(
     "--wait",
     "wait_seconds",
-    type=click.FloatRange(min=0.0, max=86400.0),
+    type=Seconds(min=0.0, max=86400.0),
     default=60.0,
     show_default=True,
     metavar="SECONDS",

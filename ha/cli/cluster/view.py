@@ -346,10 +346,11 @@ class ClusterView:
     def takes_part(self, row: JournalNodeRow) -> bool | None:
         """Whether an edit can count on the node; None: nobody knows.
 
-        Of a node that gave us no answer the active may know more.
+        Of a node that gave us no answer the active may know more, while a majority answers it.
         """
         if is_unknown(row.error):
-            return self._in_sync(row)
+            in_sync, active = self._in_sync(row), self.active
+            return None if in_sync and active and active.read_lease_valid is False else in_sync
         return self.state_of(row) in ("in sync", "up")
 
     @property

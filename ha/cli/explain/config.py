@@ -1,5 +1,6 @@
 """``nnha config``: what is configured, where each value comes from, and whether it can be used."""
 
+import difflib
 import json
 import sys
 from collections.abc import Callable
@@ -128,7 +129,8 @@ def explain(
     if found is None and _explained_as_not_used(configuration, key):
         sys.exit(DONE)
     if found is None:
-        near = [name for name in KEYS if key in name or key.startswith(f"{name}.")][:5]
+        near = [name for name in KEYS if key and (key in name or key.startswith(f"{name}."))][:5]
+        near = near or difflib.get_close_matches(key, KEYS, cutoff=0.8)
         hint = f" Known: {', '.join(near)}." if near else " See: nnha config show --all."
         click.echo(f"nnha config: nnha reads no key {key!r}.{hint}", err=True)
         sys.exit(REFUSED)

@@ -50,6 +50,7 @@ def problems_of(configuration: Configuration) -> list[str]:
         _note(found, partial(shared_edits, configuration, nameservice, name))
         _note(found, partial(_fencing, configuration, nameservice, name, found))
         _note(found, partial(_fenced_at_all, configuration, nameservice, name))
+        _note(found, partial(_elected_at_all, configuration, nameservice, name))
     found += _taken_twice(nodes, _journal(configuration, nameservice))
     return list(dict.fromkeys(found))
 
@@ -102,6 +103,16 @@ def _fenced_at_all(configuration: Configuration, nameservice: str, name: str) ->
         raise ConfigurationError(
             f"{name} has no fencing method: set {keys.FENCING_METHODS.name}; without one the old "
             "active cannot be fenced before a takeover"
+        )
+
+
+def _elected_at_all(configuration: Configuration, nameservice: str, name: str) -> None:
+    if configuration.get(keys.ZOOKEEPER_QUORUM, nameservice=nameservice, namenode=name):
+        return
+    if automatic_failover(configuration, nameservice):
+        raise ConfigurationError(
+            f"{keys.ZOOKEEPER_QUORUM.name} is not set: no ZKFC starts without ZooKeeper; name the "
+            "ensemble as host:port,host:port,..."
         )
 
 

@@ -18,7 +18,9 @@ from ha.cli.operate.notice_options import (
     WAIT,
     Terms,
     members_that_lack,
+    still_holds,
     terms,
+    told_when_interrupted,
 )
 from ha.cli.operate.plan.drain import may_have_to_hand_over, refusal
 from ha.cli.operate.plan.handover import judged
@@ -81,7 +83,11 @@ def drain(  # noqa: PLR0913 - its options
         else _beginning(view, node, wanted, wait_seconds, dry_run=dry_run)
     )
     seconds = max(CONNECT_SECONDS, place.timeout_seconds) + wait_seconds
-    place.end(asyncio.run(visit(place, "drain", errand, seconds=seconds, changes=True)))
+    what = "the end of the drain" if ends else "the drain"
+    told = f"{what} of {node} may be written, and stays then"
+    with told_when_interrupted(place, "drain", told, target=node):
+        ending = asyncio.run(visit(place, "drain", errand, seconds=seconds, changes=True))
+    place.end(ending)
 
 
 def _beginning(
@@ -100,7 +106,7 @@ def _beginning(
         own = lacking.get(node)
         if isinstance(own, Member) and own.drain_seen == notice.since:
             return _still_active(view, node, message, own.hand_over_failure)
-        return await _seen(session, settings, node, message, lacking)
+        return await _seen(session, settings, node, message, lacking, notice.since)
 
     return errand
 
@@ -119,7 +125,7 @@ def _ending_it(node: str, wait_seconds: float, *, dry_run: bool) -> Errand:
             return planned("drain", message, target=node)
         await clear_drain(session, settings, node)
         lacking = await _wait(session, settings, node, None, wait_seconds)
-        return await _seen(session, settings, node, message, lacking)
+        return await _seen(session, settings, node, message, lacking, None)
 
     return errand
 
@@ -138,11 +144,19 @@ async def _wait(
             return True
         return one.drain_seen == since and (since is None or not one.in_election)
 
-    return await members_that_lack(session, settings, obeys, seconds=seconds)
+    async def holds() -> bool:
+        return await still_holds(read_drain(session, settings, node), since)
+
+    return await members_that_lack(session, settings, obeys, holds=holds, seconds=seconds)
 
 
 async def _seen(
-    session: Session, settings: ZooKeeperSettings, node: str, message: str, lacking: Members
+    session: Session,
+    settings: ZooKeeperSettings,
+    node: str,
+    message: str,
+    lacking: Members,
+    since: datetime | None,
 ) -> Ending:
     running = int(node in await read_members(session, settings))
     if running == 0:
@@ -162,7 +176,8 @@ async def _seen(
             message=f"{message} (its ZKFC has seen it)",
             target=node,
         )
-    return seen("drain", message, running=running, lacking=lacking, target=node)
+    holds = await still_holds(read_drain(session, settings, node), since)
+    return seen("drain", message, running=running, lacking=lacking, target=node, holds=holds)
 
 
 def _still_active(view: ClusterView, node: str, message: str, failure: str) -> Ending:

@@ -2,7 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,11 +15,14 @@ from ha.cli.operate.plan.notice_results import Members
 from ha.conf.errors import BadValue
 from ha.conf.keys.units import duration
 from ha.conf.own_user import own_user
+from ha.console.cluster_options import ClusterCommand
 from ha.console.durations import span
+from ha.console.exit_codes import INTERRUPTED, OUTCOME_UNKNOWN
+from ha.console.options import Seconds
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.settings import ZooKeeperSettings
-from ha.notices.model import BadNotice, Member, time_text
-from ha.notices.store import read_members
+from ha.notices.model import BadNotice, Member, Pause, time_text
+from ha.notices.store import Noted, read_members
 
 POLL_SECONDS = 0.1
 
@@ -57,7 +62,7 @@ REASON = click.option("--reason", default=None, help="The reason, shown to all o
 WAIT = click.option(
     "--wait",
     "wait_seconds",
-    type=click.FloatRange(min=0.0),
+    type=Seconds(min=0.0),
     default=30.0,
     show_default=True,
     help="Seconds to wait until the ZKFCs have seen it.",
@@ -103,9 +108,10 @@ async def members_that_lack(
     settings: ZooKeeperSettings,
     obeys: Callable[[Member], bool],
     *,
+    holds: Callable[[], Awaitable[bool]],
     seconds: float,
 ) -> Members:
-    """Wait until each running ZKFC obeys; those that did not in time.
+    """Wait until each running ZKFC obeys, while what it is to obey holds; those that did not.
 
     A ZKFC that does not run has no member; it reads the notices when it starts.
     """
@@ -115,6 +121,31 @@ async def members_that_lack(
         lacking = {
             name: one for name, one in found.items() if isinstance(one, BadNotice) or not obeys(one)
         }
-        if not lacking or asyncio.get_running_loop().time() >= deadline:
+        over = asyncio.get_running_loop().time() >= deadline
+        if not lacking or over or not await holds():
             return lacking
         await asyncio.sleep(POLL_SECONDS)
+
+
+async def still_holds(found: Awaitable[Noted[Pause] | None], since: datetime | None) -> bool:
+    """Whether it is the notice of that time that is in force; with None, that there is none."""
+    try:
+        noted = await found
+    except BadNotice:
+        return False
+    if noted is None:
+        return since is None
+    return noted.value.since == since and not noted.value.over(datetime.now(UTC))
+
+
+@contextmanager
+def told_when_interrupted(
+    place: ClusterCommand, command: str, text: str, *, target: str | None = None
+) -> Iterator[None]:
+    """What was written stays where a person interrupts the wait, and the person must know."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        place.audit(command, OUTCOME_UNKNOWN, target, "interrupted")
+        click.echo(f"INTERRUPTED: {text}; look with: nnha status", err=True)
+        sys.exit(INTERRUPTED)

@@ -15,7 +15,9 @@ from ha.cli.operate.notice_options import (
     UNTIL_ENDED,
     WAIT,
     members_that_lack,
+    still_holds,
     terms,
+    told_when_interrupted,
 )
 from ha.cli.operate.plan.notice_results import already, not_automatic, planned, seen
 from ha.conf.keys import cluster as keys
@@ -108,11 +110,14 @@ async def _once_seen(
     since: datetime | None,
     seconds: float,
 ) -> Ending:
+    async def holds() -> bool:
+        return await still_holds(read_pause(session, settings), since)
+
     lacking = await members_that_lack(
-        session, settings, lambda one: one.pause_seen == since, seconds=seconds
+        session, settings, lambda one: one.pause_seen == since, holds=holds, seconds=seconds
     )
     running = len(await read_members(session, settings))
-    return seen(command, message, running=running, lacking=lacking)
+    return seen(command, message, running=running, lacking=lacking, holds=await holds())
 
 
 def _run(place: ClusterCommand, command: str, errand: Errand, wait_seconds: float) -> None:
@@ -120,4 +125,7 @@ def _run(place: ClusterCommand, command: str, errand: Errand, wait_seconds: floa
     if not place.configuration.get(keys.AUTO_FAILOVER, nameservice=place.nameservice):
         raise Ended(not_automatic(command))
     seconds = max(CONNECT_SECONDS, place.timeout_seconds) + wait_seconds
-    place.end(asyncio.run(visit(place, command, errand, seconds=seconds, changes=True)))
+    what = "the pause" if command == "pause" else "the end of the pause"
+    with told_when_interrupted(place, command, f"{what} may be written, and stays then"):
+        ending = asyncio.run(visit(place, command, errand, seconds=seconds, changes=True))
+    place.end(ending)

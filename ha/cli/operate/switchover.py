@@ -18,6 +18,7 @@ from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
 from ha.console.exit_codes import INTERRUPTED
 from ha.console.library_logs import silence_libraries
+from ha.console.options import Seconds
 from ha.console.output import console, plain
 from ha.console.result import Code, CommandOutcome, Ending
 
@@ -27,7 +28,7 @@ _REASON = click.option("--reason", default="", help="The reason, recorded in the
 _WAIT = click.option(
     "--wait",
     "wait_seconds",
-    type=click.FloatRange(min=1.0),
+    type=Seconds(min=1.0),
     default=None,
     help="Seconds to wait for the outcome.  [default: longer than the ZKFC itself waits]",
 )

@@ -5,6 +5,7 @@ import sys
 import click
 
 from ha.cli.probe.question import TIMEOUT_SECONDS, answer, parsed
+from ha.console.options import Seconds
 
 
 @click.command()
@@ -12,7 +13,7 @@ from ha.cli.probe.question import TIMEOUT_SECONDS, answer, parsed
 @click.option(
     "--timeout",
     "timeout_seconds",
-    type=click.FloatRange(min=0.1, max=3600.0),
+    type=Seconds(min=0.1, max=3600.0),
     default=TIMEOUT_SECONDS,
     show_default=True,
     metavar="SECONDS",

@@ -9,7 +9,7 @@ from typing import Final
 from ha.cli.cluster.absence import NOT_RUNNING
 from ha.cli.cluster.view import ClusterView, LockView, NoticesView, ZkfcRow
 from ha.notices.model import Pause
-from tests.ha.cli.test_cluster_view import SILENT, STANDBY, WELL
+from tests.ha.cli.test_cluster_view import SILENT, STANDBY, WELL, journals
 from tests.ha.notices.test_model import NOON
 
 NO_ROUTE: Final = "No route to host"
@@ -80,3 +80,11 @@ HUNG: Final = without_answer(WELL, "nn1")
 """Who holds the lock gives no answer, but its ZKFC does."""
 GONE: Final = without_answer(WELL, "nn1", NOT_RUNNING)
 """Who holds the lock does not run, but its ZKFC does."""
+JOURNAL_LOST: Final = replace(WELL, **journals({"error": NOT_RUNNING}, {"error": NOT_RUNNING}))  # type: ignore[arg-type]
+JOURNAL_SILENT: Final = replace(
+    with_namenode(WELL, "nn1", read_lease_valid=False),
+    **journals({"error": SILENT}, {"error": SILENT}),  # type: ignore[arg-type]
+)
+"""Two of three JournalNodes answer neither us nor the active, whose read lease has ended."""
+JOURNAL_HEARD: Final = with_namenode(JOURNAL_SILENT, "nn1", read_lease_valid=True)
+"""They answer the active."""

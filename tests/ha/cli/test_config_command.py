@@ -89,9 +89,11 @@ def test_explain_says_which_setting_wins(tmp_path: Path) -> None:
     )
     assert "in effect        20.0" in second.output
     assert "nnha.fencing.method-timeout.ns1.nn2" in second.output
-    unknown = run("config", conf_dir, "explain", "fencing.method")
-    assert unknown.exit_code == 3
-    assert "nnha.fencing.method-timeout" in unknown.output
+    for part_or_misspelt in ("fencing.method", "nnha.fencing.methd-timeout"):
+        unknown = run("config", conf_dir, "explain", part_or_misspelt)
+        assert unknown.exit_code == 3
+        assert "nnha.fencing.method-timeout" in unknown.output
+    assert "See: nnha config show --all." in run("config", conf_dir, "explain", "").output
 
 
 def test_explain_knows_the_clients_key_and_a_key_with_its_suffix(tmp_path: Path) -> None:
@@ -133,6 +135,7 @@ def test_validate_reads_everything_as_the_daemons_would(tmp_path: Path) -> None:
     assert "Unable to parse line 1" in bad.output
     assert "'soon'" in bad.output
     assert "nn1 has no fencing method" in bad.output
+    assert "ha.zookeeper.quorum is not set: no ZKFC starts without ZooKeeper" in bad.output
     assert "Traceback" not in bad.output
 
 

@@ -12,6 +12,9 @@ from tests.ha.cli.plan_views import (
     ALL_SILENT,
     GONE,
     HUNG,
+    JOURNAL_HEARD,
+    JOURNAL_LOST,
+    JOURNAL_SILENT,
     NO_ROUTE,
     NOBODY,
     THREE,
@@ -38,7 +41,10 @@ DRAINED: Final[dict[str, Row]] = {
     ),
     "the active, once another can take over": (UNREADY, "nn1", ANYWAY),
     "the active, once the pause is over": (paused(WELL), "nn1", ANYWAY),
+    "the active, while the JournalNodes answer it alone": (JOURNAL_HEARD, "nn1", BEGINS),
     "a standby": (WELL, "nn2", BEGINS),
+    "a standby without a quorum of the journal": (JOURNAL_LOST, "nn2", BEGINS),
+    "the active, once the journal has a quorum": (JOURNAL_LOST, "nn1", ANYWAY),
     "a standby that could not take over": (UNREADY, "nn2", BEGINS),
     "a standby in a pause": (paused(WELL), "nn2", BEGINS),
     "a standby beside a hung holder of the lock": (unready(HUNG, "nn2"), "nn2", BEGINS),
@@ -65,6 +71,13 @@ NOT_DRAINED: Final[dict[str, tuple[Row, Code, str]]] = {
     ),
     "there is no such NameNode to end a drain of": (
         (WELL, "nn7", ENDS), Code.NO_SUCH_NODE, "there is no NameNode nn7",
+    ),
+    "the journal has no quorum": (
+        (JOURNAL_LOST, "nn1", BEGINS), Code.NO_CANDIDATE, "the journal has no quorum",
+    ),
+    "too few JournalNodes answer anybody": (
+        (JOURNAL_SILENT, "nn1", BEGINS), Code.NO_ANSWER,
+        "whether the journal has a quorum is not known: JournalNode j1:1",
     ),
     "the active would not hand over in a pause": (
         (paused(WELL), "nn1", BEGINS), Code.PAUSED,

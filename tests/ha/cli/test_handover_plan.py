@@ -16,6 +16,9 @@ from tests.ha.cli.plan_views import (
     ALL_SILENT,
     GONE,
     HUNG,
+    JOURNAL_HEARD,
+    JOURNAL_LOST,
+    JOURNAL_SILENT,
     NO_ROUTE,
     NOBODY,
     THREE,
@@ -48,6 +51,19 @@ SWITCHOVERS: Final[dict[str, tuple[ClusterView, str | None, HandoverPlan | Refus
     ),
     "from a holder of the lock that is gone": (
         GONE, None, HandoverPlan("nn2", "nn1", unheard=True),
+    ),
+    "while the JournalNodes answer the active alone": (
+        JOURNAL_HEARD, None, HandoverPlan("nn2", "nn1"),
+    ),
+    "from a holder of the lock that hangs, while the journal is silent": (
+        without_answer(JOURNAL_SILENT, "nn1"), None, HandoverPlan("nn2", "nn1", unheard=True),
+    ),
+    "without a quorum of the journal": (
+        JOURNAL_LOST, "nn2", (Code.NO_CANDIDATE, "the journal has no quorum"),
+    ),
+    "while too few JournalNodes answer anybody": (
+        JOURNAL_SILENT, None,
+        (Code.NO_ANSWER, "whether the journal has a quorum is not known: JournalNode j1:1"),
     ),
     "to whom is active": (WELL, "nn1", (Code.ALREADY_SO, "nn1 is active already")),
     "where nothing is automatic": (

@@ -202,3 +202,21 @@ def test_the_script_of_a_daemon_runs_it_and_does_without_rich_too(tmp_path: Path
     )  # fmt: skip
     assert told.returncode == 1
     assert told.stderr.splitlines()[-1].startswith(f"zkfc: {tmp_path} holds neither core-site.xml")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status", "--timeout"),
+        ("journal", "status", "--timeout"),
+        ("probe", "1", "--timeout"),
+        ("switchover", "--wait"),
+        ("pause", "--wait"),
+        ("namenode", "--wait"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_no_number_is_no_number_of_seconds(words: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(main, [*words, "nan"])
+    assert told.exit_code == 2
+    assert "'nan' is no number of seconds." in told.output

@@ -60,6 +60,22 @@ def test_a_picture_that_nobody_can_see_is_no_success(full: str) -> None:
     assert told.stderr.startswith("Error: the result cannot be written to standard output: ")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize(
+    "words", [("config", "show"), ("completion", "bash"), ("haadmin", "-help")], ids=" ".join
+)
+def test_a_full_standard_output_is_one_line_of_any_command(
+    tmp_path: Path, words: tuple[str, ...], unbuffered: str
+) -> None:
+    (tmp_path / "hdfs-site.xml").write_text(site_xml({"dfs.nameservices": "ns1"}))
+    environment = {"HADOOP_CONF_DIR": str(tmp_path), "PYTHONUNBUFFERED": unbuffered}
+    told = run("-m", "ha.cli.main", *words, shell=">/dev/full", **environment)
+    assert told.returncode == 1
+    assert told.stderr == (
+        "Error: the result cannot be written to standard output: No space left on device\n"
+    )
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
 def test_an_arrow_does_not_end_a_command_where_the_locale_has_none(
     tmp_path: Path, encoding: str

@@ -4,7 +4,10 @@ import asyncio
 import dataclasses
 import json
 import os
-from collections.abc import AsyncIterator
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -14,7 +17,15 @@ from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.outcome import Done, Refusal, Refused
 from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import Member, Pause, encode_member
-from ha.notices.store import members_path, pause_path, read_drain, read_pause, write_pause
+from ha.notices.store import (
+    Noted,
+    clear_drain,
+    members_path,
+    pause_path,
+    read_drain,
+    read_pause,
+    write_pause,
+)
 from tests.ha.cli import schema
 from tests.ha.cli.nnha_run import Told, nnha
 from tests.ha.cli.zookeeper_scope import Scope
@@ -90,6 +101,77 @@ async def test_a_zkfc_that_does_not_show_it_is_named(scope: Scope) -> None:
         told = await run(scope, "pause", *FOR, "--wait", "0.3")
     assert (told.code, told.document["code"]) == (4, "NOT_SEEN_BY_ALL")
     assert [one["node"] for one in told.document["reasons"]] == ["nn1"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("pause", *FOR), ("drain", "nn1", *FOR), ("pause", "--for", "1ms", "--reason", "short")],
+    ids=["another pause", "the end of the drain", "its own time"],
+)
+async def test_nobody_waits_for_what_no_longer_holds(scope: Scope, words: tuple[str, ...]) -> None:
+    async with (
+        zkfc(scope, obeys=False),
+        connected(scope.settings, deadline_seconds=30.0) as session,
+    ):
+        asked = asyncio.create_task(run(scope, *words, "--wait", "600"))
+        if words[0] == "drain":
+            await _written(lambda: read_drain(session, scope.settings, "nn1"))
+            await clear_drain(session, scope.settings, "nn1")
+        else:
+            first = await _written(lambda: read_pause(session, scope.settings))
+            if FOR[1] in words:
+                later = dataclasses.replace(first.value, since=NOON)
+                await write_pause(session, scope.settings, later)
+        told = await asked
+    assert (told.code, told.document["code"]) == (4, "NOT_SEEN_BY_ALL")
+    assert "it is over, or another request has taken its place" in told.document["message"]
+    assert told.document["hint"] == "see what holds now: nnha status"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("pause", *FOR), "the pause may be written, and stays then"),
+        (("drain", "nn1", *FOR), "the drain of nn1 may be written, and stays then"),
+    ],
+    ids=["pause", "drain"],
+)
+async def test_who_interrupts_the_wait_is_told_that_it_stays_written(
+    scope: Scope, tmp_path: Path, words: tuple[str, ...], text: str
+) -> None:
+    # A shell that runs the tests in the background has us ignore SIGINT, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    audit = ("-D", f"nnha.audit.file={tmp_path / 'audit.log'}")
+    async with (
+        zkfc(scope, obeys=False),
+        connected(scope.settings, deadline_seconds=30.0) as session,
+    ):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "ha.cli.main", *words, *scope.words, *AUTO, *audit,
+            "--wait", "600", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            if words[0] == "drain":
+                await _written(lambda: read_drain(session, scope.settings, "nn1"))
+            else:
+                await _written(lambda: read_pause(session, scope.settings))
+            process.send_signal(signal.SIGINT)
+            _, err = await asyncio.wait_for(process.communicate(), 30)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    assert process.returncode == 130
+    assert f"INTERRUPTED: {text}; look with: nnha status" in err.decode()
+    line = json.loads((tmp_path / "audit.log").read_text())
+    assert (line["action"], line["outcome"]) == (words[0], "unknown")
+
+
+async def _written(read: Callable[[], Awaitable[Noted[Pause] | None]]) -> Noted[Pause]:
+    async with asyncio.timeout(30):
+        while (found := await read()) is None:
+            await asyncio.sleep(0.02)
+    return found
 
 
 async def test_what_became_of_each_is_in_the_audit_log(scope: Scope, tmp_path: Path) -> None:

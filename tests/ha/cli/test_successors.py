@@ -18,6 +18,9 @@ from ha.cli.cluster.successors import (
 )
 from ha.cli.cluster.view import ClusterView, LockView, NoticesView
 from tests.ha.cli.plan_views import (
+    JOURNAL_HEARD,
+    JOURNAL_LOST,
+    JOURNAL_SILENT,
     NO_ROUTE,
     THREE,
     UNREADY,
@@ -173,7 +176,13 @@ NOBODY_KNOWS_THE_JOURNAL = replace(
             ["whether the journal has a quorum is not known"],
         ),
         (
-            replace(WELL, **journals({"error": NOT_RUNNING}, {"error": NOT_RUNNING})),  # type: ignore[arg-type]
+            JOURNAL_SILENT,
+            Readiness.UNKNOWN,
+            ["whether the journal has a quorum is not known"],
+        ),
+        (JOURNAL_HEARD, Readiness.READY, []),
+        (
+            JOURNAL_LOST,
             Readiness.BLOCKED,
             ["the journal has no quorum"],
         ),
@@ -206,6 +215,8 @@ NOBODY_KNOWS_THE_JOURNAL = replace(
         "failover is by hand",
         "paused",
         "the journal is silent",
+        "the journal is silent, and the active's read lease has ended",
+        "the journal answers the active alone",
         "the journal is lost",
         "ZooKeeper is silent",
         "ZooKeeper refuses",

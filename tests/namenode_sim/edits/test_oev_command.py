@@ -85,6 +85,39 @@ def test_statistics_are_those_of_hadoop(tmp_path: Path) -> None:
     assert len(lines) == 55
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("in", b""), ("in", b"HDFSIMG1"), ("in.xml", b"<EDITS>"), ("in.jsonl", b"{}")],
+    ids=["empty", "an image", "XML", "JSON lines"],
+)
+def test_recovery_is_offered_only_where_it_helps(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    refused = oev("-p", "jsonl", "-i", tmp_path / name, "-o", tmp_path / "out")
+    assert refused.exit_code == 255
+    assert "--recover" not in refused.output
+
+
+@pytest.mark.parametrize(
+    ("command", "target", "code", "told"),
+    [
+        ("oev", "-", 255, "oev: standard output is closed\n"),
+        ("oiv", "-", 255, "oiv: standard output is closed\n"),
+        ("oev", "out", 0, ""),
+    ],
+)
+def test_a_closed_standard_output_matters_only_where_it_is_written(
+    tmp_path: Path, command: str, target: str, code: int, told: str
+) -> None:
+    source, out = tmp_path / "in", "-" if target == "-" else str(tmp_path / target)
+    source.write_bytes(segment_bytes())
+    words = [command, "-p", "XML", "-i", str(source), "-o", out]
+    ended = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "ha.cli.main", *words],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (code, told)
+
+
 def test_padding_and_damage_survive_json_lines(tmp_path: Path) -> None:
     data = bytearray(segment_bytes() + b"\xff" * 5000 + b"\x00" * 3)
     data[40] ^= 1

@@ -36,6 +36,9 @@ async def test_edits_are_shown_as_oev_shows_them(tmp_path: Path) -> None:
         last = await edit(active, 5)
         nothing = await dump(nodes, tmp_path)
         assert nothing.exit_code == 3, nothing.output
+        assert "no edit from 1 on in a closed segment; see --in-progress" in nothing.output
+        reverse = await dump(nodes, tmp_path, "--from", "2", "--to", "1")
+        assert (reverse.exit_code, "--to 1 comes before --from 2" in reverse.output) == (2, True)
         target = tmp_path / "out"
         opened = await dump(nodes, tmp_path, "--in-progress", "-o", str(target))
         assert opened.exit_code == 0, opened.output

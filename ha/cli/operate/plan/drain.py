@@ -4,7 +4,7 @@ import dataclasses
 
 from ha.cli.cluster.successors import prospects, ranked, until
 from ha.cli.cluster.view import ClusterView
-from ha.cli.operate.plan.handover import judged
+from ha.cli.operate.plan.handover import JOURNAL_UNKNOWN, judged
 from ha.cli.operate.plan.notice_results import not_automatic
 from ha.console.result import Code, CommandOutcome, Ending
 
@@ -35,6 +35,18 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             f"paused {until(view.pause)}",
             f"nnha switchover and then nnha drain {node}, or nnha resume first",
         )
+    if view.journal_lost:
+        ending = _refused(
+            view,
+            node,
+            Code.NO_CANDIDATE,
+            f"{_active_or_holder(view, node)}, and nobody could take over from it: the journal has "
+            "no quorum",
+            f"nnha journal status, or nnha drain {node} --anyway to have it hand over later",
+        )
+        return dataclasses.replace(ending, reasons=judged(view, ""))
+    if view.journal_unknown and view.active is not None:
+        return _silent(view, node, JOURNAL_UNKNOWN)
     if not ranked(view) and any(one.unknown for one in prospects(view) if one.namenode != node):
         told = f"whether a NameNode can take over from {node} is not known"
         return _silent(view, node, told)

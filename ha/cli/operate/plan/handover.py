@@ -6,6 +6,7 @@ the ZKFC that carries it out, which knows more.
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Final
 
 from ha.cli.cluster.absence import is_unknown
 from ha.cli.cluster.successors import Prospect, prospects, ranked, until
@@ -14,6 +15,8 @@ from ha.console.result import Code, CommandOutcome, Ending, Reason
 
 _AWAY = ("connecting", "connection lost")
 """What a ZKFC's page says of ZooKeeper while none answers it."""
+JOURNAL_UNKNOWN: Final = "whether the journal has a quorum is not known"
+"""Without one the active that is to hand over is fenced, and nobody can take over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,19 @@ def _planned(
     view: ClusterView, target: str | None, active: str, *, unheard: bool = False
 ) -> HandoverPlan | Ending:
     """From ``active`` to ``target`` or to the best candidate, if it may become active."""
+    if view.journal_lost:
+        ending = _refusal(
+            view,
+            "switchover",
+            Code.NO_CANDIDATE,
+            f"the journal has no quorum: {active} could not step back and would be fenced, and "
+            "nobody could take over",
+            target=target,
+            hint="nnha journal status; when the journal is back: nnha switchover",
+        )
+        return dataclasses.replace(ending, reasons=judged(view, ""))
+    if view.journal_unknown and not unheard:
+        return _no_answer(view, "switchover", target, JOURNAL_UNKNOWN)
     candidates = ranked(view)
     if target is None and candidates:
         target = candidates[0].namenode

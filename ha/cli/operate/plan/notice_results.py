@@ -9,9 +9,18 @@ Members = Mapping[str, Member | BadNotice]
 
 
 def seen(
-    command: str, message: str, *, running: int, lacking: Members, target: str | None = None
+    command: str,
+    message: str,
+    *,
+    running: int,
+    lacking: Members,
+    target: str | None = None,
+    holds: bool = True,
 ) -> Ending:
-    """It is written in ZooKeeper; ``lacking`` are the running ZKFCs that do not show it yet."""
+    """It is written in ZooKeeper; ``lacking`` are the running ZKFCs that do not show it yet.
+
+    ``holds``: it is still what they are to obey.
+    """
     if not lacking:
         who = {0: "no ZKFC is running", 1: "the only running ZKFC has seen it"}.get(
             running, f"all {running} running ZKFCs have seen it"
@@ -27,8 +36,11 @@ def seen(
         command=command,
         outcome=CommandOutcome.FAILED,
         code=Code.NOT_SEEN_BY_ALL,
-        message=f"{message}; but of {running} running ZKFCs, {len(lacking)} do not show it yet",
-        hint="it stays written, and they will obey once they have read it: nnha status",
+        message=f"{message}; but of {running} running ZKFCs, {len(lacking)} do not show it yet"
+        + ("" if holds else ", and it is over, or another request has taken its place"),
+        hint="it stays written, and they will obey once they have read it: nnha status"
+        if holds
+        else "see what holds now: nnha status",
         target=target,
         reasons=tuple(_lacking(name, one) for name, one in lacking.items()),
     )
