@@ -13,6 +13,7 @@ from namenode_sim.client_protocol.open_files import opened_before
 from namenode_sim.client_protocol.permissions import WRITE, check_path, find
 from namenode_sim.client_protocol.status import status_of
 from namenode_sim.client_protocol.told_blocks import name_of
+from namenode_sim.datanodes.storage_policies import effective_policy_id
 from namenode_sim.edits.ops import Append
 from namenode_sim.edits.values import Block
 from namenode_sim.leases.taking import Intent
@@ -39,7 +40,7 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
         raise FsError(
             UNSUPPORTED_OPERATION, f"Cannot append to files with striped block {route.path}"
         )
-    if file.storage_policy_id == LAZY_PERSIST_POLICY:
+    if effective_policy_id(file) == LAZY_PERSIST_POLICY:
         raise FsError(UNSUPPORTED_OPERATION, f"Cannot append to lazy persist file {route.path}")
     taken = take_lease(scene, route, request.clientName, Intent.APPEND)
     if isinstance(taken, NotYet):

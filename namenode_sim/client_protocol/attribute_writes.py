@@ -11,8 +11,8 @@ from namenode_sim.client_protocol.errors import (
     not_found,
 )
 from namenode_sim.client_protocol.lease_taking import LAZY_PERSIST_POLICY
-from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
-from namenode_sim.client_protocol.paths import Route
+from namenode_sim.client_protocol.model import Caller, EditPlan, Scene, no_edits
+from namenode_sim.client_protocol.paths import Route, check_not_the_reserved
 from namenode_sim.client_protocol.permissions import (
     WRITE,
     check_owner,
@@ -57,15 +57,23 @@ def signed(number: int) -> int:
 
 
 def set_permission(scene: Scene, request: calls.SetPermissionRequestProto) -> EditPlan:
-    """chmod, by the owner."""
+    """chmod, by the owner.  As in Hadoop, the mode that there is leaves no edit."""
+    check_not_the_reserved(request.src)
     route = find(scene, request.src)
     check_owner(scene.caller, route)
-    op = SetPermissions(route.path, request.permission.perm & MODE_BITS)
-    return EditPlan((op,), calls.SetPermissionResponseProto)
+    assert route.last is not None  # or nobody would own it
+    mode = request.permission.perm & MODE_BITS
+    if mode == route.last.mode:
+        return no_edits(calls.SetPermissionResponseProto())
+    return EditPlan((SetPermissions(route.path, mode),), calls.SetPermissionResponseProto)
 
 
 def set_owner(scene: Scene, request: calls.SetOwnerRequestProto) -> EditPlan:
-    """chown, by the superuser; chgrp, by the owner, to a group of his."""
+    """chown, by the superuser; chgrp, by the owner, to a group of his.
+
+    As in Hadoop, the owner and the group that there are leave no edit.
+    """
+    check_not_the_reserved(request.src)
     route = find(scene, request.src)
     check_owner(scene.caller, route)
     caller = scene.caller
@@ -76,6 +84,10 @@ def set_owner(scene: Scene, request: calls.SetOwnerRequestProto) -> EditPlan:
             )
         if request.groupname and request.groupname not in caller.groups:
             raise denied(f"User {caller.user} does not belong to {request.groupname}")
+    node = route.last
+    assert node is not None  # or nobody would own it
+    if request.username in {"", node.user} and request.groupname in {"", node.group}:
+        return no_edits(calls.SetOwnerResponseProto())
     op = SetOwner(route.path, request.username, request.groupname)
     return EditPlan((op,), calls.SetOwnerResponseProto)
 
@@ -105,8 +117,11 @@ def set_replication(scene: Scene, request: calls.SetReplicationRequestProto) -> 
 
 
 def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> EditPlan:
-    """Set, keep or clear quotas; for the superuser.  Space by type has its own edit."""
-    check_superuser(scene.caller)
+    """Set, keep or clear quotas.  Space by type has its own edit."""
+    if not scene.settings.owners_set_quotas:
+        check_superuser(scene.caller)
+    route = find(scene, request.path)
+    _check_may_limit(scene.caller, route)
     names, space = signed(request.namespaceQuota), signed(request.storagespaceQuota)
     if min(names, space) < QUOTA_RESET:
         raise FsError(
@@ -119,7 +134,6 @@ def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> EditPlan:
             "Failed to set quota by storage type because eitherdfs.quota.by.storage.type.enabled "
             f"is set to true or nsQuota value is illegal {names}",
         )
-    route = find(scene, request.path)
     directory = _directory(route)
     old = directory.quotas
     if by_type:
@@ -137,6 +151,19 @@ def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> EditPlan:
     taken_away = new.namespace == QUOTA_DONT_SET != old.namespace
     names = QUOTA_RESET if taken_away else new.namespace
     return EditPlan((SetQuota(route.path, names, new.space),), calls.SetQuotaResponseProto)
+
+
+def _check_may_limit(caller: Caller, route: Route) -> None:
+    """The superuser, or whoever owns the directory above: nobody lifts a limit set from there."""
+    if caller.exempt:
+        return
+    if route.names and route.parent is None:
+        raise not_found(f"Directory/File does not exist {route.parent_path}")
+    if route.parent is None or route.parent.user != caller.user:
+        raise denied(
+            f"Access denied for user {caller.user}. Superuser or owner of parent folder "
+            "privilege is required"
+        )
 
 
 def _directory(route: Route) -> INodeDirectory:

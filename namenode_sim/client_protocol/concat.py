@@ -6,7 +6,12 @@ See docs/reference/namenode.md#concat.
 from collections.abc import Iterator
 
 from ha.rpc.java_names import ILLEGAL_ARGUMENT
-from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, FsError, snapshot_error
+from namenode_sim.client_protocol.errors import (
+    HADOOP_ILLEGAL_ARGUMENT,
+    FsError,
+    io_error,
+    snapshot_error,
+)
 from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.paths import Route, as_file
 from namenode_sim.client_protocol.permissions import READ, WRITE, check_parent, check_path, find
@@ -15,11 +20,16 @@ from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.snapshots.diffs import entry_of, in_latest, latest_snapshot
 from namenode_sim.proto import client_namenode_pb2 as calls
 
+_UNSUPPORTED = ("/.reserved/raw", "/.reserved/.inodes")
+
 
 def concat(scene: Scene, request: calls.ConcatRequestProto) -> EditPlan:
     """Move the blocks of files to the end of another one beside them; the files are gone then."""
     if not request.srcs:
         raise FsError(ILLEGAL_ARGUMENT, "No sources given")
+    for path in (request.trg, *request.srcs):
+        if path.startswith(_UNSUPPORTED):
+            raise io_error(f"Concat operation doesn't support .reserved relative path : {path}")
     target = find(scene, request.trg)
     check_path(scene.caller, target, WRITE)
     if as_file(target).under_construction is not None:

@@ -79,7 +79,7 @@ def _check_path(scene: Scene, request: calls.CreateRequestProto) -> Route:
     """Whether the caller may create, or overwrite, at this path."""
     check_length("create", request.src)
     if not is_valid_name(request.src):
-        raise invalid_path(f"Invalid file name: {request.src}")
+        raise invalid_path(request.src)
     if request.createFlag & SHOULD_REPLICATE and request.ecPolicyName:
         raise FsError(
             HADOOP_ILLEGAL_ARGUMENT,

@@ -54,8 +54,9 @@ def denied(message: str) -> FsError:
     return FsError(java_names.ACCESS_CONTROL, message)
 
 
-def invalid_path(message: str) -> FsError:
-    return FsError(java_names.INVALID_PATH, message)
+def invalid_path(said: str) -> FsError:
+    """An InvalidPathException, which takes whatever it is given for a path."""
+    return FsError(java_names.INVALID_PATH, f"Invalid path name {said}")
 
 
 def lease_expired(message: str) -> FsError:

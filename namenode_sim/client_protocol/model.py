@@ -40,8 +40,10 @@ class Settings:
     hard_lease_seconds: float = 1200.0
     block_recovery_seconds: float = 90.0
     permissions_enabled: bool = True
+    owners_set_quotas: bool = False
     acls_enabled: bool = True
     posix_acl_inheritance: bool = True
+    xattrs_enabled: bool = True
     max_xattrs: int = 32
     max_xattr_bytes: int = 16384
     max_snapshots: int = 65536

@@ -24,6 +24,7 @@ MAX_PATH_DEPTH = 1000
 DOT_SNAPSHOT = b".snapshot"
 _RESERVED = b".reserved"
 _INODES = b".inodes"
+_RAW = b"raw"
 _MOST_ID_DIGITS = len(str(2**63 - 1))
 
 
@@ -49,6 +50,11 @@ class Route:
     def is_dot_snapshot(self) -> bool:
         """Whether it is the directory of all snapshots of a directory."""
         return self.in_snapshot and self.names[-1] == DOT_SNAPSHOT
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether it is the directory of paths that lead to inodes by other ways."""
+        return self.names == (_RESERVED,)
 
     @property
     def name(self) -> bytes:
@@ -131,6 +137,12 @@ def check_not_reserved(name: bytes, *, in_root: bool) -> None:
         )
 
 
+def check_not_the_reserved(path: str) -> None:
+    """``/.reserved`` itself has a status, and no inode whose owner or mode could be changed."""
+    if path == "/.reserved":
+        raise invalid_path(path)
+
+
 def is_too_long(name: bytes, settings: Settings) -> bool:
     """Whether one name is over its limit, in bytes; 0 is none."""
     return 0 < settings.max_component_bytes < len(name)
@@ -146,10 +158,14 @@ def too_long(name: bytes, parent_path: str, settings: Settings) -> FsError:
 
 
 def resolve(namespace: Namespace, path: str) -> Route:
-    """The inodes along a path.  ``/.reserved/.inodes/ID`` means the inode of that id."""
+    """The inodes along a path.
+
+    ``/.reserved/.inodes/ID`` means the inode of that id, and ``/.reserved/raw`` all that follows
+    it as it is stored, which differs in Hadoop's encryption zones only.
+    """
     tree = namespace.tree
     if not path.startswith("/"):
-        raise invalid_path(f"Invalid path name {path}")
+        raise invalid_path(path)
     names = components(path)
     if names[:1] == [_RESERVED]:
         path, names = _reserved(tree, path, names)
@@ -198,6 +214,8 @@ def route_to(node: INode) -> Route:
 
 
 def _reserved(tree: Tree, path: str, names: list[bytes]) -> tuple[str, list[bytes]]:
+    if is_raw(names) and names[2:] != [_RESERVED]:
+        return _joined(names[2:]), names[2:]
     if names[1:2] != [_INODES] or len(names) < 3:
         return path, names
     digits = names[2].decode("ascii", "replace")
@@ -210,7 +228,16 @@ def _reserved(tree: Tree, path: str, names: list[bytes]) -> tuple[str, list[byte
     if rest[:1] == [b".."]:  # nothing behind it counts
         node, rest = node.parent or node, []
     found = [*components(full_path(node)), *rest]
-    return "/" + "/".join(text(name) for name in found), found
+    return _joined(found), found
+
+
+def is_raw(names: list[bytes]) -> bool:
+    """Whether a path leads through ``/.reserved/raw``."""
+    return names[:2] == [_RESERVED, _RAW]
+
+
+def _joined(names: list[bytes]) -> str:
+    return "/" + "/".join(text(name) for name in names)
 
 
 def check_is_directory(route: Route, index: int) -> None:

@@ -17,6 +17,7 @@ from namenode_sim.client_protocol.paths import (
     Route,
     check_is_directory,
     check_not_symlink,
+    is_raw,
     resolve,
 )
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, XAttrNamespace
@@ -28,6 +29,7 @@ from namenode_sim.namespace.inode import (
     full_path,
     subtree,
 )
+from namenode_sim.namespace.tree import components
 
 READ, WRITE, EXECUTE, ALL = 4, 2, 1, 7
 UNREADABLE_BY_SUPERUSER = (XAttrNamespace.SECURITY, "hdfs.unreadable.by.superuser")
@@ -52,6 +54,8 @@ def find(scene: Scene, path: str, *, follow_last: bool = True, creates: bool = F
     as an access problem, since their Java signatures have no other exception for it.
     """
     route = resolve(scene.namespace, path)
+    if scene.changes and route.path != path and is_raw(components(path)):
+        check_superuser(scene.caller)
     try:
         _check_way(route, None if scene.caller.exempt else scene.caller)
     except FsError as error:

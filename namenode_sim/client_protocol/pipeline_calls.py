@@ -16,7 +16,7 @@ from namenode_sim.client_protocol.errors import (
     lease_expired,
 )
 from namenode_sim.client_protocol.located import block_at, blocks_now, slot_of
-from namenode_sim.client_protocol.model import EditPlan, Scene
+from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.open_files import by_id, check_lease
 from namenode_sim.client_protocol.paths import route_to
 from namenode_sim.client_protocol.told_blocks import (
@@ -40,8 +40,11 @@ MOST_ADDED = 100
 
 def get_additional_datanode(
     scene: Scene, request: calls.GetAdditionalDatanodeRequestProto
-) -> calls.GetAdditionalDatanodeResponseProto:
-    """More DataNodes for a pipeline: those that it has, in their order, then the new ones."""
+) -> EditPlan:
+    """More DataNodes for a pipeline: those that it has, in their order, then the new ones.
+
+    Nothing is logged; Hadoop counts it among the changes, and refuses it in safe mode.
+    """
     check_pool(scene, request.blk)
     route = by_id(scene, request.src, request.fileId)
     file = check_lease(scene, route, request.clientName, request.fileId)
@@ -58,7 +61,7 @@ def get_additional_datanode(
     cluster = scene.cluster
     choice = choose(cluster.nodes.values(), wish, scene.now, cluster.draw, cluster.placement)
     block = block_at(scene, told_block(request.blk), -1, [*existing, *choice.places])
-    return calls.GetAdditionalDatanodeResponseProto(block=block)
+    return no_edits(calls.GetAdditionalDatanodeResponseProto(block=block))
 
 
 def update_block_for_pipeline(

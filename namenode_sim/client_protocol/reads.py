@@ -21,6 +21,8 @@ from namenode_sim.client_protocol.permissions import (
 )
 from namenode_sim.client_protocol.status import (
     dot_snapshot_status,
+    reserved_entries,
+    reserved_status,
     snapshot_root_status,
     status_of,
 )
@@ -68,6 +70,8 @@ def _status(
     route = _find_or_none(scene, path, follow_last=follow_last)
     if route is not None and route.is_dot_snapshot:
         return dot_snapshot_status()
+    if route is not None and route.is_reserved:
+        return reserved_status()
     if route is None or route.last is None:
         return None
     return _entry(scene, route, route.last, located=located)
@@ -91,6 +95,11 @@ def get_listing(
     after = _start_name(scene, request.startAfter)
     if route.is_dot_snapshot:
         return _list_snapshots(scene, route, after)
+    if route.is_reserved:
+        # Of the supergroup in Hadoop, to which a root belongs that nobody has given away.
+        entries = reserved_entries(scene.namespace.tree.root.group)
+        listing = types.DirectoryListingProto(partialListing=entries, remainingEntries=0)
+        return calls.GetListingResponseProto(dirList=listing)
     node = route.last
     if node is None:
         return calls.GetListingResponseProto()

@@ -40,6 +40,9 @@ WORDS: Final = {
     "fsync": "Cannot fsync file {src}",
     "renewLease": "Cannot renew lease for {clientName}",
     "recoverLease": "Cannot recover the lease of {src}",
+    "getAdditionalDatanode": (
+        "Cannot add datanode; src={src}, blk={blk.poolId}:blk_{blk.blockId}_{blk.generationStamp}"
+    ),
     "updateBlockForPipeline": "Cannot get a new GS for a block",
     "updatePipeline": "Pipeline not updated",
     "createSnapshot": "Cannot create snapshot for {snapshotRoot}",

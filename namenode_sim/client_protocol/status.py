@@ -19,6 +19,7 @@ _HAS_ACL = HdfsFileStatusProto.HAS_ACL
 _HAS_EC = HdfsFileStatusProto.HAS_EC
 _SNAPSHOT_ENABLED = HdfsFileStatusProto.SNAPSHOT_ENABLED
 _EC_XATTR = "hdfs.erasurecoding.policy"
+_NO_ID = 2**64 - 1  # Java's -1
 _EC_NAME_OFFSET = 4  # the xattr's value is a Java text with a 4-byte length
 
 
@@ -81,15 +82,29 @@ def snapshot_root_status(
 
 def dot_snapshot_status() -> HdfsFileStatusProto:
     """What Hadoop says of any ``.snapshot`` (FSDirectory.DOT_SNAPSHOT_DIR_STATUS)."""
+    return _without_inode(0o777)
+
+
+def reserved_status() -> HdfsFileStatusProto:
+    """What Hadoop says of ``/.reserved`` (FSDirectory.DOT_RESERVED_STATUS)."""
+    return _without_inode(0o1770)
+
+
+def reserved_entries(group: str) -> list[HdfsFileStatusProto]:
+    """What ``/.reserved`` lists; what the first of them has can only be named."""
+    return [_without_inode(0o770, name, group) for name in (b".inodes", b"raw")]
+
+
+def _without_inode(mode: int, name: bytes = b"", group: str = "") -> HdfsFileStatusProto:
     return HdfsFileStatusProto(
-        path=b"",
+        path=name,
         length=0,
-        permission=FsPermissionProto(perm=0o777),
+        permission=FsPermissionProto(perm=mode),
         owner="",
-        group="",
+        group=group,
         modification_time=0,
         access_time=0,
-        fileId=0,
+        fileId=_NO_ID,
         fileType=HdfsFileStatusProto.IS_DIR,
         childrenNum=0,
     )

@@ -66,9 +66,6 @@ READS: dict[str, ReadCall] = {
     "getLinkTarget": ReadCall(calls.GetLinkTargetRequestProto, reads.get_link_target),
     "checkAccess": ReadCall(calls.CheckAccessRequestProto, reads.check_access),
     "listOpenFiles": ReadCall(calls.ListOpenFilesRequestProto, reads.list_open_files),
-    "getAdditionalDatanode": ReadCall(
-        calls.GetAdditionalDatanodeRequestProto, pipeline_calls.get_additional_datanode
-    ),
     "getServerDefaults": ReadCall(
         calls.GetServerDefaultsRequestProto, cluster_reads.get_server_defaults
     ),
@@ -164,6 +161,9 @@ WRITES: dict[str, WriteCall] = {
     "abandonBlock": WriteCall(calls.AbandonBlockRequestProto, block_writes.abandon_block),
     "complete": WriteCall(calls.CompleteRequestProto, block_writes.complete),
     "fsync": WriteCall(calls.FsyncRequestProto, block_writes.fsync),
+    "getAdditionalDatanode": WriteCall(
+        calls.GetAdditionalDatanodeRequestProto, pipeline_calls.get_additional_datanode
+    ),
     "updateBlockForPipeline": WriteCall(
         calls.UpdateBlockForPipelineRequestProto, pipeline_calls.update_block_for_pipeline
     ),

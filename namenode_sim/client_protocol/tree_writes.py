@@ -23,6 +23,7 @@ from namenode_sim.client_protocol.paths import (
     Route,
     check_length,
     check_new_name,
+    check_not_the_reserved,
     check_parent_exists,
     is_valid_name,
     text,
@@ -67,6 +68,7 @@ def mkdirs(scene: Scene, request: calls.MkdirsRequestProto) -> EditPlan:
 
 def delete(scene: Scene, request: calls.DeleteRequestProto) -> EditPlan:
     """Remove a path; false if there is none, or if it is the root."""
+    check_not_the_reserved(request.src)
     route = find(scene, request.src, follow_last=False)
     node = route.last
     check_parent(scene.caller, route, WRITE)

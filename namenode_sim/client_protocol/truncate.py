@@ -15,6 +15,7 @@ from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits, refuse
 from namenode_sim.client_protocol.paths import Route, as_file
 from namenode_sim.client_protocol.permissions import WRITE, check_path, find
 from namenode_sim.datanodes.recovery import begin
+from namenode_sim.datanodes.storage_policies import effective_policy_id
 from namenode_sim.edits.ops import AllocateBlockId, Op, SetGenstampV2, Truncate
 from namenode_sim.edits.values import Block
 from namenode_sim.leases.taking import Intent
@@ -32,7 +33,7 @@ def truncate(scene: Scene, request: calls.TruncateRequestProto) -> EditPlan:
         raise FsError(
             UNSUPPORTED_OPERATION, f"Cannot truncate file with striped block {route.path}"
         )
-    if file.storage_policy_id == LAZY_PERSIST_POLICY:
+    if effective_policy_id(file) == LAZY_PERSIST_POLICY:
         raise FsError(UNSUPPORTED_OPERATION, f"Cannot truncate lazy persist file {route.path}")
     running = _length_when_cut(scene, file)
     if running is not None:

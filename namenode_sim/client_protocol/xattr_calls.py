@@ -35,14 +35,20 @@ def _from_proto(xattr: types.XAttrProto) -> XAttr:
     return XAttr(XAttrNamespace(xattr.namespace), xattr.name, value)
 
 
-def _to_proto(xattr: XAttr, *, with_value: bool = True) -> types.XAttrProto:
-    proto = types.XAttrProto(
+def _to_proto(xattr: XAttr) -> types.XAttrProto:
+    return types.XAttrProto(
         namespace=types.XAttrProto.XAttrNamespaceProto.ValueType(int(xattr.namespace)),
         name=xattr.name,
+        value=xattr.value,
     )
-    if with_value and xattr.value is not None:
-        proto.value = xattr.value
-    return proto
+
+
+def _check_enabled(scene: Scene) -> None:
+    if not scene.settings.xattrs_enabled:
+        raise io_error(
+            "The XAttr operation has been rejected.  Support for XAttrs has been disabled by "
+            "setting dfs.namenode.xattrs.enabled to false."
+        )
 
 
 def _full_name(xattr: XAttr) -> tuple[XAttrNamespace, str]:
@@ -86,6 +92,7 @@ def _check_change(scene: Scene, route: Route) -> INodeFile | INodeDirectory:
 
 def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> EditPlan:
     """Set one extended attribute; the flags say whether it must, or must not, be there."""
+    _check_enabled(scene)
     xattr = _from_proto(request.xAttr)
     size = len(xattr.name.encode()) + len(xattr.value or b"")
     if size > scene.settings.max_xattr_bytes:
@@ -122,6 +129,7 @@ def _check_flags(name: str, flags: int, *, there: bool) -> None:
 
 def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> EditPlan:
     """Remove one extended attribute."""
+    _check_enabled(scene)
     xattr = _from_proto(request.xAttr)
     _check_visible(scene, xattr)
     route = find(scene, request.src)
@@ -137,13 +145,11 @@ def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> EditPl
 
 def get_xattrs(scene: Scene, request: calls.GetXAttrsRequestProto) -> calls.GetXAttrsResponseProto:
     """The asked-for attributes, all of which must be there; or all that the caller may see."""
+    _check_enabled(scene)
     asked = [_from_proto(xattr) for xattr in request.xAttrs]
     for xattr in asked:
         _check_visible(scene, xattr)
-    route = find(scene, request.src)
-    node = _inode(route)
-    check_path(scene.caller, route, READ)
-    seen = [xattr for xattr in node.xattrs or () if _may_see(scene, xattr)]
+    seen = _seen(scene, request.src)
     if asked:
         by_name = {_full_name(xattr): xattr for xattr in seen}
         try:
@@ -157,9 +163,15 @@ def get_xattrs(scene: Scene, request: calls.GetXAttrsRequestProto) -> calls.GetX
 def list_xattrs(
     scene: Scene, request: calls.ListXAttrsRequestProto
 ) -> calls.ListXAttrsResponseProto:
-    """The names of the attributes that the caller may see; to get there is enough."""
-    node = _inode(find(scene, request.src))
-    seen = [xattr for xattr in node.xattrs or () if _may_see(scene, xattr)]
-    return calls.ListXAttrsResponseProto(
-        xAttrs=[_to_proto(xattr, with_value=False) for xattr in seen]
-    )
+    """All attributes that the caller may see, of which a Java client keeps the names."""
+    _check_enabled(scene)
+    seen = _seen(scene, request.src)
+    return calls.ListXAttrsResponseProto(xAttrs=[_to_proto(xattr) for xattr in seen])
+
+
+def _seen(scene: Scene, path: str) -> list[XAttr]:
+    """What there is, for who may read the path (their names alone take that, too)."""
+    route = find(scene, path)
+    node = _inode(route)
+    check_path(scene.caller, route, READ)
+    return [xattr for xattr in node.xattrs or () if _may_see(scene, xattr)]

@@ -45,8 +45,10 @@ def client_settings(conf: Configuration) -> Settings:
         block_recovery_seconds=_HEARTBEATS_OF_A_RECOVERY
         * conf.get(datanode_keys.HEARTBEAT_INTERVAL),
         permissions_enabled=conf.get(keys.PERMISSIONS),
+        owners_set_quotas=conf.get(keys.OWNERS_SET_QUOTAS),
         acls_enabled=conf.get(keys.ACLS),
         posix_acl_inheritance=conf.get(keys.ACL_INHERITANCE),
+        xattrs_enabled=conf.get(keys.XATTRS),
         max_xattrs=conf.get(keys.MAX_XATTRS),
         max_xattr_bytes=conf.get(keys.MAX_XATTR_SIZE),
         max_snapshots=conf.get(keys.SNAPSHOTS_OF_ALL),

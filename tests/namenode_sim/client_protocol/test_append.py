@@ -214,6 +214,12 @@ async def test_what_cannot_be_appended_to() -> None:
         "java.io.FileNotFoundException",
         "Failed to append to non-existent file /none for client 127.0.0.1",
     )
+    await served.touch("/d/f")
+    await served.call("setStoragePolicy", src="/d", policyName="LAZY_PERSIST")
+    assert await refusal(served, "/d/f") == (
+        "java.lang.UnsupportedOperationException",
+        "Cannot append to lazy persist file /d/f",
+    )
     await served.touch("/f")
     served.namespace.tree.file("/f").storage_policy_id = 15
     assert await refusal(served) == (

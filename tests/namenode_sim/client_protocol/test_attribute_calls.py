@@ -7,6 +7,7 @@ from namenode_sim.client_protocol.model import Settings
 from namenode_sim.edits.ops import (
     Op,
     SetOwner,
+    SetPermissions,
     SetQuota,
     SetQuotaByStorageType,
     SetReplication,
@@ -49,7 +50,29 @@ async def logged(served: Served, method: str, fields: Fields, user: str = "hdfs"
     return served.log.ops()[before:]
 
 
+def owner(user: str, group: str) -> Fields:
+    return {"src": "/f", "username": user, "groupname": group}
+
+
+#   "/f" is hdfs:supergroup and rw-r--r--
 LOGGED: dict[str, tuple[str, Fields, list[Op]]] = {
+    "another mode": (
+        "setPermission", {"src": "/f", "permission": {"perm": 0o1644}},
+        [SetPermissions("/f", 0o1644)],
+    ),
+    "the mode that there is": ("setPermission", {"src": "/f", "permission": {"perm": 0o644}}, []),
+    "another owner": ("setOwner", owner("bob", ""), [SetOwner("/f", "bob", "")]),
+    "another group": ("setOwner", owner("hdfs", "staff"), [SetOwner("/f", "hdfs", "staff")]),
+    "another owner of the same group": (
+        "setOwner", owner("bob", "supergroup"), [SetOwner("/f", "bob", "supergroup")],
+    ),
+    "the owner that there is": ("setOwner", owner("hdfs", ""), []),
+    "the group that there is": ("setOwner", owner("", "supergroup"), []),
+    "owner and group that there are": ("setOwner", owner("hdfs", "supergroup"), []),
+    "no owner": ("setOwner", owner("", ""), []),
+    "the replication that there is": (
+        "setReplication", {"src": "/f", "replication": 3}, [SetReplication("/f", 3)],
+    ),
     "both times": ("setTimes", times(5, 7), [Times("/f", 5, 7)]),
     "one time": ("setTimes", times(0, -1), [Times("/f", 0, -1)]),
     "the other time": ("setTimes", times(-1, 0), [Times("/f", -1, 0)]),
@@ -98,9 +121,9 @@ async def test_only_a_replicated_file_s_replication_is_set(src: str, result: boo
 
 async def test_an_owner_may_name_themselves_as_the_owner() -> None:
     served = await permissions_world.prepared()
-    fields: Fields = {"src": "/home/alice/f", "username": "alice"}
+    fields: Fields = {"src": "/home/alice/f", "username": "alice", "groupname": "alice"}
     edits = await logged(served, "setOwner", fields, user="alice")
-    assert edits == [SetOwner("/home/alice/f", "alice", "")]
+    assert edits == [SetOwner("/home/alice/f", "alice", "alice")]
 
 
 async def test_only_the_owner_gives_to_a_group() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.model import Settings
+from namenode_sim.edits.ops import Mkdir
 from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, prepared
 
@@ -71,6 +72,46 @@ async def test_an_inode_is_found_by_its_id() -> None:
     assert await served.status(f"{by_id}/g") == await served.status("/d/g")
     with pytest.raises(RemoteFault, match="File for given inode path does not exist"):
         await served.status("/.reserved/.inodes/99999")
+
+
+async def test_the_reserved_directory_is_shown_and_holds_all_paths_under_raw() -> None:
+    served = await prepared()
+    reserved = await served.status("/.reserved", user="alice")
+    assert reserved is not None
+    assert reserved.permission.perm == 0o1770
+    listing = await served.call("getListing", src="/.reserved", startAfter=b"", needLocation=False)
+    assert isinstance(listing, calls.GetListingResponseProto)
+    assert [entry.path for entry in listing.dirList.partialListing] == [b".inodes", b"raw"]
+    assert await served.status("/.reserved/.inodes") is None
+    for path in ("/", "/d/g", "/none"):
+        raw = await served.status(f"/.reserved/raw{path}", user="alice")
+        assert raw == await served.status(path, user="alice")
+
+
+CHANGES: dict[str, Fields] = {
+    "setPermission": {"permission": {"perm": 0o700}},
+    "setOwner": {"username": "alice"},
+    "delete": {"recursive": True},
+}
+
+
+@pytest.mark.parametrize(("method", "fields"), CHANGES.items(), ids=CHANGES.keys())
+async def test_the_reserved_directory_itself_is_not_changed(method: str, fields: Fields) -> None:
+    served = await prepared()
+    with pytest.raises(RemoteFault) as refusal:
+        await served.call(method, src="/.reserved", **fields)
+    assert refusal.value.message == "Invalid path name /.reserved"
+
+
+async def test_only_the_superuser_changes_something_by_its_raw_path() -> None:
+    served = await prepared()
+    await served.call("setOwner", src="/d", username="alice")
+    with pytest.raises(RemoteFault, match="Superuser privilege is required"):
+        await served.mkdirs("/.reserved/raw/d/h", user="alice")
+    await served.mkdirs("/.reserved/raw/d/h")
+    (edit,) = served.log.ops()[-1:]
+    assert isinstance(edit, Mkdir)
+    assert edit.path == "/d/h"
 
 
 async def test_listings_come_in_pages_after_a_name() -> None:

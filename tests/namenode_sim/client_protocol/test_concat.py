@@ -3,7 +3,7 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import ILLEGAL_ARGUMENT
+from ha.rpc.java_names import ILLEGAL_ARGUMENT, IO_EXCEPTION
 from namenode_sim.blocks.check import check
 from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, SNAPSHOT
 from namenode_sim.edits.ops import Add
@@ -95,6 +95,18 @@ async def test_without_a_source_nothing_else_is_looked_at() -> None:
     with pytest.raises(RemoteFault, match="No sources given") as refusal:
         await serve().call("concat", trg="/none", srcs=[])
     assert refusal.value.java_class == ILLEGAL_ARGUMENT
+
+
+@pytest.mark.parametrize("reserved", ["/.reserved/raw/d/t", "/.reserved/.inodes/16387"])
+async def test_neither_end_is_named_by_a_reserved_path(reserved: str) -> None:
+    served = await prepared()
+    for target, sources in ((reserved, ["/d/a"]), ("/d/t", ["/d/a", reserved])):
+        with pytest.raises(RemoteFault) as refusal:
+            await served.call("concat", trg=target, srcs=sources)
+        assert (refusal.value.java_class, refusal.value.message) == (
+            IO_EXCEPTION,
+            f"Concat operation doesn't support .reserved relative path : {reserved}",
+        )
 
 
 async def test_a_source_that_is_written_again_is_refused() -> None:

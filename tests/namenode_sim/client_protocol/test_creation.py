@@ -133,8 +133,9 @@ async def test_a_mode_has_the_bits_that_hdfs_knows(asked: int, mode: int) -> Non
     await served.create("/f", masked={"perm": asked})
     await served.mkdirs("/d", asked)
     assert [op.permission.mode for op in made(served)] == [mode, mode]
-    await served.call("setPermission", src="/d", permission={"perm": asked})
-    assert served.log.ops()[-1] == SetPermissions("/d", mode)
+    await served.mkdirs("/e", 0)
+    await served.call("setPermission", src="/e", permission={"perm": asked})
+    assert served.log.ops()[-1] == SetPermissions("/e", mode)
 
 
 async def test_directories_on_the_way_can_be_walked_by_their_owner() -> None:

@@ -105,6 +105,13 @@ ROUTES = {
     "/k/.snapshot/s0": ("k .snapshot s0", "/ k - -"),
     "/.reserved": (".reserved", "/ -"),
     "/.reserved/.inodes": (".reserved .inodes", "/ - -"),
+    "/.reserved/raw": ("", "/"),
+    "/.reserved/raw/": ("", "/"),
+    "/.reserved/raw/d/e": ("d e", "/ d e"),
+    "/.reserved/raw/.reserved": (".reserved raw .reserved", "/ - - -"),
+    "/.reserved/raw/.reserved/.inodes/16385": (".reserved .inodes 16385", "/ - - -"),
+    "/.reserved/rawer/d": (".reserved rawer d", "/ - - -"),
+    "/d/raw": ("d raw", "/ d -"),
     "/.reserved/d/16385": (".reserved d 16385", "/ - - -"),
     "/.reserved/.inodes/16385": ("", "/"),
     "/.reserved/.inodes/16385/d/e": ("d e", "/ d e"),
@@ -118,6 +125,7 @@ SNAPSHOT_ROUTES = {
     "/d/.snapshot/s0/e/f": ("d .snapshot/s0 e f", "/ d s0 e f"),
     "/d/.snapshot/s0/e/n": ("d .snapshot/s0 e n", "/ d s0 e -"),
     "/d/.snapshot/s0/x/y": ("d .snapshot/s0 x y", "/ d s0 - -"),
+    "/.reserved/raw/d/.snapshot/s0": ("d .snapshot/s0", "/ d s0"),
     "/d/.snapshot/s1": ("d .snapshot/s1", "/ d -"),
     "/d/.snapshot/s1/e/f": ("d .snapshot/s1 e f", "/ d - - -"),
 }
@@ -165,6 +173,11 @@ def test_a_path_may_begin_at_the_id_of_an_inode(of: str, below: str, path: str) 
     known = resolve(namespace, path)
     assert (route.path, route.names) == (path, known.names)
     assert [node and node.id for node in route.nodes] == [node and node.id for node in known.nodes]
+
+
+@pytest.mark.parametrize("path", ["/", "/d", "/d/e/x", "/d/.snapshot/s0/e"])
+def test_a_raw_path_is_known_by_the_path_behind_it(path: str) -> None:
+    assert resolve(snapshotted(), f"/.reserved/raw{path}").path == path
 
 
 NOWHERE = {

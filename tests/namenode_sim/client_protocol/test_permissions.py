@@ -13,6 +13,7 @@ MODE = {"permission": {"perm": 0o700}}
 
 
 HOME = '"/home/alice":alice:staff:drwxr-x---'
+NO_OWNER = "Access denied for user alice. Superuser or owner of parent folder privilege is required"
 REFUSED: dict[str, tuple[str, str, Fields, str]] = {
     "nobody else walks in": (
         "carol",
@@ -228,6 +229,34 @@ SWITCHED_OFF: dict[str, tuple[str, Fields]] = {
 async def test_anybody_may_where_permissions_are_switched_off(method: str, fields: Fields) -> None:
     served = await prepared(Settings(permissions_enabled=False))
     await served.call(method, user="carol", **fields)
+
+
+#   who sets a quota on what, where alice owns "/home/alice", and how that is refused
+OWNERS_LIMITED: dict[str, tuple[str, str, str]] = {
+    "below one's own": ("alice", "/home/alice/d", ""),
+    "one's own": ("alice", "/home/alice", NO_OWNER),
+    "another's": ("bob", "/home/alice/d", NO_OWNER.replace("alice", "bob")),
+    "where one may not walk": ("carol", "/home/alice/d", f"access=EXECUTE, inode={HOME}"),
+    "the root": ("alice", "/", NO_OWNER),
+    "below nothing": ("alice", "/none/d", "Directory/File does not exist /none"),
+    "the superuser": ("hdfs", "/home/alice", ""),
+}
+
+
+@pytest.mark.parametrize(
+    ("user", "path", "told"), OWNERS_LIMITED.values(), ids=OWNERS_LIMITED.keys()
+)
+async def test_an_owner_may_be_allowed_to_limit_what_is_in_the_directory(
+    user: str, path: str, told: str
+) -> None:
+    served = await prepared(Settings(owners_set_quotas=True))
+    await served.mkdirs("/home/alice/d")
+    limit = served.call("setQuota", user=user, path=path, namespaceQuota=9, storagespaceQuota=9)
+    if not told:
+        await limit
+        return
+    with pytest.raises(RemoteFault, match=told):
+        await limit
 
 
 OWNERS: dict[str, tuple[str, str, str | None]] = {

@@ -5,8 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import SAFE_MODE_EXCEPTION
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import ReplicaState
+from namenode_sim.blocks.safemode import Off, SafeMode
 from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT
 from namenode_sim.edits.ops import SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
@@ -223,6 +225,15 @@ async def test_another_datanode_comes_behind_those_of_the_pipeline() -> None:
     (fourth,) = {"d1", "d2", "d3", "d4"} - set(had)
     assert [place.id.datanodeUuid for place in block.locs] == [*had[:2], fourth]
     assert (block.b, block.offset) == (found.b, 2**64 - 1)
+
+
+async def test_no_datanode_is_added_in_safe_mode() -> None:
+    served, found = await writing()
+    served.cluster.set_safe_mode(SafeMode(Off(), by_hand=True))
+    block = f"{POOL}:blk_{found.b.blockId}_{found.b.generationStamp}"
+    with pytest.raises(RemoteFault, match=f"Cannot add datanode; src=/f, blk={block}. Name") as no:
+        await added(served, additional(found, 1))
+    assert no.value.java_class == SAFE_MODE_EXCEPTION
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,13 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
         "mkdirs",
         {"src": "/a:b", **MKDIRS},
         INVALID,
-        "Invalid file name: /a:b",
+        "Invalid path name Invalid file name: /a:b",
     ),
     "mkdir going up": (
         "mkdirs",
         {"src": "/d/../x", **MKDIRS},
         INVALID,
-        "Invalid file name: /d/../x",
+        "Invalid path name Invalid file name: /d/../x",
     ),
     "mkdir of the reserved name": (
         "mkdirs",

@@ -159,5 +159,5 @@ def test_each_edit_has_words_to_be_refused_with() -> None:
 def test_the_words_name_fields_of_the_request(method: str) -> None:
     request: Callable[[], Message] = getattr(calls, f"{method[0].upper()}{method[1:]}RequestProto")
     message = request()
-    names = {field.name for field in message.DESCRIPTOR.fields}
-    assert WORDS[method].format_map(dict.fromkeys(names, "x"))
+    told = {field.name: getattr(message, field.name) for field in message.DESCRIPTOR.fields}
+    assert WORDS[method].format_map(told)

@@ -6,6 +6,8 @@ from namenode_sim.client_protocol.status import (
     dot_snapshot_status,
     ec_policy_proto,
     erasure_coding_of,
+    reserved_entries,
+    reserved_status,
     status_of,
 )
 from namenode_sim.edits import ops
@@ -206,14 +208,22 @@ def test_a_name_is_told_where_the_client_does_not_know_it() -> None:
     assert status == told(DIRECTORY, FIRST, path=b"d", storagePolicy=0)
 
 
+def without_inode(mode: int, **more: object) -> HdfsFileStatusProto:
+    """A directory that has no inode, and so no id (-1), owner or time."""
+    nobody: Fields = {"owner": "", "group": "", "modification_time": 0, **more}
+    return told(DIRECTORY, 2**64 - 1, permission={"perm": mode}, **nobody)
+
+
 def test_of_any_dot_snapshot_the_same_is_told() -> None:
-    nobody: Fields = {
-        "permission": {"perm": 0o777},
-        "owner": "",
-        "group": "",
-        "modification_time": 0,
-    }
-    assert dot_snapshot_status() == told(DIRECTORY, 0, **nobody)
+    assert dot_snapshot_status() == without_inode(0o777)
+
+
+def test_the_reserved_directory_has_a_status_and_entries() -> None:
+    """FSDirectory.DOT_RESERVED_STATUS and createReservedStatuses."""
+    assert reserved_status() == without_inode(0o1770)
+    assert reserved_entries("staff") == [
+        without_inode(0o770, path=name, group="staff") for name in (b".inodes", b"raw")
+    ]
 
 
 def replicated(path: str) -> Op:

@@ -6,6 +6,7 @@ from ha.rpc.errors import RemoteFault
 from journal.model import TxId
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import Cut, Role, Stage
+from namenode_sim.datanodes.damage import Damaged, note_damage
 from namenode_sim.edits.ops import (
     AllocateBlockId,
     Close,
@@ -141,6 +142,20 @@ async def test_a_block_that_a_snapshot_has_is_copied() -> None:
     assert holders(served, copy) == holders(served, block.blockId) == ["d1", "d2", "d3"]
     assert disks.replicas["d1", block.blockId].length == 700
     assert len(served.cluster.blocks.invalidations) == 0
+
+
+async def test_a_block_is_copied_from_damaged_replicas_where_there_are_no_others() -> None:
+    served = with_datanodes(serve(), 1)
+    await served.mkdirs("/d")
+    (block,) = await written(served, "/d/f", 700)
+    disks = Disks(served)
+    disks.write(block, FINALIZED, d1=700)
+    await served.take_snapshot("/d", "s")
+    note_damage(served.cluster, Damaged(block.blockId, block.generationStamp, "d1"))
+    await served.call("truncate", src="/d/f", clientName="writer", newLength=400)
+    await commit(served, disks.lead("d1"))
+    file = served.namespace.tree.file("/d/f")
+    assert (file.length(), file.under_construction) == (400, None)
 
 
 async def test_what_was_appended_since_the_snapshot_is_cut_in_place() -> None:
@@ -337,3 +352,10 @@ async def test_what_cannot_be_cut() -> None:
     with pytest.raises(RemoteFault, match="Cannot truncate file with striped block /d/f"):
         await truncate(served, 400)
     assert len(served.log.frames) == edits
+
+
+async def test_a_file_is_lazy_by_the_policy_of_its_directory_too() -> None:
+    served, _, _ = await file_of(700)
+    await served.call("setStoragePolicy", src="/d", policyName="LAZY_PERSIST")
+    with pytest.raises(RemoteFault, match="Cannot truncate lazy persist file /d/f"):
+        await truncate(served, 400)
