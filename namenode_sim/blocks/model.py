@@ -113,7 +113,8 @@ class Construction:
 
     ``recovery_stamp`` is the stamp that a block recovery gives it, if one runs; it was ordered at
     ``recovery_began``, in monotonic seconds, or could be ordered from nobody (None).  ``tried``
-    are the storages whose DataNodes were asked to lead a recovery of it.
+    are the storages whose DataNodes were asked to lead a recovery of it.  ``lost`` are those that
+    had it, or were to have it, and are gone since the pipeline was set up; they may come back.
     """
 
     locations: tuple[Location, ...] = ()
@@ -121,6 +122,7 @@ class Construction:
     recovery_began: float | None = None
     tried: frozenset[StorageNumber] = frozenset()
     cut: Cut | None = None
+    lost: frozenset[StorageNumber] = frozenset()
 
     def at(self, storage: StorageNumber) -> Location | None:
         """The replica on a storage."""

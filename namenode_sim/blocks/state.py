@@ -188,6 +188,9 @@ class BlockState:
         if mark is not None and mark.reason is Reason.GENSTAMP_MISMATCH:
             self._unmark(slot, storage.number)
             self.doomed.forget(slot, storage.number)
+        elif mark is not None and mark.stamp is not None:  # a recovery may have changed it
+            newer = replace(mark, stamp=self.columns.stamps[slot])
+            self.corrupt[slot][storage.number] = newer
         self._tally(slot, 1)
         if slot in self.constructions and self.is_good(slot, storage.number):
             columns = self.columns
@@ -227,6 +230,17 @@ class BlockState:
         self._remove_cell(slot, storage)
         self._tally(slot, 1)
         self._drop_location(slot, storage.number)
+
+    def lose(self, slot: Slot, storage: Storage) -> None:
+        """Note that a replica is gone with its storage, which may come back with it."""
+        self._lose_location(slot, storage.number)
+        self.drop(slot, storage)
+
+    def _lose_location(self, slot: Slot, number: StorageNumber) -> None:
+        construction = self.constructions.get(slot)
+        if construction is not None and construction.at(number) is not None:
+            self.constructions[slot] = replace(construction, lost=construction.lost | {number})
+            self._drop_location(slot, number)
 
     def mark_corrupt(self, slot: Slot, storage: Storage, mark: CorruptMark) -> None:
         """Note that a storage's replica is corrupt."""
@@ -303,7 +317,7 @@ class BlockState:
         for one in asked:
             if one.storage in self.corrupt.get(slot, ()):
                 self._remove_cell(slot, self.storages.at(one.storage))
-        self.constructions[slot] = replace(construction, locations=asked + others)
+        self.constructions[slot] = replace(construction, locations=asked + others, lost=frozenset())
 
     def invalidate(self, number: StorageNumber, block_id: int, stamp: int) -> None:
         """Have a storage delete a replica, once the edits applied so far are durable."""
@@ -328,9 +342,9 @@ class BlockState:
     def empty_storage(self, storage: Storage) -> None:
         """Note that nothing a storage holds counts: it failed, or its DataNode is dead."""
         for slot in storage.slots[::-1]:
-            self.drop(Slot(slot), storage)
+            self.lose(Slot(slot), storage)
         for slot in list(self.constructions):
-            self._drop_location(slot, storage.number)
+            self._lose_location(slot, storage.number)
         self.waiting.drop_storage(storage.number)
         self.invalidations.drop_storage(storage.number)
         storage.reports = 0
@@ -349,7 +363,9 @@ class BlockState:
         self.role = Role.STANDBY
         self.judge_nothing()
         for slot, construction in list(self.constructions.items()):
-            self.constructions[slot] = Construction(construction.locations, cut=construction.cut)
+            self.constructions[slot] = Construction(
+                construction.locations, cut=construction.cut, lost=construction.lost
+            )
             if self.columns.stage(slot) is Stage.UNDER_RECOVERY:
                 self.set_stage(slot, Stage.UNDER_CONSTRUCTION)
 

@@ -20,6 +20,7 @@ from namenode_sim.client_protocol.told_blocks import (
     same,
     told_block,
 )
+from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node
 from namenode_sim.datanodes.placement import Choice, Place, Wish, choose
 from namenode_sim.datanodes.storage_policies import policy_of
@@ -144,7 +145,7 @@ def _new_places(
     Raises:
         FsError: if fewer DataNodes are fit for it than dfs.namenode.replication.min.
     """
-    nodes, flags = scene.cluster.nodes, set(request.flags)
+    cluster, flags = scene.cluster, set(request.flags)
     is_local = AddBlockFlagProto.IGNORE_CLIENT_LOCALITY not in flags
     wish = Wish(
         count=file.replication,
@@ -152,16 +153,10 @@ def _new_places(
         policy=policy_of(file),
         writer=writer_node(scene, file) if is_local else None,
         excluded=uuids(request.excludeNodes),
-        favored=tuple(
-            node
-            for favored in request.favoredNodes
-            for node in nodes.values()
-            if favored in {node.id.transfer_address, f"{node.id.host}:{node.id.transfer_port}"}
-        ),
+        favored=_favored(cluster, request.favoredNodes),
         local_write=AddBlockFlagProto.NO_LOCAL_WRITE not in flags,
     )
-    cluster = scene.cluster
-    choice = choose(nodes.values(), wish, scene.now, cluster.draw, cluster.placement)
+    choice = choose(cluster.nodes.values(), wish, scene.now, cluster.draw, cluster.placement)
     if len(choice.places) < scene.settings.min_replication:
         raise _nowhere(scene, path, choice, len(wish.excluded))
     return choice.places
@@ -177,6 +172,22 @@ def _nowhere(scene: Scene, path: str, choice: Choice, excluded: int) -> FsError:
         f"running and {excluded or 'no'} node(s) are excluded in this operation."
         + (f"\nDataNodes not taken: {why}." if why else "")
     )
+
+
+def _favored(cluster: Cluster, names: Iterable[str]) -> tuple[Node, ...]:
+    """The DataNodes that a client asks for, each as "host:port" or "host".
+
+    One at another port of the host will do (DatanodeManager.getDatanodeDescriptor); for an unknown
+    host Hadoop favors one that is drawn, and here none is.
+    """
+    found: list[Node] = []
+    for name in names:
+        host, _, port = name.partition(":")
+        beside = [node for node in on_host(cluster.nodes.values(), host) if node.alive]
+        fit = [node for node in beside if port == str(node.id.transfer_port)] or beside
+        if fit:
+            found.append(fit[cluster.draw.randrange(len(fit))])
+    return tuple(found)
 
 
 def writer_node(scene: Scene, file: INodeFile) -> Node | None:

@@ -166,16 +166,15 @@ def _with_last(
     file: INodeFile,
     path: str,
 ) -> EditPlan:
-    state, last = scene.cluster.blocks, file.blocks[-1]
+    last = file.blocks[-1]
     recovered = Block(last.block_id, request.newLength, request.newGenStamp)
     result = _Result(recovered, _storages(scene, request, path))
     blocks = (*file.blocks[:-1], recovered)
     if not request.closeFile:
         return EditPlan((UpdateBlocks(path, blocks),), _reopening(scene, result))
-    if len(result.storages) < state.minimum:
+    if not result.storages:
         raise io_error(
-            f"Block {_name(scene, request)} is recovered on {len(result.storages)} storages that "
-            f"this NameNode knows, and needs {state.minimum} (dfs.namenode.replication.min); "
+            f"Block {_name(scene, request)} is recovered on no storage that this NameNode knows; "
             f"{path} stays open, and the recovery is tried again"
         )
     _check_before(scene, file.blocks[:-1], path)

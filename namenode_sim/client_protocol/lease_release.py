@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from ha.rpc.java_names import ALREADY_BEING_CREATED
-from namenode_sim.blocks.model import Stage
+from namenode_sim.blocks.model import Stage, StorageNumber
 from namenode_sim.client_protocol.errors import FsError, io_error
 from namenode_sim.client_protocol.located import blocks_now
 from namenode_sim.client_protocol.model import Scene
 from namenode_sim.client_protocol.open_files import close_edit
 from namenode_sim.datanodes.model import StorageState
-from namenode_sim.datanodes.recovery import begin, can_be_led
+from namenode_sim.datanodes.recovery import begin, can_be_led, participants
 from namenode_sim.edits.ops import Op, ReassignLease, SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
 from namenode_sim.leases.release import (
@@ -98,13 +98,15 @@ def release_lease(
 def _step(scene: Scene, file: INodeFile) -> Step:
     state = scene.cluster.blocks
     began: float | None = None
+    lost: frozenset[StorageNumber] = frozenset()
     found: list[LastBlock] = []
     for block in file.blocks:
         slot = state.index.get(block.block_id)
         assert slot is not None, f"block {block.block_id} is not in the map"
         construction = state.constructions.get(slot)
-        places = 0 if construction is None else len(construction.locations)
+        places = 0 if construction is None else len(participants(scene.cluster, slot))
         began = None if construction is None else construction.recovery_began
+        lost = frozenset() if construction is None else construction.lost
         found.append(
             LastBlock(
                 state.columns.stage(slot),
@@ -115,7 +117,14 @@ def _step(scene: Scene, file: INodeFile) -> Step:
         )
     seconds = None if began is None else scene.now - began
     limit = scene.settings.block_recovery_seconds
-    return release(found, seconds, limit, all_told=_all_have_told(scene))
+    all_told = _all_have_told(scene) and not any(_is_dead(scene, number) for number in lost)
+    return release(found, seconds, limit, all_told=all_told)
+
+
+def _is_dead(scene: Scene, number: StorageNumber) -> bool:
+    """Whether a storage is one of a DataNode that is dead and may come back with it."""
+    place = scene.cluster.find_place(number)
+    return place is not None and not place[0].alive and place[1].state is not StorageState.FAILED
 
 
 def _all_have_told(scene: Scene) -> bool:

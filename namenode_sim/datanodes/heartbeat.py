@@ -21,10 +21,10 @@ from namenode_sim.datanodes.model import (
     StorageState,
     StorageType,
 )
+from namenode_sim.datanodes.reconstruction import MAX_STREAMS
 from namenode_sim.datanodes.recovery import participants
 
 MAX_STORAGES_OF_ONE: Final = 64
-MAX_COPIES_AT_ONCE: Final = 100
 MAX_RECOVERIES_AT_ONCE: Final = 100
 
 
@@ -210,9 +210,10 @@ def _recovery(
 
 
 def _copies(cluster: Cluster, node: Node, durable: TxId) -> tuple[Copy, ...]:
+    """As many as the DataNode may make beside those that it tells of."""
     found: list[Copy] = []
-    queue = node.copy_orders
-    while queue and queue[0].cause <= durable and len(found) < MAX_COPIES_AT_ONCE:
+    queue, most = node.copy_orders, MAX_STREAMS - node.copies
+    while queue and queue[0].cause <= durable and len(found) < most:
         copy = _copy(cluster, queue.popleft())
         if copy is not None:
             found.append(copy)
@@ -247,5 +248,5 @@ def forget_some(cluster: Cluster, storage: Storage, most: int) -> int:
     blocks = cluster.blocks
     count = min(most, len(storage.slots))
     for _ in range(count):
-        blocks.drop(Slot(storage.slots[-1]), storage)
+        blocks.lose(Slot(storage.slots[-1]), storage)
     return count

@@ -15,7 +15,7 @@ from namenode_sim.datanodes.placement import Place, Wish, choose
 from namenode_sim.datanodes.storage_policies import StoragePolicy
 
 MAX_STREAMS: Final = 2
-"""So many copies may wait for a DataNode's next heartbeat (max-streams)."""
+"""So many copies a DataNode makes at once, and as many may wait for it (max-streams)."""
 
 MAX_STREAMS_URGENT: Final = 4
 """So many may, with those of blocks that have one replica left (max-streams-hard-limit)."""
@@ -51,6 +51,7 @@ def plan_copy(cluster: Cluster, missing: Missing, policy: StoragePolicy, now: fl
         count=max(lacking, 1),
         size=columns.lengths[missing.slot],
         policy=policy,
+        writer=source,
         chosen=chosen,
         excluded=_others(cluster, missing),
         copy=True,

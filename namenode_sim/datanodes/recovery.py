@@ -50,6 +50,7 @@ def choose_primary(
 def participants(cluster: Cluster, slot: Slot) -> list[tuple[Node, NodeStorage]]:
     """Where replicas are that a recovery may need; of a copied block those of its source.
 
+    Damaged ones take part where there are no others: they may have all that was ever written.
     Finalized replicas with a newer stamp than the block's are what a recovery has left whose
     result never came.  They have all that was acknowledged; beside one that was cut already,
     DataNodes would refuse the whole ones for their length, time and again.
@@ -59,6 +60,8 @@ def participants(cluster: Cluster, slot: Slot) -> list[tuple[Node, NodeStorage]]
     cut = construction.cut
     if cut is None or cut.source_id == state.columns.ids[slot]:
         places = [(one, cluster.place(one.storage)) for one in construction.locations]
+        if not places:
+            return [cluster.place(number) for number in _damaged(state, slot)]
         stamps = [
             one.stamp
             for one, place in places
@@ -73,7 +76,15 @@ def participants(cluster: Cluster, slot: Slot) -> list[tuple[Node, NodeStorage]]
     if source is None:
         return []
     numbers = state.replicas.storages(source)
-    return [cluster.place(number) for number in numbers if state.is_good(source, number)]
+    good = [number for number in numbers if state.is_good(source, number)]
+    return [cluster.place(number) for number in good or _damaged(state, source)]
+
+
+def _damaged(state: BlockState, slot: Slot) -> list[StorageNumber]:
+    """The storages whose corrupt replicas have the block's stamp."""
+    stamps = {None, state.columns.stamps[slot]}
+    marks = state.corrupt.get(slot, {})
+    return [number for number, mark in marks.items() if mark.stamp in stamps]
 
 
 def begin(cluster: Cluster, block_id: int, stamp: int, cause: TxId, now: float) -> Node | None:
@@ -134,12 +145,16 @@ def take_recovered(
     """Note where a block that was just completed is, and that what others have of it is corrupt.
 
     Of the replicas with the new stamp nothing is known yet but what the recovery's leader tells.
+    The block is complete though these were found damaged (PendingRecoveryBlocks): its file is
+    closed, and nobody would ever complete it.
     """
     state = cluster.blocks
     slot = state.index.get(block_id)
     assert slot is not None, f"block {block_id} is not in the map"
     for storage in storages:
         state.take(slot, storage.held)
+    if state.columns.stage(slot) is Stage.COMMITTED:
+        state.set_stage(slot, Stage.COMPLETE)
     mark = CorruptMark(Reason.GENSTAMP_MISMATCH, was.stamp)
     for number in was.held:
         storage_left = state.storages.at(number)

@@ -206,6 +206,8 @@ class Redundancy:
         policy = cluster.policy_of(blocks.columns.files[slot])
         copy = plan_copy(cluster, missing, policy, now)
         if copy is None:
+            if found.counts.corrupt and blocks.touched is not None:
+                blocks.touched.add(slot)  # one of them may be in the way of the copy by now
             return
         block_id = blocks.columns.ids[slot]
         numbers = tuple(storage.held.number for _, storage in copy.targets)

@@ -84,7 +84,7 @@ def release(
 
     ``recovering_seconds`` is the time since a recovery of the last block began, None if none did.
     ``all_told``: all DataNodes had time to register here, and those that did have told what they
-    hold since this NameNode is active.
+    hold since this NameNode is active; none that was to have the last block has died since.
     """
     waiting = [block for block in blocks if block.stage is not Stage.COMPLETE]
     if not waiting:

@@ -236,6 +236,8 @@ class BlockModel:
                 return
         elif own is not None and own.corrupt is not None:
             if verdict is Verdict.TAKE and own.corrupt is not Reason.GENSTAMP_MISMATCH:
+                if own.stamp is not None:
+                    held[name] = replace(own, stamp=told.stamp)
                 return
             damaged = own.corrupt is Reason.CORRUPTION_REPORTED
             if verdict is Verdict.NOTE and damaged and own.stamp in {None, told.stamp}:

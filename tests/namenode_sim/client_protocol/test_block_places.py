@@ -81,11 +81,24 @@ async def test_a_dead_datanode_is_beside_nobody() -> None:
         (["10.0.0.5:9866"], {"d5"}),
         (["d7:9866"], {"d7"}),
         (["unknown:9866", "d4:9866", "10.0.0.3:9866"], {"d4"}),
+        (["10.0.0.5:1"], {"d5"}),
+        (["d7"], {"d7"}),
+        (["10.0.0.8:1"], {"d8", "other"}),
+        (["10.0.0.8:1234"], {"other"}),
+        (["10.0.0.9:1"], {"d9"}),
     ],
-    ids=["by its address", "by its name", "the first that is known"],
-)
+    ids=[
+        "by its address", "by its name", "the first that is known", "at another port",
+        "without a port", "one of two at another port", "of two the one at the port",
+        "of two the one that lives",
+    ],
+)  # fmt: skip
 async def test_favored_datanodes(favored: list[str], places: set[str]) -> None:
-    assert await first_places(on_two_racks(), BESIDE, favoredNodes=favored) == places
+    served = on_two_racks()
+    other = joined(served.cluster, "other", rack="/b", ip="10.0.0.8")
+    other.id = replace(other.id, transfer_port=1234)
+    joined(served.cluster, "dead", rack="/b", ip="10.0.0.9").alive = False
+    assert await first_places(served, BESIDE, favoredNodes=favored) == places
 
 
 @pytest.mark.parametrize(("remaining", "fits"), [(BLOCK_SIZE, True), (BLOCK_SIZE - 1, False)])

@@ -6,6 +6,7 @@ An edit of it would name a path at which there is nothing, or the file of somebo
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from namenode_sim.blocks.check import check
 from namenode_sim.namespace.dump import differences
 from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
@@ -21,6 +22,7 @@ BLOCK = ExtendedBlockProto(poolId=POOL, blockId=2**30 + 1, generationStamp=1001,
 NEWER = ExtendedBlockProto(poolId=POOL, blockId=2**30 + 1, generationStamp=1002, numBytes=10)
 NO_FILE = "java.io.FileNotFoundException"
 IO = "java.io.IOException"
+CREATE, OVERWRITE = 1, 2
 
 
 async def deleted() -> tuple[Served, int]:
@@ -112,3 +114,39 @@ async def test_one_that_was_only_moved_away_is_written_on() -> None:
     report(served, block, "d1", "d2", "d3")
     assert await served.complete("/s/f", last=block, fileId=file.fileId)
     assert served.namespace.tree.file("/t/g").length() == 10
+
+
+GOING: dict[str, tuple[str, Fields]] = {
+    "deleted": ("delete", {"src": "/s/f", "recursive": False}),
+    "replaced": ("rename2", {"src": "/other", "dst": "/s/f", "overwriteDest": True}),
+    "created over": (
+        "create",
+        {
+            "src": "/s/f",
+            "masked": {"perm": 0o644},
+            "clientName": "other",
+            "createFlag": CREATE | OVERWRITE,
+            "createParent": True,
+            "replication": 3,
+            "blockSize": 1 << 27,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("method", "fields"), GOING.values(), ids=GOING.keys())
+async def test_its_empty_last_block_goes_and_datanodes_are_told(
+    method: str, fields: Fields
+) -> None:
+    served = with_datanodes(serve())
+    await served.mkdirs("/s")
+    await served.touch("/other")
+    await served.create("/s/f")
+    last = (await add_block(served, "/s/f")).b
+    await served.take_snapshot("/s", "one")
+    await served.call(method, **fields)
+    blocks = served.cluster.blocks
+    check(blocks)
+    assert blocks.index.get(last.blockId) is None
+    told = {blocks.storages.at(number).node for number, *_ in blocks.invalidations}
+    assert told == {"d1", "d2", "d3"}

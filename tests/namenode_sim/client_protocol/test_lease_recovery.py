@@ -5,11 +5,14 @@ import time
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.blocks.model import Stage
+from namenode_sim.blocks.model import ReplicaState, Stage
 from namenode_sim.client_protocol.model import Settings
+from namenode_sim.datanodes.heartbeat import forget_some
+from namenode_sim.datanodes.model import StorageState
 from namenode_sim.edits.ops import Close, Op, ReassignLease, SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
+    joined,
     locations,
     report,
     sized,
@@ -22,6 +25,7 @@ from tests.namenode_sim.client_protocol.namenode_in_memory import (
 )
 from tests.namenode_sim.client_protocol.recovering_datanodes import (
     FINALIZED,
+    RBW,
     RWR,
     at,
     commit,
@@ -277,3 +281,48 @@ async def test_a_look_that_takes_long_leaves_the_rest_to_the_next(
         assert await served.face.release_expired_leases() == 1
         left.append(sorted(served.namespace.tree.leases))
     assert left == [["w0", "w2"], ["w0"], []]
+
+
+# ---- DataNodes that died ----
+
+
+@pytest.mark.parametrize("state", [RBW, FINALIZED], ids=lambda state: state.name)
+async def test_bytes_on_datanodes_that_are_dead_are_waited_for(state: ReplicaState) -> None:
+    """What was flushed is on all of them, and no edit tells its length."""
+    served, disks, block = await half_written()
+    joined(served.cluster, "d4")
+    disks.write(block, state, d1=700, d2=700, d3=700)
+    for name in ("d1", "d2", "d3"):
+        node = served.cluster.nodes[name]
+        node.alive = False
+        for storage in node.storages.values():
+            forget_some(served.cluster, storage.held, 100)
+            served.cluster.blocks.empty_storage(storage.held)
+    with pytest.raises(RemoteFault, match="No DataNode has told of its last block yet"):
+        await recover_lease(served)
+    served.cluster.nodes["d2"].alive = True
+    report(served, block, "d2", length=700, state=state)
+    assert not await recover_lease(served)
+    await commit(served, disks.lead("d2"))
+    assert served.namespace.tree.file("/f").length() == 700
+
+
+async def test_a_storage_that_failed_is_not_waited_for() -> None:
+    served, _, block = await half_written()
+    for node in served.cluster.nodes.values():
+        for storage in node.storages.values():
+            storage.state = StorageState.FAILED
+            served.cluster.blocks.empty_storage(storage.held)
+    joined(served.cluster, "d4")
+    assert await recover_lease(served)
+    assert served.cluster.blocks.index.get(block.blockId) is None
+
+
+async def test_a_new_pipeline_has_all_that_a_dead_datanode_had() -> None:
+    served, _, block = await half_written()
+    (storage,) = served.cluster.nodes["d1"].storages.values()
+    served.cluster.blocks.empty_storage(storage.held)
+    slot = slot_of(served, block.blockId)
+    assert served.cluster.blocks.constructions[slot].lost == {storage.held.number}
+    served.cluster.expect(slot, served.cluster.nodes["d2"].storages.values())
+    assert served.cluster.blocks.constructions[slot].lost == frozenset()

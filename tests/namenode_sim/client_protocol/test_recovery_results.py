@@ -14,6 +14,7 @@ from namenode_sim.edits.values import Block
 from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     add_block,
+    locations,
     report,
     sized,
     with_datanodes,
@@ -96,7 +97,7 @@ REFUSED: dict[Callable[[Request], None], str] = {
     of_another_pool: r"Unexpected BlockPoolId BP-2 - expected BP-1-127\.0\.0\.1-1",
     of_an_unknown_block: r"Block \(=BP-1-127\.0\.0\.1-1:blk_7_\d+\) not found",
     with_more_nodes_than_storages: "Missing storageIDs",
-    on_unknown_datanodes: r"on 0 storages .* needs 1 \(dfs\.namenode\.replication\.min\)",
+    on_unknown_datanodes: "on no storage that this NameNode knows",
     with_an_impossible_length: "cannot have 9223372036854775808 bytes",
 }
 
@@ -200,7 +201,9 @@ async def test_a_result_told_again_does_nothing_to_what_the_file_is_by_then(
     assert (file.blocks, file.under_construction) == was
 
 
-async def test_a_file_whose_only_replica_was_found_damaged_is_closed_once() -> None:
+async def test_the_last_block_of_a_closed_file_is_complete_though_its_only_replica_is_damaged() -> (
+    None
+):
     served = with_datanodes(serve(), 1)
     (block,) = await written(served, "/f", 700)
     disks = Disks(served)
@@ -210,10 +213,50 @@ async def test_a_file_whose_only_replica_was_found_damaged_is_closed_once() -> N
     result = disks.lead(disks.leader())
     note_damage(served.cluster, Damaged(block.blockId, block.generationStamp, "d1"))
     await commit(served, result)
-    assert stage(served, block.blockId) is Stage.COMMITTED
+    assert stage(served, block.blockId) is Stage.COMPLETE
+    assert holders(served, block.blockId) == []
+    found = (await locations(served, "/f")).lastBlock
+    assert (found.corrupt, [one.id.datanodeUuid for one in found.locs]) == (True, ["d1"])
     edits = len(served.log.frames)
     await commit(served, result)
     assert len(served.log.frames) == edits
+
+
+@pytest.mark.parametrize("told", [0, 700], ids=["length not told", "length told"])
+async def test_a_file_is_closed_whose_only_replica_was_found_damaged_before(told: int) -> None:
+    served = with_datanodes(serve(), 1)
+    await served.create("/f")
+    block = (await add_block(served, "/f")).b
+    disks = Disks(served)
+    disks.write(block, FINALIZED, d1=700)
+    await served.call("fsync", src="/f", client="writer", lastBlockLength=told)
+    note_damage(served.cluster, Damaged(block.blockId, block.generationStamp, "d1"))
+    assert not await recover_lease(served)
+    await commit(served, disks.lead("d1"))
+    assert served.namespace.tree.file("/f").length() == 700
+    assert stage(served, block.blockId) is Stage.COMPLETE
+    assert holders(served, block.blockId) == []
+
+
+async def test_a_damaged_replica_does_not_take_part_where_there_is_a_good_one() -> None:
+    served, disks, block = await half_written(d1=700)
+    disks.write(block, FINALIZED, d2=600)
+    note_damage(served.cluster, Damaged(block.blockId, block.generationStamp, "d2"))
+    await recover_lease(served)
+    told = disks.heartbeat(disks.leader())
+    assert told is not None
+    assert "d2" not in told.names
+
+
+async def test_a_file_is_closed_with_fewer_replicas_than_a_block_needs() -> None:
+    """They are made once it is closed; nobody copies a block of an open file."""
+    served, disks, block = await half_written(d1=700)
+    served.cluster.blocks.minimum = 2
+    await recover_lease(served)
+    await commit(served, disks.lead(disks.leader()))
+    assert served.namespace.tree.leases == {}
+    assert stage(served, block.blockId) is Stage.COMPLETE
+    assert holders(served, block.blockId) == ["d1"]
 
 
 @pytest.mark.row("B24")

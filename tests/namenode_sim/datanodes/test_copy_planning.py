@@ -1,7 +1,8 @@
 """Which DataNode sends a block, and which ones get it."""
 
+from journal.model import TxId
 from namenode_sim.blocks.needed import Priority
-from namenode_sim.datanodes.model import Room, StorageType
+from namenode_sim.datanodes.model import CopyOrder, Room, StorageType
 from tests.namenode_sim.datanodes.few_nodes import Few
 
 
@@ -55,3 +56,11 @@ def test_a_dead_datanode_is_no_source() -> None:
     few.round()
     assert few.state.needed.priority(slot) is Priority.HIGHEST
     assert few.copies() == {}
+
+
+def test_the_third_replica_goes_to_the_rack_of_the_one_that_is_copied() -> None:
+    few = Few("abcd", {"b": "/s", "d": "/s"})
+    few.block("ab", expected=3)
+    few.nodes["a"].copy_orders.extend([CopyOrder(0, (), TxId(0))] * 2)  # it is busy
+    few.round()
+    assert few.copies()["b"] == ["d"]

@@ -8,6 +8,7 @@ from journal.model import TxId
 from namenode_sim.blocks import incoming, safemode
 from namenode_sim.blocks.model import CorruptMark, Reason
 from namenode_sim.blocks.needed import Priority
+from namenode_sim.datanodes.model import Room
 from namenode_sim.datanodes.redundancy import note_hint
 from namenode_sim.namespace.changes import (
     BlockAdded,
@@ -342,6 +343,33 @@ def test_a_replica_that_fell_out_of_the_pipeline_goes_at_once() -> None:
     )
     few.work()
     assert few.ordered() == [("c", BLOCK, STAMP - 1)]
+
+
+def test_a_corrupt_replica_makes_room_once_the_last_datanode_without_one_is_dead() -> None:
+    few = Few("abcd")
+    slot = few.block("abc", expected=3)
+    few.storages["d"].room = Room()
+    few.damaged(slot, "c")
+    few.round()
+    assert few.losing() == ""
+    few.dies("d")
+    few.round()
+    assert few.losing() == "c"
+
+
+def test_a_damaged_replica_goes_by_the_stamp_that_a_recovery_gave_it() -> None:
+    """A DataNode deletes no replica that is newer than it is told."""
+    few = Few("abcd")
+    slot = few.block("abc", expected=3)
+    few.edit(BlockSettled(BLOCK, LENGTH, STAMP, complete=False))
+    few.damaged(slot, "a")
+    few.edit(BlockSettled(BLOCK, LENGTH, STAMP + 1, complete=True))
+    for name in "abc":
+        few.received(name, stamp=STAMP + 1)
+    few.round()
+    few.received("d", stamp=STAMP + 1)
+    few.work()
+    assert few.ordered() == [("a", BLOCK, STAMP + 1)]
 
 
 @pytest.mark.row("B12")
