@@ -274,6 +274,7 @@ class NameNode:
             case AbandonTakeover():
                 await self._abandon_takeover()
             case CloseLog():
+                self.tailer.note_level(asyncio.get_running_loop().time())
                 self._closing = self._beside(self._close_log())
             case FollowJournal():
                 self.tailer.start()
@@ -340,14 +341,14 @@ class NameNode:
 
     async def _open_log(self, action: OpenLog) -> None:
         writer = self.writer
-        if writer is None:
-            self._takeover_failed(action.attempt, "the writer of this attempt is gone")
-            return
+        assert writer is not None  # an attempt that drops it is cancelled before
         edit_log = EditLog(writer, on_failure=self.end_because)
         try:
             mark = await edit_log.open(action.first_txid)
+        except asyncio.CancelledError:
+            await edit_log.abort()  # what becomes of its mark ends no process any more
+            raise
         except (JournalError, LogFailed) as failure:
-            await edit_log.abort()
             self._takeover_failed(action.attempt, f"the edit log could not be opened: {failure}")
             return
         self.namespace.apply(mark, StartLogSegment())

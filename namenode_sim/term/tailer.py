@@ -79,7 +79,9 @@ class Tailer:
 
     @property
     def lag_seconds(self) -> float | None:
-        """How long ago a round began that applied all there was; None before the first."""
+        """How long ago all there was had been applied, or a round began that did it; None before
+        the first.
+        """
         if self._clock is None:
             return None
         return max(0.0, self._clock() - self._level_at)
@@ -88,6 +90,10 @@ class Tailer:
     def lag_transactions(self) -> int:
         """Edits that were read and are not applied yet."""
         return max(0, self._seen - self._namespace.last_applied)
+
+    def note_level(self, at: float) -> None:
+        """All that there was then, by the loop's clock, has been applied."""
+        self._level_at, self._clock = at, asyncio.get_running_loop().time
 
     def start(self) -> None:
         """Follow the journal until ``stop``."""
@@ -117,17 +123,17 @@ class Tailer:
                 f"the journal was recovered up to transaction {last_txid}, but the namespace "
                 f"stands at {applied} after reading it"
             )
+        self.trouble = None
 
     async def _follow(self) -> None:
         while True:
-            clock = asyncio.get_running_loop().time
-            began = clock()
+            began = asyncio.get_running_loop().time()
             try:
                 applied = await self._apply_available(self._follow_edits)
                 if applied:
                     log.info("tailer.applied", edits=applied, up_to=self._namespace.last_applied)
                 self._note_trouble(None)
-                self._level_at, self._clock = began, clock
+                self.note_level(began)
             except InvariantBroken as broken:
                 self._on_damage(f"the journal contradicts itself: {broken}")
                 return
@@ -182,7 +188,10 @@ class Tailer:
 
 
 def _belongs_to_others(trouble: JournalError) -> bool:
-    """Whether no quorum of our own journal is left to wait for: too many nodes are another's."""
-    return isinstance(trouble, QuorumLost) and all(
-        isinstance(failure, WrongNamespace) for failure in trouble.failures.values()
-    )
+    """Whether no quorum of our own journal is left to wait for: too many nodes are another's.
+
+    Where all have answered, and no two of them have the same edits, none has failed.
+    """
+    if not isinstance(trouble, QuorumLost) or not trouble.failures:
+        return False
+    return all(isinstance(failure, WrongNamespace) for failure in trouble.failures.values())

@@ -27,19 +27,26 @@ class MemoryJournal:
     finalized: list[Chunk] = field(default_factory=list)
     open_first: TxId | None = None
     open_records: bytes = b""
-    refuse_epochs: JournalError | None = None
     told_gone: list[bool] = field(default_factory=list)
     purged_below: TxId = TxId(0)
     answers: asyncio.Event = field(default_factory=asyncio.Event)
     bug_in: str = ""
     """The call that ends in an error which nobody foresees."""
+    refuses: dict[str, JournalError] = field(default_factory=dict)
+    """The calls that end in an error of the journal's."""
+    held: list[Ended] | None = None
+    """Where batches wait for their end, if they do."""
+    closed: list[str] = field(default_factory=list)
+    """The writers and readers that were closed."""
 
     def __post_init__(self) -> None:
         self.answers.set()
 
-    def meet_bug(self, call: str) -> None:
+    def meet_trouble(self, call: str) -> None:
         if call == self.bug_in:
             raise Bug(call)
+        if call in self.refuses:
+            raise self.refuses[call]
 
     def access(self) -> JournalAccess:
         return JournalAccess(lambda: MemoryWriter(self), MemoryReader(self))
@@ -62,15 +69,12 @@ class MemoryWriter:
 
     journal: MemoryJournal
     epoch: Epoch = Epoch(0)
-    closed: bool = False
     read_lease: ReadLease = field(default_factory=lambda: ReadLease((), 0.0))
 
     async def become_writer(self, *, predecessor_gone_until: float = 0.0) -> Recovered:
-        self.journal.meet_bug("become_writer")
+        self.journal.meet_trouble("become_writer")
         self.journal.told_gone.append(predecessor_gone_until > 0)
         await self.journal.answers.wait()
-        if self.journal.refuse_epochs is not None:
-            raise self.journal.refuse_epochs
         self.epoch = self.journal.promised = Epoch(self.journal.promised + 1)
         self.journal.seal()
         return Recovered(self.epoch, self.journal.last_txid)
@@ -81,17 +85,22 @@ class MemoryWriter:
             raise Fenced(f"epoch {self.epoch} is older than {promised}", promised=promised)
 
     async def start_segment(self, first: TxId) -> None:
+        self.journal.meet_trouble("start_segment")
         self._check()
         self.journal.open_first = first
 
     def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
-        self.journal.meet_bug("write")
+        self.journal.meet_trouble("write")
         self._check()
         self.journal.open_records += records
-        ended(None)
+        if self.journal.held is None:
+            ended(None)
+        else:
+            self.journal.held.append(ended)
 
     async def finalize_segment(self, last: TxId) -> None:
-        self.journal.meet_bug("finalize_segment")
+        self.journal.meet_trouble("finalize_segment")
+        await self.journal.answers.wait()
         self._check()
         self.journal.seal()
 
@@ -103,7 +112,10 @@ class MemoryWriter:
         return ()
 
     async def close(self) -> None:
-        self.closed = True
+        """As the real one: its batches are told nothing any more, but until then they may fail."""
+        while self.journal.held:
+            self.journal.held.pop()(JournalError("no node is left"))
+        self.journal.closed.append(f"writer {self.epoch}")
 
 
 @dataclass
@@ -113,7 +125,7 @@ class MemoryReader:
     journal: MemoryJournal
 
     async def edits(self, first: TxId, *, through: TxId | None = None) -> AsyncGenerator[Chunk]:
-        self.journal.meet_bug("edits")
+        self.journal.meet_trouble("edits")
         for chunk in list(self.journal.finalized):
             if chunk.first >= first:
                 yield chunk
@@ -123,4 +135,4 @@ class MemoryReader:
             yield chunk
 
     async def close(self) -> None:
-        return
+        self.journal.closed.append("reader")

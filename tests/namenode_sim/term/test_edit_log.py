@@ -11,8 +11,9 @@ from journal.errors import Fenced, JournalError, QuorumLost
 from journal.frame import scan
 from journal.model import Epoch, TxId
 from journal.writer.window import Ended
+from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import SetReplication
-from namenode_sim.term.edit_log import EditLog, LogFailed
+from namenode_sim.term.edit_log import MAX_BATCH_BYTES, EditLog, LogFailed
 
 EDIT = SetReplication("/a/file", 3)
 
@@ -24,6 +25,8 @@ class MemoryWriter:
     records: list[tuple[TxId, int, bytes]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     held: bool = False
+    finalizing: asyncio.Event | None = None
+    """What a segment's end waits for."""
     refusal: JournalError | None = None
     finalizes: bool = True
     _under_way: Callable[[], None] | None = None
@@ -55,6 +58,14 @@ class MemoryWriter:
         if not self.finalizes:
             raise QuorumLost("not finalized", failures={})
         self.calls.append(f"finalize {last}")
+        if self.finalizing is not None:
+            await self.finalizing.wait()
+
+
+async def turns() -> None:
+    """Let everything run that can; nothing here takes longer."""
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 async def opened(writer: MemoryWriter, first: int = 1) -> tuple[EditLog, list[str]]:
@@ -87,6 +98,7 @@ async def test_edits_that_arrive_during_a_write_share_the_next_one() -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     rest = [asyncio.create_task(log.durable(log.append(EDIT))) for _ in range(50)]
+    await turns()
     writer.let_go()
     await asyncio.wait_for(asyncio.gather(first, *rest), 30)
     assert len([call for call in writer.calls if call.startswith("write")]) <= 4
@@ -153,6 +165,15 @@ async def test_abort_leaves_no_caller_waiting() -> None:
     await log.abort()
     with pytest.raises(LogFailed, match="before the edit was durable"):
         await asyncio.wait_for(waiting, 30)
+
+
+async def test_what_is_buffered_when_the_log_is_aborted_is_not_written() -> None:
+    writer = MemoryWriter()
+    log, _ = await opened(writer)
+    log.append(EDIT)
+    await log.abort()
+    await turns()
+    assert writer.calls == ["start 1", "write 1+1"]
 
 
 async def test_a_batch_needs_no_task_and_no_future() -> None:
@@ -269,3 +290,96 @@ async def test_a_batch_without_an_end_is_silence_and_an_idle_log_is_none() -> No
         await asyncio.sleep(0)
     writer.let_go()
     assert edit_log.silent_seconds == 0
+
+
+async def test_nothing_is_written_between_the_end_of_a_segment_and_the_start_of_the_next() -> None:
+    writer = MemoryWriter(finalizing=asyncio.Event())
+    log, failures = await opened(writer)
+    log.roll()
+    log.append(EDIT)
+    log.roll()
+    await turns()
+    log.append(EDIT)
+    await turns()
+    assert writer.calls == ["start 1", "write 1+1", "write 2+1", "finalize 2"]
+    assert log.silent_seconds > 0
+    assert writer.finalizing is not None
+    writer.finalizing.set()
+    await log.durable(log.last_txid)
+    assert writer.calls[4:] == ["start 3", "write 3+3", "finalize 5", "start 6", "write 6+2"]
+    assert (failures, log.segment_first, log.silent_seconds) == ([], 6, 0)
+    await log.abort()
+
+
+async def test_a_log_that_is_aborted_while_a_segment_ends_begins_no_other() -> None:
+    writer = MemoryWriter(finalizing=asyncio.Event())
+    log, failures = await opened(writer)
+    _, mark = log.roll()
+    waiting = asyncio.create_task(log.durable(mark))
+    await turns()
+    await log.abort()
+    assert writer.finalizing is not None
+    writer.finalizing.set()
+    with pytest.raises(LogFailed, match="before the edit was durable"):
+        await waiting
+    assert (writer.calls[-1], failures) == ("finalize 2", [])
+
+
+async def test_a_close_that_the_journal_refuses_says_so() -> None:
+    log, failures = await opened(MemoryWriter(finalizes=False))
+    with pytest.raises(LogFailed, match="the last segment could not be finalized: not finalized"):
+        await log.close()
+    assert (log.committed_txid, failures) == (2, [])
+
+
+async def test_an_edit_that_does_not_fit_takes_no_number() -> None:
+    log, failures = await opened(MemoryWriter())
+    with pytest.raises(EditsError, match="a string of 65537 bytes"):
+        log.append(SetReplication("/" + "a" * 65536, 3))
+    await log.durable(log.append(EDIT))
+    assert (log.committed_txid, failures) == (2, [])
+    await log.abort()
+
+
+async def test_no_batch_is_much_longer_than_the_limit() -> None:
+    writer = MemoryWriter()
+    log, _ = await opened(writer)
+    long = SetReplication("/" + "a" * (MAX_BATCH_BYTES // 16), 3)
+    for _ in range(40):
+        log.append(long)
+    await log.durable(log.last_txid)
+    assert [count for _, count, _ in writer.records] == [1, 16, 16, 8]
+    assert log.committed_txid == 41
+    await log.abort()
+
+
+@pytest.mark.parametrize("refusal", [None, Fenced("too old", promised=Epoch(2))])
+async def test_a_caller_who_has_gone_does_not_harm_the_log(refusal: JournalError | None) -> None:
+    writer = MemoryWriter()
+    log, failures = await opened(writer)
+    writer.held, writer.refusal = True, refusal
+    txid = log.append(EDIT)
+    gone, waiting = (asyncio.create_task(log.durable(txid)) for _ in range(2))
+    await turns()
+    gone.cancel()
+    await turns()
+    writer.let_go()
+    (outcome,) = await asyncio.gather(waiting, return_exceptions=True)
+    assert (str(outcome), failures) == (
+        ("None", []) if refusal is None else ("too old", ["too old"])
+    )
+    await log.abort()
+
+
+async def test_what_is_known_already_is_told_at_once() -> None:
+    writer = MemoryWriter()
+    log, _ = await opened(writer)
+    await log.durable(log.append(EDIT))
+    writer.refusal = Fenced("too old", promised=Epoch(2))
+    with pytest.raises(LogFailed):
+        await log.durable(log.append(EDIT))
+    told: list[str] = []
+    for txid in (2, 3):
+        log.when_durable(TxId(txid), lambda: told.append("durable"), told.append)
+    assert told == ["durable", "too old"]
+    await log.abort()

@@ -27,6 +27,11 @@ async def dump(nodes: Nodes, folder: Path, *arguments: str) -> Result:
     return await asyncio.to_thread(CliRunner().invoke, main, command)
 
 
+def test_a_configuration_that_cannot_be_used_is_wrong_usage(tmp_path: Path) -> None:
+    words = ["journal", "dump", "--conf-dir", str(tmp_path)]
+    assert CliRunner().invoke(main, words).exit_code == 2
+
+
 async def test_edits_are_shown_as_oev_shows_them(tmp_path: Path) -> None:
     async with (
         formatted_nodes(tmp_path, edits_cache_bytes=MIB) as nodes,

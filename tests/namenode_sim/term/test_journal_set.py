@@ -6,6 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from journal.errors import QuorumLost
 from journal.model import TxId
 from journal.writer.window import awaitable
 from namenode_sim.edits.codec import encode
@@ -157,3 +160,26 @@ async def test_what_the_quorum_may_forget_goes_from_the_directories_as_well(
         (tmp_path / "current" / FIRST).touch()
         writer.purge_logs(TxId(3))
         await until(lambda: FIRST not in names(tmp_path))
+
+
+async def test_no_directory_is_told_of_a_segment_before_the_quorum_has_agreed(
+    tmp_path: Path,
+) -> None:
+    """Its first and its last edit are taken for true by whoever finds the files."""
+    lost = QuorumLost("2 of 3 are down", failures={})
+    journal = MemoryJournal(refuses={"start_segment": lost})
+    copies = LocalCopies([tmp_path])
+    writer = JournalSet(MemoryWriter(journal), copies)
+    await writer.become_writer(predecessor_gone_until=1.0)
+    with pytest.raises(QuorumLost):
+        await segment(writer, 1)
+    journal.refuses = {"finalize_segment": lost}
+    with pytest.raises(QuorumLost):
+        await segment(writer, 3)
+    journal.refuses.clear()
+    copies.close()  # when all that was handed over is done
+    assert names(tmp_path) == ["edits_inprogress_0000000000000000003"]
+    await writer.finalize_segment(TxId(4))
+    await writer.close()
+    assert journal.last_txid == 4
+    assert (journal.told_gone, journal.closed) == ([True], ["writer 1"])
