@@ -16,8 +16,10 @@ import structlog
 from ha.conf.configuration import Configuration
 from ha.console.exit_codes import UNEXPECTED
 from ha.daemon.process import ExitWith
-from journal.errors import JournalError, NotFormatted, QuorumLost
-from journal.model import TxId
+from journal.errors import JournalError, NotFormatted
+from journal.links.quorum_call import ask_once
+from journal.links.remote_node import JournalAddress
+from journal.model import JournalId, TxId
 from namenode_sim.durable import rename_durably
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.namespace import Namespace
@@ -44,6 +46,10 @@ from namenode_sim.transfer.peers import one_is_active
 log = structlog.get_logger()
 
 PEER_SECONDS: Final = 2.0
+STATUS_SECONDS: Final = 10.0
+_ALL: Final = TxId(2**63 - 1)
+"""A trouble of which nobody knows where it ends accounts for all that is missing before the next
+edit."""
 
 
 class OperatorAnswer(StrEnum):
@@ -169,11 +175,11 @@ async def _read(
             go_on = await _apply(namespace, items, recovery)
         last = max(last, end)
     except JournalError as failure:
-        if not _not_formatted(failure):
+        if not await _nobody_has_a_journal(place):
             raise ExitWith(
                 UNEXPECTED,
                 f"the journal cannot be read, and nothing was changed: {failure}. Start a "
-                "majority of the JournalNodes first.",
+                "majority of the JournalNodes that have it first.",
             ) from failure
     finally:
         await reader.close()
@@ -182,14 +188,19 @@ async def _read(
         recovery.decide(
             f"the edits end at {namespace.last_applied}, but seen_txid says that {seen} was written"
         )
-    return namespace, TxId(max(last, seen if go_on else 0))
+    return namespace, TxId(max(last, seen))
 
 
-def _not_formatted(failure: JournalError) -> bool:
-    """Whether there is no journal yet, as before ``--initialize-shared-edits``."""
-    return isinstance(failure, QuorumLost) and all(
-        isinstance(reason, NotFormatted) for reason in failure.failures.values()
+async def _nobody_has_a_journal(place: NameNodeIdentity) -> bool:
+    """Whether there is no journal yet, as before ``--initialize-shared-edits``.
+
+    All nodes must say so: the edits may be on the one that is left of three.
+    """
+    journal = JournalAddress(JournalId(place.journal.journal_id), place.address.nameservice)
+    answers = await ask_once(
+        place.journal_nodes, journal, lambda remote: remote.status(STATUS_SECONDS)
     )
+    return all(isinstance(answer, NotFormatted) for answer in answers.values())
 
 
 async def _from_local(copies: list[Copy]) -> AsyncGenerator[Item]:
@@ -204,7 +215,7 @@ async def _apply(namespace: Namespace, items: AsyncGenerator[Item], recovery: Re
 
 
 async def _apply_all(namespace: Namespace, items: AsyncIterator[Item], recovery: Recovery) -> bool:
-    excused = False  # the gap before the next edit has been decided about
+    excused = TxId(0)  # what is missing up to here has been decided about
     async for item in items:
         match item:
             case Trouble():
@@ -212,16 +223,16 @@ async def _apply_all(namespace: Namespace, items: AsyncIterator[Item], recovery:
                     continue
                 if recovery.decide(str(item)) is OperatorAnswer.STOP:
                     return False
-                excused = True
+                excused = max(excused, _ALL if item.last is None else item.last)
             case Edit():
                 if item.txid <= namespace.last_applied:
                     continue
-                expected = namespace.last_applied + 1
-                if item.txid > expected and not excused:
+                expected = max(namespace.last_applied, excused) + 1
+                if item.txid > expected:
                     gap = f"{item.where}: transactions {expected} to {item.txid - 1} are missing"
                     if recovery.decide(gap) is OperatorAnswer.STOP:
                         return False
-                excused = False
+                excused = TxId(0)
                 if not _apply_one(namespace, item, recovery):
                     return False
             case _:

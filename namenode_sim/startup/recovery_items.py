@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -49,7 +49,11 @@ Item = Edit | Trouble
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The best copy of one local segment; no report where not even its header is sound."""
+    """The best copy of one local segment; no report where not even its header is sound.
+
+    ``promised`` ends where the segment was closed, by the name of any copy.  Where it was never
+    closed that is the last edit that any copy has, and None if none has one.
+    """
 
     path: Path
     promised: NamedRange
@@ -58,42 +62,57 @@ class Copy:
 
     @property
     def damaged(self) -> bool:
-        """Whether a finalized segment, or the middle of an open one, is not whole."""
+        """Whether it lacks a promised edit, or one before an edit that it has."""
         if self.report is None:
             return True
-        return any(hole.before is not None for hole in self.report.skipped) or (
-            bool(self.report.skipped) and self.promised.last is not None
-        )
+        end = self.promised.last
+        if end is not None and (self.report.last or 0) < end:
+            return True
+        return any(hole.before is not None for hole in self.report.skipped)
 
     @property
     def last(self) -> TxId:
-        """The last edit that it has, or that its name says it had."""
-        read = self.report.last if self.report is not None else None
-        promised = self.promised.last
-        return TxId(max(read or 0, promised or 0, self.promised.first - 1))
+        """The last edit that was promised, or that it has."""
+        return self.promised.last or TxId(self.promised.first - 1)
 
 
 def best_copies(directories: Iterable[Path], image: TxId) -> list[Copy]:
-    """The best copy of each local segment behind an image: sound before damaged, long before short.
+    """The best copy of each local segment behind an image: whole before damaged, long before short.
 
     That alone mends what only one directory has lost.
     """
-    best: dict[TxId, Copy] = {}
+    found: dict[TxId, list[tuple[Path, TxId | None]]] = {}
     for directory in directories:
-        folder, copied = directory / "current", copies_from(directory)
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            promised = named_range(path.name)
-            if promised is None or path.suffix or path.stat().st_size == 0:
-                continue
-            if promised.last is not None and promised.last <= image:
-                continue
-            if copied is not None and promised.first >= copied:
-                continue  # the quorum has it, and knows where it truly ends
-            copy = _examined(path, promised)
-            rival = best.get(promised.first)
-            if copy.last > image and (rival is None or _rank(copy) > _rank(rival)):
-                best[promised.first] = copy
-    return [best[first] for first in sorted(best)]
+        for path, promised in _own_segments(directory):
+            found.setdefault(promised.first, []).append((path, promised.last))
+    best = []
+    for first, named in sorted(found.items()):
+        closed = max((last for _, last in named if last is not None), default=None)
+        if closed is not None and closed <= image:
+            continue
+        copies = [_examined(path, NamedRange(first, closed)) for path, _ in named]
+        if closed is None:
+            read = (copy.report.last for copy in copies if copy.report is not None)
+            known = max((last for last in read if last is not None), default=None)
+            copies = [replace(copy, promised=NamedRange(first, known)) for copy in copies]
+        copy = max(copies, key=_rank)
+        # What was in a file of which nothing can be read is not known.
+        if copy.last > image or copy.report is None:
+            best.append(copy)
+    return best
+
+
+def _own_segments(directory: Path) -> Iterator[tuple[Path, NamedRange]]:
+    folder, copied = directory / "current", copies_from(directory)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        promised = named_range(path.name)
+        if promised is None or path.suffix:
+            continue
+        if promised.last is None and path.stat().st_size == 0:
+            continue  # it was only just made
+        if copied is not None and promised.first >= copied:
+            continue  # the quorum has it, and knows where it truly ends
+        yield path, promised
 
 
 def _examined(path: Path, promised: NamedRange) -> Copy:
@@ -105,7 +124,9 @@ def _examined(path: Path, promised: NamedRange) -> Copy:
 
 def _rank(copy: Copy) -> tuple[bool, int, bool]:
     count = 0 if copy.report is None else copy.report.count
-    return not copy.damaged, count, copy.promised.last is not None
+    if copy.promised.last is not None:
+        count = min(count, copy.promised.last - copy.promised.first + 1)
+    return not copy.damaged, count, "inprogress" not in copy.path.name
 
 
 def local_items(copies: Iterable[Copy]) -> Iterator[Item]:
@@ -123,17 +144,20 @@ def _segment_items(copy: Copy) -> Iterator[Item]:
     told = last = TxId(copy.promised.first - 1)
     for found in salvage(copy.path):
         if not isinstance(found, Skipped):
+            if end is not None and found[0] > end:
+                return  # what stands behind the last promised edit means nothing
             last = told = found[0]
             yield Edit(where, *found)
         elif found.before is not None:
-            yield Trouble(where, str(found))
-        elif end is not None:
+            told = TxId(found.before - 1)
+            yield Trouble(where, str(found), told)
+        elif end is not None and told < end:
             told = end
             yield Trouble(where, str(found), end)
         # else it is the torn tail of a segment that was open when the power went: nobody was
         # told that an edit of it is done
     if end is not None and told < end:
-        yield Trouble(where, f"it ends at {last}, and its name promises {end}", end)
+        yield Trouble(where, f"it ends at {last}, and edits up to {end} were written", end)
 
 
 async def shared_items(reader: JournalReader, first: TxId) -> AsyncGenerator[Item]:

@@ -1,66 +1,28 @@
 """Recovery: every trouble is shown once, the answer is obeyed, and the damaged file is kept."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ha.daemon.process import ExitWith
-from journal.frame import file_header
 from journal.model import TxId
 from journal.node.scrub import scrub
-from namenode_sim.edits.ops import Op, StartLogSegment
-from namenode_sim.namespace.dump import dump_tree
+from namenode_sim.edits.ops import StartLogSegment
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.startup.recover import Recovery, recover
 from namenode_sim.storage.storage import open_name_dirs
+from tests.namenode_sim.startup.recover_world import (
+    SEGMENT,
+    Operator,
+    broken,
+    flip,
+    journal_with_a_damaged_segment,
+    loaded,
+    run,
+)
 from tests.namenode_sim.startup.startup_world import World, mkdir, snapshot, world
 from tests.worlds.files import frames, info, write_segment
 from tests.worlds.name_dirs import format_name_dirs
-
-SEGMENT: tuple[Op, ...] = (StartLogSegment(), mkdir("/a"), mkdir("/b"), mkdir("/c"))
-
-
-class Operator:
-    """Answers in turn, and remembers what he was asked."""
-
-    def __init__(self, answers: str) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-
-    def choose(self, trouble: str, choices: Mapping[str, str]) -> str:
-        assert list(choices) == ["c", "s", "q", "a"]
-        self.asked.append(trouble)
-        return self.answers.pop(0)
-
-
-async def run(at: World, operator: Operator) -> str:
-    return await recover(at.conf(), at.place(), Recovery(operator.choose))
-
-
-def broken(directory: Path, *ops: Op) -> Path:
-    """A directory whose first segment has a damaged byte in its second edit."""
-    format_name_dirs([directory], info(), Namespace.empty("hdfs"))
-    path = write_segment(directory / "current", 1, ops or SEGMENT)
-    write_segment(directory / "current", 5, (StartLogSegment(), mkdir("/d")))
-    (directory / "current" / "seen_txid").write_text("5\n")
-    if not ops:
-        flip(path, 8 + 17 + 20)
-    return path
-
-
-def flip(path: Path, offset: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[offset] ^= 1
-    path.write_bytes(data)
-
-
-def loaded(directory: Path) -> tuple[list[str], int]:
-    storage = open_name_dirs([directory])
-    namespace = storage.load()
-    storage.close()
-    return [path for path, _ in dump_tree(namespace.tree.root)], namespace.last_applied
 
 
 async def test_continue_leaves_out_what_is_damaged_and_keeps_the_file(at: World) -> None:
@@ -161,30 +123,13 @@ async def test_shared_edits_that_do_not_apply_are_asked_for_too(at: World) -> No
     assert len(operator.asked) == 1
 
 
-async def journal_with_a_damaged_segment(at: World, tmp_path: Path, first: int) -> None:
-    """Segments 1-2, 3-4 and 5-6, of which all nodes have one with a damaged second edit."""
-    format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
-    writer = at.writer(info())
-    await writer.format()
-    await writer.become_writer()
-    for start, name in ((1, "/a"), (3, "/b"), (5, "/c")):
-        await writer.start_segment(TxId(start))
-        await writer.write(TxId(start), 2, frames(start, (StartLogSegment(), mkdir(name))))
-        await writer.finalize_segment(TxId(start + 1))
-    await writer.settle(timeout_seconds=30)
-    await writer.close()
-    for i in range(3):
-        folder = tmp_path / "journal" / f"jn{i}" / "ns1" / "current"
-        flip(folder / f"edits_{first:019d}-{first + 1:019d}", len(file_header()) + 20)
-
-
 async def test_a_shared_segment_that_is_damaged_everywhere_is_asked_for(
     at: World, tmp_path: Path
 ) -> None:
     await journal_with_a_damaged_segment(at, tmp_path, 3)
     operator = Operator("c")
     await run(at, operator)
-    assert loaded(at.name_dir) == (["/", "/a", "/c"], 6)
+    assert loaded(at.name_dir) == (["/", "/a", "/a2", "/b", "/c", "/c2"], 6)
     assert "the journal: edits 4 to 4 cannot be read" in operator.asked[0]
 
 
@@ -199,7 +144,7 @@ async def test_the_last_segment_is_asked_for_when_all_nodes_know_that_theirs_is_
         assert await scrub(owner, 0) == 1
     operator = Operator("c")
     await run(at, operator)
-    assert loaded(at.name_dir) == (["/", "/a", "/b"], 6)
+    assert loaded(at.name_dir) == (["/", "/a", "/a2", "/b", "/b2", "/c"], 6)
     assert "the journal: edits 6 to 6 cannot be read" in operator.asked[0]
 
 

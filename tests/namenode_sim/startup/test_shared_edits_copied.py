@@ -1,0 +1,105 @@
+"""What of the local edits comes into the journal, in which parts, and what never does."""
+
+from dataclasses import replace
+
+import pytest
+
+from ha.daemon.process import ExitWith
+from journal.model import NamespaceInfo
+from namenode_sim.edits.errors import EditsError
+from namenode_sim.edits.ops import Op, SetXAttr, StartLogSegment
+from namenode_sim.edits.values import XAttr, XAttrNamespace
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.startup.shared_edits import BATCH_BYTES, initialize_shared_edits
+from tests.namenode_sim.startup.startup_world import (
+    FORCE,
+    NEVER_ASK,
+    OPEN,
+    ROLLED,
+    World,
+    in_use,
+    mkdir,
+    snapshot,
+)
+from tests.worlds.files import info, write_segment
+from tests.worlds.name_dirs import format_name_dirs
+
+NO_WAIT = "nnha.read-lease.duration=1ms"
+"""There is no older writer whose read lease must run out before the first segment."""
+LAST = len(ROLLED) + len(OPEN)
+
+
+async def initialize(at: World, *overrides: str) -> int:
+    keys = (NO_WAIT, *overrides)
+    done = await initialize_shared_edits(at.conf(*keys), at.place(*keys), NEVER_ASK)
+    return done.last_txid
+
+
+def large(path: str, share: float) -> SetXAttr:
+    """An edit that takes that share of what is sent at once."""
+    value = b"x" * int(BATCH_BYTES * share)
+    return SetXAttr(path, (XAttr(XAttrNamespace.USER, "a", value),))
+
+
+SIZES = {
+    "one that takes more than a batch at the front": (1.5, 0.1),
+    "one that takes more than a batch among small ones": (0.1, 1.5, 0.1),
+    "some that together take more": (0.4, 0.4, 0.4),
+}
+
+
+@pytest.mark.parametrize("shares", SIZES.values(), ids=SIZES)
+async def test_edits_of_any_size_arrive_in_order(at: World, shares: tuple[float, ...]) -> None:
+    format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
+    ops: list[Op] = [*(large("/", share) for share in shares), mkdir("/end")]
+    write_segment(at.name_dir / "current", 1, ops)
+    assert await initialize(at) == len(ops)
+    assert await at.journal_ops(info()) == list(enumerate(ops, start=1))
+
+
+FOREIGN = {
+    "another namespace id": replace(info(), namespace_id=99),
+    "another cluster": replace(info(), cluster_id="CID-other"),
+}
+
+
+@pytest.mark.parametrize("theirs", FOREIGN.values(), ids=FOREIGN)
+async def test_a_journal_of_another_file_system_stays_even_by_force(
+    at: World, theirs: NamespaceInfo
+) -> None:
+    in_use(at.name_dir)
+    writer = at.writer(theirs)
+    await writer.format()
+    await writer.close()
+    with pytest.raises(ExitWith, match="belongs to another file system"):
+        await initialize_shared_edits(at.conf(), at.place(), FORCE)
+    assert await at.journal_ops(theirs) == []
+
+
+async def test_edits_without_frame_lengths_are_refused_before_anything_is_changed(
+    at: World,
+) -> None:
+    format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
+    write_segment(at.name_dir / "current", 1, (StartLogSegment(), mkdir("/a")), layout=-55)
+    before = snapshot(at.name_dir)
+    with pytest.raises(EditsError, match="layout -55 has no frame lengths"):
+        await initialize(at)
+    assert snapshot(at.name_dir) == before
+
+
+HALF_WAY = {
+    "while it is formatted": ("dfs.qjm.operations.timeout=1ns", "could not be formatted; some"),
+    "before the first segment is closed": (
+        "dfs.qjournal.finalize-segment.timeout.ms=1ns",
+        f"of the edits 1 to {LAST} it holds none: it is not complete",
+    ),
+}
+
+
+@pytest.mark.parametrize(("key", "told"), HALF_WAY.values(), ids=HALF_WAY)
+async def test_a_failure_says_how_far_it_came(at: World, key: str, told: str) -> None:
+    in_use(at.name_dir)
+    with pytest.raises(ExitWith) as failure:
+        await initialize(at, key)
+    assert told in failure.value.message
+    assert "Run the same command with --force" in failure.value.message
