@@ -187,6 +187,17 @@ def _load(name: str, entry: Entry) -> click.Command:
 class LazyGroup(click.Group):
     """A group that imports a command when it is called, so that no command slows another."""
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 - click's own shape
+    ) -> click.Context:
+        """Read the group's own options, of which some print and end it."""
+        with interruptible(), told_when_unwritten():
+            return super().make_context(info_name, args, parent, **extra)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the table's order, which is by use."""
         return list(COMMANDS)

@@ -13,7 +13,7 @@ import click
 from ha.cli.authority_change import AuthorityChange, NotReady, cluster_of, read_signing
 from ha.cli.certificates_told import in_lines, of_daemons, of_folder
 from ha.conf.errors import BadValue, ConfigurationError
-from ha.console.exit_codes import FAILED, REFUSED, UNHEALTHY
+from ha.console.exit_codes import FAILED, REFUSED, UNHEALTHY, USAGE
 from ha.console.options import configuration, timeout_option
 from ha.console.own_audit import OwnAudit
 from ha.security.audit_text import Outcome
@@ -361,7 +361,9 @@ def _told() -> Iterator[None]:
     """What goes wrong becomes one line and an exit code."""
     try:
         yield
-    except (Present, BadName, BadCertificate, NotReady, ConfigurationError) as refused:
+    except ConfigurationError as unusable:
+        _end(str(unusable), USAGE)
+    except (Present, BadName, BadCertificate, NotReady) as refused:
         _end(str(refused), REFUSED)
     except OSError as failure:
         _end(str(failure), FAILED)

@@ -191,7 +191,7 @@ def load_configuration(
 
 def _is_there(path: Path) -> bool:
     try:
-        return path.exists()
+        return path.exists() or path.is_symlink()  # one to nothing is told when it is read
     except OSError as error:
         raise ConfigurationError(
             f"{path} cannot be looked for: {error.strerror}. Check the path, and who may enter "

@@ -7,7 +7,7 @@ MAX_SUBSTITUTIONS = 20
 """Hadoop's MAX_SUBST."""
 MAX_EXPANDED_CHARACTERS = 1024 * 1024
 
-_VARIABLE = re.compile(r"\$\{([^}$ ]+)\}")
+VARIABLE = re.compile(r"\$\{([^}$ ]+)\}")
 
 
 class ExpansionFailed(ValueError):
@@ -23,7 +23,7 @@ def expand(value: str, lookup: Callable[[str], str | None], environment: Mapping
     """
     result = value
     for _ in range(MAX_SUBSTITUTIONS):
-        match = _VARIABLE.search(result)
+        match = VARIABLE.search(result)
         if match is None:
             return result
         name = match[1]
@@ -35,7 +35,7 @@ def expand(value: str, lookup: Callable[[str], str | None], environment: Mapping
         result = result[: match.start()] + found + result[match.end() :]
         if len(result) > MAX_EXPANDED_CHARACTERS:
             raise ExpansionFailed(f"grows beyond {MAX_EXPANDED_CHARACTERS} characters")
-    if _VARIABLE.search(result) is None:
+    if VARIABLE.search(result) is None:
         return result
     raise ExpansionFailed(f"needs more than {MAX_SUBSTITUTIONS} substitutions of ${{...}}")
 

@@ -233,8 +233,7 @@ class _Document:
 
 def _content(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+        content = _beginning(path)
     except OSError as error:
         raise ConfigurationError(
             f"{path} cannot be read: {error.strerror or error}. Check the path and who may read it."
@@ -244,3 +243,10 @@ def _content(path: Path) -> bytes:
             f"{path} is larger than {MAX_FILE_BYTES} bytes. Is it really a Hadoop configuration?"
         )
     return content
+
+
+def _beginning(path: Path) -> bytes:
+    if path.is_fifo():
+        raise OSError("it is a pipe, whose writer may never come")
+    with path.open("rb") as file:
+        return file.read(MAX_FILE_BYTES + 1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ha.conf.errors import ConfigurationError
-from ha.conf.keys.cluster import NAMENODES
+from ha.conf.keys.cluster import NAMENODES, NAMESERVICES
 from ha.conf.keys.key import Scope
 from ha.conf.keys.table import KEYS
 from ha.conf.keys.unused import NOT_USED, reason_not_used
@@ -80,13 +80,15 @@ def _doubt_of_scope(base: str, suffix: tuple[str, ...]) -> str | None:
 
 def _strange_suffix(name: str, nodes: Nodes) -> str | None:
     """A known per-node key whose suffix names no configured node."""
-    if not nodes:
+    if not nodes and not name.startswith(OURS):
         return None
     parts = name.split(".")
     for length in (1, 2):
         base, suffix = ".".join(parts[:-length]), parts[-length:]
         if base not in KEYS or KEYS[base].scope is Scope.GLOBAL:
             continue
+        if not nodes:
+            return f"{name} names a nameservice, but {NAMESERVICES.name} is not set"
         if suffix[0] not in nodes:
             known = ", ".join(nodes)
             return f"{name} names no nameservice that is configured (dfs.nameservices: {known})"

@@ -97,6 +97,11 @@ def namenodes(configuration: Configuration, nameservice: str) -> tuple[NameNodeA
 def namenode_ids(configuration: Configuration, nameservice: str) -> tuple[str, ...]:
     """The ids of a nameservice's NameNodes; raises ``ConfigurationError`` when there are none."""
     ids = configuration.get(keys.NAMENODES, nameservice=nameservice)
+    if not ids and configuration.is_set(keys.NAMENODES, nameservice=nameservice):
+        set_by = configuration.where(keys.NAMENODES, nameservice=nameservice)
+        raise ConfigurationError(
+            f"{set_by} is empty. List the NameNode ids there, for instance nn1,nn2."
+        )
     if not ids:
         prefix = f"{keys.NAMENODES.name}."
         others = [name for name in sorted(configuration.settings) if name.startswith(prefix)]

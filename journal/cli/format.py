@@ -8,11 +8,11 @@ import click
 
 from ha.console.exit_codes import FAILED, UNEXPECTED, UNREACHABLE
 from journal.cli.options import (
+    NotDone,
     Place,
     about_a_journal,
     ask_each,
     bad,
-    failure,
     print_json,
     refused,
 )
@@ -206,8 +206,11 @@ def _read_version(path: Path) -> NamespaceInfo:
             int(told["cTime"]),
             told.get("blockpoolID", ""),
         )
-    except (KeyError, ValueError) as problem:
-        raise failure(f"{path} is no VERSION file of a NameNode: {problem}", UNEXPECTED) from None
+    except KeyError as lacking:
+        why = f"it lacks {lacking.args[0]}"
+    except ValueError as problem:
+        why = str(problem)
+    raise NotDone(f"{path} is no VERSION file of a NameNode: {why}", UNEXPECTED)
 
 
 async def _format(

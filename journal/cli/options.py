@@ -13,10 +13,10 @@ from rich.console import Console
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import JournalUri, namenodes, nameservice_of, shared_edits
-from ha.console.exit_codes import REFUSED, UNEXPECTED
+from ha.console.exit_codes import REFUSED, UNREACHABLE, USAGE
 from ha.console.options import configuration, timeout_option
 from ha.console.own_certificate import call_under_certificate
-from ha.console.result import API_VERSION
+from ha.console.result import API_VERSION, Code, CommandOutcome, Ending, Reason
 from journal.errors import JournalError
 from journal.links.probed_link import ProbedLink
 from journal.links.quorum_call import ask_once, failed
@@ -72,7 +72,11 @@ def about_a_journal(command: Callable[..., None]) -> Callable[..., None]:
         timeout_seconds: float,
         **own: Any,  # noqa: ANN401 - the command's own options, of click's making
     ) -> None:
-        command(place=_place_of(conf_dir, overrides, timeout_seconds), **own)
+        try:
+            command(place=_place_of(conf_dir, overrides, timeout_seconds), **own)
+        except NotDone as end:
+            end.tell(f"journal {click.get_current_context().info_name}", own["output"])
+            raise
 
     return wrapper
 
@@ -85,7 +89,7 @@ def _place_of(conf_dir: Path | None, overrides: Sequence[str], timeout_seconds: 
         # Every NameNode of a nameservice has the same shared edits, so any one will do.
         uri = shared_edits(conf, nameservice, namenodes(conf, nameservice)[0].namenode)
     except ConfigurationError as error:
-        raise failure(str(error), UNEXPECTED) from error
+        raise NotDone(str(error), USAGE) from error
     return Place(
         conf,
         uri,
@@ -94,21 +98,55 @@ def _place_of(conf_dir: Path | None, overrides: Sequence[str], timeout_seconds: 
     )
 
 
-def failure(message: str, code: int) -> click.exceptions.Exit:
-    """Say why on standard error; raise what this returns."""
-    click.echo(f"Error: {message}", err=True)
-    return click.exceptions.Exit(code)
+class NotDone(click.exceptions.Exit):
+    """A command ends without its result, and nothing was changed; it is told as asked for.
+
+    Args:
+        message: why.
+        code: the exit code.
+        reasons: those of single nodes.
+        then: what to do next; given with every refusal.
+    """
+
+    def __init__(
+        self, message: str, code: int, reasons: Iterable[tuple[NodeName, str]] = (), then: str = ""
+    ) -> None:
+        super().__init__(code)
+        self._message = message
+        self._reasons = tuple(reasons)
+        self._then = then
+
+    def tell(self, command: str, output: str) -> None:
+        """One document on standard output, or lines on standard error."""
+        if output == "json":
+            document = {**self._ending(command).as_json(), "exit_code": self.exit_code}
+            click.echo(json.dumps(document, indent=2))
+            return
+        head = "REFUSED (nothing was changed)" if self._then else "Error"
+        click.echo(f"{head}: {self._message}", err=True)
+        for node, reason in self._reasons:
+            click.echo(f"  {node}  {reason}", err=True)
+        if self._then:
+            click.echo(f"  next: {self._then}", err=True)
+
+    def _ending(self, command: str) -> Ending:
+        silent = self.exit_code == UNREACHABLE
+        codes = {UNREACHABLE: Code.NO_ANSWER, USAGE: Code.BAD_CONFIGURATION}
+        return Ending(
+            command=command,
+            outcome=CommandOutcome.UNREACHABLE if silent else CommandOutcome.REFUSED,
+            code=codes.get(self.exit_code, Code.JOURNAL_REFUSED),
+            message=self._message,
+            hint=self._then,
+            reasons=tuple(Reason(node, reason) for node, reason in self._reasons),
+        )
 
 
 def refused(
     what: str, reasons: Iterable[tuple[NodeName, str]], then: str, code: int = REFUSED
-) -> click.exceptions.Exit:
+) -> NotDone:
     """A refusal as everywhere: what was tried, each node's reason, what to do next."""
-    click.echo(f"REFUSED (nothing was changed): {what}", err=True)
-    for node, reason in reasons:
-        click.echo(f"  {node}  {reason}", err=True)
-    click.echo(f"  next: {then}", err=True)
-    return click.exceptions.Exit(code)
+    return NotDone(what, code, reasons, then)
 
 
 async def ask_each(

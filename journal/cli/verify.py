@@ -11,9 +11,9 @@ from ha.console.output import console
 from journal.cli.inventory import judge, rows
 from journal.cli.learners import Learner, ask_learners, learner_lines, learner_rows
 from journal.cli.options import (
+    NotDone,
     Place,
     about_a_journal,
-    failure,
     print_json,
     tell,
 )
@@ -53,7 +53,7 @@ def _shallow(place: Place, output: str) -> bool:
         silent = [*failures, *((node, "a learner") for node in learners)]
         reasons = "; ".join(f"{node}: {why}" for node, why in silent)
         message = f"verifying needs {place.needed} of {len(place.nodes)} JournalNodes; {reasons}"
-        raise failure(message, UNREACHABLE)
+        raise NotDone(message, UNREACHABLE)
     held = rows(
         {node: segments for node, (_, segments) in listed.items()},
         {node: damaged_in(status) for node, (status, _) in listed.items()},
@@ -96,7 +96,7 @@ def _deep(place: Place, output: str) -> bool:
     try:
         result, learners = asyncio.run(_verified(place))
     except QuorumLost as lost:
-        raise failure(str(lost), UNREACHABLE) from lost
+        raise NotDone(str(lost), UNREACHABLE) from lost
     if output == "json":
         print_json(place, _verification_json(result, learners))
     else:

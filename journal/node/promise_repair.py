@@ -14,7 +14,7 @@ from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import journal as keys
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
-from ha.console.exit_codes import REFUSED, UNEXPECTED, UNREACHABLE
+from ha.console.exit_codes import REFUSED, UNREACHABLE, USAGE
 from ha.console.options import configuration
 from ha.console.own_audit import OwnAudit
 from ha.daemon.logs import configure_logging
@@ -57,8 +57,8 @@ def repair_promise(
     every writer.  One far below theirs is raised.  All other nodes must run and answer.  Run it on
     the stopped node's machine, with the configuration of that node.
 
-    Exit status: 0 done; 3 refused, nothing was changed; 6 a node gives no answer, nothing was
-    changed.
+    Exit status: 0 done; 2 wrong usage or configuration; 3 refused, nothing was changed; 6 a node
+    gives no answer, nothing was changed.
     """
     configure_logging("journal", level="info")
     try:
@@ -67,7 +67,7 @@ def repair_promise(
         lock = StorageLock(place.root)
     except (ConfigurationError, StorageFailed) as problem:
         click.echo(f"Error: {problem}", err=True)
-        sys.exit(UNEXPECTED if isinstance(problem, ConfigurationError) else REFUSED)
+        sys.exit(USAGE if isinstance(problem, ConfigurationError) else REFUSED)
     audit = OwnAudit.configured(conf) if yes else OwnAudit(None)
     try:
         with audit.telling("journal repair-promise", f"{place.root} epoch {epoch}"):

@@ -13,7 +13,7 @@ import click
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
-from ha.console.exit_codes import REFUSED, UNEXPECTED, UNHEALTHY, UNREACHABLE
+from ha.console.exit_codes import REFUSED, UNEXPECTED, UNHEALTHY, UNREACHABLE, USAGE
 from ha.console.options import configuration
 from ha.console.own_certificate import call_under_certificate
 from journal.errors import JournalError, QuorumLost
@@ -60,8 +60,9 @@ def dump(
 ) -> None:
     """Show edits of the journal, as a majority of its nodes holds them.
 
-    Exit status: 0 done; 1 wrong configuration, or the output cannot be written; 3 there is no such
-    edit; 6 no majority of the nodes can be reached; 8 the edits are damaged, or some are missing.
+    Exit status: 0 done; 1 the output cannot be written; 2 wrong usage or configuration; 3 there is
+    no such edit; 6 no majority of the nodes can be reached; 8 the edits are damaged, or some are
+    missing.
     """
     if last is not None and last < first:
         raise click.UsageError(f"--to {last} comes before --from {first}")
@@ -83,7 +84,9 @@ def dump(
         raise _failed(str(lost), UNREACHABLE) from lost
     except (JournalError, EditsError) as problem:
         raise _failed(str(problem), UNHEALTHY) from problem
-    except (ConfigurationError, OSError) as problem:
+    except ConfigurationError as problem:
+        raise _failed(str(problem), USAGE) from problem
+    except OSError as problem:
         raise _failed(str(problem), UNEXPECTED) from problem
 
 

@@ -21,7 +21,9 @@ _UNFINISHED: Final = "current.filling"
 
 
 def is_blank(directory: Path) -> bool:
-    """Whether nothing would be lost by filling it: no ``current``, or an empty one."""
+    """Whether nothing would be lost by filling it: ``current`` and ``previous`` hold nothing."""
+    if (directory / "previous").exists():
+        return False
     current = directory / "current"
     return not current.exists() or (current.is_dir() and not any(current.iterdir()))
 

@@ -27,15 +27,12 @@ from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.errors import (
-    Inconsistent,
-    NotFormatted,
-    StorageError,
-    usable,
-)
-from namenode_sim.storage.fill import fill, is_blank
+from namenode_sim.storage.errors import Inconsistent, StorageError, usable
+from namenode_sim.storage.fill import fill
 from namenode_sim.storage.lock import DirectoryLock
 from namenode_sim.storage.retention import IMAGE, Retention, purge
+from namenode_sim.storage.seen_txid import read_seen_txid, unreadable
+from namenode_sim.storage.unformatted import ensure_blank, missing, unformatted
 from namenode_sim.storage.version_file import parse_version
 
 log = structlog.get_logger()
@@ -45,10 +42,6 @@ OLDEST_LAYOUT: Final = -52
 NEWEST_LAYOUT: Final = -67
 
 _HALF_DONE: Final = ("previous.tmp", "removed.tmp", "finalized.tmp", "lastcheckpoint.tmp")
-_FORMAT_ADVICE = (
-    "To create a new, empty file system there: nnha namenode --format. To make this NameNode the "
-    "standby of an existing one: nnha namenode --bootstrap-standby."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +62,8 @@ class StorageSettings:
 class NameStorage:
     """Opened and locked name directories; ``close`` lets go of them.
 
-    ``directories`` are in use; ``failed`` were, until they refused a write.
+    ``directories`` are in use; ``failed`` were, until they refused a write.  The images of one
+    whose seen_txid is unreadable are left out until a newer one is saved.
     """
 
     def __init__(
@@ -83,11 +77,12 @@ class NameStorage:
         self.namespace_info = namespace_info
         self._locks = locks
         self._settings = settings or StorageSettings()
+        self._left_out = unreadable(self.directories)
 
     @property
     def seen_txid(self) -> TxId:
         """The newest segment that any directory knows of; edits must reach at least that far."""
-        return TxId(max(_seen_txid(directory) for directory in self.directories))
+        return TxId(max(map(read_seen_txid, self._known() or self.directories)))
 
     def write_seen_txid(self, txid: TxId) -> None:
         """Note in all directories that edits from ``txid`` on exist.
@@ -101,9 +96,11 @@ class NameStorage:
         """All copies of the newest image.
 
         Raises:
-            Inconsistent: if there is no image at all.
+            Inconsistent: if there is no image at all, or none but those that are left out.
         """
-        found = _images(self.directories)
+        found = _images(self._known())
+        if not found and self._left_out:
+            raise next(iter(self._left_out.values()))
         if not found:
             raise Inconsistent(
                 self.directories[0] / "current",
@@ -118,7 +115,7 @@ class NameStorage:
 
     def newest_txid(self) -> TxId:
         """The last transaction in the newest image."""
-        return TxId(max(_images(self.directories), default=0))
+        return TxId(max(_images(self._known()), default=0))
 
     @property
     def upgrade_pending(self) -> bool:
@@ -160,18 +157,21 @@ class NameStorage:
         large = len(namespace.tree.inodes) >= self._settings.sub_sections_from
 
         def write(current: Path) -> None:
-            if _is_sound(current / name):
-                return  # of the same edits; between its digest and itself a crash would spoil it
-            save_image(
-                namespace,
-                current / name,
-                self.namespace_info,
-                codec=self._settings.codec,
-                sub_sections=self._settings.sub_sections if large else 0,
-                check=check,
-            )
+            # One of the same edits stays: between its digest and itself a crash would spoil it.
+            if not _is_sound(current / name):
+                save_image(
+                    namespace,
+                    current / name,
+                    self.namespace_info,
+                    codec=self._settings.codec,
+                    sub_sections=self._settings.sub_sections if large else 0,
+                    check=check,
+                )
+            if current.parent in self._left_out:
+                write_durably(current / "seen_txid", b"%d\n" % namespace.last_applied)
 
         self.in_all(write)
+        self._left_out = {}
         self.purge()
         return self.directories[0] / "current" / name
 
@@ -180,7 +180,11 @@ class NameStorage:
 
         Returns the first edit that must stay, in other journals too.
         """
-        return TxId(purge(self.directories, self._settings.retention).edits_from)
+        return TxId(purge(self._known(), self._settings.retention).edits_from)
+
+    def _known(self) -> tuple[Path, ...]:
+        """The directories whose images count."""
+        return tuple(one for one in self.directories if one not in self._left_out)
 
     def _restore_failed(self) -> None:
         for directory in self.failed:
@@ -282,21 +286,6 @@ def _images(directories: Iterable[Path]) -> dict[int, tuple[Path, ...]]:
     return found
 
 
-def _seen_txid(directory: Path) -> int:
-    path = directory / "current" / "seen_txid"
-    try:
-        text = path.read_text("ascii", "replace").strip()
-    except FileNotFoundError:
-        return 0
-    if not text.isdecimal() or len(text) > 19:
-        raise Inconsistent(
-            path,
-            f"holds {text[:40]!r}, expected a transaction id",
-            "Write the first txid of the newest edits segment into it, in decimal.",
-        )
-    return int(text)
-
-
 def open_name_dirs(
     directories: Sequence[Path], settings: StorageSettings | None = None
 ) -> NameStorage:
@@ -316,19 +305,19 @@ def open_name_dirs(
         locks, infos = {}, {}
         for directory in directories:
             if not directory.is_dir():
-                raise _missing(directory, directories)
+                raise missing(directory, directories)
             with usable(directory):
                 locks[directory] = DirectoryLock(directory)
                 opening.callback(locks[directory].release)
                 infos[directory] = _read_version(directory)
         formatted = {d: info for d, info in infos.items() if info is not None}
         if not formatted:
-            raise NotFormatted(directories[0], "is not formatted", _FORMAT_ADVICE)
+            raise unformatted(directories)
         first, info = next(iter(formatted.items()))
         blank = []
         for directory, other in infos.items():
             if other is None:
-                _ensure_blank(directory, first)
+                ensure_blank(directory, first)
                 blank.append(directory)
             elif other != info:
                 raise Inconsistent(
@@ -341,35 +330,11 @@ def open_name_dirs(
         for directory in blank:
             with usable(directory):
                 fill(directory, storage.newest_images(), info, storage.seen_txid)
-        storage = NameStorage(locks, info, settings)
+        if blank:
+            storage = NameStorage(locks, info, settings)
         opening.pop_all()
         return storage
     raise AssertionError("ExitStack never swallows")
-
-
-def _missing(directory: Path, directories: Iterable[Path]) -> StorageError:
-    """What to say of a directory that is not there; never to format while another has images."""
-    if directory.exists():
-        return StorageError(directory, "is not a directory", "Move what lies there away.")
-    good = [path for path in directories if (path / "current" / "VERSION").exists()]
-    if not good:
-        return NotFormatted(directory, "does not exist", _FORMAT_ADVICE)
-    return StorageError(
-        directory,
-        f"does not exist, while {good[0]} is formatted",
-        f"Mount its disk; or create the directory, empty, to have it filled from {good[0]}; or "
-        "take it out of dfs.namenode.name.dir.",
-    )
-
-
-def _ensure_blank(directory: Path, good: Path) -> None:
-    if not is_blank(directory):
-        raise Inconsistent(
-            directory,
-            f"holds files but no VERSION, while {good} is formatted",
-            f"Empty {directory / 'current'} to have it filled from {good}, or take the directory "
-            "out of dfs.namenode.name.dir.",
-        )
 
 
 def _read_version(directory: Path) -> NamespaceInfo | None:
@@ -384,6 +349,7 @@ def _read_version(directory: Path) -> NamespaceInfo | None:
     try:
         info = parse_version(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
+        _refuse_previous_alone(directory)
         return None
     except ValueError as problem:
         raise StorageError(
@@ -397,3 +363,12 @@ def _read_version(directory: Path) -> NamespaceInfo | None:
             "Start the Hadoop version that wrote it, or upgrade the directory with Hadoop first.",
         )
     return info
+
+
+def _refuse_previous_alone(directory: Path) -> None:
+    if (directory / "previous").exists():
+        raise Inconsistent(
+            directory / "current" / "VERSION",
+            f"is missing, while {directory / 'previous'} holds the state before an upgrade",
+            "Restore current from another name directory or from a backup.",
+        )

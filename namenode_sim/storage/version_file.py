@@ -44,12 +44,19 @@ def parse_version(data: bytes) -> NamespaceInfo:
     if missing:
         raise ValueError(f"it lacks {', '.join(missing)}")
     return NamespaceInfo(
-        layout_version=int(found["layoutVersion"]),
-        namespace_id=int(found["namespaceID"]),
+        layout_version=_number(found, "layoutVersion"),
+        namespace_id=_number(found, "namespaceID"),
         cluster_id=found["clusterID"],
-        ctime=int(found["cTime"]),
+        ctime=_number(found, "cTime"),
         block_pool_id=found["blockpoolID"],
     )
+
+
+def _number(found: Mapping[str, str], name: str) -> int:
+    try:
+        return int(found[name])
+    except ValueError:
+        raise ValueError(f"its {name} is {found[name]!r}, no number") from None
 
 
 def properties(data: bytes) -> Mapping[str, str]:

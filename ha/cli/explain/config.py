@@ -12,7 +12,11 @@ from typing import Any
 import click
 from rich.table import Column, Table
 
-from ha.cli.explain.configuration_problems import problems_of, who_does_not_start
+from ha.cli.explain.configuration_problems import (
+    problems_of,
+    variables_left,
+    who_does_not_start,
+)
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration, load_configuration, nodes_of
 from ha.conf.errors import ConfigurationError
@@ -192,6 +196,8 @@ def validate(configuration: Configuration) -> None:
     for problem in problems:
         click.echo(f"problem: {problem}", err=True)
     _warn(configuration)
+    for left in variables_left(configuration):
+        click.echo(f"warning: {left}", err=True)
     _doubt_clients(configuration)
     for one in ignored(configuration):
         click.echo(f"ignored: {one}", err=True)

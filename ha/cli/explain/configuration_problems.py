@@ -8,11 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from fencing.model import ShellMethod, shown
-from ha.conf.configuration import Configuration
+from ha.conf.configuration import Configuration, nodes_of
 from ha.conf.errors import ConfigurationError
+from ha.conf.expansion import VARIABLE
 from ha.conf.hazards import Daemon, Danger, Hazard, dangers
 from ha.conf.keys import cluster as keys
 from ha.conf.keys.table import KEYS
+from ha.conf.spelling import split_suffix
 from ha.conf.topology import (
     HostPort,
     JournalUri,
@@ -53,6 +55,24 @@ def problems_of(configuration: Configuration) -> list[str]:
         _note(found, partial(_elected_at_all, configuration, nameservice, name))
     found += _taken_twice(nodes, _journal(configuration, nameservice))
     return list(dict.fromkeys(found))
+
+
+def variables_left(configuration: Configuration) -> Iterator[str]:
+    """Each value that is used with a ``${variable}`` in it; but not a script, to which it may mean
+    something.
+    """
+    nodes = nodes_of(configuration)
+    for name, setting in sorted(configuration.settings.items()):
+        base = split_suffix(name, nodes)[0]
+        if base not in KEYS or base == keys.FENCING_METHODS.name:
+            continue
+        with suppress(ConfigurationError):  # told already
+            left = VARIABLE.search(configuration.raw(name) or "")
+            if left is not None:
+                yield (
+                    f"{setting.origin}: {name}: {left[0]} stays in it, as that is not set or "
+                    "refers to itself"
+                )
 
 
 def danger_told(danger: Danger) -> str:

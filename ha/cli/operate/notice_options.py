@@ -142,7 +142,7 @@ async def still_holds(found: Awaitable[Noted[Pause] | None], since: datetime | N
 def told_when_interrupted(
     place: ClusterCommand, command: str, text: str, *, target: str | None = None
 ) -> Iterator[None]:
-    """What was written stays where a person interrupts the wait, and the person must know."""
+    """What was begun may go on where a person interrupts the wait, and the person must know."""
     try:
         yield
     except KeyboardInterrupt:

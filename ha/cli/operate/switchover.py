@@ -11,12 +11,12 @@ from ha.cli.cluster.status_table import Screen
 from ha.cli.cluster.view import ClusterView
 from ha.cli.operate.handover import HandOver, patience_seconds
 from ha.cli.operate.look import LOOK_SECONDS, look_and_plan
+from ha.cli.operate.notice_options import told_when_interrupted
 from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
 from ha.cli.operate.progress import on_stderr, progress
 from ha.conf.topology import namenodes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
-from ha.console.exit_codes import INTERRUPTED
 from ha.console.library_logs import silence_libraries
 from ha.console.options import Seconds
 from ha.console.output import console, plain
@@ -125,14 +125,9 @@ def _run(
         async with progress(nodes, plan.target, tell):
             return await act(HandOver(command, plan, nodes, wait_seconds=wait))
 
-    try:
+    told = f"the ZKFC of {plan.target} may go on with it"
+    with told_when_interrupted(place, command, told, target=plan.target):
         ending = asyncio.run(carry_out())
-    except KeyboardInterrupt:
-        click.echo(
-            f"INTERRUPTED: the ZKFC of {plan.target} may go on with it; look with: nnha status",
-            err=True,
-        )
-        sys.exit(INTERRUPTED)
     place.end(ending)
 
 

@@ -1,9 +1,11 @@
 """An image and edits in local directories: name directories, JournalNodes', or single files."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from journal.model import TxId
+from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.files import check_digest
 from namenode_sim.storage.local_edits import chain, finalized_in
 from namenode_sim.storage.retention import IMAGE
@@ -33,7 +35,9 @@ class DirectorySource:
         if not image.is_file():
             raise SourceError(f"{image} does not exist; give an fsimage_N or a name directory")
         tell(f"taking {image}")
-        return staged_here(image, current_of(self.edits), check=False)
+        edits = current_of(self.edits)
+        refuse_without_edits((path.name for path in edits.iterdir()), str(edits))
+        return staged_here(image, edits, check=False)
 
 
 def staged_here(image: Path, edits: Path, *, check: bool = True) -> Staged:
@@ -59,6 +63,12 @@ def staged_here(image: Path, edits: Path, *, check: bool = True) -> Staged:
     segments = chain(finalized_in(edits), TxId(base + 1))
     last = segments[-1].last if segments else base
     return Staged(image=image, edits=edits, base_txid=base, last_txid=last, digest_checked=check)
+
+
+def refuse_without_edits(names: Iterable[str], folder: str) -> None:
+    """Raise SourceError for a folder of none of our nodes that has no segment: a mistyped one."""
+    if not any(name == "VERSION" or named_range(name) is not None for name in names):
+        raise SourceError(f"{folder} holds no edits_*; give the directory that has the segments")
 
 
 def newest_image(folder: Path) -> Path:

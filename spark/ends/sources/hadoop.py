@@ -16,7 +16,7 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest, digest_path
 from namenode_sim.storage.retention import IMAGE
 from spark.ends.hadoop_files import HadoopFile, HadoopFileError, HadoopFiles, OpenHadoop
-from spark.ends.sources.directory import staged_here
+from spark.ends.sources.directory import refuse_without_edits, staged_here
 from spark.ends.sources.errors import SourceError
 from spark.ends.sources.model import Staged, TellSource
 from spark.ends.sources.segments import PART_SUFFIX, why_unsound
@@ -48,7 +48,9 @@ class HadoopSource:
         base = int(IMAGE.fullmatch(remote.name)[1])  # type: ignore[index]
         fetched, reused = image_bytes, image_bytes == 0
         count = int(reused)
-        wanted = [file for file in files.list(_current(files, self.edits)) if _behind(file, base)]
+        there = files.list(_current(files, self.edits))
+        refuse_without_edits((file.name for file in there), self.edits)
+        wanted = [file for file in there if _behind(file, base)]
         for path in folder.iterdir():
             if path.name not in {local.name, f"{local.name}.md5", *(file.name for file in wanted)}:
                 path.unlink()

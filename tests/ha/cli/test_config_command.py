@@ -173,6 +173,30 @@ def test_what_keeps_a_daemon_from_starting_is_a_problem(tmp_path: Path) -> None:
     assert "in effect        True" in told.stdout
 
 
+def test_a_variable_that_stays_in_a_value_is_doubted(tmp_path: Path) -> None:
+    """Hadoop takes such a value as it stands, too."""
+    stays = {
+        "hadoop.tmp.dir": "${hadoop.tmp.dir}/x",
+        "dfs.namenode.name.dir.ns1.nn1": "${no.such.key}/y",
+        "dfs.namenode.http-address.ns1.nn1": "${host}:1",
+    }
+    passes = {
+        "dfs.ha.fencing.methods": "shell(/bin/true ${target_host})",
+        "dfs.namenode.edits.dir": "/${user.name}",
+        "not.ours": "${no.such.key}",
+        "host": "h",
+    }
+    checked = run("config", prepared(tmp_path, **stays, **passes), "validate")
+    told = [line for line in checked.stderr.splitlines() if " stays in it" in line]
+    assert [(line.split(": ")[0], line.split(": ", 2)[2]) for line in told] == [
+        ("warning", f"dfs.namenode.name.dir.ns1.nn1: ${{no.such.key}} stays in it{WHY}"),
+        ("warning", f"hadoop.tmp.dir: ${{hadoop.tmp.dir}} stays in it{WHY}"),
+    ]
+
+
+WHY = ", as that is not set or refers to itself"
+
+
 def problems(checked: Result) -> list[str]:
     assert checked.exit_code == 8, checked.output
     assert checked.exception is None or isinstance(checked.exception, SystemExit)

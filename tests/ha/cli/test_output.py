@@ -62,7 +62,9 @@ def test_a_picture_that_nobody_can_see_is_no_success(full: str) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize(
-    "words", [("config", "show"), ("completion", "bash"), ("haadmin", "-help")], ids=" ".join
+    "words",
+    [("config", "show"), ("completion", "bash"), ("haadmin", "-help"), ("--help",), ("--version",)],
+    ids=" ".join,
 )
 def test_a_full_standard_output_is_one_line_of_any_command(
     tmp_path: Path, words: tuple[str, ...], unbuffered: str

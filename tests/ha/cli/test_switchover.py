@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import json
 import signal
 import subprocess
 import sys
@@ -359,11 +360,14 @@ def test_in_a_pause_a_switchover_takes_over_from_a_holder_that_is_gone() -> None
     assert (ending.code, ending.hint) == (Code.PAUSED, "nnha switchover nn2, or nnha resume")
 
 
-async def test_an_interrupted_switchover_says_that_it_may_go_on(cluster: Cluster) -> None:
+async def test_an_interrupted_switchover_says_that_it_may_go_on(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     controller = cluster.controllers["nn2"]
     controller.says_nothing = True
     conf = ("--conf-dir", str(cluster.conf_dir))
-    words = ("-m", "ha.cli.main", "switchover", *conf, *AUTO, "nn2", "--yes")
+    audit = ("-D", f"nnha.audit.file={tmp_path / 'audit.log'}")
+    words = ("-m", "ha.cli.main", "switchover", *conf, *AUTO, *audit, "nn2", "--yes")
     # A shell that runs the tests in the background has us ignore SIGINT, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     process = await asyncio.create_subprocess_exec(
@@ -379,3 +383,6 @@ async def test_an_interrupted_switchover_says_that_it_may_go_on(cluster: Cluster
             await process.wait()
     assert process.returncode == 130
     assert "INTERRUPTED: the ZKFC of nn2 may go on with it" in err.decode()
+    line = json.loads((tmp_path / "audit.log").read_text())
+    assert (line["action"], line["outcome"]) == ("switchover", "unknown")
+    assert line["target"] == "ns1.nn2"

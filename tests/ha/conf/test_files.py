@@ -1,6 +1,8 @@
 """Hadoop's XML files: what they may contain, what overrides what, and how faults are told."""
 
 import contextlib
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -256,9 +258,21 @@ def test_a_file_beyond_the_size_limit_is_not_read(tmp_path: Path) -> None:
     assert "larger than" in refused(tmp_path, most + " ")
 
 
-def test_a_file_that_nobody_may_read_is_told(tmp_path: Path) -> None:
-    (tmp_path / "hdfs-site.xml").mkdir()
-    with pytest.raises(ConfigurationError, match="cannot be read"):
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (Path.mkdir, "Is a directory"),
+        (lambda path: path.symlink_to("none"), "No such file"),
+        (os.mkfifo, "is a pipe"),
+    ],
+    ids=["a folder", "a link to nothing", "a pipe"],
+)
+def test_what_is_no_file_that_can_be_read_is_told(
+    tmp_path: Path, make: Callable[[Path], None], reason: str
+) -> None:
+    make(tmp_path / "hdfs-site.xml")
+    (tmp_path / "core-site.xml").write_text(xml())
+    with pytest.raises(ConfigurationError, match=f"hdfs-site.xml cannot be read: .*{reason}"):
         load_configuration(tmp_path, environment={})
 
 

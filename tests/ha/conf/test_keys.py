@@ -198,6 +198,13 @@ def test_a_node_that_does_not_exist_is_noticed_in_a_suffix(tmp_path: Path) -> No
     assert f"Did you mean {RPC}?" in none
 
 
+def test_without_a_nameservice_that_is_what_is_told_of_a_suffix_of_ours(tmp_path: Path) -> None:
+    name = "nnha.zkfc.http-address.ns1.nn1"
+    assert configured(tmp_path, f"{name}=h:1").warnings == (
+        f"the command line (-D): {name} names a nameservice, but dfs.nameservices is not set",
+    )
+
+
 @pytest.mark.parametrize("named", ["dfs.nameservices", "dfs.internal.nameservices"])
 def test_the_nodes_are_those_of_the_nameservices_in_either_list(tmp_path: Path, named: str) -> None:
     found = configured(tmp_path, f"{named}=ns1", CLUSTER[1], f"{RPC}.ns1.nn1=h:1")

@@ -123,7 +123,11 @@ def test_one_of_several_nameservices_must_be_chosen(tmp_path: Path) -> None:
 
 
 BAD_CLUSTERS = {
-    "no NameNodes": (["dfs.nameservices=ns1"], "List the NameNode ids"),
+    "no NameNodes": (["dfs.nameservices=ns1"], r"^dfs\.ha\.namenodes\.ns1 is not set\. List the"),
+    "an empty list": (
+        [TWO[0], "dfs.ha.namenodes.ns1=,", "dfs.ha.namenodes.ns2=nn1"],
+        r"^the command line \(-D\): dfs\.ha\.namenodes\.ns1 is empty\. List the NameNode ids",
+    ),
     "one id twice": ([TWO[0], "dfs.ha.namenodes.ns1=nn1,nn1"], "occurs twice"),
     "no address": (
         list(TWO[:3]),

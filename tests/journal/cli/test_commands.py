@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from journal.cli.group import journal
 from journal.model import TxId
+from tests.ha.cli.schema import faults
 from tests.journal.node.process import until
 from tests.journal.reader.test_verify import run, told_by
 from tests.journal.writer.journal_cluster import (
@@ -103,6 +104,48 @@ async def test_recovering_by_hand_is_refused(nodes: Nodes, tmp_path: Path) -> No
     assert "REFUSED (nothing was changed)" in result.output
     await nodes.stop(0, 1)
     assert (await run(nodes, tmp_path, "recover", "--dry-run")).exit_code == 6
+
+
+NOT_DONE = {
+    "recover": ("recover", (), 3, "JOURNAL_REFUSED"),
+    "a stranger": ("format --node jn9:1", (), 3, "JOURNAL_REFUSED"),
+    "votes": ("admit", (), 3, "JOURNAL_REFUSED"),
+    "no VERSION": ("format --version-file VERSION", (), 1, "JOURNAL_REFUSED"),
+    "a silent node": ("admit --founding", (1,), 6, "NO_ANSWER"),
+    "no quorum": ("verify", (0, 1), 6, "NO_ANSWER"),
+    "no quorum for the bytes": ("verify --deep", (0, 1), 6, "NO_ANSWER"),
+    "no nameservice": ("status -D dfs.nameservices=", (), 2, "BAD_CONFIGURATION"),
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "stopped", "exit_code", "code"), NOT_DONE.values(), ids=NOT_DONE
+)
+async def test_what_is_not_done_is_told_to_programs_in_one_document_with_the_exit_code(
+    nodes: Nodes, tmp_path: Path, command: str, stopped: tuple[int, ...], exit_code: int, code: str
+) -> None:
+    (tmp_path / "VERSION").touch()
+    await nodes.stop(*stopped) if stopped else None
+    words = [str(tmp_path / word) if word == "VERSION" else word for word in command.split()]
+    text = await run(nodes, tmp_path, *words)
+    result = await run(nodes, tmp_path, *words, "-o", "json")
+    assert "Error: " not in result.output
+    assert "REFUSED" not in result.stderr
+    told = told_by(result)
+    assert faults("ending", told) == []
+    assert (told["command"], told["code"]) == (f"journal {words[0]}", code)
+    assert (text.exit_code, result.exit_code, told["exit_code"]) == (exit_code,) * 3
+    assert told["message"] in text.output
+    for reason in told["reasons"]:
+        assert f"  {reason['node']}  {reason['text']}" in text.output
+
+
+async def test_a_file_that_is_no_version_is_told_by_what_it_lacks(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    (tmp_path / "VERSION").touch()
+    result = await run(nodes, tmp_path, "format", "--version-file", str(tmp_path / "VERSION"))
+    assert "VERSION is no VERSION file of a NameNode: it lacks layoutVersion" in result.output
 
 
 async def test_format_refuses_what_holds_edits_and_what_is_not_all_there(tmp_path: Path) -> None:

@@ -74,6 +74,11 @@ async def repair(nodes: Nodes, folder: Path, *options: str) -> Result:
     return await asyncio.to_thread(CliRunner().invoke, repair_promise, [*options, *words])
 
 
+def test_a_configuration_that_cannot_be_used_is_wrong_usage(tmp_path: Path) -> None:
+    words = ["--epoch", "1", "--conf-dir", str(tmp_path)]
+    assert CliRunner().invoke(repair_promise, words).exit_code == 2
+
+
 async def test_a_node_that_promised_an_absurd_epoch_serves_again(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
         assert await nodes.recover() == (1, 0)

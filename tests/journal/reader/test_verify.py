@@ -138,5 +138,5 @@ async def test_no_configuration_is_told(tmp_path: Path) -> None:
     result = await asyncio.to_thread(
         CliRunner().invoke, journal, ["verify", "--conf-dir", str(tmp_path / "none")]
     )
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "Error: " in result.output

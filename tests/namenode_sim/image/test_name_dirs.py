@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.image.errors import ImageError
+from namenode_sim.image.files import image_name
+from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.errors import (
     Inconsistent,
@@ -18,6 +21,7 @@ from namenode_sim.storage.errors import (
     NotFormatted,
     StorageError,
 )
+from namenode_sim.storage.format import occupied
 from namenode_sim.storage.location import path_of
 from namenode_sim.storage.lock import DirectoryLock
 from namenode_sim.storage.storage import NameStorage, open_name_dirs
@@ -147,6 +151,28 @@ def test_an_unformatted_directory_says_what_to_run(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+WITHOUT_VERSION = {
+    "an image": ("current/fsimage_0000000000000000000", "Restore it from"),
+    "edits": ("current/edits_0000000000000000001-0000000000000000002", "Restore it from"),
+    "the state before an upgrade": ("previous/VERSION", "Restore current from"),
+}
+
+
+@pytest.mark.parametrize(("held", "advice"), WITHOUT_VERSION.values(), ids=WITHOUT_VERSION)
+def test_what_is_left_of_a_file_system_without_its_version_is_kept(
+    tmp_path: Path, held: str, advice: str
+) -> None:
+    left, good = tmp_path / "left", tmp_path / "good"
+    (left / held).parent.mkdir(parents=True)
+    (left / held).touch()
+    with pytest.raises(Inconsistent, match=rf"current/VERSION is missing, while .*{advice}"):
+        open_name_dirs([left])
+    assert occupied([left]) == [left]
+    _formatted(good).close()
+    with pytest.raises(Inconsistent):
+        open_name_dirs([good, left])
+
+
 def test_directories_of_two_file_systems_do_not_go_together(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     _formatted(a).close()
@@ -173,7 +199,7 @@ VERSIONS = {
     "of a newer layout": (b"layoutVersion=-65", b"layoutVersion=-99", "-99"),
     "before protobuf images": (b"layoutVersion=-65", b"layoutVersion=-47", "-47"),
     "without cluster id": (b"clusterID", b"clusterJD", "lacks clusterID"),
-    "with a word for a number": (b"cTime=0", b"cTime=x", "cannot be used"),
+    "with a word for a number": (b"cTime=0", b"cTime=x", "its cTime is 'x', no number"),
 }
 
 
@@ -229,11 +255,56 @@ def test_a_directory_that_fails_is_dropped_and_the_last_one_is_not(tmp_path: Pat
     storage.close()
 
 
-def test_a_seen_txid_that_is_no_number_is_reported(tmp_path: Path) -> None:
+UNREADABLE = {"a word": "many\n", "nothing": "", "too long": "1" * 20, "a directory": None}
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
+def test_the_images_beside_an_unreadable_seen_txid_are_left_out(
+    tmp_path: Path, text: str | None
+) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    _formatted(bad, good).close()
+    namespace = rich_namespace()
+    save_image(namespace, bad / "current" / image_name(namespace.last_applied), info())
+    note = bad / "current" / "seen_txid"
+    note.unlink()
+    note.mkdir() if text is None else note.write_text(text)
+    (good / "current" / "seen_txid").write_text("3\n")
+    with capture_logs() as told:
+        storage = open_name_dirs([bad, good])
+    assert [one["path"] for one in told if one["log_level"] == "warning"] == [str(note.parent)]
+    assert (storage.newest_image().parent.parent, storage.seen_txid) == (good, 3)
+    assert (storage.newest_txid(), storage.load().last_applied) == (0, 0)
+    storage.close()
+    alone = open_name_dirs([bad])
+    for read in (alone.load, lambda: alone.seen_txid):
+        with pytest.raises(Inconsistent, match=r"seen_txid (holds|cannot be read).*in decimal"):
+            read()
+    alone.close()
+
+
+def test_the_next_image_mends_an_unreadable_seen_txid(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    _formatted(bad, good).close()
+    note = bad / "current" / "seen_txid"
+    note.write_text("many\n")
+    (good / "current" / "seen_txid").write_text("1000000\n")
+    storage = open_name_dirs([bad, good])
+    storage.save(namespace := rich_namespace())
+    assert (note.read_text(), storage.seen_txid) == (f"{namespace.last_applied}\n", 1000000)
+    assert [path.parent.parent for path in storage.newest_images()] == [bad, good]
+    storage.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    {"-5\n": 0, "+7\n": 7, "8\nnot read": 8}.items(),
+    ids=["negative", "with a sign", "two lines"],
+)
+def test_seen_txid_is_read_as_hadoop_reads_it(tmp_path: Path, text: str, seen: int) -> None:
     storage = _formatted(tmp_path)
-    (tmp_path / "current" / "seen_txid").write_text("many\n")
-    with pytest.raises(Inconsistent, match="'many'"):
-        _ = storage.seen_txid
+    (tmp_path / "current" / "seen_txid").write_text(text)
+    assert storage.seen_txid == seen
     storage.close()
 
 

@@ -13,6 +13,7 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import image_name
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
 from spark.ends.sources.directory import DirectorySource, staged_here
 from spark.ends.sources.errors import SourceError
 from spark.ends.sources.from_cluster import adopt
@@ -26,6 +27,7 @@ from tests.spark.ends.source_world import (
     whole,
 )
 from tests.worlds.files import info
+from tests.worlds.name_dirs import format_name_dirs
 
 IMAGE_0 = image_name(TxId(0))
 ALL_FILES = sorted([IMAGE_0, f"{IMAGE_0}.md5", *map(segment_name, range(3))])
@@ -178,3 +180,12 @@ def test_files_that_are_here_already_are_only_checked(tmp_path: Path) -> None:
         DirectorySource(tmp_path, current).stage(tmp_path, print)
     with pytest.raises(SourceError, match="is no directory"):
         DirectorySource(current, tmp_path / "nowhere").stage(tmp_path, print)
+
+
+def test_a_folder_without_edits_is_taken_for_a_mistyped_one(tmp_path: Path) -> None:
+    format_name_dirs([tmp_path / "new"], info(), Namespace.empty("hdfs"))
+    (tmp_path / "other").mkdir()
+    with pytest.raises(SourceError, match="other holds no edits_"):
+        DirectorySource(tmp_path / "new", tmp_path / "other").stage(tmp_path, print)
+    staged = DirectorySource(tmp_path / "new", tmp_path / "new").stage(tmp_path, print)
+    assert staged.last_txid == 0  # nothing was written since the format

@@ -120,6 +120,14 @@ def test_what_is_damaged_or_missing_there_is_named_by_its_uri(
     assert not any(torn.name in name for name in names(tmp_path))
 
 
+def test_a_folder_there_without_edits_is_taken_for_a_mistyped_one(
+    files: HadoopFiles, place: str, current: Path, tmp_path: Path
+) -> None:
+    (current.parent / "other").mkdir()
+    with pytest.raises(SourceError, match=f"{place}/other holds no edits_"):
+        HadoopSource(place, f"{place}/other", lambda: files).stage(tmp_path, print)
+
+
 def test_a_gap_there_is_named(
     files: HadoopFiles, place: str, current: Path, tmp_path: Path
 ) -> None:
