@@ -9,7 +9,7 @@ from ha.daemon.endpoint import Endpoint
 from ha.rpc.server import RpcServer
 from journal.links.quorum_call import ask_once
 from journal.model import NamespaceInfo, TxId
-from namenode_sim.startup.prepare.carry_out import Permission, prepare
+from namenode_sim.startup.prepare.carry_out import Permission, Step, prepare
 from namenode_sim.startup.prepare.look import BEGUN, journal_address
 from namenode_sim.storage.storage import open_name_dirs
 from namenode_sim.storage.version_file import parse_version
@@ -56,7 +56,7 @@ class Pair:
         return [self.at.folder / f"name{n}{which}" for which in "ab"]
 
     async def prepare(
-        self, n: int, allowed: Permission, steps: Steps | None = None, *, keys: Sequence[str] = ()
+        self, n: int, allowed: Permission, steps: Step | None = None, *, keys: Sequence[str] = ()
     ) -> str:
         overrides = [
             *self._keys, *keys, f"dfs.ha.namenode.id=nn{n}",

@@ -28,18 +28,15 @@ async def pair(at: World) -> Pair:
     return Pair(at, [0, *free_ports(4)])
 
 
-class Waits(Steps):
-    """Ends a preparation when it begins to wait."""
-
-    def __call__(self, event: str, fields: Mapping[str, object]) -> None:
-        super().__call__(event, fields)
-        if event == "prepare.waits":
-            raise Killed(fields["because"])
+def end_at_a_wait(event: str, fields: Mapping[str, object]) -> None:
+    """End a preparation when it begins to wait."""
+    if event == "prepare.waits":
+        raise Killed(fields["because"])
 
 
 async def test_who_has_to_wait_says_why_at_once(pair: Pair) -> None:
     with pytest.raises(Killed, match="One NameNode of the nameservice must be given --found"):
-        await pair.prepare(2, FOLLOWS, Waits())
+        await pair.prepare(2, FOLLOWS, end_at_a_wait)
 
 
 async def test_nothing_is_founded_where_formatting_is_not_allowed(pair: Pair) -> None:
@@ -57,7 +54,7 @@ async def test_a_peer_of_a_version_that_is_not_known_here_is_not_waited_for(pair
         newer = replace(pair.namespace(1), layout_version=-99)
         await pair.serve(1, running, newer)
         with pytest.raises(ExitWith, match="refused: nn1 has layout version -99") as refused:
-            await pair.prepare(2, FOLLOWS, Waits())
+            await pair.prepare(2, FOLLOWS, end_at_a_wait)
     assert refused.value.code == 3
     assert not any((one / "current").exists() for one in pair.directories(2))
 
@@ -69,7 +66,7 @@ async def test_a_peer_whose_image_cannot_be_had_is_waited_for(pair: Pair) -> Non
         for one in pair.directories(1):
             next((one / "current").glob("fsimage_*0")).unlink()
         with pytest.raises(Killed, match="the image of transaction 0 could not be fetched"):
-            await pair.prepare(2, FOLLOWS, Waits())
+            await pair.prepare(2, FOLLOWS, end_at_a_wait)
     assert not any((one / "current").exists() for one in pair.directories(2))
 
 
