@@ -23,6 +23,7 @@ from ha.rpc.limits import DEFAULT_LIMITS
 from ha.rpc.packets import CallKey, Detail, encode_failure, encode_success
 from ha.rpc.session import NO_KEY, Asked, ServerSession
 from tests.ha.rpc.wire import (
+    Bench,
     Echo,
     ask,
     calling,
@@ -33,6 +34,9 @@ from tests.ha.rpc.wire import (
 from tests.stand_in import stand_in
 
 Speaker = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+LARGE = 16 * 1024 * 1024
+"""More than the sockets of two ends hold."""
 
 
 @asynccontextmanager
@@ -146,6 +150,65 @@ async def test_more_calls_than_slots_wait_their_turn(monkeypatch: pytest.MonkeyP
     async with serving(echo_protocol()) as (_, port), calling(port) as connection:
         texts = [str(n) for n in range(20)]
         assert await asyncio.gather(*(ask(connection, text) for text in texts)) == texts
+
+
+async def test_who_waits_for_a_server_to_read_goes_on_when_it_reads() -> None:
+    reads = asyncio.Event()
+
+    async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reads.wait()
+        for call in await next_calls(new_session(), reader, 2):
+            writer.write(echoed(call))
+        await reader.read()
+
+    async with peer(late) as port, calling(port) as connection:
+        large = asyncio.create_task(ask(connection, "x" * LARGE, seconds=30))
+        await asyncio.sleep(0)
+        with pytest.raises(DeadlineExceeded, match="not sent: the server takes no more"):
+            await ask(connection, "impatient", seconds=0.01)
+        small = asyncio.create_task(ask(connection, "small", seconds=30))
+        await asyncio.sleep(0)
+        reads.set()
+        assert (len(await large), await small) == (LARGE, "small")
+
+
+async def test_who_waits_for_a_server_to_read_hears_of_its_end() -> None:
+    ends = asyncio.Event()
+
+    async def deaf(_reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        await ends.wait()
+
+    async with peer(deaf) as port, calling(port) as connection:
+        calls = [asyncio.create_task(ask(connection, "x" * LARGE, seconds=60))]
+        await asyncio.sleep(0)
+        calls.append(asyncio.create_task(ask(connection, "small", seconds=60)))
+        await asyncio.sleep(0)
+        ends.set()
+        async with asyncio.timeout(30):
+            failures = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(failure) for failure in failures] == [ConnectionLost] * 2
+
+
+async def test_a_call_that_is_begun_is_a_call_like_any_other() -> None:
+    bench = Bench()
+    bench.finish.set()
+    async with serving(echo_protocol(bench.handle)) as (_, port), calling(port) as connection:
+        assert await ask(connection, "0") == "0"
+        begun = [connection.begin("echo", Echo(context=text)) for text in ("1", "2")]
+        assert await ask(connection, "3") == "3"
+        told = [RpcConnection.finish(await answer, Echo).context for answer in begun]
+        unknown = await connection.begin("nope", Echo(context=""))
+        with pytest.raises(RemoteFault):
+            RpcConnection.finish(unknown, Echo)
+        connection._next_call_id = 0x7FFFFFFF
+        assert [await ask(connection, text) for text in "45"] == ["4", "5"]
+        await connection.close()
+        with pytest.raises(ConnectionLost, match="echo was not sent"):
+            connection.begin("echo", Echo(context="6"))
+    assert told == ["1", "2"]
+    calls = sorted((call.call_id, call.retry_count) for call in bench.calls)
+    ids = [0, 0, 1, 2, 3, 0x7FFFFFFF]
+    assert calls == [(each, 0) for each in ids], "no retry, and no negative id, which is no call's"
 
 
 # Connections that end.

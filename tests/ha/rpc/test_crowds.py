@@ -73,6 +73,18 @@ def test_the_place_of_a_connection(case: str) -> None:
     assert place_of(host, caller) == expected
 
 
+def test_a_newcomer_beyond_the_limit_is_counted_whether_it_finds_a_seat_or_not() -> None:
+    here, before = Seats(RpcLimits(max_connections=1), ()), met("max_connections")
+    first = Peer(here)
+    assert (first.open, met("max_connections")) == (True, before)
+    second = Peer(here)
+    assert (first.open, second.open, met("max_connections")) == (False, True, before + 1)
+    second.idle = False
+    third = Peer(here)
+    assert (second.open, third.open, met("max_connections")) == (True, False, before + 2)
+    assert here.taken == {second}
+
+
 def test_of_those_that_say_nothing_an_address_has_few() -> None:
     here, before = seats(), met("unproven_of_address")
     peers = [Peer(here, at=n / 1000) for n in range(6)]

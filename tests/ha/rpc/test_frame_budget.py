@@ -104,3 +104,102 @@ async def test_half_frames_that_wait_for_each_other_end() -> None:
         for reader, _ in peers:
             assert await until_closed(reader, seconds=30) == b""
         await eventually(lambda: budget.used_bytes == 0)
+
+
+class Peer:
+    """A connection as the budget sees it: it takes more as soon as it may."""
+
+    def __init__(self, budget: FrameBudget, *, privileged: bool = False, wants: int = 0) -> None:
+        self.budget, self.privileged, self.wants = budget, privileged, wants
+        self.pumped = 0
+
+    def pump(self) -> None:
+        self.pumped += 1
+        if self.wants:
+            self.has(self.wants)
+
+    def has(self, size: int) -> bool:
+        return self.budget.holds(self, size)
+
+
+def test_room_that_somebody_leaves_is_given_to_those_that_wait() -> None:
+    """A frame has ended on a connection that stays: nobody else would wake who waits."""
+    budget = FrameBudget(BUDGET)
+    first, second, third = (Peer(budget) for _ in range(3))
+    assert first.has(OTHERS)
+    assert [peer.has(2 * FREE_BYTES) for peer in (second, third)] == [False, False]
+    assert budget.waiting == 2
+    assert first.has(0)
+    assert (second.pumped, third.pumped) == (1, 1)
+    assert [peer.has(2 * FREE_BYTES) for peer in (second, third)] == [True, True]
+    assert budget.waiting == 0, "who may go on waits no longer"
+    assert second.has(0)
+    assert third.pumped == 1, "nor is it woken again"
+    assert third.has(0)
+    assert [third.has(size) for size in (0, 7, 7, 0, 0)] == [True] * 5
+    assert budget.used_bytes == 0, "what is given back is given back once"
+
+
+def test_who_is_gone_waits_no_longer() -> None:
+    budget = FrameBudget(BUDGET)
+    first, second = Peer(budget), Peer(budget)
+    assert (first.has(OTHERS), second.has(2 * FREE_BYTES)) == (True, False)
+    budget.forget(second)
+    assert budget.waiting == 0
+    budget.forget(first)
+    assert (second.pumped, budget.used_bytes) == (0, 0)
+
+
+def test_growth_wakes_nobody() -> None:
+    budget = FrameBudget(BUDGET)
+    first, second = Peer(budget), Peer(budget)
+    assert first.has(OTHERS - FREE_BYTES)
+    assert not second.has(2 * FREE_BYTES)
+    assert first.has(OTHERS - 3 * FREE_BYTES)
+    assert second.pumped == 1
+    assert not second.has(8 * FREE_BYTES)
+    assert second.pumped == 1
+
+
+def test_a_small_frame_never_waits_and_a_reserve_is_kept_for_failover() -> None:
+    budget = FrameBudget(BUDGET)
+    clients = [Peer(budget) for _ in range(3)]
+    controller = Peer(budget, privileged=True)
+    assert clients[0].has(OTHERS)
+    assert clients[1].has(FREE_BYTES)
+    assert not clients[2].has(FREE_BYTES + 1)
+    assert controller.has(BUDGET - OTHERS - 2 * FREE_BYTES - 1)
+    assert not controller.has(BUDGET)
+    assert controller.has(FREE_BYTES)
+
+
+def test_the_smallest_is_woken_first_and_no_more_than_there_is_room_for() -> None:
+    budget = FrameBudget(BUDGET)
+    first = Peer(budget)
+    waiting = [Peer(budget) for _ in range(4)]
+    sizes = (5, 2, 4, 3)
+    room = 2 * FREE_BYTES
+    assert first.has(OTHERS)
+    for peer, size in zip(waiting, sizes, strict=True):
+        assert not peer.has(size * FREE_BYTES)
+    assert first.has(OTHERS - sum(sizes) * FREE_BYTES - room)
+    assert [peer.pumped for peer in waiting] == [0, 1, 0, 1], "two more readings have room"
+    first.budget.forget(first)
+    assert [peer.pumped for peer in waiting] == [1, 2, 1, 2]
+
+
+def test_what_is_set_aside_counts_whether_it_is_there_or_not() -> None:
+    budget = FrameBudget(BUDGET)
+    threaded, other = Peer(budget), Peer(budget)
+    assert threaded.has(FREE_BYTES)
+    assert budget.set_aside(threaded, MIB)
+    assert budget.used_bytes == MIB, "in place of what it had"
+    assert not other.has(OTHERS)
+    assert not budget.set_aside(threaded, OTHERS)
+    assert budget.used_bytes == MIB + OTHERS
+    assert budget.set_aside(other, MIB)
+    assert (budget.waiting, budget.used_bytes) == (0, 2 * MIB)
+    budget.forget(threaded)
+    budget.forget(threaded)
+    budget.forget(other)
+    assert budget.used_bytes == 0

@@ -10,18 +10,31 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
+from ha.conf.keys.security import Mode
 from ha.rpc.errors import RemoteFault
 from ha.rpc.frame_budget import FREE_BYTES, FrameBudget
-from ha.rpc.java_names import IO_EXCEPTION, RPC_SERVER, STANDBY_EXCEPTION
+from ha.rpc.java_names import (
+    ACCESS_CONTROL,
+    CLIENT_DATANODE_PROTOCOL,
+    IO_EXCEPTION,
+    RPC_SERVER,
+    STANDBY_EXCEPTION,
+)
 from ha.rpc.limits import DEFAULT_LIMITS, RpcLimits
-from ha.rpc.packets import CallKey, Status, encode_call
+from ha.rpc.packets import PREAMBLE, CallKey, Status, encode_call, encode_context
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.rpc.reading_thread import THREAD_BYTES
 from ha.rpc.server import RpcServer
+from ha.security.access_control import AccessControl
+from ha.security.audit_text import Outcome
 from tests.ha.rpc.blocking_client import BlockingClient
+from tests.ha.rpc.test_naming import NO_USERS_UID
 from tests.ha.rpc.wire import CLIENT, ECHO, GREETING, Echo, echo_call, eventually
+from tests.ha.security.test_unproven import Lines
 
 WAIT_SECONDS = 30.0
+UNREAD_BYTES = 16 * 1024 * 1024
+"""More than the sockets of two ends hold."""
 
 
 class Desk:
@@ -104,6 +117,62 @@ async def test_no_call_no_thread() -> None:
         with connect() as client:
             await asyncio.to_thread(client.ask, echo_call(0, method="other"))
             assert not reading_threads()
+
+
+async def test_no_thread_begins_while_the_loop_has_something_to_send() -> None:
+    """Its answer would stand in the middle of another one."""
+    desk, large = Desk(), "x" * UNREAD_BYTES
+    async with served(desk, RpcLimits(outgoing_pause_bytes=2 * UNREAD_BYTES)) as (_, connect):
+        with connect() as client:
+            call = echo_call(0, large, method="other")
+            await asyncio.to_thread(client.socket.sendall, call)
+            await eventually(lambda: desk.done == [large], seconds=WAIT_SECONDS)
+            await asyncio.to_thread(client.socket.sendall, echo_call(1, "small"))
+            await eventually(lambda: desk.done == [large, "small"])
+            assert not desk.threads
+            answers = [await asyncio.to_thread(client.answer) for _ in range(2)]
+            assert [answer.call_id for answer in answers] == [0, 1]
+            await asyncio.to_thread(client.ask, echo_call(2, "later"))
+    assert desk.threads
+
+
+async def test_no_thread_begins_before_the_answers_of_the_same_turn_have_left() -> None:
+    async with served(Desk()) as (_, connect):
+        with connect() as client:
+            client.socket.settimeout(5.0)
+            calls = echo_call(0, method="nope"), echo_call(1), echo_call(2)
+            answers = await asyncio.to_thread(client.ask, *calls)
+    assert [answer.call_id for answer in answers] == [0, 1, 2]
+
+
+async def test_a_thread_carries_out_nothing_that_its_caller_may_not_ask_for() -> None:
+    """It was begun for a call that may be made, and another one comes next."""
+    desk, lines = Desk(), Lines()
+    access = AccessControl(Mode.AUTO, target="t", audit=lines, uid_of=lambda *_: NO_USERS_UID)
+    method = Method(Echo, desk.on_loop, in_thread=desk.in_thread)
+    methods = {"getReplicaVisibleLength": method, "getDatanodeInfo": method}
+    server = RpcServer([RpcProtocol(CLIENT_DATANODE_PROTOCOL, methods)], access=access)
+    port = await server.start("127.0.0.1", 0)
+    who = encode_context(CLIENT, CLIENT_DATANODE_PROTOCOL, str(NO_USERS_UID), None)
+
+    def call(number: int, name: str) -> bytes:
+        request = Echo(context=name).SerializeToString()
+        return encode_call(CallKey(CLIENT, number, 0), CLIENT_DATANODE_PROTOCOL, name, request)
+
+    names = ["getReplicaVisibleLength", "getDatanodeInfo", "getReplicaVisibleLength"]
+    try:
+        with BlockingClient(port, PREAMBLE + who) as client:
+            calls = [call(number, name) for number, name in enumerate(names)]
+            answers = await asyncio.to_thread(client.ask, *calls)
+    finally:
+        await server.stop()
+    told = [(answer.status, answer.java_class) for answer in answers]
+    assert told == [(Status.SUCCESS, ""), (Status.ERROR, ACCESS_CONTROL), (Status.SUCCESS, "")]
+    assert desk.threads
+    assert desk.done == ["getReplicaVisibleLength"] * 2
+    assert [(one.outcome, one.action) for one in lines.entries] == [
+        (Outcome.REFUSED, "getDatanodeInfo")
+    ]
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3, 7])

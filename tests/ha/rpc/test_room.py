@@ -47,6 +47,26 @@ async def test_who_waits_for_room_and_needs_none_keeps_nobody_else_waiting() -> 
         await read_answers(reader, 1)
 
 
+async def test_who_was_hung_up_on_waits_for_no_room() -> None:
+    """Others would be held to their share for the sake of somebody who is not there."""
+    bench = Bench()
+    limits = RpcLimits(max_calls_per_connection=1, max_calls=1)
+    async with (
+        serving(echo_protocol(bench.handle), limits=limits) as (server, port),
+        raw(port) as (_, busy),
+        raw(port) as (_, other),
+    ):
+        busy.write(GREETING + echo_call(0, "first"))
+        await eventually(lambda: bench.started == ["first"])
+        other.write(GREETING + echo_call(0, "other"))
+        await eventually(lambda: len(_waiting(server)) == 1)
+        server.abort_connections()
+        await eventually(lambda: server.connection_count == 0)
+        assert not _waiting(server)
+        bench.finish.set()
+    assert bench.started == ["first"]
+
+
 def _greeted(server: RpcServer) -> int:
     assert server._dispatcher is not None
     return sum(bool(one.who.user) for one in server._dispatcher.connections)

@@ -298,6 +298,17 @@ async def test_many_frames_with_a_piece_always_pending_are_not_one_slow_frame() 
         assert len(await read_answers(reader, 30)) == 30
 
 
+async def test_who_is_connected_is_served_what_is_served_now() -> None:
+    async with serving() as (server, port), calling(port) as connection:
+        assert await ask(connection) == "hello"
+        server.serve([RpcProtocol(ECHO, {"other": Method(Echo, echo)})])
+        with pytest.raises(RemoteFault) as gone:
+            await ask(connection)
+        assert gone.value.java_class == NO_SUCH_METHOD
+        request = Echo(context="now")
+        assert await connection.call("other", request, Echo, deadline_seconds=5) == request
+
+
 # Dropping connections, and stopping.
 
 

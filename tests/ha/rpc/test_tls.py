@@ -70,7 +70,11 @@ def play(request: pytest.FixtureRequest) -> Callable[[Scene], None]:
 
 @asynccontextmanager
 async def zkfc_server(
-    tls: TlsFiles, mode: Mode = Mode.AUTO, *, answers: asyncio.Event | None = None
+    tls: TlsFiles,
+    mode: Mode = Mode.AUTO,
+    *,
+    answers: asyncio.Event | None = None,
+    in_thread: Callable[[Message], Message] | None = None,
 ) -> AsyncIterator[tuple[RpcServer, int]]:
     """Serves cedeActive, and refuses what the table refuses; nobody is of its own user.
 
@@ -82,7 +86,7 @@ async def zkfc_server(
             await answers.wait()
         return zkfc.CedeActiveResponseProto()
 
-    methods = {"cedeActive": Method(zkfc.CedeActiveRequestProto, cede)}
+    methods = {"cedeActive": Method(zkfc.CedeActiveRequestProto, cede, in_thread=in_thread)}
     access = AccessControl(
         Mode.AUTO, target="zkfc@test", audit=Unwritten(), own_uid=1, tls=tls, uid_of=lambda *_: 1234
     )
@@ -136,6 +140,25 @@ def test_the_role_in_the_certificate_decides(
             with acting_as(other):
                 said = await cede(port)
                 assert "its certificate" in said or "of cluster c1, not of c2" in said
+
+    play(scene)
+
+
+def test_no_thread_reads_what_only_the_loop_can_decipher(
+    authority: Authority, play: Callable[[Scene], None]
+) -> None:
+    own, peer = authority.holder(Role.ZKFC, "nn1"), authority.holder(Role.ZKFC, "nn2")
+    threads: list[Message] = []
+
+    def in_thread(request: Message) -> Message:
+        threads.append(request)
+        return zkfc.CedeActiveResponseProto()
+
+    async def scene() -> None:
+        async with zkfc_server(own, in_thread=in_thread) as (_, port):
+            with acting_as(peer):
+                assert await cede(port) == "done"
+            assert not threads
 
     play(scene)
 

@@ -2,19 +2,21 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
 
-from journal.errors import QuorumLost
+from journal.errors import Fenced, JournalError, QuorumLost, Unavailable
 from journal.lease import DRIFT_MARGIN
 from journal.links.quorum_call import QuorumCall
 from journal.links.settings import WriterSettings
-from journal.model import NodeName, TxId
+from journal.model import Epoch, NodeName, TxId
+from journal.proto import journal_pb2 as pb
 from journal.writer.channel import NodeChannel
 from journal.writer.channel_status import ChannelStatus
-from journal.writer.heartbeats import Heartbeats, ReadLease
+from journal.writer.heartbeats import SAME_MOMENT_SECONDS, Heartbeats, ReadLease
+from tests.journal.node.process import until
 from tests.journal.writer.journal_cluster import QUICK, Nodes, edits
 
 LEASE = 1.0  # short, but long enough for a busy machine
@@ -180,6 +182,118 @@ async def test_a_reply_that_lay_in_a_socket_proves_nothing_new() -> None:
     assert not lease.valid()
 
 
+async def test_without_leases_a_writer_waits_for_nothing_and_ends_by_its_writes_alone() -> None:
+    lease, told = ReadLease(NODES, 0.0), list[str]()
+    lease.on_superseded = told.append
+    for node in NODES:
+        lease.refused(node, "a newer one")
+        lease.accepted([node], 0.0)
+    lease.older_heard([pb.NewEpochReply()])
+    await lease.outlast_older()
+    assert (lease.valid(), lease.remaining_seconds(), told) == (True, math.inf, [])
+    assert await lease.wait_until_valid(0.0)
+
+
+async def test_what_is_left_of_a_lease() -> None:
+    clock = _Clock()
+    lease = ReadLease(NODES, 8.0, clock)
+    left = [lease.remaining_seconds()]
+    for node, passed in zip(NODES, (0.0, 2.0, 1.0), strict=True):
+        lease.accepted([node], clock())
+        clock.now += passed
+        left.append(lease.remaining_seconds())
+    clock.now += 20.0
+    left.append(lease.remaining_seconds())
+    lease.accepted(NODES, clock())
+    assert left == [0.0, 0.0, 6.0, 5.0, 0.0], "from when the second newest of three was sent"
+    lease.end()
+    assert (lease.valid(), lease.remaining_seconds()) == (False, 0.0)
+    lease.accepted(NODES, clock())
+    assert not lease.valid(), "for ever"
+
+
+async def test_writes_that_are_answered_together_renew_it_once() -> None:
+    lease, asked = ReadLease(NODES, 8.0, _Clock()), list[float]()
+
+    def nodes_at(sent_at: float) -> Callable[[], Sequence[NodeName]]:
+        def nodes() -> Sequence[NodeName]:
+            asked.append(sent_at)
+            return NODES
+
+        return nodes
+
+    for sent_at in (100.0, 100.0 + SAME_MOMENT_SECONDS / 2, 90.0, 101.0):
+        lease.written(nodes_at(sent_at), sent_at)
+    assert asked == [100.0, 101.0]
+    assert lease.remaining_seconds() == 9.0
+
+
+@pytest.mark.parametrize(
+    ("ours", "replies", "waits"),
+    [
+        (0.2, [(0.0, 0.0), (0.0, 0.1)], 0.21),
+        (0.1, [(0.2, 0.15), (0.3, 0.25)], 0.165),
+        (0.0, [(0.0, 0.0)], 0.0),
+        (0.2, [(0.2, 9.0)], 0.0),
+    ],
+    ids=["ours from the last word", "theirs is longer", "no leases", "long silent"],
+)
+async def test_a_new_writer_waits_for_the_longest_lease_from_the_newest_word(
+    ours: float,
+    replies: list[tuple[float, float]],
+    waits: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = _Clock()
+    lease = ReadLease(NODES, ours, clock)
+    lease.older_heard([heard(theirs, ago) for theirs, ago in replies])
+
+    async def passes(seconds: float) -> None:
+        clock.now += seconds
+
+    monkeypatch.setattr(asyncio, "sleep", passes)
+    await lease.outlast_older()
+    assert clock.now - 100.0 == pytest.approx(waits)
+
+
+async def test_who_waits_for_an_older_lease_waits_to_its_end() -> None:
+    lease = ReadLease(NODES, 0.02, now)
+    began = now()
+    lease.older_heard([heard(0.0, 0.0)])
+    await lease.outlast_older()
+    assert now() - began >= 0.02
+
+
+@pytest.mark.parametrize(
+    ("errors", "superseded"),
+    [
+        ([Fenced("newer", promised=Epoch(9))] * 2, True),
+        ([Fenced("newer", promised=Epoch(9))], False),
+        ([Fenced("newer", promised=Epoch(9)), Unavailable("away")], False),
+    ],
+    ids=["two", "one", "one, and a silent one"],
+)
+async def test_an_idle_writer_is_superseded_by_a_majority_that_has_promised_a_newer_one(
+    errors: list[JournalError], superseded: bool
+) -> None:
+    nodes, told = [_LateNode(name) for name in NODES], list[str]()
+    lease = ReadLease(NODES, 30.0, _Clock())
+    lease.on_superseded = told.append
+    settings = WriterSettings(read_lease_seconds=30.0)
+    beats = Heartbeats(cast(Sequence[NodeChannel], nodes), settings, lease)
+    beats.start()
+    await until(lambda: all(node.asked for node in nodes), "the first heartbeats")
+    lease.accepted(NODES, lease.clock())
+    for node, error in zip(nodes, errors, strict=False):
+        node.asked[0].fail(node.name, error)
+    for _ in range(20):  # turns: each heartbeat goes on with its answer
+        await asyncio.sleep(0)
+    assert lease.valid() is not superseded
+    lease.refused(NODES[0], "once more")
+    assert told == (["a newer writer has taken over: newer"] if superseded else [])
+    await beats.stop()
+
+
 async def test_whoever_waits_hears_of_the_end() -> None:
     lease = ReadLease(NODES, 60.0)
     waiting = asyncio.create_task(lease.wait_until_valid(60.0))
@@ -187,6 +301,14 @@ async def test_whoever_waits_hears_of_the_end() -> None:
     lease.end()
     assert not await waiting
     assert not await lease.wait_until_valid(60.0)
+
+
+def heard(lease_seconds: float, seconds_ago: float) -> pb.NewEpochReply:
+    """What a node tells of the writers before."""
+    return pb.NewEpochReply(
+        previous_read_lease_micros=round(lease_seconds * 1e6),
+        previous_writer_heard_micros_ago=round(seconds_ago * 1e6),
+    )
 
 
 class _Clock:
