@@ -201,8 +201,7 @@ class Actor:
         self._member.commanded(self.who, [one for one in commands if not isinstance(one, Register)])
 
     async def _send_news(self, calls: NameNodeCalls, identity: Identity, store: Store) -> None:
-        while len(self._queue):
-            news = self._queue.take()
+        while news := self._queue.take(store.has):
             try:
                 await calls.incremental(identity, news, store.volumes.types)
             except (RpcError, RemoteFault):

@@ -56,7 +56,7 @@ def _sums(stretch: Stretch, length: int) -> bytes:
     sums = stretch.files.read_sums(0, length)
     checksum = stretch.checksum
     start = checksum.chunk_start(length)
-    if start == length or not checksum.size:
+    if start == length:
         return sums
     if length == stretch.end:
         return sums[: -checksum.size] + stretch.last_sum if stretch.last_sum else sums

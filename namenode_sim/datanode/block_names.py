@@ -19,19 +19,26 @@ def checked_block(message: hdfs.ExtendedBlockProto, pool: PoolId) -> Block:
         raise MalformedTransfer(f"{message.poolId[:256]!r} is not the pool {pool} that is here")
     if message.generationStamp > _MAX_NUMBER or message.numBytes > _MAX_LENGTH:
         raise MalformedTransfer("a generation stamp or a length that cannot be")
-    return Block(BlockId(_signed(message.blockId)), GenerationStamp(message.generationStamp))
+    return Block(block_id_of(message.blockId), GenerationStamp(message.generationStamp))
+
+
+def checked_stamp(number: int) -> GenerationStamp:
+    """A new stamp that a peer names; raises ``MalformedTransfer`` for one that cannot be."""
+    if number > _MAX_NUMBER:
+        raise MalformedTransfer("a generation stamp that cannot be")
+    return GenerationStamp(number)
 
 
 def block_of(message: BlockProto) -> Block:
     """The block that a NameNode names."""
-    return Block(BlockId(_signed(message.blockId)), GenerationStamp(message.genStamp))
+    return Block(block_id_of(message.blockId), GenerationStamp(message.genStamp))
 
 
 def extended(block: Block, pool: PoolId, length: int = 0) -> hdfs.ExtendedBlockProto:
     """A block as clients and DataNodes name it."""
     return hdfs.ExtendedBlockProto(
         poolId=pool,
-        blockId=block.block_id & ((1 << 64) - 1),
+        blockId=unsigned(block.block_id),
         generationStamp=block.stamp,
         numBytes=length,
     )
@@ -39,9 +46,7 @@ def extended(block: Block, pool: PoolId, length: int = 0) -> hdfs.ExtendedBlockP
 
 def plain(block: Block, length: int = 0) -> BlockProto:
     """A block as NameNodes and DataNodes name it, without its pool."""
-    return BlockProto(
-        blockId=block.block_id & ((1 << 64) - 1), genStamp=block.stamp, numBytes=length
-    )
+    return BlockProto(blockId=unsigned(block.block_id), genStamp=block.stamp, numBytes=length)
 
 
 def address_of(target: hdfs.DatanodeInfoProto) -> str:
@@ -49,5 +54,11 @@ def address_of(target: hdfs.DatanodeInfoProto) -> str:
     return f"{target.id.ipAddr}:{target.id.xferPort}"
 
 
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number
+def block_id_of(number: int) -> BlockId:
+    """The id that a message means: those that old releases of Hadoop drew may be negative."""
+    return BlockId(number - (1 << 64) if number >> 63 else number)
+
+
+def unsigned(block_id: BlockId) -> int:
+    """An id as messages have it."""
+    return block_id & ((1 << 64) - 1)

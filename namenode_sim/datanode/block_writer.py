@@ -28,6 +28,8 @@ class BlockWriter:
         self._checks = checks or sent.kind is not files.checksum.kind
         self._length = replica.length
         self._together: list[Packet] = []
+        self._named = False
+        """Whether the disk knows the names of the files."""
         if sent.bytes_per_chunk != files.checksum.bytes_per_chunk:
             raise MalformedTransfer(
                 f"{replica.block} has a checksum for each {files.checksum.bytes_per_chunk} bytes, "
@@ -79,15 +81,17 @@ class BlockWriter:
         taken, self._together = self._together, []
         if taken:
             data, sums = [one.data for one in taken], [one.sums for one in taken]
-            begin = taken[0].header.offset
-            try:
-                self._files.write(begin, data, sums)
-            except OSError:
-                self._length = begin
-                with contextlib.suppress(OSError):
-                    self._files.shorten(begin)  # a part may be there, and nobody knows of it
-                raise
+            self._length = begin = taken[0].header.offset
+            self._write(begin, data, sums)
             self._grown(taken[-1].header.end)
+
+    def _write(self, begin: int, data: list[memoryview], sums: list[memoryview]) -> None:
+        try:
+            self._files.write(begin, data, sums)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._files.shorten(self._length)  # a part may be there, and nobody knows of it
+            raise
 
     def _follows(self, header: PacketHeader) -> bool:
         """Whether it is of whole chunks, and goes to the end as it is."""
@@ -114,6 +118,9 @@ class BlockWriter:
     async def sync(self) -> None:
         """Wait for the disk; raises ``VolumeFailed``."""
         await self._store.sync(self._replica, self._files)
+        if not self._named:
+            await self._store.sync_names(self._replica)
+            self._named = True
 
     def _put(self, packet: Packet) -> None:
         disk, begin = self._files.checksum, packet.header.offset
@@ -124,7 +131,7 @@ class BlockWriter:
             begin = start
         elif disk.kind is not self._sent.kind:
             sums = memoryview(checksums_of(data, disk))
-        self._files.write(begin, [data], [sums])
+        self._write(begin, [data], [sums])
 
     def _merged(self, packet: Packet, start: int) -> tuple[memoryview, memoryview]:
         """A packet that begins inside a chunk, with the bytes of that chunk before it."""

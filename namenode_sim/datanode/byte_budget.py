@@ -39,9 +39,9 @@ class ByteBudget:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if not turn.cancelled():
                 self.give(count)
-            else:
+            elif entry in self._waiting:  # bytes that were given in this turn may have passed it
                 self._waiting.remove(entry)
                 self._serve()
             raise

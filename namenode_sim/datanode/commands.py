@@ -15,7 +15,7 @@ from namenode_sim.proto import datanode_protocol_pb2 as pb
 from namenode_sim.proto import datanode_types_pb2 as types
 from namenode_sim.proto import hdfs_types_pb2 as hdfs
 
-_NO_ACK: Final = (1 << 64) - 1
+_NO_ACK: Final = (1 << 63) - 1
 """A length that means: do not tell me when it is deleted."""
 _Type = pb.DatanodeCommandProto
 _Action = pb.BlockCommandProto

@@ -53,15 +53,10 @@ class NoRoom(DataNodeError):
 
 
 class VolumeFailed(DataNodeError):
-    """The disk of a volume refused an operation.
-
-    Attributes:
-        directory: the volume.
-    """
+    """The disk of a volume refused an operation."""
 
     def __init__(self, directory: Path, problem: OSError) -> None:
         super().__init__(f"{directory} failed: {problem}")
-        self.directory = directory
 
 
 class UnusableVolume(DataNodeError):
@@ -69,7 +64,6 @@ class UnusableVolume(DataNodeError):
 
     def __init__(self, directory: Path, found: str, advice: str) -> None:
         super().__init__(f"{directory} {found}. {advice}")
-        self.directory = directory
 
 
 class WrongNamespace(DataNodeError):

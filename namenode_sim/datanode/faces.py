@@ -15,14 +15,21 @@ from ha.rpc.java_names import (
     REPLICA_NOT_FOUND,
 )
 from ha.rpc.protocol import Call, Method, RpcProtocol
-from namenode_sim.datanode.block_names import checked_block, plain
+from namenode_sim.datanode.block_names import block_id_of, checked_block, checked_stamp, plain
 from namenode_sim.datanode.errors import (
     DataNodeError,
     RecoveryInProgress,
     ReplicaMissing,
+    ReplicaRefused,
 )
 from namenode_sim.datanode.identity import SOFTWARE_VERSION
-from namenode_sim.datanode.model import BlockId, GenerationStamp, PoolId, readable_length
+from namenode_sim.datanode.model import (
+    Block,
+    GenerationStamp,
+    PoolId,
+    Temporary,
+    readable_length,
+)
 from namenode_sim.datanode.recovery import begin_recovery, end_recovery
 from namenode_sim.datanode.store import Store
 from namenode_sim.proto import client_datanode_pb2 as client
@@ -73,7 +80,7 @@ class DataNodeFaces:
         asked = request.block
         try:
             block = checked_block(asked.block.b, self.pool)
-            begun = await begin_recovery(self.store, block, GenerationStamp(asked.newGenStamp))
+            begun = await begin_recovery(self.store, block, checked_stamp(asked.newGenStamp))
         except DataNodeError as problem:
             raise _fault(problem) from problem
         if begun is None:
@@ -94,7 +101,7 @@ class DataNodeFaces:
                 block,
                 GenerationStamp(request.recoveryId),
                 request.newLength,
-                BlockId(request.newBlockId) if request.newBlockId else block.block_id,
+                block_id_of(request.newBlockId) if request.newBlockId else block.block_id,
             )
         except DataNodeError as problem:
             raise _fault(problem) from problem
@@ -104,7 +111,11 @@ class DataNodeFaces:
         self, _: Call, request: client.GetReplicaVisibleLengthRequestProto
     ) -> client.GetReplicaVisibleLengthResponseProto:
         try:
-            replica = self.store.find(checked_block(request.block, self.pool))
+            block = checked_block(request.block, self.pool)
+            replica = self.store.find(Block(block.block_id, GenerationStamp(0)))
+            if replica.block.stamp < block.stamp or isinstance(replica, Temporary):
+                # Not missing: a client takes a block that is missing everywhere for an empty one.
+                raise ReplicaRefused(f"{replica.block}, which is here, says nothing of {block}")
         except DataNodeError as problem:
             raise _fault(problem) from problem
         return client.GetReplicaVisibleLengthResponseProto(length=readable_length(replica))

@@ -3,7 +3,7 @@
 See docs/reference/datanode.md#incremental-reports.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from namenode_sim.datanode.model import BlockId, StorageId
@@ -28,14 +28,23 @@ class IncrementalQueue:
     def add(self, announcement: Announcement) -> None:
         """Newer news of a block replaces older ones, on all storages."""
         block_id = announcement.block.block_id
-        for storage, blocks in self._news.items():
-            if storage != announcement.storage:
-                blocks.pop(block_id, None)
+        for blocks in self._news.values():
+            blocks.pop(block_id, None)
         self._news.setdefault(announcement.storage, {})[block_id] = announcement
         self.urgent = self.urgent or announcement.news is News.RECEIVED
 
-    def take(self) -> Mapping[StorageId, Sequence[Announcement]]:
-        """The next report; what does not fit stays."""
+    def take(
+        self, is_here: Callable[[Announcement], bool] = lambda _: True
+    ) -> Mapping[StorageId, Sequence[Announcement]]:
+        """The next report; what does not fit stays.
+
+        Of what came and ``is_here`` no more nothing is told: its files are about to go, and a
+        NameNode would take this for newer than the full report that lacks it.
+        """
+        for blocks in self._news.values():
+            for one in list(blocks.values()):
+                if one.news is not News.DELETED and not is_here(one):
+                    del blocks[one.block.block_id]
         taken: dict[StorageId, list[Announcement]] = {}
         room = MAX_BLOCKS
         for storage, blocks in self._news.items():

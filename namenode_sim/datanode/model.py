@@ -126,16 +126,14 @@ class UnderRecovery:
 
 Replica: TypeAlias = Finalized | BeingWritten | WaitingForRecovery | Temporary | UnderRecovery
 
-_STATES: dict[type[Replica], ReplicaState] = {
+_STATES: dict[type[Recoverable], ReplicaState] = {
     Finalized: ReplicaState.FINALIZED,
     BeingWritten: ReplicaState.RBW,
     WaitingForRecovery: ReplicaState.RWR,
-    Temporary: ReplicaState.TEMPORARY,
-    UnderRecovery: ReplicaState.RUR,
 }
 
 
-def state_of(replica: Replica) -> ReplicaState:
+def state_of(replica: Recoverable) -> ReplicaState:
     """The state by its number on the wire."""
     return _STATES[type(replica)]
 

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from google.protobuf.message import Message
 
 from ha.conf.topology import HostPort
-from ha.rpc.client import RpcConnection
+from ha.rpc.client import Connection, RpcConnection
 from ha.rpc.java_names import DATANODE_PROTOCOL
 from namenode_sim.datanode.block_names import extended, plain
 from namenode_sim.datanode.identity import Identity
@@ -54,7 +54,7 @@ class NameNodeCalls:
     Every call raises ``RemoteFault`` when the NameNode refuses, ``RpcError`` without an answer.
     """
 
-    connection: RpcConnection
+    connection: Connection
     _report_id: int = field(default_factory=lambda: random.getrandbits(62))
 
     @classmethod

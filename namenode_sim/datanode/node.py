@@ -124,7 +124,7 @@ class DataNode:
         volumes = joined.store.volumes
         return Condition(
             volumes.usage(),
-            [*self._unusable, *(str(one.volume.path) for one in volumes.failed)],
+            self._failed_paths(volumes),
             joined.executor.transfers,
             joined.xceivers.active,
             max((one.at for one in volumes.failed), default=0.0),
@@ -213,6 +213,7 @@ class DataNode:
         self._running.push_async_callback(volumes.close)
         store = Store(volumes)
         await store.load()
+        self._check_failed(volumes)
         settings = self._settings
         scanner = Scanner(store, settings.scan, on_damage=self._tell_damage)
         xceivers = XceiverServer(
@@ -307,17 +308,23 @@ class DataNode:
             if joined is None:
                 continue
             await joined.store.volumes.measure()
-            failed = self.condition().failed_paths
-            FAILED_VOLUMES.set(len(failed))
+            FAILED_VOLUMES.set(len(self._failed_paths(joined.store.volumes)))
             REPLICAS.set(len(joined.store))
             SHARED_BYTES.set(joined.xceivers.shared_bytes)
-            if len(failed) > self._settings.tolerated or not joined.store.volumes.types:
-                raise ExitWith(
-                    1,
-                    f"{len(failed)} data directories have failed, {self._settings.tolerated} are "
-                    f"tolerated: {', '.join(failed)}. Mend the disks, or raise "
-                    "dfs.datanode.failed.volumes.tolerated.",
-                )
+            self._check_failed(joined.store.volumes)
+
+    def _failed_paths(self, volumes: Volumes) -> list[str]:
+        return [*self._unusable, *(str(one.volume.path) for one in volumes.failed)]
+
+    def _check_failed(self, volumes: Volumes) -> None:
+        failed = self._failed_paths(volumes)
+        if len(failed) > self._settings.tolerated or not volumes.types:
+            raise ExitWith(
+                1,
+                f"{len(failed)} data directories have failed, {self._settings.tolerated} are "
+                f"tolerated: {', '.join(failed)}. Mend the disks, or raise "
+                "dfs.datanode.failed.volumes.tolerated.",
+            )
 
 
 class _Joined:

@@ -24,13 +24,14 @@ class Create:
 class CreateCopy:
     """Another DataNode sends a whole replica.
 
-    ``to_pipeline``: a client that repairs its pipeline has asked it to.
+    ``replaces_whole``: an older whole one goes, too, for a client that repairs its pipeline, or a
+    recovery that makes the copy itself.
     """
 
     block: Block
     storage: StorageId
     reserved: int
-    to_pipeline: bool = False
+    replaces_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ def news_of(operation: Operation) -> News | None:
 def interrupts(operation: Operation) -> bool:
     """Whether another task that writes the replica must end first."""
     match operation:
-        case Complete() | OpenCopy() | EndRecovery() | LeaveRecovery():
-            return False  # by the writer itself, or after it was stopped
+        case Complete() | OpenCopy():
+            return False  # by the writer itself
         case _:
             return True

@@ -56,7 +56,6 @@ class Receiver:
         except (DataNodeError, OSError) as refusal:
             await self._answer(_ERROR, message=str(refusal))
             raise
-        self._store.begin_writing(replica.block.block_id)
         try:
             async with self._mirror() as mirror:
                 if self._plan.without_data:
@@ -81,7 +80,7 @@ class Receiver:
                 request.storageId,
             )
         operation = plan.set_up(storage)
-        return await self._store.perform(operation, plan.checksum)
+        return await self._store.perform(operation, plan.checksum, to_write=True)
 
     @contextlib.asynccontextmanager
     async def _mirror(self) -> AsyncIterator[Peer | None]:
@@ -219,7 +218,9 @@ class Receiver:
             await writer.sync()
         if header.last:
             ending = OpenCopy if self._plan.opens else Complete
-            await self._store.perform(ending(writer.block))
+            replica = await self._store.perform(ending(writer.block))
+            if header.sync:
+                await self._store.sync_names(replica)
 
 
 async def _written(writer: BlockWriter, due: Sequence[Due], acknowledger: Acknowledger) -> None:

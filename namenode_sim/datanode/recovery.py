@@ -13,7 +13,7 @@ from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import INTER_DATANODE_PROTOCOL, RECOVERY_IN_PROGRESS
 from namenode_sim.datanode.agreement import Agreed, Disagreement, Empty, Found, agree
-from namenode_sim.datanode.block_names import block_of, extended
+from namenode_sim.datanode.block_names import block_of, extended, unsigned
 from namenode_sim.datanode.commands import Recover
 from namenode_sim.datanode.errors import (
     DataNodeError,
@@ -216,7 +216,7 @@ class Leader:
                     block=extended(one.block, self.own.namespace.pool, one.length),
                     recoveryId=command.recovery_id,
                     newLength=length,
-                    newBlockId=new_id,
+                    newBlockId=unsigned(new_id),
                 ),
                 inter.UpdateReplicaUnderRecoveryResponseProto,
                 deadline_seconds=_CALL_SECONDS,

@@ -131,7 +131,7 @@ def _create_copy(operation: CreateCopy, replica: Replica | None) -> Outcome:
     # Hadoop refuses one that waits for recovery; its NameNode then waits five minutes for the copy.
     gives_way = isinstance(replica, BeingWritten | Temporary | WaitingForRecovery) or (
         # This node was down during an append, and the client needs it in its pipeline now.
-        operation.to_pipeline and isinstance(replica, Finalized)
+        operation.replaces_whole and isinstance(replica, Finalized)
     )
     if gives_way and replica.block.stamp < operation.block.stamp:
         return Next(made, dropped=True)

@@ -11,7 +11,6 @@ import numpy as np
 from namenode_sim.datanode.model import Replica, reported_state
 
 BUFFER_BYTES: Final = 64 * 1024
-_MASK: Final = (1 << 64) - 1
 _GROUPS: Final = 10
 """Groups of seven bits in the longest number."""
 _SHIFTS: Final = np.arange(0, 7 * _GROUPS, 7, dtype=np.uint64)
@@ -30,7 +29,7 @@ def _numbers(replicas: Iterable[Replica]) -> Iterator[int]:
         state = reported_state(replica)
         if state is not None:
             block = replica.block
-            yield (block.block_id << 1 ^ block.block_id >> 63) & _MASK
+            yield block.block_id << 1 ^ block.block_id >> 63
             yield replica.length
             yield block.stamp
             yield state
@@ -41,8 +40,8 @@ def _varints(numbers: "np.ndarray[tuple[int], np.dtype[np.uint64]]") -> bytes:
     rest = numbers[:, None] >> _SHIFTS
     follows = np.zeros(rest.shape, dtype=bool)
     follows[:, :-1] = rest[:, 1:] != 0
-    groups = (rest & np.uint64(0x7F)).astype(np.uint8)
-    groups[follows] |= 0x80
+    groups = rest.astype(np.uint8)
+    groups[follows] |= 0x80  # elsewhere the eighth bit is 0: nothing is left
     kept = np.ones(rest.shape, dtype=bool)
     kept[:, 1:] = follows[:, :-1]
     return groups[kept].tobytes()

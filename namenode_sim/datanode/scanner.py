@@ -137,9 +137,13 @@ class Scanner:
     async def _lost(self, replica: Finalized) -> None:
         if not self._still_here(replica):
             return
+        try:
+            await self._store.delete(self._store.forget(replica.block))
+        except DataNodeError as problem:
+            log.warning("datanode.scan_failed", block=str(replica.block), why=str(problem))
+            return
         SCANS.labels("gone").inc()
         log.error("datanode.lost_replica", block=str(replica.block))
-        await self._store.delete(self._store.forget(replica.block))
 
     def _still_here(self, replica: Finalized) -> bool:
         try:

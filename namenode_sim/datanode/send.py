@@ -37,7 +37,7 @@ class Stretch:
     start: int
     end: int
     last_sum: bytes
-    """The checksum of the last chunk where that of the disk may be a later one's; else empty."""
+    """The checksum of a last chunk that is not full: an append puts a later one's on the disk."""
 
 
 async def open_stretch(
@@ -50,7 +50,7 @@ async def open_stretch(
     Raises:
         ReplicaMissing: if there is no such replica.
         ReplicaRefused: if it does not have these bytes.
-        VolumeFailed: if the disk refuses.
+        VolumeFailed, OSError: if the disk refuses.
     """
     replica = await _grown(store, block, offset + (length or 0))
     visible = readable_length(replica)
@@ -63,12 +63,19 @@ async def open_stretch(
     files = await store.open(replica)
     disk = files.checksum
     end = min(visible, disk.chunks(offset + wanted) * disk.bytes_per_chunk)
+    last, last_sum = disk.chunk_start(end), b""
+    if end == visible and with_sums:
+        try:
+            last_sum = _tail(replica) or files.read_sums(last, end - last)
+        except OSError:
+            files.close()
+            raise
     return Stretch(
         files,
         disk if with_sums else Checksum(ChecksumType.NULL),
         disk.chunk_start(offset),
         end,
-        _tail(replica) if end == visible and with_sums else b"",
+        last_sum,
     )
 
 

@@ -101,8 +101,8 @@ def _scan_rhythm(bytes_per_second: int, hours: int) -> ScanRhythm:
 
 def _directory(entry: str) -> DataDirectory:
     found = _TYPED.fullmatch(entry)
-    kind = (found[1] or "DISK").upper() if found else ""
-    if found is None or kind not in set(StorageTypeProto.keys()):
+    types = set(StorageTypeProto.keys())
+    if found is None or (kind := (found[1] or "DISK").upper()) not in types:
         raise ConfigurationError(
             f"{keys.DATA_DIR.name} names {entry!r}: expected a path, file:///path or "
             "[SSD]file:///path."

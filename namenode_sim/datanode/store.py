@@ -6,13 +6,19 @@ one thread for what may wait for its disk.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 import structlog
 
-from namenode_sim.datanode.errors import RecoveryInProgress, ReplicaMissing, ReplicaRefused
+from namenode_sim.datanode.errors import (
+    DataNodeError,
+    RecoveryInProgress,
+    ReplicaMissing,
+    ReplicaRefused,
+)
 from namenode_sim.datanode.model import (
     BeingWritten,
     Block,
@@ -59,13 +65,22 @@ class Store:
         volumes.on_failed = self._forget_volume
         self._replicas: dict[BlockId, Replica] = {}
         self._changing: dict[BlockId, asyncio.Event] = {}
-        self._writers: dict[BlockId, asyncio.Task[None]] = {}
+        self._writers: dict[BlockId, asyncio.Task[Any]] = {}
         self.listeners: list[Callable[[Announcement], None]] = []
 
     async def load(self) -> None:
-        """Take in what lies on the volumes; of two replicas of a block the better one stays."""
+        """Take in what lies on the volumes; of two replicas of a block the better one stays.
+
+        A volume that cannot be read is out, as one that fails later.
+        """
+        outdone: list[Replica] = []
         for storage in self.volumes.types:
-            for replica in await self.volumes.run(storage, self.volumes[storage].scan):
+            try:
+                found = await self.volumes.run(storage, self.volumes[storage].scan)
+            except (DataNodeError, OSError) as problem:
+                self.volumes.give_up(storage, problem)
+                continue
+            for replica in found:
                 other = self._replicas.get(replica.block.block_id)
                 if other is None:
                     self._put(replica.block.block_id, replica)
@@ -73,6 +88,9 @@ class Store:
                 worse, better = sorted((other, replica), key=_worth)
                 log.warning("datanode.second_replica", kept=str(better.block), storage=storage)
                 self._put(better.block.block_id, better)
+                outdone.append(worse)
+        for worse in outdone:
+            with suppress(DataNodeError):  # the next start meets it again
                 lost = self.volumes[worse.storage]
                 await self.volumes.run(worse.storage, partial(lost.remove, worse))
 
@@ -93,6 +111,13 @@ class Store:
         """Whether this very replica is here, unchanged; not one like it that has come since."""
         return self._replicas.get(replica.block.block_id) is replica
 
+    def has(self, announced: Announcement) -> bool:
+        """Whether the storage that is named has a replica of the block, not only a part of one."""
+        replica = self._replicas.get(announced.block.block_id)
+        if replica is None or isinstance(replica, Temporary):
+            return False
+        return replica.storage == announced.storage
+
     def __iter__(self) -> Iterator[Replica]:
         return iter(list(self._replicas.values()))
 
@@ -102,22 +127,31 @@ class Store:
     # Changing.
 
     async def perform(
-        self, operation: Create | CreateCopy | Change, checksum: Checksum | None = None
+        self,
+        operation: Create | CreateCopy | Change,
+        checksum: Checksum | None = None,
+        *,
+        to_write: bool = False,
     ) -> Replica:
         """Carry out an operation on a replica: files first, then the map, then the news.
 
         Where it is allowed, another task that writes the replica ends first.
         ``checksum`` is for operations that make a replica.  Who is cancelled meanwhile leaves the
-        operation to end by itself: files and map must not part.
+        operation to end by itself: files and map must not part.  ``to_write``: the running task
+        writes the replica from then on, until ``end_writing``; the next operation must find it.
 
         Raises:
             ReplicaRefused, ReplicaMissing: nothing has changed.
             NoRoom, VolumeFailed: the disk refused.
         """
-        return await _to_its_end(self._perform(operation, checksum))
+        writer = asyncio.current_task() if to_write else None
+        return await _to_its_end(self._perform(operation, checksum, writer))
 
     async def _perform(
-        self, operation: Create | CreateCopy | Change, checksum: Checksum | None
+        self,
+        operation: Create | CreateCopy | Change,
+        checksum: Checksum | None,
+        writer: asyncio.Task[Any] | None,
     ) -> Replica:
         block_id = operation.block.block_id
         async with _Turn(self._changing, block_id):
@@ -141,6 +175,8 @@ class Store:
             )
             await self._carry_out(after, work)
             self._put(block_id, after)
+            if writer is not None:
+                self._writers[block_id] = writer
         news = news_of(operation)
         if news is not None:
             self._tell(Announcement(news, after.storage, after.block, after.length))
@@ -151,6 +187,8 @@ class Store:
             await self.volumes.run(replica.storage, work)
         except FileNotFoundError as gone:
             raise ReplicaMissing(f"the files of {replica.block} are gone: {gone}") from gone
+        if replica.storage not in self.volumes.types:
+            raise ReplicaMissing(f"the volume {replica.storage} has failed meanwhile")
 
     def forget(self, block: Block) -> Replica:
         """Take a replica that is to be deleted out of the map, now.
@@ -179,7 +217,8 @@ class Store:
     async def _delete(self, replica: Replica, *, quietly: bool) -> None:
         block_id = replica.block.block_id
         async with _Turn(self._changing, block_id):
-            await self._stop_writer(block_id)
+            if block_id not in self._replicas:  # else the writer is that of one that has come since
+                await self._stop_writer(block_id)
             await self.volumes.run(
                 replica.storage, partial(self.volumes[replica.storage].remove, replica)
             )
@@ -217,11 +256,13 @@ class Store:
             ReplicaMissing: if the files are gone.
             VolumeFailed: if the disk refuses.
         """
-        paths = self.volumes[replica.storage].paths(replica)
+        work = partial(open_files, self.volumes[replica.storage].paths(replica), writable=writable)
+        opening = asyncio.ensure_future(self.volumes.run(replica.storage, work))
         try:
-            return await self.volumes.run(
-                replica.storage, partial(open_files, paths, writable=writable)
-            )
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_close_unwanted)
+            raise
         except FileNotFoundError as gone:
             raise ReplicaMissing(f"the files of {replica.block} are gone: {gone}") from gone
 
@@ -229,13 +270,15 @@ class Store:
         """A whole replica of another block, with the first bytes of this one.
 
         Raises:
-            ReplicaRefused, ReplicaMissing: if there is one of that block already.
+            ReplicaRefused, ReplicaMissing: if there is one of that block that is not older.
             ChecksumMismatch: if this one is damaged.
             VolumeFailed: if the disk refuses.
         """
         source = await self.open(replica)
         try:
-            made = await self.perform(CreateCopy(to, replica.storage, length), source.checksum)
+            # An earlier recovery may have made one, and told nobody.
+            wanted = CreateCopy(to, replica.storage, length, replaces_whole=True)
+            made = await self.perform(wanted, source.checksum)
             try:
                 target = await self.open(made, writable=True)
                 try:
@@ -255,13 +298,12 @@ class Store:
         """Wait until what was written to a replica is on the disk; raises ``VolumeFailed``."""
         await self.volumes.run(replica.storage, files.sync)
 
-    # Writers.
+    async def sync_names(self, replica: Replica) -> None:
+        """Wait until the disk knows where a replica's files lie; raises ``VolumeFailed``."""
+        work = partial(self.volumes[replica.storage].sync_names, replica)
+        await self._carry_out(replica, work)
 
-    def begin_writing(self, block_id: BlockId) -> None:
-        """The running task writes this block from now on."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._writers[block_id] = task
+    # Writers.
 
     def end_writing(self, block_id: BlockId) -> None:
         """The running task does not write this block any more."""
@@ -270,7 +312,7 @@ class Store:
 
     async def _stop_writer(self, block_id: BlockId) -> None:
         """End the task that writes this block, and wait for its end."""
-        writer = self._writers.get(block_id)
+        writer = self._writers.pop(block_id, None)
         if writer is not None:
             writer.cancel()
             await asyncio.wait([writer])
@@ -322,6 +364,11 @@ async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
     # Whoever is cancelled does not ask for the outcome any more.
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return await asyncio.shield(task)
+
+
+def _close_unwanted(opened: asyncio.Future[ReplicaFiles]) -> None:
+    if not opened.cancelled() and opened.exception() is None:
+        opened.result().close()
 
 
 def _allowed(outcome: Next | Refused) -> Next:

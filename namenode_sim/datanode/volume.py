@@ -34,7 +34,7 @@ from namenode_sim.datanode.replica_files import (
     create_files,
     opened,
 )
-from namenode_sim.durable import write_durably
+from namenode_sim.durable import sync_folder, write_durably
 from namenode_sim.storage.errors import InUse
 from namenode_sim.storage.lock import DirectoryLock
 
@@ -150,7 +150,11 @@ class Volume:
         self._pool = folder
 
     def scan(self) -> list[Replica]:
-        """The replicas that lie here; files that make no replica stay, with a line in the log."""
+        """The replicas that lie here; files that make no replica stay, with a line in the log.
+
+        Raises:
+            OSError: if a folder cannot be read: all that is in it would seem to be gone.
+        """
         assert self._pool is not None
         found: list[Replica] = []
         current = self._pool / layout.CURRENT
@@ -161,8 +165,11 @@ class Volume:
             meta = finalized.newest_meta(block_id)
             if meta is None:
                 log.warning("datanode.no_meta_file", file=str(path))
-            else:
+                continue
+            try:
                 found.append(Finalized(meta, self.storage, path.stat().st_size))
+            except OSError as problem:
+                log.warning("datanode.unreadable_replica", block=str(meta), why=str(problem))
         for block_id in rbw.blocks:
             meta = rbw.newest_meta(block_id)
             if meta is None:
@@ -189,8 +196,8 @@ class Volume:
             with opened(self.paths(replica), writable=True) as files:
                 length = files.valid_length(str(block))
                 files.cut(length, str(block))
-        except BadMetaFile as problem:
-            log.warning("datanode.bad_meta_file", block=str(block), why=str(problem))
+        except (BadMetaFile, OSError) as problem:
+            log.warning("datanode.unreadable_replica", block=str(block), why=str(problem))
             return replica
         return WaitingForRecovery(block, self.storage, length)
 
@@ -231,6 +238,14 @@ class Volume:
             new.block.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             old.meta.rename(new.meta)
             old.block.rename(new.block)
+
+    def sync_names(self, replica: Replica) -> None:
+        """Wait until a power cut leaves the files of a replica here, and not where they were."""
+        assert self._pool is not None
+        current = self._pool / layout.CURRENT
+        for folder in (current / layout.RBW, *self.paths(replica).block.parents):
+            if folder.is_relative_to(current):
+                sync_folder(folder)
 
     def usage(self) -> Usage:
         """The space of the file system."""
@@ -283,9 +298,13 @@ class _Found:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for name, _, files in os.walk(folder):
+    for name, _, files in os.walk(folder, onerror=_refused):
         for file in files:
             yield Path(name) / file
+
+
+def _refused(problem: OSError) -> None:
+    raise problem
 
 
 def unusable(path: Path, problem: OSError) -> UnusableVolume:

@@ -5,6 +5,7 @@ import errno
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -146,10 +147,8 @@ class Volumes:
     async def measure(self) -> None:
         """Look anew at the space of each volume."""
         for storage, shelf in list(self._shelves.items()):
-            try:
+            with suppress(VolumeFailed, ReplicaMissing):  # it is out by now
                 shelf.usage = await self.run(storage, shelf.volume.usage)
-            except (VolumeFailed, ReplicaMissing):
-                continue  # it is out by now
 
     def choose(self, size: int, storage_type: str, wish: str = "") -> StorageId:
         """A volume for a new replica: the wished one, else those of the type in turn.
@@ -200,14 +199,19 @@ class Volumes:
             await loop.run_in_executor(shelf.thread, shelf.volume.check)
         except OSError as failure:
             if failure.errno not in FULL:
-                log.error("datanode.volume_failed", path=path, why=str(failure))  # noqa: TRY400 - the message has the fact
-                self._drop(storage)
+                self.give_up(storage, failure)
                 return
         if problem.errno in FULL:
             log.warning("datanode.disk_full", path=path, why=str(problem))
             await self.measure()
         else:
             log.warning("datanode.disk_error", path=path, why=str(problem))
+
+    def give_up(self, storage: StorageId, problem: Exception) -> None:
+        """Go on without a volume, if it is not out yet."""
+        if storage in self._shelves:
+            log.error("datanode.volume_failed", path=str(self[storage].path), why=str(problem))
+            self._drop(storage)
 
     def _drop(self, storage: StorageId) -> None:
         shelf = self._shelves.pop(storage, None)

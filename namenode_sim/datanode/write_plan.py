@@ -6,7 +6,7 @@ See docs/reference/datanode.md#stages-of-a-write.
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from namenode_sim.datanode.block_names import checked_block
+from namenode_sim.datanode.block_names import checked_block, checked_stamp
 from namenode_sim.datanode.errors import MalformedTransfer
 from namenode_sim.datanode.meta_file import BadMetaFile, checked
 from namenode_sim.datanode.model import Block, Checksum, GenerationStamp, PoolId, StorageId
@@ -77,7 +77,7 @@ class WritePlan:
         stamp = GenerationStamp(request.latestGenerationStamp)
         length, size = request.minBytesRcvd, request.header.baseHeader.block.numBytes
         if not self.from_client:
-            return CreateCopy(self.block, storage, size, to_pipeline=self.is_transfer)
+            return CreateCopy(self.block, storage, size, replaces_whole=self.is_transfer)
         match self.stage:
             case _Stage.PIPELINE_SETUP_CREATE:
                 return Create(self.block, storage, size, again=stamp != 0)
@@ -118,6 +118,7 @@ def write_plan(request: pb.OpWriteBlockProto, pool: PoolId) -> WritePlan:
     if len(request.targets) > MAX_TARGETS:
         raise MalformedTransfer(f"{len(request.targets)} targets; at most {MAX_TARGETS}")
     block = checked_block(request.header.baseHeader.block, pool)
+    checked_stamp(request.latestGenerationStamp)
     asked = request.requestedChecksum
     try:
         checksum = checked(asked.type, asked.bytesPerChecksum)

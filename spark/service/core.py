@@ -183,7 +183,9 @@ def step(state: State, event: Event, rules: Rules, now: float) -> Step:
         case Offered():
             return _offered(state, event, rules, now)
         case Failed(why):
-            return _failed(state, why, rules)
+            # An upload that fails, not a NameNode's word, cannot read our image: make another.
+            lost = state.phase is Phase.UPLOADING
+            return _failed(replace(state, ready=None) if lost else state, why, rules)
         case _:
             assert_never(event)
 

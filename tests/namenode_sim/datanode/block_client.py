@@ -118,8 +118,8 @@ class Writing:
         head = PacketHeader(0, -1, last=False, length=0)
         await self.peer.send(encode_packet(head, b"", b""), seconds=SECONDS)
 
-    async def end(self) -> None:
-        head = PacketHeader(self._offset, self._seqno, last=True, length=0)
+    async def end(self, *, sync: bool = False) -> None:
+        head = PacketHeader(self._offset, self._seqno, last=True, length=0, sync=sync)
         await self.peer.send(encode_packet(head, b"", b""), seconds=SECONDS)
 
     async def ack(self) -> pb.PipelineAckProto:

@@ -236,7 +236,7 @@ def invalidate(block: Block, *, quietly: bool = False) -> pb.DatanodeCommandProt
         blkCmd=pb.BlockCommandProto(
             action=pb.BlockCommandProto.INVALIDATE,
             blockPoolId=POOL.pool,
-            blocks=[plain(block, (1 << 64) - 1 if quietly else 0)],
+            blocks=[plain(block, (1 << 63) - 1 if quietly else 0)],
         ),
     )
 

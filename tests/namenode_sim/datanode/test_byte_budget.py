@@ -53,6 +53,30 @@ async def test_who_stops_waiting_holds_nothing_and_nobody_up() -> None:
     assert budget.held == 0
 
 
+async def test_who_is_cancelled_before_bytes_are_given_in_the_same_turn_takes_none() -> None:
+    budget = ByteBudget(10)
+    await budget.take(10)
+    waiting = asyncio.create_task(budget.take(5))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    budget.give(10)
+    await asyncio.wait([waiting])
+    assert waiting.cancelled()
+    assert budget.held == 0
+
+
+async def test_too_little_that_is_given_back_serves_nobody() -> None:
+    budget = ByteBudget(10)
+    await budget.take(10)
+    waiting = asyncio.create_task(budget.take(5))
+    await asyncio.sleep(0)
+    budget.give(4)
+    assert budget.held == 6
+    budget.give(1)
+    await waiting
+    assert budget.held == 10
+
+
 async def test_more_than_all_is_refused() -> None:
     with pytest.raises(ValueError, match="11 bytes are more than the 10"):
         await ByteBudget(10).take(11)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from namenode_sim.datanode.claim import (
     Claims,
@@ -60,8 +61,23 @@ def test_a_restart_remembers_the_highest_claim(tmp_path: Path) -> None:
     (broken / "nnha").mkdir()
     (broken / "nnha/claim").write_text("?")
     assert read_claims([one, two, broken, tmp_path]) == Claims(100, remembered=A)
+    assert read_claims([broken, tmp_path, two, one]) == Claims(100, remembered=A)
     assert read_claims([]) == Claims()
     assert decode(encode(NOBODY)) == NOBODY
+
+
+def test_a_volume_that_refuses_is_passed_over_and_named(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.mkdir()
+    (bad / "nnha/claim").mkdir(parents=True)
+    with capture_logs() as logs:
+        write_claims([bad, good], OBEYS_A)
+        assert read_claims([bad, good]) == Claims(100, remembered=A)
+    assert [(line["event"], line["path"]) for line in logs] == [
+        ("datanode.claim_not_written", str(bad / "nnha/claim")),
+        ("datanode.claim_unreadable", str(bad / "nnha/claim")),
+    ]
+    assert (good / "nnha").stat().st_mode & 0o777 == 0o700
 
 
 def test_an_active_that_was_without_its_lease_is_obeyed_again_before_its_next_edit() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -109,6 +110,18 @@ async def test_a_disk_that_gets_full_is_not_a_failed_one(small_disk: Path) -> No
         filler.unlink()
         await one.store.volumes.measure()
         assert not await refused_for_want_of_room(one)
+
+
+async def test_of_a_packet_that_does_not_fit_nothing_stays(small_disk: Path) -> None:
+    async with node(small_disk / "data") as one:
+        writing = await begin([one.place], block(), size=MEGABYTE)
+        await writing.write(DATA[:4096])
+        fill(small_disk, leave=65_536)
+        await writing.send(DATA[4096:])
+        await hung_up(writing)
+        await idle(one)
+        replica = one.store.find(block())
+        assert on_disk(one.store, replica) == replica.length == 4096
 
 
 async def test_a_block_without_room_for_its_first_byte_goes(small_disk: Path) -> None:
@@ -219,6 +232,39 @@ async def test_a_start_on_a_volume_that_is_read_only_is_refused_or_tolerated(
                 assert running.status()["replicas"] == 2
         async with started(both, model) as running:
             assert running.status()["replicas"] == 4
+
+
+def make_unlistable(folder: Path) -> None:
+    """Put folders into each other until their path is longer than the kernel takes."""
+    at = os.open(folder, os.O_RDONLY)
+    for _ in range(20):
+        name = "n" * 250
+        os.mkdir(name, dir_fd=at)
+        inner = os.open(name, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+
+
+async def test_a_start_on_a_volume_that_cannot_be_listed_is_refused_or_tolerated(
+    tmp_path: Path,
+) -> None:
+    folders = [tmp_path / name for name in "ab"]
+    async with name_node() as model:
+        both = settings(folders, [model], tolerated=1)
+        async with started(both, model) as running:
+            for number in range(4):
+                await write_whole([place(running)], block(number), DATA)
+        (pool,) = (folders[0] / "current").glob("BP-*")
+        make_unlistable(pool / "current" / "finalized")
+        heard, registered = len(model.heartbeats), len(model.registrations)
+        with pytest.raises(ExitWith, match="1 data directories have failed, 0 are tolerated"):
+            await DataNode(settings(folders, [model])).run(asyncio.Event())
+        assert len(model.registrations) == registered, "it is not heard of"
+        async with started(both, model) as running:
+            assert model.heartbeats[heard].failedVolumes == 1
+            assert running.status()["failed_volumes"] == [str(folders[0])]
+            assert running.status()["replicas"] == 2
 
 
 async def refusal(of: Place, number: int) -> str:

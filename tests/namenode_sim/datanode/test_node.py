@@ -118,6 +118,20 @@ async def test_deletions_on_command(tmp_path: Path, active: NameNode) -> None:
         assert await read(place(node), block(2), 0, len(DATA)) == DATA
 
 
+async def test_a_replica_that_is_deleted_before_it_is_told_is_not_told(
+    tmp_path: Path, active: NameNode
+) -> None:
+    async with data_node(tmp_path, active) as node:
+        active.failures = 1_000_000
+        await write_whole([place(node)], block(), DATA)
+        active.commands = [invalidate(block(), quietly=True)]
+        await seen(lambda: node.status()["replicas"] == 0)
+        active.failures = 0
+        await write_whole([place(node)], block(1), DATA)
+        await seen(lambda: (block(1).block_id, RECEIVED) in told(active))
+        assert block().block_id not in dict(told(active))
+
+
 @pytest.mark.row("B29")
 async def test_who_is_not_obeyed_commands_nothing(
     tmp_path: Path, active: NameNode, standby: NameNode

@@ -1,5 +1,8 @@
 """Three DataNodes in a pipeline on real sockets: writes, reads, failures in the middle."""
 
+import os
+from pathlib import Path
+
 import pytest
 import structlog.testing
 
@@ -12,6 +15,7 @@ from namenode_sim.datanode.model import (
     readable_length,
 )
 from namenode_sim.datanode.operations import News
+from namenode_sim.datanode.send import open_stretch, send_stretch
 from namenode_sim.proto import data_transfer_pb2 as pb
 from tests.namenode_sim.datanode.block_client import (
     STAGE,
@@ -73,6 +77,42 @@ async def test_an_open_block_is_read_up_to_what_all_have(nodes: list[Node]) -> N
         assert await read(one.place, block(), 0, 1200) == DATA[:1200]
 
 
+@pytest.fixture
+def durable(monkeypatch: pytest.MonkeyPatch) -> dict[Path, set[str]]:
+    """The names that each folder had when it was synced last."""
+    seen: dict[Path, set[str]] = {}
+    sync = os.fsync
+
+    def noting(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if path.is_dir():
+            seen[path] = {child.name for child in path.iterdir()}
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    return seen
+
+
+async def test_what_is_synced_is_found_after_a_power_cut(
+    nodes: list[Node], durable: dict[Path, set[str]]
+) -> None:
+    kept = nodes[0].store
+    writing = await begin(places(nodes[:1]), block())
+    await writing.send(DATA[:1000], sync=True)
+    await writing.ack()
+    replica = kept.find(block())
+    before = kept.volumes[replica.storage].paths(replica)
+    names = {before.block.name, before.meta.name}
+    assert names <= durable[before.block.parent]
+    await writing.end(sync=True)
+    assert list((await writing.ack()).reply) == [OK]
+    after = kept.volumes[replica.storage].paths(kept.find(block())).block
+    assert names <= durable[after.parent]
+    for folder in list(after.parents)[:3]:
+        assert folder.name in durable[folder.parent]
+    assert names.isdisjoint(durable[before.block.parent])
+
+
 async def test_a_reader_in_mid_chunk_sees_the_checksum_of_what_it_may_read(
     nodes: list[Node],
 ) -> None:
@@ -118,6 +158,20 @@ async def test_append_in_mid_chunk(nodes: list[Node]) -> None:
     await writing.close()
     for one in nodes:
         assert await read(one.place, block(stamp=1002), 0, 2000) == DATA[:2000]
+
+
+async def test_an_append_in_mid_chunk_does_not_spoil_what_is_being_read(nodes: list[Node]) -> None:
+    await write_whole(places(nodes[:1]), block(), DATA[:700])
+    stretch = await open_stretch(nodes[0].store, block(), 0, None)
+    writing = await begin(
+        places(nodes[:1]), block(), stage=STAGE.PIPELINE_SETUP_APPEND, stamp=1002, length=700
+    )
+    await writing.write(DATA[700:900])
+    copying = await begin(places(nodes[1:2]), block(), client="")
+    await send_stretch(copying.peer, stretch, seconds=5)
+    stretch.files.close()
+    await idle(nodes[1])
+    assert [one.length for one in nodes[1].store] == [700]
 
 
 async def test_an_append_to_a_damaged_chunk_is_refused(nodes: list[Node]) -> None:

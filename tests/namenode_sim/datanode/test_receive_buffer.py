@@ -18,6 +18,7 @@ STEPS = st.lists(
 @given(STEPS)
 def test_bytes_come_out_as_they_went_in(steps: list[tuple[str, int]]) -> None:
     buffer, expected, next_byte = ReceiveBuffer(8), b"", 0
+    assert len(buffer.free()) == buffer.capacity == 8
     for step, count in steps:
         match step:
             case "come":
@@ -41,3 +42,12 @@ def test_bytes_come_out_as_they_went_in(steps: list[tuple[str, int]]) -> None:
         assert len(buffer) == len(expected)
         assert buffer.is_full == (len(buffer.free()) == 0)
     assert bytes(buffer.peek(len(buffer))) == expected
+
+
+def test_room_of_the_same_size_is_made_in_the_same_memory() -> None:
+    buffer = ReceiveBuffer(8)
+    memory = buffer.free().obj
+    buffer.make_room(8)
+    assert buffer.free().obj is memory
+    buffer.make_room(9)
+    assert buffer.free().obj is not memory

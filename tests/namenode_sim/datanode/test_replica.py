@@ -72,11 +72,11 @@ TABLE: dict[str, tuple[Operation, tuple[str, ...]]] = {
         ("TEMPORARY", "-", *(["TEMPORARY dropped"] * 3), "-"),
     ),
     "copy to a pipeline, same stamp": (
-        CreateCopy(B10, DISK, 9, to_pipeline=True),
+        CreateCopy(B10, DISK, 9, replaces_whole=True),
         ("TEMPORARY", "-", "-", "-", "-", "-"),
     ),
     "copy to a pipeline, newer": (
-        CreateCopy(block(12), DISK, 9, to_pipeline=True),
+        CreateCopy(block(12), DISK, 9, replaces_whole=True),
         ("TEMPORARY", *(["TEMPORARY dropped"] * 4), "-"),
     ),
     "recover pipeline": (

@@ -108,6 +108,15 @@ def test_only_a_whole_block_is_urgent(kind: News) -> None:
     assert queue.urgent is False
 
 
+def test_what_was_urgent_stays_urgent_until_it_is_told_or_forgotten() -> None:
+    queue = IncrementalQueue()
+    for kind in (News.RECEIVED, News.DELETED):
+        queue.add(news(kind))
+        assert queue.urgent
+    queue.clear()
+    assert not queue.urgent
+
+
 def test_a_block_that_moved_is_told_of_one_storage() -> None:
     queue = IncrementalQueue()
     queue.add(news(News.DELETED))
@@ -124,6 +133,38 @@ def test_what_was_not_answered_is_told_again_unless_newer_news_came() -> None:
     queue.put_back(taken)
     told = {one.block.block_id: one.news for one in queue.take()[DISK]}
     assert told == {1: News.RECEIVED, 2: News.DELETED}
+
+
+def test_newer_news_of_a_block_on_any_storage_replaces_what_was_not_answered() -> None:
+    queue = IncrementalQueue()
+    queue.add(news(News.RECEIVED))
+    taken = queue.take()
+    queue.add(news(News.DELETED))
+    queue.add(news(News.RECEIVED, 2, OTHER))
+    queue.put_back(taken)
+    assert queue.take() == {
+        DISK: [news(News.DELETED)], OTHER: [news(News.RECEIVED, 2, OTHER)],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("unanswered", [False, True])
+def test_of_what_is_here_no_more_only_its_deletion_is_told(*, unanswered: bool) -> None:
+    queue = IncrementalQueue()
+    for number, kind in enumerate((News.RECEIVING, News.RECEIVED, News.DELETED, News.RECEIVED)):
+        queue.add(news(kind, number))
+    if unanswered:
+        queue.put_back(queue.take())
+    told = queue.take(lambda one: one.block.block_id == 3)
+    assert told == {DISK: [news(News.DELETED, 2), news(News.RECEIVED, 3)]}
+    assert (len(queue), queue.urgent) == (0, False)
+
+
+def test_a_report_has_a_limit_for_all_storages_together() -> None:
+    queue = IncrementalQueue()
+    for number in range(incremental.MAX_BLOCKS + 1):
+        queue.add(news(News.DELETED, number, (DISK, OTHER)[number % 2]))
+    assert sum(map(len, queue.take().values())) == incremental.MAX_BLOCKS
+    assert (len(queue), queue.urgent) == (1, True)
 
 
 def test_a_report_has_a_limit_and_the_rest_follows() -> None:

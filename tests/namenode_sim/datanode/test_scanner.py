@@ -1,15 +1,16 @@
 """The scanner: damaged replicas are told of, lost ones forgotten, whole ones left alone."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from namenode_sim.datanode.errors import ChecksumMismatch
-from namenode_sim.datanode.model import Replica
-from namenode_sim.datanode.operations import News
+from namenode_sim.datanode.errors import ChecksumMismatch, ReplicaMissing
+from namenode_sim.datanode.model import GenerationStamp, Replica
+from namenode_sim.datanode.operations import Append, News
 from namenode_sim.datanode.scanner import Scanner, ScanRhythm, in_order
 from namenode_sim.datanode.store import Store
 from tests.namenode_sim.datanode.block_client import ReadRefused, read, until, write_whole
@@ -87,6 +88,28 @@ async def test_a_lost_replica_is_forgotten(tmp_path: Path) -> None:
     async with scanning(kept, FAST):
         await until(lambda: told == [News.DELETED])
     assert len(kept) == 0
+    await kept.volumes.close()
+
+
+async def test_a_lost_replica_that_is_changing_does_not_end_the_scanner(tmp_path: Path) -> None:
+    kept = await store(volume(tmp_path))
+    gone, other = [await finalized(kept, block(number), DATA) for number in range(2)]
+    kept.volumes[gone.storage].paths(gone).block.unlink()
+    flip(kept, other, 0)
+    release = threading.Event()
+    async with scanning(kept, UNASKED_NEVER) as (scanner, damaged):
+        scanner.suspect(gone.block)
+        scanner.suspect(other.block)
+        holding = asyncio.create_task(kept.volumes.run(gone.storage, release.wait))
+        changing = asyncio.create_task(
+            kept.perform(Append(gone.block, GenerationStamp(2000), gone.length))
+        )
+        await asyncio.sleep(0)
+        release.set()
+        await until(lambda: damaged == [other])
+        await holding
+        with pytest.raises(ReplicaMissing):
+            await changing
     await kept.volumes.close()
 
 

@@ -2,7 +2,9 @@
 
 import asyncio
 import errno
+import os
 import shutil
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +18,12 @@ from namenode_sim.datanode.errors import (
     ReplicaRefused,
     VolumeFailed,
 )
-from namenode_sim.datanode.model import Finalized, GenerationStamp, WaitingForRecovery
+from namenode_sim.datanode.model import (
+    Finalized,
+    GenerationStamp,
+    Temporary,
+    WaitingForRecovery,
+)
 from namenode_sim.datanode.operations import (
     Append,
     BeginRecovery,
@@ -29,7 +36,15 @@ from namenode_sim.datanode.operations import (
 )
 from namenode_sim.datanode.store import Announcement, Store
 from tests.namenode_sim.datanode.block_client import until
-from tests.namenode_sim.datanode.stores import CHECKSUM, begun, block, finalized, store, volume
+from tests.namenode_sim.datanode.stores import (
+    CHECKSUM,
+    POOL,
+    begun,
+    block,
+    finalized,
+    store,
+    volume,
+)
 
 DATA = bytes(range(251)) * 7
 
@@ -213,6 +228,37 @@ async def test_a_lost_volume_goes_with_its_replicas(tmp_path: Path) -> None:
     await kept.volumes.close()
 
 
+@pytest.mark.parametrize("others", [0, 1])
+async def test_a_volume_that_cannot_be_listed_fails(tmp_path: Path, others: int) -> None:
+    first, second = volume(tmp_path / "a", "DS-a"), volume(tmp_path / "b", "DS-b")
+    kept = await store(first, second)
+    for number in range(4):
+        await finalized(kept, block(number), DATA)
+    await kept.volumes.close()
+    again = [volume(tmp_path / "a", "DS-a"), *[volume(tmp_path / "b", "DS-b")][:others]]
+    shutil.rmtree(tmp_path / "a" / "current" / POOL.pool / "current" / "finalized")
+    kept = await store(*again)
+    assert [one.volume.path.name for one in kept.volumes.failed] == ["a"]
+    assert [one.storage for one in kept] == ["DS-b"] * 2 * others
+    await kept.volumes.close()
+
+
+@pytest.mark.parametrize("of", ["a whole one", "an open one"])
+async def test_one_replica_that_cannot_be_read_keeps_no_other_away(tmp_path: Path, of: str) -> None:
+    kept = await store(volume(tmp_path))
+    good = await finalized(kept, block(), DATA)
+    bad = await (finalized if of == "a whole one" else begun)(kept, block(1), DATA)
+    path = kept.volumes[bad.storage].paths(bad).block
+    await kept.volumes.close()
+    path.unlink()
+    path.symlink_to(path.name)
+    again = await store(volume(tmp_path))
+    empty = WaitingForRecovery(bad.block, bad.storage, 0)
+    assert set(again) == ({good} if of == "a whole one" else {good, empty})
+    assert again.volumes.failed == []
+    await again.volumes.close()
+
+
 async def test_a_lost_file_does_not_fail_the_volume(tmp_path: Path) -> None:
     kept = await store(volume(tmp_path))
     replica = await finalized(kept, block(), DATA)
@@ -258,13 +304,87 @@ async def test_who_is_cancelled_leaves_files_and_map_together(tmp_path: Path) ->
     await kept.volumes.close()
 
 
+async def test_nothing_begins_on_a_volume_that_has_failed_meanwhile(tmp_path: Path) -> None:
+    kept = await store(volume(tmp_path))
+    (storage,) = kept.volumes.types
+    release = threading.Event()
+    holding = asyncio.create_task(kept.volumes.run(storage, release.wait))
+    creating = asyncio.create_task(kept.perform(CreateCopy(block(), storage, 0), CHECKSUM))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    kept.volumes.give_up(storage, OSError(errno.EIO, "planted"))
+    release.set()
+    with pytest.raises(ReplicaMissing, match="has failed"):
+        await creating
+    assert (await holding, len(kept)) == (True, 0)
+    await kept.volumes.close()
+
+
+async def test_a_recovery_that_waits_for_a_set_up_stops_its_writer(tmp_path: Path) -> None:
+    kept = await store(volume(tmp_path))
+    await finalized(kept, block(), DATA)
+    newer = block(stamp=1002)
+
+    async def write() -> None:
+        await kept.perform(Append(block(), newer.stamp, len(DATA)), to_write=True)
+        await asyncio.Event().wait()
+
+    writer = asyncio.create_task(write())
+    await asyncio.sleep(0)
+    await kept.perform(BeginRecovery(newer, GenerationStamp(1003)))
+    assert writer.cancelled(), "what it would acknowledge from now on would be cut"
+    await kept.volumes.close()
+
+
+async def test_a_copy_that_comes_while_its_block_is_deleted_goes_on(tmp_path: Path) -> None:
+    kept = await store(volume(tmp_path))
+    whole = await finalized(kept, block(), DATA)
+    forgotten = kept.forget(block())
+
+    async def receive() -> None:
+        await kept.perform(CreateCopy(block(), whole.storage, 0), CHECKSUM, to_write=True)
+        await asyncio.Event().wait()
+
+    copying = asyncio.create_task(receive())
+    await asyncio.sleep(0)
+    await kept.delete(forgotten)
+    assert not copying.done()
+    assert kept.find(block()) == Temporary(block(), whole.storage)
+    assert [path.parent.name for path in tmp_path.rglob("blk_*")] == ["tmp", "tmp"]
+    copying.cancel()
+    await kept.volumes.close()
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+async def test_who_is_cancelled_while_files_are_opened_leaves_none_open(tmp_path: Path) -> None:
+    kept = await store(volume(tmp_path))
+    replica = await finalized(kept, block(), DATA)
+    path = kept.volumes[replica.storage].paths(replica).block
+    path.unlink()
+    os.mkfifo(path)  # whoever opens it to read waits for one who writes
+    open_before = open_files()
+    opening = asyncio.create_task(kept.open(replica))
+    for _ in range(1000):
+        await asyncio.sleep(0)
+    opening.cancel()
+    await asyncio.wait([opening])
+    other_end = os.open(path, os.O_RDWR)
+    await kept.volumes.run(replica.storage, lambda: None)
+    os.close(other_end)
+    await until(lambda: open_files() == open_before)
+    await kept.volumes.close()
+
+
 async def test_a_writer_is_stopped_before_its_block_is_deleted(tmp_path: Path) -> None:
     kept = await store(volume(tmp_path))
-    await begun(kept, block(), DATA)
+    (storage,) = kept.volumes.types
     waiting = asyncio.Event()
 
     async def write() -> None:
-        kept.begin_writing(block().block_id)
+        await kept.perform(Create(block(), storage, 0), CHECKSUM, to_write=True)
         try:
             waiting.set()
             await asyncio.Event().wait()

@@ -10,6 +10,7 @@ from namenode_sim.datanode.errors import UnusableVolume
 from namenode_sim.datanode.layout import (
     NodeVersion,
     PoolVersion,
+    folder_of,
     parse_meta_name,
     parse_node_version,
     parse_pool_version,
@@ -17,13 +18,21 @@ from namenode_sim.datanode.layout import (
 )
 from namenode_sim.datanode.meta_file import BadMetaFile, decode_header, encode_header, meta_bytes
 from namenode_sim.datanode.model import (
+    BeingWritten,
     BlockId,
     Checksum,
     ChecksumType,
     Finalized,
+    GenerationStamp,
     PoolId,
+    Replica,
+    ReplicaState,
     StorageId,
+    Temporary,
+    UnderRecovery,
     WaitingForRecovery,
+    readable_length,
+    reported_state,
 )
 from namenode_sim.datanode.volume import DataDirectory, Volume
 from tests.namenode_sim.datanode.stores import CHECKSUM, POOL, block, volume
@@ -67,6 +76,34 @@ def test_a_block_lies_where_hadoop_looks_for_it() -> None:
 def test_the_meta_file_is_that_of_hadoop() -> None:
     assert encode_header(Checksum(ChecksumType.CRC32C)).hex() == "00010200000200"
     assert meta_bytes(Checksum(), 300_000) == 2351
+    assert meta_bytes(Checksum(ChecksumType.NULL), 300_000) == 7
+
+
+STORAGE = StorageId("DS-1")
+DEEP = "current/finalized/subdir0/subdir0"
+OPEN = BeingWritten(block(), STORAGE, length=9, acked=5)
+STATES: dict[str, tuple[Replica, str, ReplicaState | None, int]] = {
+    "whole": (Finalized(block(), STORAGE, 9), DEEP, ReplicaState.FINALIZED, 9),
+    "open": (OPEN, "current/rbw", ReplicaState.RBW, 5),
+    "left open": (WaitingForRecovery(block(), STORAGE, 9), "current/rbw", ReplicaState.RWR, 9),
+    "coming in": (Temporary(block(), STORAGE, 9), "tmp", None, 0),
+    "whole, in recovery": (
+        UnderRecovery(Finalized(block(), STORAGE, 9), GenerationStamp(1005)),
+        DEEP, ReplicaState.FINALIZED, 9,
+    ),
+    "open, in recovery": (
+        UnderRecovery(OPEN, GenerationStamp(1005)), "current/rbw", ReplicaState.RBW, 5
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("replica", "folder", "state", "readable"), STATES.values(), ids=STATES)
+def test_where_replicas_lie_and_what_is_told_of_them(
+    replica: Replica, folder: str, state: ReplicaState | None, readable: int
+) -> None:
+    assert folder_of(Path("BP-1"), replica) == Path("BP-1") / folder
+    assert reported_state(replica) is state
+    assert readable_length(replica) == readable
 
 
 @pytest.mark.parametrize(
@@ -107,6 +144,9 @@ def test_directories_of_others_are_refused(current: Path, tmp_path: Path) -> Non
     version = tmp_path / "current/VERSION"
     version.write_text(version.read_text().replace("DATA_NODE", "NAME_NODE"))
     with pytest.raises(UnusableVolume, match="belongs to a NAME_NODE"):
+        Volume(DataDirectory(tmp_path))
+    version.write_text(version.read_text().replace("NAME_NODE", "DATA_NODE").replace("57", "56"))
+    with pytest.raises(UnusableVolume, match="has layout -56; only -57 is known"):
         Volume(DataDirectory(tmp_path))
     version.write_text("layoutVersion=-57\n")
     with pytest.raises(UnusableVolume, match="lacks storageID, clusterID"):

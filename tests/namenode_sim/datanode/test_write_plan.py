@@ -70,3 +70,15 @@ def test_a_pipeline_has_a_limit(count: int, taken: bool) -> None:
     else:
         with pytest.raises(MalformedTransfer, match="65 targets; at most 64"):
             write_plan(asked, POOL.pool)
+
+
+@pytest.mark.parametrize(("stamp", "taken"), [((1 << 63) - 1, True), (1 << 63, False)])
+def test_a_new_stamp_has_a_limit(stamp: int, taken: bool) -> None:
+    """The names of files with longer ones are not read at the next start."""
+    asked = request([])
+    asked.latestGenerationStamp = stamp
+    if taken:
+        assert write_plan(asked, POOL.pool).request.latestGenerationStamp == stamp
+    else:
+        with pytest.raises(MalformedTransfer, match="a generation stamp that cannot be"):
+            write_plan(asked, POOL.pool)
