@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ha.elector.zookeeper.credentials import AclEntry, parse_acl
+from ha.elector.zookeeper.credentials import AclEntry, open_to_all, parse_acl
 from ha.elector.zookeeper.review import Fault, doubt_of, review, unshared
 from ha.elector.zookeeper.rights import ZnodeAcl, beyond, shown_acl, strangers_could
 from ha.elector.zookeeper.who_am_i import WhoAmI
@@ -55,6 +55,21 @@ def test_what_goes_beyond_the_configured_acl(
 )
 def test_what_strangers_could_do(found: str, could: str) -> None:
     assert strangers_could(acl(found)) == could
+
+
+@pytest.mark.parametrize(
+    ("found", "is_open"),
+    [
+        ("world:anyone:rwcda", True),
+        ("world:anyone:d", True),
+        ("auth::rwcda,world:anyone:r", False),  # who may only read can have written nothing
+        ("auth::rwcda", False),
+        ("sasl:anyone:rwcda", False),
+        ("", False),
+    ],
+)
+def test_which_acls_leave_znodes_to_everybody(found: str, is_open: bool) -> None:
+    assert open_to_all(parse_acl(found)) is is_open
 
 
 def test_bits_that_no_right_has_hide_nothing() -> None:

@@ -2,6 +2,7 @@
 at all."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -10,8 +11,8 @@ from ha.elector.model import SessionNumber, Term
 from ha.elector.term import TermRecord, encode_term, term_of
 from ha.elector.term_keeper import TermKeeper
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.credentials import parse_acl
-from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refusal, Refused
+from ha.elector.zookeeper.credentials import AclEntry, parse_acl
+from ha.elector.zookeeper.outcome import Done, Doubt, NodeFacts, Outcome, Refusal, Refused, Unknown
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 S = SessionNumber(3)
@@ -27,6 +28,7 @@ class Znodes:
     def __init__(self) -> None:
         self.there: dict[str, tuple[bytes, int]] = {}
         self.transaction = 100
+        self.told_of_acls: Outcome[tuple[frozenset[AclEntry], int]] = Unknown(Doubt.LATE)
 
     def put(self, path: str, data: bytes) -> int:
         """Somebody writes."""
@@ -55,6 +57,9 @@ class Znodes:
             return Refused(Refusal.NODE_EXISTS, path)
         self.put(path, data)
         return Done(None)
+
+    async def acl(self, path: str) -> Outcome[tuple[frozenset[AclEntry], int]]:
+        return self.told_of_acls
 
     def recorded(self) -> bytes | None:
         found = self.there.get(SETTINGS.term)
@@ -106,6 +111,27 @@ async def test_the_end_in_another_session_records_nothing() -> None:
     await settle(keeper, znodes, b"nn1")
     keeper.ended(SessionNumber(S + 1), cast(Session, znodes), "nn1 has ended")
     assert term_of(written, znodes.recorded()) is Term.SETTLED
+
+
+@pytest.mark.parametrize(
+    ("told", "term"),
+    [
+        (Done((frozenset(parse_acl("sasl:nn:rwcda")), 0)), Term.ENDED),
+        (Unknown(Doubt.LATE), Term.DOUBTED),
+        (Refused(Refusal.OTHER, "broken"), Term.DOUBTED),
+    ],
+    ids=["ours", "no answer", "refused"],
+)
+async def test_who_could_have_written_a_breadcrumb_must_be_known_to_believe_it(
+    told: Outcome[tuple[frozenset[AclEntry], int]], term: Term
+) -> None:
+    znodes = Znodes()
+    znodes.told_of_acls = told
+    written = znodes.put(SETTINGS.breadcrumb, b"nn2")
+    znodes.put(SETTINGS.term, encode_term(TermRecord(written, Term.ENDED, "told")))
+    closed = replace(SETTINGS, acl=parse_acl("sasl:nn:rwcda"))
+    _, found = await TermKeeper(closed).read(cast(Session, znodes))
+    assert found is term
 
 
 @pytest.mark.parametrize(

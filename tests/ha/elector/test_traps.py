@@ -5,12 +5,14 @@ import contextlib
 import itertools
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kazoo.client import KazooClient
 from kazoo.exceptions import SessionExpiredError
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.retry import ForceRetryError
@@ -22,7 +24,7 @@ from ha.elector.zookeeper import client as door
 from ha.elector.zookeeper import handler
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl
-from ha.elector.zookeeper.outcome import Done, SessionState
+from ha.elector.zookeeper.outcome import Done, Doubt, SessionState, Unknown
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected
 from tests import ROOT
@@ -86,6 +88,19 @@ async def test_traps_6_7_8_retries_are_bounded_and_never_straddle_sessions() -> 
     assert sum(slept) <= attempts * 1.1, "a server that is back is found within a second"
     assert client._retry.max_tries == 1
     assert SessionExpiredError not in client._retry.retry_exceptions
+
+
+async def test_a_close_that_hangs_is_not_confirmed_and_leaves_no_request_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go_on = threading.Event()
+    monkeypatch.setattr(KazooClient, "stop", lambda _: go_on.wait())
+    monkeypatch.setattr(KazooClient, "exists_async", lambda one, *_: one.handler.async_result())
+    session = Session(_settings("127.0.0.1:1"), lambda _state, _reason: None)
+    asked = session.look("/")
+    assert not await session.close(deadline_seconds=0.01)
+    assert asked.result() == Unknown(Doubt.LOST)
+    go_on.set()
 
 
 @contextlib.contextmanager

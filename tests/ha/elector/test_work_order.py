@@ -1,11 +1,12 @@
 """What the election asks of the NameNode is done in order, whatever is called off meanwhile."""
 
 import asyncio
+import math
 from contextlib import suppress
 
 import pytest
 
-from ha.elector.actions import Action
+from ha.elector.actions import Action, CloseSession, ReleaseLock
 from ha.elector.events import (
     BreadcrumbRead,
     BreadcrumbWritten,
@@ -18,6 +19,8 @@ from ha.elector.events import (
 from ha.elector.model import AttemptNumber, Breadcrumb, Role, SessionNumber, Term
 from ha.elector.runner import Elector
 from ha.elector.state import ElectorState
+from ha.elector.zookeeper.errors import TakeoverImpossible
+from ha.invariant import InvariantBroken
 from tests.ha.zkfc.zkfc_world import until
 
 S = SessionNumber(1)
@@ -29,8 +32,11 @@ class Door:
     last_contact: float | None = None
     session_timeout_seconds: float | None = None
 
+    def __init__(self) -> None:
+        self.asked: list[Action] = []
+
     def perform(self, action: Action) -> None:
-        """Nothing."""
+        self.asked.append(action)
 
     async def settled(self) -> None:
         """At once."""
@@ -39,12 +45,16 @@ class Door:
 class SlowToStandBy:
     """A NameNode that answers a demotion when the test lets it."""
 
-    def __init__(self) -> None:
+    def __init__(self, trouble: Exception | None = None) -> None:
+        """``trouble`` is what fencing ends in."""
+        self.trouble = trouble
         self.done: list[str] = []
         self.standing_by = asyncio.Event()
         self.may_stand_by = asyncio.Event()
 
     async def fence_old_active(self, attempt: AttemptNumber, content: bytes, term: Term) -> None:
+        if self.trouble is not None:
+            raise self.trouble
         self.done.append("fenced")
 
     async def serve_as_active(self, attempt: AttemptNumber) -> None:
@@ -59,10 +69,10 @@ class SlowToStandBy:
         """Nothing to note."""
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
-        pytest.fail(reason)
+        self.done.append(f"failed: {reason}")
 
     def gave_up(self, reason: str) -> None:
-        pytest.fail(reason)
+        self.done.append(f"gave up: {reason}")
 
 
 async def test_a_demotion_does_not_overtake_a_promotion_behind_a_takeover_that_was_called_off() -> (
@@ -99,6 +109,60 @@ async def test_a_demotion_does_not_overtake_a_promotion_behind_a_takeover_that_w
     elector.post(BreadcrumbWritten(S, elector.state.attempt, 8))
     await until(lambda: elector.state.role is Role.ACTIVE, "the promotion")
     assert namenode.done == ["standby", "fenced", "active"]
+    await _cancelled(running)
+
+
+async def _taking_over(elector: Elector) -> "asyncio.Task[None]":
+    """The election runs, the lock is ours, and another's breadcrumb was there."""
+    running = asyncio.create_task(elector.run())
+    for event in (JoinRequested(b"nn1"), SessionOpened(S), LockSeen(S, ours=True, made=1)):
+        elector.post(event)
+    await until(lambda: elector.state.role is Role.TAKING_OVER, "the takeover")
+    elector.post(BreadcrumbRead(S, elector.state.attempt, Breadcrumb(b"nn9", 7)))
+    return running
+
+
+async def _cancelled(running: "asyncio.Task[None]") -> None:
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
+
+
+@pytest.mark.parametrize(
+    ("trouble", "told"),
+    [
+        (TakeoverImpossible("no way to it"), "failed: no way to it"),
+        (ZeroDivisionError("a bug"), "failed: unexpected ZeroDivisionError('a bug')"),
+        (InvariantBroken("it must never be"), "gave up: it must never be"),
+    ],
+)
+async def test_a_fencing_that_ends_badly_is_told_and_nobody_is_promoted(
+    trouble: Exception, told: str
+) -> None:
+    namenode = SlowToStandBy(trouble)
+    elector = Elector(name="nn1", application=namenode, keeper=lambda _: Door())
+    running = await _taking_over(elector)
+    await until(lambda: namenode.done, "told")
+    await elector.settled()
+    assert namenode.done == [told]
+    assert elector.state.role is not Role.ACTIVE
+    await _cancelled(running)
+
+
+async def test_who_is_cancelled_gives_up_the_lock_and_keeps_the_breadcrumb() -> None:
+    """Its NameNode may still be active, and the next owner must find and fence it."""
+    namenode, door, signs = SlowToStandBy(), Door(), list[float]()
+    elector = Elector(name="nn1", application=namenode, keeper=lambda _: door, sign=signs.append)
+    running = await _taking_over(elector)
+    await until(lambda: "fenced" in namenode.done, "the fencing")
+    elector.post(BreadcrumbWritten(S, elector.state.attempt, 8))
+    await until(lambda: elector.state.role is Role.ACTIVE, "the promotion")
+    assert elector.active_by(elector.state.attempt)
+    assert not elector.active_by(AttemptNumber(elector.state.attempt - 1))
+    elector.stand_by_again()
+    await namenode.standing_by.wait()
+    door.asked.clear()
+    await _cancelled(running)
+    assert door.asked == [ReleaseLock(S), CloseSession(S)]
+    assert signs[-1] == math.inf
+    await until(lambda: len(asyncio.all_tasks()) == 1, "no work goes on")

@@ -139,6 +139,13 @@ async def test_no_server_is_told_within_the_deadline() -> None:
             pass
 
 
+async def test_credentials_that_no_server_knows_are_told_at_once(zookeeper: ZooKeeper) -> None:
+    settings = replace(_settings(zookeeper), auth=parse_auth("nosuch:secret"))
+    with pytest.raises(ZooKeeperRefused, match=r"ha\.zookeeper\.auth"):
+        async with connected(settings, deadline_seconds=5.0):
+            pass
+
+
 @pytest.mark.row("8.1 testFormatSetsAcls", because="the row's three words in a sentence")
 async def test_format_sets_the_acl_and_strangers_see_nothing(zookeeper: ZooKeeper) -> None:
     settings = replace(
@@ -162,6 +169,32 @@ async def test_format_sets_the_acl_and_strangers_see_nothing(zookeeper: ZooKeepe
         assert await session.create(f"{settings.scope}/below") == Done(None)
         await clear_parent(session, settings)
         assert not await parent_exists(session, settings)
+
+
+@pytest.mark.parametrize(
+    ("below", "told"),
+    [
+        ("/ns1", r"refused to create /closed\d+/ns1: no rights"),
+        ("/apart/ns1", r"refused to create /closed\d+/apart: no rights"),
+        ("", r"refused to set the ACL of /closed\d+: no rights"),
+    ],
+)
+async def test_a_format_without_the_rights_to_it_is_refused(
+    zookeeper: ZooKeeper, below: str, told: str
+) -> None:
+    above = f"/closed{next(_scopes)}"
+    settings = replace(_settings(zookeeper), scope=f"{above}{below}")
+    owner = replace(
+        settings,
+        acl=parse_acl("auth::rwcda,world:anyone:r"),
+        auth=parse_auth("digest:owner:secret"),
+    )
+    async with connected(owner, deadline_seconds=5.0) as session:
+        assert await session.create(above) == Done(None)
+    async with connected(settings, deadline_seconds=5.0) as session:
+        with pytest.raises(ZooKeeperRefused, match=told):
+            await ensure_parent(session, settings)
+        assert await parent_exists(session, settings) is (below == "")
 
 
 async def test_an_existing_parent_gets_our_acl_and_the_one_above_keeps_its_own(

@@ -1,0 +1,351 @@
+"""What each end of a request becomes for the election, and which session goes on with a ticket."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from ha.elector.actions import (
+    CloseSession,
+    CreateLock,
+    DeleteBreadcrumb,
+    OpenSession,
+    ReadBreadcrumb,
+    ReleaseLock,
+    WatchLock,
+    WriteBreadcrumb,
+    ZooKeeperAction,
+)
+from ha.elector.events import (
+    BreadcrumbRead,
+    BreadcrumbWritten,
+    Event,
+    LockCreated,
+    LockGone,
+    LockTaken,
+    LookUnanswered,
+    OutcomeUnknown,
+    RequestRefused,
+    SessionOpened,
+    TakeoverFailed,
+)
+from ha.elector.keeper import KazooKeeper
+from ha.elector.lock_keeper import LockKeeper
+from ha.elector.model import AttemptNumber, Breadcrumb, Removal, SessionNumber, Term
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.outcome import (
+    Done,
+    Doubt,
+    NodeFacts,
+    Outcome,
+    Refusal,
+    Refused,
+    SessionState,
+    Unknown,
+)
+from ha.elector.zookeeper.session_ticket import SessionTicket
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+
+S1, S2, A = SessionNumber(1), SessionNumber(2), AttemptNumber(1)
+SETTINGS = ZooKeeperSettings(
+    hosts="zk:1", session_timeout_seconds=6.0, scope="/hadoop-ha/ns1",
+    acl=parse_acl("world:anyone:rwcda"),
+)  # fmt: skip
+TICKET = SessionTicket(99, b"word")
+LATE, LOST = Unknown(Doubt.LATE), Unknown(Doubt.LOST)
+GONE, TAKEN, EXPIRED, DENIED, CHANGED = (
+    Refused(why, why.name)
+    for why in (
+        Refusal.NO_NODE,
+        Refusal.NODE_EXISTS,
+        Refusal.EXPIRED,
+        Refusal.NO_RIGHTS,
+        Refusal.BAD_VERSION,
+    )
+)
+OURS = Done(NodeFacts(version=0, ours=True, written_by=50))
+THEIRS = Done(NodeFacts(version=0, ours=False, written_by=50))
+COUNT = Done(NodeFacts(version=3, ours=False, written_by=50))
+LATER_COUNT = Done(NodeFacts(version=4, ours=False, written_by=51))
+
+
+@dataclass
+class Server:
+    """Sessions that are open at once, and whose requests end in turn as the test says."""
+
+    answers: list[Outcome[Any]] = field(default_factory=list)
+    confirms: bool = True
+    asked: list[str] = field(default_factory=list)
+    tickets: list[SessionTicket | None] = field(default_factory=list)
+    lines: list["Line"] = field(default_factory=list)
+
+    def open_session(
+        self,
+        settings: ZooKeeperSettings,
+        on_state: Callable[[SessionState, str], None],
+        on_change: Callable[[bool], None] = lambda _: None,
+        *,
+        ticket: SessionTicket | None = None,
+    ) -> Session:
+        """As ``SessionFactory``."""
+        self.tickets.append(ticket)
+        own = ticket or SessionTicket(len(self.tickets), b"word")
+        self.lines.append(Line(self, on_state, own))
+        return cast(Session, self.lines[-1])
+
+
+@dataclass
+class Line:
+    """One of its sessions."""
+
+    server: Server
+    on_state: Callable[[SessionState, str], None] = lambda _state, _why: None
+    ticket: SessionTicket | None = None
+    last_contact: float | None = None
+
+    def open(self) -> None:
+        self.on_state(SessionState.CONNECTED, "")
+
+    async def close(self, *, deadline_seconds: float) -> bool:
+        self.server.asked.append("close")
+        return self.server.confirms
+
+    def look(self, path: str, *, watch: bool = False) -> "asyncio.Future[Outcome[Any]]":
+        return self._answered("look")
+
+    def read(self, path: str) -> "asyncio.Future[Outcome[Any]]":
+        return self._answered("read")
+
+    def create(
+        self, path: str, data: bytes = b"", *, ephemeral: bool = False
+    ) -> "asyncio.Future[Outcome[Any]]":
+        return self._answered("create that goes with us" if ephemeral else "create")
+
+    def write(self, path: str, data: bytes, *, version: int) -> "asyncio.Future[Outcome[Any]]":
+        return self._answered(f"write {version}")
+
+    def delete(self, path: str, *, version: int = -1) -> "asyncio.Future[Outcome[Any]]":
+        return self._answered(f"delete {version}")
+
+    def transact(self, parts: Sequence[object]) -> "asyncio.Future[Outcome[Any]]":
+        return self._answered("transact")
+
+    def _answered(self, request: str) -> "asyncio.Future[Outcome[Any]]":
+        self.server.asked.append(request)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Outcome[Any]] = loop.create_future()
+        loop.call_soon(answer.set_result, self.server.answers.pop(0))
+        return answer
+
+
+async def ended() -> None:
+    """All that was begun has come to its end: nothing here waits for anybody else."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+LOCK, WATCH, READ = CreateLock(S1, b"nn1"), WatchLock(S1), ReadBreadcrumb(S1, A)
+NEW, OVER = WriteBreadcrumb(S1, A, b"nn1", None), WriteBreadcrumb(S1, A, b"nn1", 3)
+CREATE, LOOK = "create the lock", "look at the lock"
+CRUMB = (b"nn2", NodeFacts(version=3, ours=False, written_by=40))
+AT = "at /hadoop-ha/ns1/ActiveStandbyElectorLock; "
+NO_PARENT = (
+    f"no node (NO_NODE) {AT}its parent was deleted: run zkfc --format-zk once, then start all zkfcs"
+)
+NO_RIGHTS = (
+    f"no rights (NO_RIGHTS) {AT}see ha.zookeeper.auth, and ha.zookeeper.acl of who formatted"
+)
+
+
+@pytest.mark.parametrize(
+    ("action", "answers", "event"),
+    [
+        (LOCK, [Done(None)], LockCreated(S1)),
+        (LOCK, [TAKEN], LockTaken(S1)),
+        (LOCK, [GONE, Done(None), Done(None)], LockCreated(S1)),
+        (LOCK, [GONE, TAKEN, Done(None)], LockCreated(S1)),
+        (LOCK, [GONE, DENIED, Done(None)], LockCreated(S1)),
+        (LOCK, [DENIED, TAKEN], LockTaken(S1)),
+        (LOCK, [GONE, GONE], RequestRefused(S1, CREATE, NO_PARENT)),
+        (LOCK, [DENIED, DENIED], RequestRefused(S1, CREATE, NO_RIGHTS)),
+        (LOCK, [EXPIRED], None),
+        (LOCK, [GONE, EXPIRED], None),
+        (LOCK, [GONE, LATE], OutcomeUnknown(S1, CREATE)),
+        (LOCK, [LATE], OutcomeUnknown(S1, CREATE)),
+        (LOCK, [LOST], None),
+        (WATCH, [Done(None)], LockGone(S1)),
+        (WATCH, [DENIED], RequestRefused(S1, LOOK, NO_RIGHTS)),
+        (WATCH, [EXPIRED], None),
+        (WATCH, [LATE], LookUnanswered(S1)),
+        (READ, [Done(CRUMB), GONE], BreadcrumbRead(S1, A, Breadcrumb(b"nn2", 3, Term.UNKNOWN))),
+        (READ, [GONE, GONE], BreadcrumbRead(S1, A, None)),
+        (READ, [DENIED, GONE], TakeoverFailed(A, "cannot read the breadcrumb: no rights")),
+        (READ, [EXPIRED, EXPIRED], None),
+        (READ, [LATE, LATE], OutcomeUnknown(S1, "read the breadcrumb")),
+        (READ, [LOST, LOST], None),
+        (NEW, [Done(None)], BreadcrumbWritten(S1, A, 0)),
+        (OVER, [Done(4)], BreadcrumbWritten(S1, A, 4)),
+        (NEW, [TAKEN], TakeoverFailed(A, "cannot write the breadcrumb: node exists")),
+        (OVER, [CHANGED], TakeoverFailed(A, "cannot write the breadcrumb: version changed")),
+        (OVER, [EXPIRED], None),
+        (OVER, [LATE], OutcomeUnknown(S1, "write the breadcrumb")),
+        (OVER, [LOST], None),
+    ],
+)
+async def test_an_answer_becomes_one_event_or_none_where_the_sessions_own_tells_it(
+    action: ZooKeeperAction, answers: list[Outcome[Any]], event: Event | None
+) -> None:
+    server, events = Server([*answers]), list[Event]()
+    keeper = KazooKeeper(SETTINGS, events.append, open_session=server.open_session)
+    keeper.perform(OpenSession(S1))
+    keeper.perform(action)
+    await ended()
+    assert server.answers == []
+    assert events == [SessionOpened(S1), *([] if event is None else [event])]
+
+
+async def test_a_lock_without_a_right_to_count_it_ends_with_its_session_too() -> None:
+    server = Server([DENIED, Done(None)])
+    keeper = KazooKeeper(SETTINGS, lambda _: None, open_session=server.open_session)
+    keeper.perform(OpenSession(S1))
+    keeper.perform(LOCK)
+    await ended()
+    assert server.asked == ["transact", "create that goes with us"]
+
+
+async def test_no_breadcrumb_is_deleted_but_the_one_that_we_wrote() -> None:
+    server = Server([CHANGED])
+    keeper = KazooKeeper(SETTINGS, lambda _: None, open_session=server.open_session)
+    keeper.perform(OpenSession(S1))
+    keeper.perform(DeleteBreadcrumb(S1, 3))
+    await ended()
+    assert server.asked == ["delete 3"]
+
+
+async def test_the_last_contact_outlives_its_session() -> None:
+    server = Server()
+    keeper = KazooKeeper(SETTINGS, lambda _: None, open_session=server.open_session)
+    keeper.perform(OpenSession(S1))
+    server.lines[0].last_contact = 5.0
+    assert keeper.last_contact == 5.0
+    keeper.perform(CloseSession(S1))
+    keeper.perform(OpenSession(S2))
+    assert keeper.last_contact == 5.0
+    server.lines[1].last_contact = 6.0
+    assert keeper.last_contact == 6.0
+    await keeper.settled()
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked", "released"),
+    [
+        ([COUNT, OURS, Done(None)], "transact", True),
+        ([COUNT, OURS, CHANGED], "transact", False),
+        ([COUNT, OURS, LATE], "transact", False),
+        ([LATER_COUNT, OURS, Done(None)], "delete -1", True),
+        ([Done(None), OURS, Done(None)], "delete -1", True),
+        ([LATE, OURS, Done(None)], "delete -1", True),
+        ([COUNT, THEIRS], "", False),
+        ([COUNT, Done(None)], "", False),
+        ([COUNT, LATE], "", False),
+    ],
+)
+async def test_a_lock_is_given_up_before_the_session_ends_and_told_where_that_is_known(
+    answers: list[Outcome[Any]], asked: str, released: bool
+) -> None:
+    server, told = Server([*answers]), list[str]()
+    keeper = KazooKeeper(
+        SETTINGS, lambda _: None, on_release=lambda: told.append("released"),
+        open_session=server.open_session,
+    )  # fmt: skip
+    for action in (OpenSession(S1), ReleaseLock(S1), CloseSession(S1)):
+        keeper.perform(action)
+    await keeper.settled()
+    assert server.asked == ["look", "look", *([asked] if asked else []), "close"]
+    assert told == (["released"] if released else [])
+
+
+@pytest.mark.parametrize(
+    ("answers", "removal"),
+    [
+        ([COUNT, THEIRS, Done(None)], Removal.REMOVED),
+        ([COUNT, THEIRS, CHANGED], Removal.NOT_THAT_LOCK),
+        ([COUNT, THEIRS, GONE], Removal.NOT_THAT_LOCK),
+        ([COUNT, THEIRS, DENIED], Removal.FORBIDDEN),
+        ([COUNT, THEIRS, EXPIRED], Removal.UNKNOWN),
+        ([COUNT, THEIRS, LATE], Removal.UNKNOWN),
+        ([COUNT, OURS], Removal.NOT_THAT_LOCK),
+        ([COUNT, Done(None)], Removal.NOT_THAT_LOCK),
+        ([LATER_COUNT, THEIRS], Removal.UNCOUNTED),
+        ([Done(None), THEIRS], Removal.UNCOUNTED),
+        ([LATE, THEIRS], Removal.TOO_LATE),
+        ([COUNT, LATE], Removal.TOO_LATE),
+    ],
+)
+async def test_anothers_lock_is_removed_only_where_all_is_known(
+    answers: list[Outcome[Any]], removal: Removal
+) -> None:
+    server = Server([*answers])
+    session = cast(Session, Line(server))
+    assert await LockKeeper(SETTINGS).remove(session, 50) is removal
+    assert server.answers == []
+
+
+async def test_nothing_is_removed_after_a_look_that_took_long() -> None:
+    """What spoke against the owner is old by then."""
+    server, loop = Server([COUNT, THEIRS]), asyncio.get_running_loop()
+    time = loop.time
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "time", lambda: time() + (0.0 if server.answers else 0.31))
+        removal = await LockKeeper(SETTINGS).remove(cast(Session, Line(server)), 50)
+    assert removal is Removal.TOO_LATE
+
+
+async def test_a_killed_controllers_session_is_gone_on_with_once() -> None:
+    """Once more, and it would be ended as one that nobody wants: with the lock that we hold."""
+    server = Server()
+    keeper = KazooKeeper(SETTINGS, lambda _: None, ticket=TICKET, open_session=server.open_session)
+    inherits = [keeper.inherits]
+    keeper.perform(OpenSession(S1))
+    assert [*inherits, keeper.inherits] == [True, False]
+    keeper.perform(CloseSession(S1))
+    keeper.perform(OpenSession(S2))
+    await keeper.settled()
+    await keeper.let_go()
+    assert server.tickets == [TICKET, None]
+    assert server.asked == ["close"]
+
+
+async def test_a_killed_controllers_session_that_nobody_goes_on_with_is_ended_once() -> None:
+    server = Server()
+    keeper = KazooKeeper(SETTINGS, lambda _: None, ticket=TICKET, open_session=server.open_session)
+    await keeper.let_go()
+    await keeper.let_go()
+    assert server.asked == ["close"]
+    keeper.perform(OpenSession(S1))
+    assert server.tickets == [TICKET, None]
+
+
+@pytest.mark.parametrize(
+    ("confirms", "another", "forgotten"),
+    [(True, False, True), (False, False, False), (True, True, False)],
+    ids=["ended", "not confirmed", "another is open"],
+)
+async def test_a_ticket_is_forgotten_when_no_session_is_left(
+    confirms: bool, another: bool, forgotten: bool
+) -> None:
+    server, kept = Server(confirms=confirms), list[SessionTicket | None]()
+    keeper = KazooKeeper(
+        SETTINGS, lambda _: None, ticket=TICKET, keep_ticket=kept.append,
+        open_session=server.open_session,
+    )  # fmt: skip
+    keeper.perform(OpenSession(S1))
+    keeper.perform(CloseSession(S1))
+    if another:
+        keeper.perform(OpenSession(S2))
+    await keeper.settled()
+    assert TICKET in kept
+    assert (kept[-1] is None) is forgotten
