@@ -31,8 +31,13 @@ def receive(
     """Take in an incremental report: what came to a storage, or went, in this order."""
     for block_id, told in items:
         _remember(storage, block_id, now)
-        if isinstance(told, Reported) and told.state is ReplicaState.FINALIZED:
+        if isinstance(told, Deleted):
+            note_gone(storage, block_id, told.stamp, now)
+        elif told.state is ReplicaState.FINALIZED:
             storage.scheduled.take(now)
+            if _may_be_late(state, storage, block_id, told.stamp):
+                storage.confirmed, storage.needs_full_report = False, True
+                storage.doubted = now
         take_in(state, storage, block_id, told)
 
 
@@ -45,6 +50,27 @@ def _remember(storage: Storage, block_id: int, now: float) -> None:
     while recent[oldest] < now - RECENT_SECONDS or len(recent) > RECENT_LIMIT:
         del recent[oldest]
         oldest = next(iter(recent))
+
+
+def note_gone(storage: Storage, block_id: int, stamp: int, now: float) -> None:
+    """Note that a replica is no longer there, so that late news of it is doubted."""
+    gone = storage.gone
+    gone.pop(block_id, None)
+    gone[block_id] = now, stamp
+    while next(iter(gone.values()))[0] < now - RECENT_SECONDS or len(gone) > RECENT_LIMIT:
+        del gone[next(iter(gone))]
+
+
+def _may_be_late(state: BlockState, storage: Storage, block_id: int, stamp: int) -> bool:
+    """Whether this says that a replica has come of which was told that it is gone.
+
+    The bad schedule: the call that told of the replica timed out, its DataNode told it again and
+    deleted it, and the NameNode takes the first call last.
+    """
+    slot = state.index.get(block_id)
+    if slot is None or state.replicas.holds(slot, storage.number):
+        return False
+    return block_id in storage.gone and stamp <= storage.gone[block_id][1]
 
 
 def take_in(

@@ -3,6 +3,7 @@
 See docs/reference/blocks.md#states.
 """
 
+import math
 from array import array
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
@@ -136,7 +137,9 @@ class Storage:
     ``reports`` counts full reports since the DataNode registered.  ``confirmed``: a full report
     has come that was made after the DataNode obeyed this NameNode as the active; before, replicas
     may be listed here that the former active has ordered to be deleted.  ``recent`` are the blocks
-    of the last incremental reports, with the time of each.
+    of the last incremental reports, with the time of each.  ``gone`` are replicas that were told to
+    be gone: when, and the stamp of each.  ``doubted`` is when one of them was last told to have
+    come: another one, or late news of the first.
     """
 
     number: StorageNumber
@@ -148,4 +151,6 @@ class Storage:
     needs_full_report: bool = False
     slots: "array[int]" = field(default_factory=lambda: array("I"))
     recent: dict[int, float] = field(default_factory=dict)
+    gone: dict[int, tuple[float, int]] = field(default_factory=dict)
+    doubted: float = -math.inf
     scheduled: Scheduled = field(default_factory=Scheduled)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from namenode_sim.blocks.columns import CELLS
 from namenode_sim.blocks.errors import BadReport
-from namenode_sim.blocks.incoming import take_in
+from namenode_sim.blocks.incoming import note_gone, take_in
 from namenode_sim.blocks.index import Ids, Slots
 from namenode_sim.blocks.model import (
     NO_STORAGE,
@@ -218,6 +218,7 @@ def settle(
         state.waiting.forget(block_id, storage.number)
         slot = state.index.get(block_id)
         if slot is not None and state.replicas.holds(slot, storage.number):
+            note_gone(storage, block_id, state.columns.stamps[slot], differences.made_after)
             state.drop(slot, storage)
     first, last = max(start - len(absent), 0), max(end - len(absent), 0)
     rows = differences.rows
@@ -235,15 +236,22 @@ def settle(
         take_in(state, storage, block_id, told, of_full_report=True)
 
 
-def finish(state: BlockState, storage: Storage, *, after_claim: bool = True) -> None:
-    """Note that a report was taken in as a whole.
+def finish(
+    state: BlockState,
+    storage: Storage,
+    *,
+    after_claim: bool = True,
+    made_after: float = math.inf,
+) -> None:
+    """Note that a report was taken in as a whole, which was made after ``made_after``.
 
     It confirms what the storage holds if it was made after its DataNode had heard that this
-    NameNode is the active: replicas that the former one had deleted are not in it.
+    NameNode is the active: replicas that the former one had deleted are not in it.  What was told
+    and doubted since then it does not settle.
     """
     storage.reports += 1
-    storage.needs_full_report = False
-    storage.confirmed |= after_claim and storage.heartbeated
+    storage.needs_full_report = storage.doubted >= made_after
+    storage.confirmed |= after_claim and storage.heartbeated and not storage.needs_full_report
     if storage.confirmed and state.touched is not None and state.postponed:
         held = np.frombuffer(storage.slots, np.uint32)
         postponed = np.fromiter(state.postponed, np.uint32, len(state.postponed))

@@ -113,7 +113,8 @@ class Intake:
             await asyncio.sleep(0)
         if not report.goes_on():
             raise Overtaken(storage.node)
-        finish(blocks, storage, after_claim=lease is not None and lease.after_claim)
+        confirms = lease is not None and lease.after_claim
+        finish(blocks, storage, after_claim=confirms, made_after=made_after)
         return total
 
     def _same_as_now(self, node: Node) -> Callable[[], bool]:

@@ -3,6 +3,7 @@
 Only the table of judgements is the product's, which has a test of its own.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -67,6 +68,10 @@ class BlockModel:
     reports: dict[Name, int] = field(default_factory=dict)
     heartbeated: set[Name] = field(default_factory=set)
     confirmed: set[Name] = field(default_factory=set)
+    gone: dict[tuple[Name, int], int] = field(default_factory=dict)
+    """The stamps of replicas that were told to be gone."""
+    doubted: dict[Name, float] = field(default_factory=dict)
+    """When such a replica was last told to have come."""
     role: Role = Role.STANDBY
     starting: bool = True
     applied: int = 0
@@ -254,6 +259,22 @@ class BlockModel:
             del held[other]
         held[name] = Replica(ReplicaState.FINALIZED, None, 0, Reason.CORRUPTION_REPORTED)
 
+    def news(self, name: Name, number: int, told: Told, now: float) -> None:
+        """An incremental report tells of a replica."""
+        self.recent.setdefault(name, {})[number] = now
+        own = self.replicas.get(number, {}).get(name)
+        if isinstance(told, Deleted):
+            self.gone[name, number] = told.stamp
+        elif (
+            told.state is ReplicaState.FINALIZED
+            and number in self.blocks
+            and (own is None or not own.counts)
+            and told.stamp <= self.gone.get((name, number), -1)
+        ):
+            self.confirmed.discard(name)
+            self.doubted[name] = now
+        self.told(name, number, told)
+
     def full_report(self, name: Name, rows: dict[int, Reported], made_after: float) -> None:
         """A list of all that a storage has."""
         recent = self.recent.get(name, {})
@@ -263,12 +284,13 @@ class BlockModel:
         for number in (held | waits) - rows.keys() - newer:
             self.forget(number, name)
             if number in held:
+                self.gone[name, number] = self.blocks[number].stamp
                 del self.replicas[number][name]
         for number in sorted(rows.keys() - newer):
             self.told(name, number, rows[number], full=True)
         self.reports[name] = self.reports.get(name, 0) + 1
-        self.confirmed.discard(name)
-        self.confirmed |= self.heartbeated & {name}
+        if self.doubted.get(name, -math.inf) < made_after:
+            self.confirmed |= self.heartbeated & {name}
 
     # ---- waiting ----
 

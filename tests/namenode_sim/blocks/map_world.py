@@ -124,8 +124,7 @@ class World:
         self.now += 1
         incoming.receive(self.state, self.storage(name), items, self.now)
         for number, told in items:
-            self.model.recent.setdefault(name, {})[number] = self.now
-            self.model.told(name, number, told)
+            self.model.news(name, number, told, self.now)
 
     def full_report(self, chance: Random) -> None:
         """A DataNode tells of all replicas of a storage; most of them are as they should be."""
@@ -145,7 +144,7 @@ class World:
             differences = reports.compare(self.state, storage, part, made_after)
             for start in range(0, len(differences), 3):
                 reports.settle(self.state, storage, differences, start, start + 3)
-        reports.finish(self.state, storage)
+        reports.finish(self.state, storage, made_after=made_after)
         self.model.full_report(name, rows, made_after)
 
     def damaged(self, chance: Random) -> None:

@@ -73,8 +73,8 @@ def _demote_with_orders(state: BlockState) -> None:
 _demote = BlockState.demote
 
 
-def _any_report_confirms(state: BlockState, storage: Storage) -> None:
-    _finish(state, storage)
+def _any_report_confirms(state: BlockState, storage: Storage, *, made_after: float) -> None:
+    _finish(state, storage, made_after=made_after)
     storage.confirmed = True
 
 

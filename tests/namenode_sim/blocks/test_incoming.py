@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from namenode_sim.blocks import incoming
+from namenode_sim.blocks import incoming, reports
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.incoming import RECENT_LIMIT, RECENT_SECONDS
 from namenode_sim.blocks.model import Deleted, Reason, Reported
@@ -26,6 +26,7 @@ from tests.namenode_sim.blocks.test_reports import (
     corrupt,
     good,
     orders,
+    reported,
     told,
     written,
 )
@@ -94,6 +95,64 @@ def test_of_a_hundred_thousand_blocks_the_oldest_is_forgotten(
     told(state, one, (B, WHOLE), now=2.0)
     assert one.recent == dict.fromkeys(range(len(forgotten), known), 1.0) | {B: 2.0}
     assert RECENT_LIMIT == 100_000
+
+
+# ---- late news of replicas that are gone ----
+
+GONE: Final = Deleted(1001)
+AFTER_A_DELETION: Final = {
+    "it has not come before": ([WHOLE], True),
+    "it is told once more": ([WHOLE, WHOLE], True),
+    "it was told to be gone": ([WHOLE, GONE, WHOLE], False),
+    "it was told to be gone once more": ([WHOLE, GONE, GONE, WHOLE], False),
+    "one with an older stamp is gone": ([Deleted(1000), WHOLE], True),
+    "it is being written again": ([WHOLE, GONE, Reported(RBW, 1001, 0)], True),
+}
+"""What is told of a replica, and whether its storage stays confirmed."""
+
+
+@pytest.mark.parametrize(("news", "sure"), AFTER_A_DELETION.values(), ids=AFTER_A_DELETION)
+def test_news_of_a_replica_that_is_gone_may_be_late(*, news: list[Told], sure: bool) -> None:
+    """Between them its DataNode registers anew, and is asked for a report."""
+    state, one, other = a_map(*written())
+    incoming.activate(state)
+    for now, each in enumerate(news):
+        state.registered("n1")
+        one.confirmed = one.heartbeated = other.confirmed = True
+        told(state, one, (B, each), now=now)
+    assert (one.confirmed, one.needs_full_report, other.confirmed) == (sure, not sure, True)
+
+
+@pytest.mark.parametrize("later", [RECENT_SECONDS, RECENT_SECONDS + 1])
+def test_a_replica_that_a_full_report_lacks_is_gone_for_ten_minutes(later: float) -> None:
+    state, one, _ = a_map(*written(), *written(B + 1))
+    told(state, one, (B, WHOLE))
+    reported(state, one, made_after=1.0)
+    one.confirmed = True
+    told(state, one, (B + 1, GONE), now=1.0 + later)
+    told(state, one, (B, WHOLE), now=1.0 + later)
+    assert one.confirmed is (later > RECENT_SECONDS)
+
+
+@pytest.mark.parametrize(("made_after", "settled"), [(2.0, False), (3.0, False), (3.5, True)])
+def test_late_news_is_settled_by_a_report_that_was_made_after_it(
+    *, made_after: float, settled: bool
+) -> None:
+    state, one, _ = a_map(*written())
+    incoming.activate(state)
+    told(state, one, (B, GONE), now=1.0)
+    told(state, one, (B, WHOLE), now=3.0)
+    one.heartbeated = True
+    reports.finish(state, one, made_after=made_after)
+    assert (one.confirmed, one.needs_full_report) == (settled, not settled)
+
+
+def test_of_a_hundred_thousand_replicas_that_are_gone_the_oldest_is_forgotten() -> None:
+    state, one, _ = a_map()
+    one.gone.update(dict.fromkeys(range(RECENT_LIMIT), (1.0, 1001)))
+    told(state, one, (B, GONE), now=2.0)
+    assert len(one.gone) == RECENT_LIMIT
+    assert 0 not in one.gone
 
 
 # ---- blocks that the map does not know ----

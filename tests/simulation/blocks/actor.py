@@ -6,7 +6,7 @@ from typing import Final
 
 from namenode_sim.blocks.errors import BlocksError
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
-from namenode_sim.datanode.model import BlockId, StorageId
+from namenode_sim.datanode.model import BlockId, StorageId, Temporary
 from namenode_sim.datanode.operations import News
 from namenode_sim.datanode.report_rows import encode_rows
 from namenode_sim.datanode.store import Announcement
@@ -131,14 +131,19 @@ class Actor:
         return answer.lease
 
     async def _send_news(self) -> None:
-        while len(self._queue):
-            taken = self._queue.take()
+        while taken := self._queue.take(self._has):
             news = [_news(storage, announced) for storage, announced in taken.items()]
             try:
                 await self._call("news", lambda keeper: keeper.intake.receive(self._owner.id, news))  # noqa: B023 - awaited here
             except BaseException:
                 self._queue.put_back(taken)
                 raise
+
+    def _has(self, announced: Announcement) -> bool:
+        stored = self._life.map.known.get(announced.block.block_id)
+        if stored is None or isinstance(stored.replica, Temporary):
+            return False
+        return stored.replica.storage == announced.storage
 
     async def _report(self, lease: int) -> None:
         await self._send_news()

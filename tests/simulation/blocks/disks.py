@@ -33,12 +33,26 @@ class NotDone(Exception):
 class Stored:
     """One replica and its bytes.
 
-    ``doomed``: it was taken out of the map, and its files are about to go.
+    ``doomed``: it was taken out of the map, and its files are about to go.  ``lost_its_end``: its
+    machine had lost its power, and with it acknowledged bytes.  ``open_length`` is what it had
+    before its last operation if its writer's process went on until then.
     """
 
     replica: Replica
     data: bytes = b""
     doomed: bool = False
+    lost_its_end: bool = False
+    open_length: int = 0
+
+
+def original(replica: Replica) -> Replica:
+    """What a replica under recovery was before."""
+    return original(replica.original) if isinstance(replica, UnderRecovery) else replica
+
+
+def is_whole(replica: Replica) -> bool:
+    """Whether a replica is final, be it under a recovery that has not ended."""
+    return isinstance(original(replica), Finalized)
 
 
 @dataclass(slots=True)
@@ -130,6 +144,8 @@ class ReplicaMap:
                         self.disks.remove(before)
                     before = self.known[block_id] = Stored(after)
                     self.disks.put(before)
+                was = original(before.replica)
+                before.open_length = was.length if isinstance(was, BeingWritten) else 0
                 before.replica = after
                 before.data = before.data[: after.length]
                 return before

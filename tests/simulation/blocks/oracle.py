@@ -12,14 +12,7 @@ from namenode_sim.blocks.check import check
 from namenode_sim.blocks.errors import MapBroken
 from namenode_sim.datanode.claim import Said
 from namenode_sim.datanode.claim import Verdict as Heard
-from namenode_sim.datanode.model import (
-    BeingWritten,
-    Block,
-    BlockId,
-    Finalized,
-    Replica,
-    UnderRecovery,
-)
+from namenode_sim.datanode.model import BeingWritten, Block, BlockId, Finalized
 from namenode_sim.datanode_protocol.keeper import Answer
 from namenode_sim.datanodes.heartbeat import Delete
 from namenode_sim.edits.ops import Op
@@ -27,7 +20,7 @@ from namenode_sim.namespace.namespace import Namespace
 from tests.simulation.blocks.comparing import difference
 from tests.simulation.blocks.datanode import DELETED, Datanode
 from tests.simulation.blocks.datanode import block as named
-from tests.simulation.blocks.disks import Stored
+from tests.simulation.blocks.disks import Stored, is_whole
 from tests.simulation.blocks.model_journal import Journal
 from tests.simulation.blocks.namenode import RULES, SUPERUSER, NameNodeLife
 from tests.simulation.blocks.truth import Known, Truth
@@ -146,7 +139,7 @@ class Oracle:
         target = [
             one
             for one in self._datanodes[datanode].disks.of(BlockId(block_id))
-            if one.replica.block.stamp == stamp and self._is_good(block_id, known, one)
+            if one.replica.block.stamp == stamp and self.truth.is_good(block_id, known, one)
         ]
         self._doomed.setdefault((datanode, named(block_id, stamp)), set()).add(life.name)
         if not target or not known.complete:
@@ -160,11 +153,12 @@ class Oracle:
                 f"are neither lost nor to be deleted, {expected} were wanted at least",
             )
 
-    def _others(self, block_id: int, known: Known) -> int:
+    def _others(self, block_id: int, known: Known, least_stamp: int = 0) -> int:
         """How many DataNodes have a good replica that nobody has told them to delete."""
         return sum(
             any(
-                self._is_good(block_id, known, one)
+                one.replica.block.stamp >= least_stamp
+                and self.truth.is_good(block_id, known, one)
                 and not one.doomed
                 and (name, one.replica.block) not in self._doomed
                 for one in owner.disks.of(BlockId(block_id))
@@ -224,8 +218,8 @@ class Oracle:
         known = self.truth.blocks.get(block_id)
         if known is None:
             return
-        if why != DELETED and self._is_good(block_id, known, stored):
-            self._count_lost(block_id, known)
+        if why != DELETED and self.truth.is_good(block_id, known, stored):
+            self._count_lost(stored, known)
         self._check_kept(block_id)
 
     def shortened(self, datanode: str, stored: Stored, length: int) -> None:
@@ -234,21 +228,25 @@ class Oracle:
         assert isinstance(replica, BeingWritten)
         block_id = replica.block.block_id
         known = self.truth.blocks.get(block_id)
-        was_good = known is not None and self._is_good(block_id, known, stored)
+        was_good = known is not None and self.truth.is_good(block_id, known, stored)
         stored.replica = replace(replica, length=length, acked=min(replica.acked, length))
         stored.data = stored.data[:length]
         if self._trace.keep:
             self._trace.add(
                 datanode, f"{replica.block} has {length} of {replica.length} bytes left"
             )
-        if known is not None and was_good and not self._is_good(block_id, known, stored):
-            self._count_lost(block_id, known)
+        if known is not None and was_good and not self.truth.is_good(block_id, known, stored):
+            stored.lost_its_end = True
+            self._count_lost(stored, known)
             self._check_kept(block_id)
 
-    def _count_lost(self, block_id: int, known: Known) -> None:
+    def _count_lost(self, stored: Stored, known: Known) -> None:
+        block = stored.replica.block
         known.lost += 1
-        if not self._others(block_id, known):
+        if not self._others(block.block_id, known):
             known.excused = min(known.excused, known.lost)
+        if not self._others(block.block_id, known, block.stamp):
+            known.ended.add(block.stamp)
 
     def whole(self, datanode: str, stored: Stored) -> None:
         """A replica was finalized."""
@@ -261,6 +259,14 @@ class Oracle:
                 same = isinstance(other.replica, Finalized) and other.replica.block == replica.block
                 if same and other.data != stored.data:
                     self.violated("P4", f"{replica.block} differs on {datanode} and {name}")
+        self.truth.note_cut(
+            stored,
+            [
+                (owner.life is not None, other)
+                for owner in self._datanodes.values()
+                for other in owner.disks.of(replica.block.block_id)
+            ],
+        )
         self._check_kept(replica.block.block_id)
 
     def _check_kept(self, block_id: int) -> None:
@@ -277,20 +283,15 @@ class Oracle:
             f"{known.acked} acknowledged, {known.lost} replicas lost with their disks",
         )
 
-    def _is_good(self, block_id: int, known: Known, stored: Stored) -> bool:
-        replica, content = stored.replica, self.truth.content.get(block_id, b"")
-        if known.complete:
-            fits = replica.block.stamp == known.stamp and replica.length == known.length
-            return fits and is_whole(replica) and stored.data == content[: known.length]
-        enough = replica.block.stamp >= known.stamp and replica.length >= known.acked
-        return enough and stored.data[: known.acked] == content[: known.acked]
-
     def _holders(self, block_id: int, known: Known) -> list[str]:
         """The DataNodes with a good replica on their disks, running or not."""
         return [
             name
             for name, owner in self._datanodes.items()
-            if any(self._is_good(block_id, known, one) for one in owner.disks.of(BlockId(block_id)))
+            if any(
+                self.truth.is_good(block_id, known, one)
+                for one in owner.disks.of(BlockId(block_id))
+            )
         ]
 
     def good_places(self, block_id: int) -> set[str]:
@@ -300,7 +301,8 @@ class Oracle:
             name
             for name, owner in self._datanodes.items()
             for stored in owner.replicas().values()
-            if stored.replica.block.block_id == block_id and self._is_good(block_id, known, stored)
+            if stored.replica.block.block_id == block_id
+            and self.truth.is_good(block_id, known, stored)
         }
 
     # ---- clients ----
@@ -388,10 +390,3 @@ class Oracle:
             self.violated(
                 "P7", f"{life.name} takes {datanode} for dead, which is well since {since:.0f}"
             )
-
-
-def is_whole(replica: Replica) -> bool:
-    """Whether a replica is final, be it under a recovery that has not ended."""
-    if isinstance(replica, UnderRecovery):
-        return is_whole(replica.original)
-    return isinstance(replica, Finalized)

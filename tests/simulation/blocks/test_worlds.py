@@ -19,7 +19,9 @@ from tests.simulation.engine.walks import (
 PORTION_SECONDS = 8.0
 LEAST_SEEDS = 20
 MOST_SEEDS = 100
-FOUND = (25, 51, 215, 1_249, 5_062, 5_212, 5_440)
+FOUND = (
+    25, 51, 215, 1_249, 5_062, 5_212, 5_440, 7_000_192, 7_000_448, 7_000_530, 7_000_577, 7_000_874,
+)  # fmt: skip
 """Seeds that once broke an invariant.
 
 25: a replica that had fallen out of a pipeline, and was in the next one, stayed corrupt in the map
@@ -32,6 +34,13 @@ was registered, the model's client appended with a pipeline of nobody, and resta
 Hadoop's client gives up without locations, before it asks for a stamp.  5212 was one of the oracle,
 which took a new copy for the replica that was to be deleted.  5440: a DataNode carried out what the
 active had ordered in an earlier term, with another active in between (told in a unit test as well).
+7000530 and 7000577 were flaws of the oracle.  In the one every DataNode had begun anew, and one's
+machine had lost its power: as Hadoop's, a recovery takes the shortest replica then.  In the other
+the only DataNode of a pipeline lost its disk before the NameNode had heard of that pipeline.
+7000192: late news of a replica came after that of its deletion, and the active had others deleted
+for it (told in a unit test as well); 7000448: to a standby, which need not ask before it is active.
+7000874: a DataNode told of a replica that it was deleting, and the active took that for newer than
+the full report that lacked it (likewise).
 """
 
 

@@ -1,9 +1,10 @@
 """What the durable edits say of blocks, kept without any of the product's maps."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from journal.model import TxId
+from namenode_sim.datanode.model import BeingWritten
 from namenode_sim.edits.ops import Op, UpdateBlocks
 from namenode_sim.namespace.changes import (
     BlockAdded,
@@ -17,6 +18,7 @@ from namenode_sim.namespace.changes import (
     StampGiven,
 )
 from namenode_sim.namespace.namespace import Namespace
+from tests.simulation.blocks.disks import Stored, is_whole, original
 
 
 @dataclass(slots=True)
@@ -24,7 +26,8 @@ class Known:
     """A block as the durable edits have it, and what its writers were told.
 
     ``wanted`` are the replications that it had, each with the time from which on; ``lost`` counts
-    good replicas on disks that were lost for good, and ``excused`` is how many may be.
+    good replicas on disks that were lost for good, and ``excused`` is how many may be.  ``ended``
+    are stamps of pipelines of which no good replica is left.
     """
 
     file_id: int
@@ -35,11 +38,15 @@ class Known:
     excused: int
     acked: int = 0
     lost: int = 0
+    ended: set[int] = field(default_factory=set)
 
     @property
     def may_be_lost(self) -> bool:
-        """Whether so many disks with a good replica were lost that nobody can have one."""
-        return self.lost >= self.excused
+        """Whether so many disks with a good replica were lost that nobody can have one.
+
+        Those outside of a pipeline are as if lost once an edit says that it has gone on.
+        """
+        return self.lost >= self.excused or self.stamp in self.ended
 
     def least_wanted(self, since: float) -> int:
         """The smallest replication that it has had since then."""
@@ -67,6 +74,40 @@ class Truth:
         """Listen to the namespace's changes of blocks."""
         self.namespace.watch_blocks()
         self.namespace.follower = self._follow
+
+    def is_good(self, block_id: int, known: Known, stored: Stored) -> bool:
+        """Whether a replica has all that its writers were told is written, as the edits name it."""
+        replica, content = stored.replica, self.content.get(block_id, b"")
+        if known.complete:
+            fits = replica.block.stamp == known.stamp and replica.length == known.length
+            return fits and is_whole(replica) and stored.data == content[: known.length]
+        enough = replica.block.stamp >= known.stamp and replica.length >= known.acked
+        return enough and stored.data[: known.acked] == content[: known.acked]
+
+    def note_cut(self, made: Stored, there: Sequence[tuple[bool, Stored]]) -> None:
+        """A replica was made whole; ``there`` are all of its block, and whether their nodes run.
+
+        A recovery takes the shortest replica where every process that wrote has ended, as Hadoop's
+        does (BlockRecoveryWorker.syncBlock): nothing tells which machine has lost its power since.
+        While one of them goes on, or a replica is whole, that is no excuse.
+        """
+        block_id, length = made.replica.block.block_id, made.replica.length
+        known = self.blocks.get(block_id)
+        if known is None or known.complete or length >= known.acked:
+            return
+        short = any(
+            one.lost_its_end
+            and one.replica.length == length
+            and one.replica.block.stamp >= known.stamp
+            for _, one in there
+        )
+        kept = made.open_length >= known.acked or any(
+            is_whole(one.replica) or (runs and isinstance(original(one.replica), BeingWritten))
+            for runs, one in there
+            if self.is_good(block_id, known, one)
+        )
+        if short and not kept:
+            known.acked = length
 
     def apply(self, txid: TxId, op: Op) -> None:
         """An edit is durable."""
