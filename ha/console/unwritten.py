@@ -1,11 +1,15 @@
 """What a standard output that takes nothing does to a command: one line on stderr."""
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import click
+
+_UNWRITTEN: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 
 
 @contextmanager
@@ -16,10 +20,8 @@ def told_when_unwritten() -> Iterator[None]:
     """
     try:
         yield
-    except BrokenPipeError:
-        raise
     except OSError as failure:
-        if not _takes_nothing():
+        if failure.errno not in _UNWRITTEN or not _takes_nothing():
             raise
         # Else Python tries once more at its end, and that would be the exit code.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for the rest of the process

@@ -46,7 +46,8 @@ def fill(directory: Path, images: Sequence[Path], info: NamespaceInfo, seen_txid
     """
     current, unfinished = directory / "current", directory / _UNFINISHED
     shutil.rmtree(unfinished, ignore_errors=True)  # of a start that did not come to its end
-    folder = unfinished if is_blank(directory) else current
+    replaceable = is_blank(directory) and not current.is_symlink() and not current.is_mount()
+    folder = unfinished if replaceable else current
     folder.mkdir(mode=0o700, exist_ok=True)
     copy_image(images, folder)
     write_durably(folder / "seen_txid", b"%d\n" % seen_txid)

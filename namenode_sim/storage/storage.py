@@ -96,10 +96,10 @@ class NameStorage:
         """All copies of the newest image.
 
         Raises:
-            Inconsistent: if there is no image at all, or none but those that are left out.
+            Inconsistent: if there is no image at all, or a newer one is among those left out.
         """
         found = _images(self._known())
-        if not found and self._left_out:
+        if max(_images(self._left_out), default=-1) > max(found, default=-1):
             raise next(iter(self._left_out.values()))
         if not found:
             raise Inconsistent(

@@ -16,9 +16,11 @@ from tests.ha.cli.plan_views import (
     ALL_SILENT,
     GONE,
     HUNG,
+    JOURNAL_ELSEWHERE,
     JOURNAL_HEARD,
     JOURNAL_LOST,
     JOURNAL_SILENT,
+    JOURNAL_UNTOLD,
     NO_ROUTE,
     NOBODY,
     THREE,
@@ -54,6 +56,12 @@ SWITCHOVERS: Final[dict[str, tuple[ClusterView, str | None, HandoverPlan | Refus
     ),
     "while the JournalNodes answer the active alone": (
         JOURNAL_HEARD, None, HandoverPlan("nn2", "nn1"),
+    ),
+    "where the JournalNodes' ports are closed to us alone": (
+        JOURNAL_ELSEWHERE, None, HandoverPlan("nn2", "nn1"),
+    ),
+    "from an active that tells nothing of the journal": (
+        JOURNAL_UNTOLD, None, HandoverPlan("nn2", "nn1"),
     ),
     "from a holder of the lock that hangs, while the journal is silent": (
         without_answer(JOURNAL_SILENT, "nn1"), None, HandoverPlan("nn2", "nn1", unheard=True),

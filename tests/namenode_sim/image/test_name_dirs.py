@@ -264,8 +264,6 @@ def test_the_images_beside_an_unreadable_seen_txid_are_left_out(
 ) -> None:
     good, bad = tmp_path / "good", tmp_path / "bad"
     _formatted(bad, good).close()
-    namespace = rich_namespace()
-    save_image(namespace, bad / "current" / image_name(namespace.last_applied), info())
     note = bad / "current" / "seen_txid"
     note.unlink()
     note.mkdir() if text is None else note.write_text(text)
@@ -274,11 +272,17 @@ def test_the_images_beside_an_unreadable_seen_txid_are_left_out(
         storage = open_name_dirs([bad, good])
     assert [one["path"] for one in told if one["log_level"] == "warning"] == [str(note.parent)]
     assert (storage.newest_image().parent.parent, storage.seen_txid) == (good, 3)
-    assert (storage.newest_txid(), storage.load().last_applied) == (0, 0)
+    assert storage.newest_images() == (storage.newest_image(),)
+    # One that is newer than all others is not passed over.
+    namespace = rich_namespace()
+    save_image(namespace, bad / "current" / image_name(namespace.last_applied), info())
+    refused = r"seen_txid (holds|cannot be read).*in decimal"
+    with pytest.raises(Inconsistent, match=refused):
+        storage.load()
     storage.close()
     alone = open_name_dirs([bad])
     for read in (alone.load, lambda: alone.seen_txid):
-        with pytest.raises(Inconsistent, match=r"seen_txid (holds|cannot be read).*in decimal"):
+        with pytest.raises(Inconsistent, match=refused):
             read()
     alone.close()
 

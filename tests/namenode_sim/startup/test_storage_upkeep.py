@@ -70,6 +70,17 @@ def test_an_empty_directory_beside_a_formatted_one_is_filled(
     alone.close()
 
 
+def test_a_current_that_lies_elsewhere_is_filled_where_it_is(tmp_path: Path) -> None:
+    a, b, elsewhere = tmp_path / "a", tmp_path / "b", tmp_path / "elsewhere"
+    formatted(a).close()
+    b.mkdir()
+    elsewhere.mkdir()
+    (b / "current").symlink_to(elsewhere)
+    open_name_dirs([a, b]).close()
+    assert (elsewhere / "VERSION").exists()
+    open_name_dirs([b]).close()
+
+
 def test_a_directory_is_not_called_formatted_when_filling_it_failed(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     formatted(a).close()

@@ -4,7 +4,12 @@ import dataclasses
 
 from ha.cli.cluster.successors import prospects, ranked, until
 from ha.cli.cluster.view import ClusterView
-from ha.cli.operate.plan.handover import JOURNAL_UNKNOWN, judged
+from ha.cli.operate.plan.handover import (
+    JOURNAL_UNKNOWN,
+    doubts_journal,
+    judged,
+    lacks_journal,
+)
 from ha.cli.operate.plan.notice_results import not_automatic
 from ha.console.result import Code, CommandOutcome, Ending
 
@@ -35,7 +40,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             f"paused {until(view.pause)}",
             f"nnha switchover and then nnha drain {node}, or nnha resume first",
         )
-    if view.journal_lost:
+    if lacks_journal(view):
         ending = _refused(
             view,
             node,
@@ -45,7 +50,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             f"nnha journal status, or nnha drain {node} --anyway to have it hand over later",
         )
         return dataclasses.replace(ending, reasons=judged(view, ""))
-    if view.journal_unknown and view.active is not None:
+    if doubts_journal(view):
         return _silent(view, node, JOURNAL_UNKNOWN)
     if not ranked(view) and any(one.unknown for one in prospects(view) if one.namenode != node):
         told = f"whether a NameNode can take over from {node} is not known"

@@ -69,7 +69,7 @@ def _planned(
     view: ClusterView, target: str | None, active: str, *, unheard: bool = False
 ) -> HandoverPlan | Ending:
     """From ``active`` to ``target`` or to the best candidate, if it may become active."""
-    if view.journal_lost:
+    if lacks_journal(view):
         ending = _refusal(
             view,
             "switchover",
@@ -80,7 +80,7 @@ def _planned(
             hint="nnha journal status; when the journal is back: nnha switchover",
         )
         return dataclasses.replace(ending, reasons=judged(view, ""))
-    if view.journal_unknown and not unheard:
+    if doubts_journal(view):
         return _no_answer(view, "switchover", target, JOURNAL_UNKNOWN)
     candidates = ranked(view)
     if target is None and candidates:
@@ -99,6 +99,21 @@ def _planned(
     if target not in [one.namenode for one in prospects(view) if one.switchable]:
         return _unfit(view, "switchover", target)
     return HandoverPlan(target, active, unheard=unheard)
+
+
+def lacks_journal(view: ClusterView) -> bool:
+    """Whether the journal has no quorum: one that renews the active's read lease has one."""
+    active = view.active
+    return view.journal_lost and (active is None or active.read_lease_valid is not True)
+
+
+def doubts_journal(view: ClusterView) -> bool:
+    """Whether the journal answers neither us nor the active.
+
+    We may be where JournalNodes are not reached, and Hadoop's NameNodes tell nothing of theirs.
+    """
+    active = view.active
+    return view.journal_unknown and active is not None and active.read_lease_valid is False
 
 
 def _unheard_holder(view: ClusterView) -> NameNodeRow | None:
