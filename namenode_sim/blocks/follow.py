@@ -185,6 +185,8 @@ def _reopen(state: BlockState, slot: Slot) -> None:
 
 def _restamp(state: BlockState, slot: Slot, stamp: int) -> None:
     """Let go of replicas with another stamp: their DataNodes fell out of the pipeline."""
-    for location in state.constructions[slot].locations:
+    construction = state.constructions[slot]
+    state.constructions[slot] = replace(construction, lost=frozenset())
+    for location in construction.locations:
         if location.stamp != stamp:
             state.drop(slot, state.storages.at(location.storage))

@@ -32,7 +32,8 @@ def receive(
     for block_id, told in items:
         _remember(storage, block_id, now)
         if isinstance(told, Deleted):
-            note_gone(storage, block_id, told.stamp, now)
+            if state.index.get(block_id) is not None:
+                note_gone(storage, block_id, told.stamp, now)
         elif told.state is ReplicaState.FINALIZED:
             storage.scheduled.take(now)
             if _may_be_late(state, storage, block_id, told.stamp):

@@ -5,6 +5,7 @@ See docs/reference/blocks.md#states.
 
 import math
 from array import array
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Final, NewType
@@ -139,7 +140,8 @@ class Storage:
     may be listed here that the former active has ordered to be deleted.  ``recent`` are the blocks
     of the last incremental reports, with the time of each.  ``gone`` are replicas that were told to
     be gone: when, and the stamp of each.  ``doubted`` is when one of them was last told to have
-    come: another one, or late news of the first.
+    come: another one, or late news of the first.  Both are ordered dictionaries, as others search
+    for their oldest entry among all that have been deleted.
     """
 
     number: StorageNumber
@@ -150,7 +152,7 @@ class Storage:
     confirmed: bool = False
     needs_full_report: bool = False
     slots: "array[int]" = field(default_factory=lambda: array("I"))
-    recent: dict[int, float] = field(default_factory=dict)
-    gone: dict[int, tuple[float, int]] = field(default_factory=dict)
+    recent: OrderedDict[int, float] = field(default_factory=OrderedDict)
+    gone: OrderedDict[int, tuple[float, int]] = field(default_factory=OrderedDict)
     doubted: float = -math.inf
     scheduled: Scheduled = field(default_factory=Scheduled)

@@ -354,6 +354,10 @@ class BlockState:
     def remove_storage(self, storage: Storage) -> None:
         """Forget a storage and all that it holds."""
         self.empty_storage(storage)
+        for slot, construction in list(self.constructions.items()):
+            if storage.number in construction.lost:  # another storage may get this number
+                left = construction.lost - {storage.number}
+                self.constructions[slot] = replace(construction, lost=left)
         self.storages.remove(storage)
 
     # ---- the role ----

@@ -89,11 +89,15 @@ class BeingWritten:
 
 @dataclass(frozen=True, slots=True)
 class WaitingForRecovery:
-    """A replica that was being written when the DataNode ended (RWR)."""
+    """A replica that was being written when the DataNode ended (RWR).
+
+    ``readable``: the disk told what it has.  Else it has length 0, and may have more.
+    """
 
     block: Block
     storage: StorageId
     length: int
+    readable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

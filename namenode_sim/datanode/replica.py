@@ -222,6 +222,8 @@ def _begin_recovery(operation: BeginRecovery, replica: Replica) -> Outcome:
     match replica:
         case Temporary():
             return Refused(f"{shown(replica)} is a copy that is not whole", missing=True)
+        case WaitingForRecovery(readable=False):
+            return Refused(f"{shown(replica)} cannot be read, and may have what was acknowledged")
         case UnderRecovery() if replica.recovery_id >= operation.recovery_id:
             return Refused(
                 f"{shown(replica)} is under recovery {replica.recovery_id} already; "

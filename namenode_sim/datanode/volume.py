@@ -7,7 +7,7 @@ See docs/reference/datanode.md#data-directories.
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -198,7 +198,7 @@ class Volume:
                 files.cut(length, str(block))
         except (BadMetaFile, OSError) as problem:
             log.warning("datanode.unreadable_replica", block=str(block), why=str(problem))
-            return replica
+            return replace(replica, readable=isinstance(problem, BadMetaFile))
         return WaitingForRecovery(block, self.storage, length)
 
     def paths(self, replica: Replica) -> ReplicaPaths:

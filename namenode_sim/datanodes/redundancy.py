@@ -6,6 +6,7 @@ that need it are copied, in slices of an event loop's turns.
 See docs/reference/blocks.md#rounds.
 """
 
+from collections import deque
 from typing import Final
 
 import numpy as np
@@ -141,6 +142,9 @@ class Redundancy:
     def _give_up_copies(self, touched: Touched, now: float) -> None:
         pending = self._around.pending
         overdue = pending.overdue(now)
+        for node in self._around.cluster.nodes.values() if overdue else ():
+            waiting = [order for order in node.copy_orders if order.block_id not in overdue]
+            node.copy_orders = deque(waiting)
         for block_id in overdue:
             for _, storage in pending.pop(block_id):
                 storage.held.scheduled.take(now)

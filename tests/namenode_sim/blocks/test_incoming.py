@@ -147,8 +147,14 @@ def test_late_news_is_settled_by_a_report_that_was_made_after_it(
     assert (one.confirmed, one.needs_full_report) == (settled, not settled)
 
 
-def test_of_a_hundred_thousand_replicas_that_are_gone_the_oldest_is_forgotten() -> None:
+def test_of_a_block_that_the_map_does_not_have_no_late_news_is_feared() -> None:
     state, one, _ = a_map()
+    told(state, one, (B, GONE))
+    assert not one.gone
+
+
+def test_of_a_hundred_thousand_replicas_that_are_gone_the_oldest_is_forgotten() -> None:
+    state, one, _ = a_map(*written())
     one.gone.update(dict.fromkeys(range(RECENT_LIMIT), (1.0, 1001)))
     told(state, one, (B, GONE), now=2.0)
     assert len(one.gone) == RECENT_LIMIT

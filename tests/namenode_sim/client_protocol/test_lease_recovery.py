@@ -5,12 +5,15 @@ import time
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from journal.model import TxId
+from namenode_sim.blocks.follow import follow
 from namenode_sim.blocks.model import ReplicaState, Stage
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.datanodes.heartbeat import forget_some
 from namenode_sim.datanodes.model import StorageState
 from namenode_sim.edits.ops import Close, Op, ReassignLease, SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
+from namenode_sim.namespace.changes import BlockSettled
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     joined,
     locations,
@@ -326,3 +329,22 @@ async def test_a_new_pipeline_has_all_that_a_dead_datanode_had() -> None:
     assert served.cluster.blocks.constructions[slot].lost == {storage.held.number}
     served.cluster.expect(slot, served.cluster.nodes["d2"].storages.values())
     assert served.cluster.blocks.constructions[slot].lost == frozenset()
+
+
+async def test_a_standby_that_reads_of_a_new_pipeline_waits_for_no_former_one() -> None:
+    served, _, block = await half_written()
+    (storage,) = served.cluster.nodes["d1"].storages.values()
+    served.cluster.blocks.empty_storage(storage.held)
+    slot = slot_of(served, block.blockId)
+    renewed = BlockSettled(block.blockId, 0, block.generationStamp + 1, complete=False)
+    follow(served.cluster.blocks, TxId(served.cluster.blocks.applied + 1), (renewed,))
+    assert served.cluster.blocks.constructions[slot].lost == frozenset()
+
+
+async def test_of_a_storage_that_was_removed_nothing_is_awaited() -> None:
+    """Another storage may get its number."""
+    served, _, block = await half_written()
+    node = served.cluster.nodes["d1"]
+    (storage,) = node.storages.values()
+    served.cluster.remove_storage(node, storage)
+    assert served.cluster.blocks.constructions[slot_of(served, block.blockId)].lost == frozenset()

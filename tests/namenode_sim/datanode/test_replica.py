@@ -53,6 +53,7 @@ B10 = block(10)
 FINAL = Finalized(B10, DISK, 100)
 OPEN = BeingWritten(B10, DISK, 100, acked=100)
 LEFT = WaitingForRecovery(B10, DISK, 100)
+UNREADABLE = WaitingForRecovery(B10, DISK, 0, readable=False)
 COPY = Temporary(B10, DISK, 100)
 AGREED = UnderRecovery(OPEN, stamp(11))
 STATES: dict[str, Replica | None] = {
@@ -138,6 +139,8 @@ def test_b25_every_operation_on_every_replica(row: str) -> None:
 
 
 NUMBERS: dict[str, tuple[Operation, Replica, bool]] = {
+    "recovery: the disk did not tell what it has": (
+        BeginRecovery(B10, stamp(12)), UNREADABLE, False),
     "pipeline: replica older than the block": (
         RecoverPipeline(block(11), stamp(12), 0, 200), OPEN, False),
     "pipeline: replica newer than the new stamp": (

@@ -253,7 +253,7 @@ async def test_one_replica_that_cannot_be_read_keeps_no_other_away(tmp_path: Pat
     path.unlink()
     path.symlink_to(path.name)
     again = await store(volume(tmp_path))
-    empty = WaitingForRecovery(bad.block, bad.storage, 0)
+    empty = WaitingForRecovery(bad.block, bad.storage, 0, readable=False)
     assert set(again) == ({good} if of == "a whole one" else {good, empty})
     assert again.volumes.failed == []
     await again.volumes.close()

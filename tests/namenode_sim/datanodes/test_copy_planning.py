@@ -1,9 +1,11 @@
 """Which DataNode sends a block, and which ones get it."""
 
+import pytest
+
 from journal.model import TxId
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.model import CopyOrder, Room, StorageType
-from tests.namenode_sim.datanodes.few_nodes import Few
+from tests.namenode_sim.datanodes.few_nodes import BLOCK, Few
 
 
 def test_all_replicas_that_lack_are_made_by_one_order() -> None:
@@ -64,3 +66,16 @@ def test_the_third_replica_goes_to_the_rack_of_the_one_that_is_copied() -> None:
     few.nodes["a"].copy_orders.extend([CopyOrder(0, (), TxId(0))] * 2)  # it is busy
     few.round()
     assert few.copies()["b"] == ["d"]
+
+
+@pytest.mark.row("B15")
+def test_an_order_that_has_not_left_in_time_is_taken_back() -> None:
+    """Its DataNode is busy with others; another one may be told to make the copy meanwhile."""
+    few = Few("ab")
+    few.block("a", expected=2)
+    few.round()
+    other = CopyOrder(BLOCK + 1, (), TxId(0))
+    few.nodes["a"].copy_orders.append(other)
+    few.round(300.0)
+    first, second = few.nodes["a"].copy_orders
+    assert (first, second.block_id) == (other, BLOCK)
