@@ -59,7 +59,7 @@ STAGES = (
     Stage("types", (str(BIN / "mypy"),)),
     Stage("layers", (str(BIN / "lint-imports"),)),
     # The slow cluster tests come last, so that a plain mistake is told in the first minute.
-    Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "3"), least_tests=12800),
+    Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "3"), least_tests=13700),
     Stage(
         "interop",
         (*PYTEST, "interop and not long", *SIDE_BY_SIDE, "3"),
