@@ -30,7 +30,7 @@ def receive(
 ) -> None:
     """Take in an incremental report: what came to a storage, or went, in this order."""
     for block_id, told in items:
-        _remember(storage, block_id, now)
+        _remember(storage, block_id, told.stamp, now)
         if isinstance(told, Deleted):
             if state.index.get(block_id) is not None:
                 note_gone(storage, block_id, told.stamp, now)
@@ -42,13 +42,13 @@ def receive(
         take_in(state, storage, block_id, told)
 
 
-def _remember(storage: Storage, block_id: int, now: float) -> None:
+def _remember(storage: Storage, block_id: int, stamp: int, now: float) -> None:
     """Note that this is newer than a full report which is still on its way."""
     recent = storage.recent
-    recent.pop(block_id, None)
-    recent[block_id] = now
+    _, before = recent.pop(block_id, (now, stamp))
+    recent[block_id] = now, max(before, stamp)
     oldest = next(iter(recent))
-    while recent[oldest] < now - RECENT_SECONDS or len(recent) > RECENT_LIMIT:
+    while recent[oldest][0] < now - RECENT_SECONDS or len(recent) > RECENT_LIMIT:
         del recent[oldest]
         oldest = next(iter(recent))
 

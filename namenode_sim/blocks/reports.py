@@ -4,7 +4,7 @@ See docs/reference/blocks.md#full-reports.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -124,12 +124,12 @@ def compare(state: BlockState, storage: Storage, part: Part, made_after: float) 
     """Compare a piece of a report with the map, and take what is new and beyond doubt.
 
     Blocks of which an incremental report has told since ``made_after`` are left as they are: the
-    full report may have been made before.
+    full report may have been made before.  A row with a newer stamp was not.
     """
     rows = part.rows
-    newer = [number for number, at in storage.recent.items() if at >= made_after]
+    newer = {number: stamp for number, (at, stamp) in storage.recent.items() if at >= made_after}
     if newer:
-        rows = rows.only(~np.isin(rows.ids, np.array(newer, np.int64)))
+        rows = rows.only(~_overtaken(rows, newer))
     slots = np.frombuffer(storage.slots, np.uint32).astype(np.int64)
     held = np.frombuffer(state.columns.ids, np.int64)[slots]
     inner = (held >= part.low) & (held <= part.high - 1)
@@ -152,6 +152,18 @@ def compare(state: BlockState, storage: Storage, part: Part, made_after: float) 
     gone.difference_update(rows.ids.tolist() if gone else (), newer)
     left, absent = rows.only(~(same | taken)), tuple(sorted(gone))
     return Differences(left, absent, int(same.sum()), int(taken.sum()), made_after)
+
+
+def _overtaken(rows: Rows, newer: Mapping[int, int]) -> npt.NDArray[np.bool_]:
+    """Rows about blocks of which this stamp, or a newer one, was told meanwhile.
+
+    The bad schedule: a writer goes on under a new stamp, of which no DataNode tells, and the news
+    of the old one is sent just before the report.
+    """
+    overtaken = np.isin(rows.ids, np.fromiter(newer, np.int64, len(newer)))
+    told = np.array([newer[number] for number in rows.ids[overtaken].tolist()], np.int64)
+    overtaken[overtaken] = rows.stamps[overtaken] <= told
+    return overtaken
 
 
 def _says_the_same(state: BlockState, slots: Slots, rows: Rows) -> npt.NDArray[np.bool_]:
@@ -208,8 +220,9 @@ def settle(
     incremental one tells newer news of the same storage.
     """
 
-    def is_overtaken(block_id: int) -> bool:
-        return storage.recent.get(block_id, -math.inf) >= differences.made_after
+    def is_overtaken(block_id: int, stamp: float = -math.inf) -> bool:
+        at, newest = storage.recent.get(block_id, (-math.inf, 0))
+        return at >= differences.made_after and stamp <= newest
 
     absent = differences.absent
     for block_id in absent[start:end]:
@@ -230,7 +243,7 @@ def settle(
         strict=True,
     )
     for block_id, replica_state, stamp, length in listed:
-        if is_overtaken(block_id):
+        if is_overtaken(block_id, stamp):
             continue
         told = Reported(ReplicaState(replica_state), stamp, length)
         take_in(state, storage, block_id, told, of_full_report=True)

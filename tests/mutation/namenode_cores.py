@@ -22,7 +22,12 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
             "namenode_sim/blocks/safemode.py",
             "namenode_sim/blocks/waiting.py",
         ),
-        ("tests/namenode_sim/blocks", "tests/namenode_sim/datanodes"),
+        (
+            "tests/namenode_sim/blocks",
+            "tests/namenode_sim/datanodes",
+            "tests/namenode_sim/client_protocol/test_lease_recovery.py",
+            "tests/namenode_sim/client_protocol/test_recovery_results.py",
+        ),
         "blocks",
     ),
     "leases": Core(
@@ -44,7 +49,12 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
             "namenode_sim/datanodes/recovery.py",
             "namenode_sim/datanodes/redundancy.py",
         ),
-        ("tests/namenode_sim/datanodes", "tests/namenode_sim/blocks"),
+        (
+            "tests/namenode_sim/datanodes",
+            "tests/namenode_sim/blocks",
+            "tests/namenode_sim/client_protocol/test_lease_recovery.py",
+            "tests/namenode_sim/client_protocol/test_recovery_results.py",
+        ),
         "blocks",
     ),
     "datanodes": Core(

@@ -10,6 +10,7 @@ import pytest
 
 from ha.cli.cluster.absence import NOT_RUNNING
 from ha.cli.cluster.view import ClusterView, LockView
+from ha.cli.operate.plan.drain import refusal
 from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
 from ha.console.result import Code, CommandOutcome, Ending, Reason
 from tests.ha.cli.plan_views import (
@@ -65,6 +66,13 @@ SWITCHOVERS: Final[dict[str, tuple[ClusterView, str | None, HandoverPlan | Refus
     ),
     "from a holder of the lock that hangs, while the journal is silent": (
         without_answer(JOURNAL_SILENT, "nn1"), None, HandoverPlan("nn2", "nn1", unheard=True),
+    ),
+    "while the active alone waits for the journal": (
+        with_namenode(WELL, "nn1", read_lease_valid=False), None, HandoverPlan("nn2", "nn1"),
+    ),
+    "from a holder of the lock that hangs, without a quorum of the journal": (
+        without_answer(JOURNAL_LOST, "nn1"), "nn2",
+        (Code.NO_CANDIDATE, "the journal has no quorum"),
     ),
     "without a quorum of the journal": (
         JOURNAL_LOST, "nn2", (Code.NO_CANDIDATE, "the journal has no quorum"),
@@ -253,6 +261,13 @@ def test_of_the_active_it_is_said_that_it_is_active_and_of_an_unfit_one_what_hel
 def test_no_command_is_offered_where_none_would_be_obeyed(view: ClusterView) -> None:
     fit = "fit: 10 transactions behind, priority 100"
     assert ended("switchover", view, "nn3").reasons[2] == Reason("nn3", fit, fit=True)
+
+
+def test_without_a_quorum_of_the_journal_nothing_is_offered_to_any_namenode() -> None:
+    assert ended("switchover", JOURNAL_LOST, "nn2").reasons == judged(JOURNAL_LOST, "")
+    refused = refusal(JOURNAL_LOST, "nn1", ends=False, anyway=False)
+    assert refused is not None
+    assert refused.reasons == judged(JOURNAL_LOST, "")
 
 
 HINTS: Final = {

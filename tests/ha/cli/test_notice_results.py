@@ -44,6 +44,22 @@ def test_who_does_not_show_it_yet_is_named_with_its_process_or_with_what_its_zno
     )
 
 
+@pytest.mark.parametrize(
+    ("holds", "told", "then"),
+    [
+        (True, "do not show it yet", "they will obey once they have read it"),
+        (False, "it is over, or another request has taken its place", "see what holds now"),
+    ],
+)
+def test_of_what_holds_no_more_nobody_is_said_to_obey_it(
+    *, holds: bool, told: str, then: str
+) -> None:
+    lacking: Members = {"nn1": MEMBER}
+    ending = seen("pause", "paused", running=1, lacking=lacking, holds=holds)
+    assert ending.message.endswith(told)
+    assert then in ending.hint
+
+
 def test_what_changes_nothing_says_so() -> None:
     assert planned("drain", "nn1 is drained for 2h", target="nn1") == Ending(
         command="drain",

@@ -6,14 +6,16 @@ import pytest
 
 from namenode_sim.blocks import incoming, reports
 from namenode_sim.blocks.check import check
-from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
+from namenode_sim.blocks.model import Deleted, Reason, ReplicaState, Reported
 from namenode_sim.blocks.touched import Touched
+from namenode_sim.namespace.changes import BlockSettled, StampGiven
 from tests.namenode_sim.blocks.test_reports import (
     FINALIZED,
     RBW,
     B,
     a_map,
     added,
+    corrupt,
     good,
     orders,
     reported,
@@ -195,3 +197,43 @@ def test_what_a_storage_tells_while_its_report_is_compared_is_newer(
     )
     reports.settle(state, one, found, 0, len(found))
     assert good(state) == ([] if listed else ["n1"])
+
+
+RESTAMPED = (B, 30, 1002, RBW)
+"""How a full report lists a replica whose writer has gone on under a new stamp."""
+
+TOLD_MEANWHILE: dict[str, tuple[tuple[Reported | Deleted, ...], list[str], list[Reason]]] = {
+    "news of its old stamp": ((Reported(RBW, 1001, 0),), ["n1"], []),
+    "its old stamp is gone": ((Deleted(1001),), ["n1"], []),
+    "it is gone": ((Deleted(1002),), [], []),
+    "it is gone, and late news of its old stamp": (
+        (Deleted(1002), Reported(RBW, 1001, 0)),
+        [],
+        [Reason.GENSTAMP_MISMATCH],
+    ),
+}
+
+
+@pytest.mark.parametrize("compared", [False, True], ids=["before it is compared", "after"])
+@pytest.mark.parametrize(
+    ("news", "places", "marks"), TOLD_MEANWHILE.values(), ids=TOLD_MEANWHILE.keys()
+)
+def test_a_row_of_a_newer_stamp_than_was_told_meanwhile_is_taken_in(
+    news: tuple[Reported | Deleted, ...], places: list[str], marks: list[Reason], *, compared: bool
+) -> None:
+    """Nothing tells a NameNode of the new stamp but its edits and a full report."""
+    state, one, _ = a_map(*added(), StampGiven(1002), BlockSettled(B, 0, 1002, complete=False))
+    incoming.activate(state)
+    meanwhile = [(B, each) for each in news]
+    if not compared:
+        told(state, one, *meanwhile, now=3.0)
+    (whole,) = reports.parts(rows(RESTAMPED))
+    found = reports.compare(state, one, whole, made_after=2.0)
+    if compared:
+        told(state, one, *meanwhile, now=3.0)
+    reports.settle(state, one, found, 0, len(found))
+    check(state)
+    slot = state.index.get(B)
+    assert slot is not None
+    known = [state.storages.at(each.storage).node for each in state.constructions[slot].locations]
+    assert (known, corrupt(state)) == (places, marks)

@@ -292,6 +292,8 @@ def test_what_was_not_taken_is_kept_and_what_is_superseded_is_not() -> None:
     assert step(UPLOADING, Offered(UploadVerdict.SUPERSEDED), RULES, 1).state.ready is None
     unreadable = step(UPLOADING, Failed("the file is gone"), RULES, 1).state
     assert unreadable.ready is None, "only a new merge helps"
+    not_asked = replace(UPLOADING, phase=Phase.LOOKING)
+    assert step(not_asked, Failed("nobody answers"), RULES, 1).state.ready == READY
 
 
 def test_nobody_active_does_not_hide_that_somebody_makes_an_image_meanwhile() -> None:
