@@ -187,7 +187,12 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
             "namenode_sim/blocks/storages.py",
             "namenode_sim/blocks/touched.py",
         ),
-        ("tests/namenode_sim/blocks", "tests/namenode_sim/datanodes"),
+        (
+            "tests/namenode_sim/blocks",
+            "tests/namenode_sim/datanodes",
+            "tests/namenode_sim/client_protocol/test_lease_recovery.py",
+            "tests/namenode_sim/client_protocol/test_recovery_results.py",
+        ),
         "blocks",
     ),
     "client-reads": Core(

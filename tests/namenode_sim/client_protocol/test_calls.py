@@ -82,6 +82,7 @@ async def test_the_reserved_directory_is_shown_and_holds_all_paths_under_raw() -
     listing = await served.call("getListing", src="/.reserved", startAfter=b"", needLocation=False)
     assert isinstance(listing, calls.GetListingResponseProto)
     assert [entry.path for entry in listing.dirList.partialListing] == [b".inodes", b"raw"]
+    assert listing.dirList.remainingEntries == 0
     assert await served.status("/.reserved/.inodes") is None
     for path in ("/", "/d/g", "/none"):
         raw = await served.status(f"/.reserved/raw{path}", user="alice")
@@ -106,6 +107,9 @@ async def test_the_reserved_directory_itself_is_not_changed(method: str, fields:
 async def test_only_the_superuser_changes_something_by_its_raw_path() -> None:
     served = await prepared()
     await served.call("setOwner", src="/d", username="alice")
+    directory = await served.status("/d")
+    assert directory is not None
+    await served.mkdirs(f"/.reserved/.inodes/{directory.fileId}/i", user="alice")
     with pytest.raises(RemoteFault, match="Superuser privilege is required"):
         await served.mkdirs("/.reserved/raw/d/h", user="alice")
     await served.mkdirs("/.reserved/raw/d/h")

@@ -310,13 +310,25 @@ async def test_bytes_on_datanodes_that_are_dead_are_waited_for(state: ReplicaSta
     assert served.namespace.tree.file("/f").length() == 700
 
 
-async def test_a_storage_that_failed_is_not_waited_for() -> None:
+@pytest.mark.parametrize("alive", [True, False], ids=["its DataNode lives", "so is its DataNode"])
+async def test_a_storage_that_failed_is_not_waited_for(*, alive: bool) -> None:
     served, _, block = await half_written()
     for node in served.cluster.nodes.values():
+        node.alive = alive
         for storage in node.storages.values():
             storage.state = StorageState.FAILED
             served.cluster.blocks.empty_storage(storage.held)
     joined(served.cluster, "d4")
+    assert await recover_lease(served)
+    assert served.cluster.blocks.index.get(block.blockId) is None
+
+
+async def test_datanodes_that_are_back_without_the_block_are_not_waited_for() -> None:
+    served, _, block = await half_written()
+    for node in served.cluster.nodes.values():
+        for storage in node.storages.values():
+            served.cluster.blocks.empty_storage(storage.held)
+            storage.held.reports, storage.held.confirmed = 1, True
     assert await recover_lease(served)
     assert served.cluster.blocks.index.get(block.blockId) is None
 
