@@ -45,8 +45,8 @@ def receive(
 def _remember(storage: Storage, block_id: int, stamp: int, now: float) -> None:
     """Note that this is newer than a full report which is still on its way."""
     recent = storage.recent
-    _, before = recent.pop(block_id, (now, stamp))
-    recent[block_id] = now, max(before, stamp)
+    before = recent.pop(block_id, None)
+    recent[block_id] = now, stamp if before is None else max(before[1], stamp)
     oldest = next(iter(recent))
     while recent[oldest][0] < now - RECENT_SECONDS or len(recent) > RECENT_LIMIT:
         del recent[oldest]

@@ -138,10 +138,10 @@ class Storage:
     ``reports`` counts full reports since the DataNode registered.  ``confirmed``: a full report
     has come that was made after the DataNode obeyed this NameNode as the active; before, replicas
     may be listed here that the former active has ordered to be deleted.  ``recent`` are the blocks
-    of the last incremental reports: the time of each, and the newest stamp that was told.  ``gone`` are replicas that were told to
-    be gone: when, and the stamp of each.  ``doubted`` is when one of them was last told to have
-    come: another one, or late news of the first.  Both are ordered dictionaries, as others search
-    for their oldest entry among all that have been deleted.
+    of the last incremental reports: when, and the newest stamp that was told of each.  ``gone`` are
+    replicas that were told to be gone: when, and the stamp of each.  ``doubted`` is when one of
+    them was last told to have come: another one, or late news of the first.  Both are ordered
+    dictionaries, as others search for their oldest entry among all that have been deleted.
     """
 
     number: StorageNumber

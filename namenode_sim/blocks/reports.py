@@ -221,8 +221,8 @@ def settle(
     """
 
     def is_overtaken(block_id: int, stamp: float = -math.inf) -> bool:
-        at, newest = storage.recent.get(block_id, (-math.inf, 0))
-        return at >= differences.made_after and stamp <= newest
+        told = storage.recent.get(block_id)
+        return told is not None and told[0] >= differences.made_after and stamp <= told[1]
 
     absent = differences.absent
     for block_id in absent[start:end]:

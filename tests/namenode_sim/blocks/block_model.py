@@ -64,7 +64,7 @@ class BlockModel:
     replicas: dict[int, dict[Name, Replica]] = field(default_factory=dict)
     waiting: dict[int, dict[Name, Told]] = field(default_factory=dict)
     invalidations: dict[Name, dict[int, tuple[int, int]]] = field(default_factory=dict)
-    recent: dict[Name, dict[int, float]] = field(default_factory=dict)
+    recent: dict[Name, dict[int, tuple[float, int]]] = field(default_factory=dict)
     reports: dict[Name, int] = field(default_factory=dict)
     heartbeated: set[Name] = field(default_factory=set)
     confirmed: set[Name] = field(default_factory=set)
@@ -261,7 +261,9 @@ class BlockModel:
 
     def news(self, name: Name, number: int, told: Told, now: float) -> None:
         """An incremental report tells of a replica."""
-        self.recent.setdefault(name, {})[number] = now
+        recent = self.recent.setdefault(name, {})
+        _, newest = recent.get(number, (now, told.stamp))
+        recent[number] = now, max(newest, told.stamp)
         own = self.replicas.get(number, {}).get(name)
         if isinstance(told, Deleted):
             self.gone[name, number] = told.stamp
@@ -278,16 +280,17 @@ class BlockModel:
     def full_report(self, name: Name, rows: dict[int, Reported], made_after: float) -> None:
         """A list of all that a storage has."""
         recent = self.recent.get(name, {})
-        newer = {number for number, at in recent.items() if at >= made_after}
+        newer = {number: stamp for number, (at, stamp) in recent.items() if at >= made_after}
         held = {n for n, of in self.replicas.items() if name in of and of[name].counts}
         waits = {number for number, of in self.waiting.items() if name in of}
-        for number in (held | waits) - rows.keys() - newer:
+        for number in (held | waits) - rows.keys() - newer.keys():
             self.forget(number, name)
             if number in held:
                 self.gone[name, number] = self.blocks[number].stamp
                 del self.replicas[number][name]
-        for number in sorted(rows.keys() - newer):
-            self.told(name, number, rows[number], full=True)
+        for number in sorted(rows):
+            if number not in newer or rows[number].stamp > newer[number]:
+                self.told(name, number, rows[number], full=True)
         self.reports[name] = self.reports.get(name, 0) + 1
         if self.doubted.get(name, -math.inf) < made_after:
             self.confirmed |= self.heartbeated & {name}

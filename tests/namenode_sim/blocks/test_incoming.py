@@ -80,7 +80,7 @@ def test_a_block_that_is_told_of_again_is_remembered_from_then_on() -> None:
     state, one, _ = a_map()
     for number, now in ((B, 0.0), (B + 1, 1.0), (B, 500.0), (B + 2, 700.0)):
         told(state, one, (number, WHOLE), now=now)
-    assert one.recent == {B: 500.0, B + 2: 700.0}
+    assert one.recent == {B: (500.0, 1001), B + 2: (700.0, 1001)}
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,10 @@ def test_of_a_hundred_thousand_blocks_the_oldest_is_forgotten(
     known: int, forgotten: list[int]
 ) -> None:
     state, one, _ = a_map()
-    one.recent.update(dict.fromkeys(range(known), 1.0))
+    one.recent.update(dict.fromkeys(range(known), (1.0, 1001)))
     told(state, one, (B, WHOLE), now=2.0)
-    assert one.recent == dict.fromkeys(range(len(forgotten), known), 1.0) | {B: 2.0}
+    left = dict.fromkeys(range(len(forgotten), known), (1.0, 1001))
+    assert one.recent == left | {B: (2.0, 1001)}
     assert RECENT_LIMIT == 100_000
 
 
@@ -121,6 +122,23 @@ def test_news_of_a_replica_that_is_gone_may_be_late(*, news: list[Told], sure: b
         one.confirmed = one.heartbeated = other.confirmed = True
         told(state, one, (B, each), now=now)
     assert (one.confirmed, one.needs_full_report, other.confirmed) == (sure, not sure, True)
+
+
+def test_what_is_told_to_be_gone_again_is_doubted_from_then_on() -> None:
+    state, one, _ = a_map(*written(), *written(B + 1), *written(B + 2))
+    for number, now in ((B, 0.0), (B + 1, 1.0), (B, 500.0), (B + 2, 700.0)):
+        told(state, one, (number, GONE), now=now)
+    assert one.gone == {B: (500.0, 1001), B + 2: (700.0, 1001)}
+
+
+def test_a_replica_that_is_here_is_doubted_once() -> None:
+    """It may be told time and again, and its storage would never be sure."""
+    state, one, _ = a_map(*written())
+    for each in (GONE, WHOLE):
+        told(state, one, (B, each))
+    one.confirmed, one.needs_full_report = True, False
+    told(state, one, (B, WHOLE))
+    assert (one.confirmed, one.needs_full_report) == (True, False)
 
 
 @pytest.mark.parametrize("later", [RECENT_SECONDS, RECENT_SECONDS + 1])

@@ -21,6 +21,7 @@ LEAST_SEEDS = 20
 MOST_SEEDS = 100
 FOUND = (
     25, 51, 215, 1_249, 5_062, 5_212, 5_440, 7_000_192, 7_000_448, 7_000_530, 7_000_577, 7_000_874,
+    7_200_016,
 )  # fmt: skip
 """Seeds that once broke an invariant.
 
@@ -41,6 +42,8 @@ the only DataNode of a pipeline lost its disk before the NameNode had heard of t
 for it (told in a unit test as well); 7000448: to a standby, which need not ask before it is active.
 7000874: a DataNode told of a replica that it was deleting, and the active took that for newer than
 the full report that lacked it (likewise).
+7200016: the last replica of an open block had got a new stamp, and news of the old one, sent just
+before a full report, made the active pass over what that said of it (likewise).
 """
 
 
