@@ -123,8 +123,8 @@ def _step(scene: Scene, file: INodeFile) -> Step:
 
 def _is_dead(scene: Scene, number: StorageNumber) -> bool:
     """Whether a storage is one of a DataNode that is dead and may come back with it."""
-    place = scene.cluster.find_place(number)
-    return place is not None and not place[0].alive and place[1].state is not StorageState.FAILED
+    node, storage = scene.cluster.place(number)
+    return not node.alive and storage.state is not StorageState.FAILED
 
 
 def _all_have_told(scene: Scene) -> bool:

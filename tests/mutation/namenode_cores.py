@@ -54,6 +54,7 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
             "tests/namenode_sim/blocks",
             "tests/namenode_sim/client_protocol/test_lease_recovery.py",
             "tests/namenode_sim/client_protocol/test_recovery_results.py",
+            "tests/namenode_sim/client_protocol/test_truncate.py",
         ),
         "blocks",
     ),

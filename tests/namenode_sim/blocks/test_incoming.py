@@ -83,6 +83,13 @@ def test_a_block_that_is_told_of_again_is_remembered_from_then_on() -> None:
     assert one.recent == {B: (500.0, 1001), B + 2: (700.0, 1001)}
 
 
+def test_of_a_block_the_newest_stamp_that_was_told_is_remembered() -> None:
+    state, one, _ = a_map()
+    for stamp in (1001, 1003, 1002):
+        told(state, one, (B, Reported(RBW, stamp, 0)), now=1.0)
+    assert one.recent == {B: (1.0, 1003)}
+
+
 @pytest.mark.parametrize(
     ("known", "forgotten"),
     [(RECENT_LIMIT - 1, []), (RECENT_LIMIT, [0]), (RECENT_LIMIT + 1, [0, 1])],

@@ -214,23 +214,29 @@ TOLD_MEANWHILE: dict[str, tuple[tuple[Reported | Deleted, ...], list[str], list[
 }
 
 
+@pytest.mark.parametrize("now", [2.0, 3.0], ids=["just when it was made", "later"])
 @pytest.mark.parametrize("compared", [False, True], ids=["before it is compared", "after"])
 @pytest.mark.parametrize(
     ("news", "places", "marks"), TOLD_MEANWHILE.values(), ids=TOLD_MEANWHILE.keys()
 )
 def test_a_row_of_a_newer_stamp_than_was_told_meanwhile_is_taken_in(
-    news: tuple[Reported | Deleted, ...], places: list[str], marks: list[Reason], *, compared: bool
+    news: tuple[Reported | Deleted, ...],
+    places: list[str],
+    marks: list[Reason],
+    now: float,
+    *,
+    compared: bool,
 ) -> None:
     """Nothing tells a NameNode of the new stamp but its edits and a full report."""
     state, one, _ = a_map(*added(), StampGiven(1002), BlockSettled(B, 0, 1002, complete=False))
     incoming.activate(state)
     meanwhile = [(B, each) for each in news]
     if not compared:
-        told(state, one, *meanwhile, now=3.0)
+        told(state, one, *meanwhile, now=now)
     (whole,) = reports.parts(rows(RESTAMPED))
     found = reports.compare(state, one, whole, made_after=2.0)
     if compared:
-        told(state, one, *meanwhile, now=3.0)
+        told(state, one, *meanwhile, now=now)
     reports.settle(state, one, found, 0, len(found))
     check(state)
     slot = state.index.get(B)

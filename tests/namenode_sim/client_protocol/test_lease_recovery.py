@@ -7,10 +7,11 @@ import pytest
 from ha.rpc.errors import RemoteFault
 from journal.model import TxId
 from namenode_sim.blocks.follow import follow
-from namenode_sim.blocks.model import ReplicaState, Stage
+from namenode_sim.blocks.model import CorruptMark, Reason, ReplicaState, Stage
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.datanodes.heartbeat import forget_some
 from namenode_sim.datanodes.model import StorageState
+from namenode_sim.datanodes.recovery import participants
 from namenode_sim.edits.ops import Close, Op, ReassignLease, SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.changes import BlockSettled
@@ -360,3 +361,22 @@ async def test_of_a_storage_that_was_removed_nothing_is_awaited() -> None:
     (storage,) = node.storages.values()
     served.cluster.remove_storage(node, storage)
     assert served.cluster.blocks.constructions[slot_of(served, block.blockId)].lost == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("newer", "takes_part"),
+    [(None, True), (0, True), (-1, False)],
+    ids=["untold", "its own", "old"],
+)
+async def test_a_damaged_replica_takes_part_by_its_stamp(
+    newer: int | None, *, takes_part: bool
+) -> None:
+    served, _, block = await half_written(d1=700)
+    slot = slot_of(served, block.blockId)
+    stamp = None if newer is None else block.generationStamp + newer
+    for node in served.cluster.nodes.values():
+        for storage in node.storages.values():
+            served.cluster.blocks.mark_corrupt(
+                slot, storage.held, CorruptMark(Reason.CORRUPTION_REPORTED, stamp)
+            )
+    assert bool(participants(served.cluster, slot)) is takes_part
