@@ -199,6 +199,16 @@ def test_what_a_storage_tells_while_its_report_is_compared_is_newer(
     assert good(state) == ([] if listed else ["n1"])
 
 
+@pytest.mark.parametrize(("at", "here"), [(1.9, ["n1"]), (2.0, []), (2.1, [])])
+def test_a_report_that_may_have_been_made_before_a_deletion_brings_nothing_back(
+    at: float, here: list[str]
+) -> None:
+    state, one, _ = a_map(*written())
+    told(state, one, (B, Deleted(1001)), now=at)
+    reported(state, one, (B, 700, 1001, FINALIZED), made_after=2.0)
+    assert good(state) == here
+
+
 RESTAMPED = (B, 30, 1002, RBW)
 """How a full report lists a replica whose writer has gone on under a new stamp."""
 
