@@ -1,6 +1,7 @@
 """Attacks with certificates on real JournalNodes that other machines could reach, and their use."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import timedelta
@@ -243,10 +244,10 @@ async def cluster(
 
 
 async def logged(processes: list[Daemon], event: str, count: int) -> None:
-    """Wait until each of these processes has written an event so often."""
+    """Wait until each of these processes has written an event, a pattern, so often."""
     async with asyncio.timeout(SECONDS):
         for process in processes:
-            while process.log.read_text().count(f'"{event}"') < count:
+            while len(re.findall(f'"{event}"', process.log.read_text())) < count:
                 await asyncio.sleep(0.02)
 
 
@@ -313,7 +314,8 @@ async def test_a_stolen_namenodes_lanes_end_with_its_revocation(
             await logged(processes, "journal.lane_opened", 1)
             for folder in made.folders:
                 replace(folder, {REVOKED: b"nnha://c1/namenode/nn1\n"})
-            await logged(processes, "journal.lane_closed", 1)
+            # The writer's end may be closed sooner than ours has read that it is to close.
+            await logged(processes, "journal.lane_(closed|lost)", 1)
             with pytest.raises(JournalError):
                 await segment(writer, last)
             await writer.close()
