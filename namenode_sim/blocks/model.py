@@ -140,8 +140,7 @@ class Storage:
     may be listed here that the former active has ordered to be deleted.  ``recent`` are the blocks
     of the last incremental reports: when, and the newest stamp that was told of each.  ``gone`` are
     replicas that were told to be gone: when, and the stamp of each.  ``doubted`` is when one of
-    them was last told to have come: another one, or late news of the first.  Both are ordered
-    dictionaries, as others search for their oldest entry among all that have been deleted.
+    them was last told to have come: another one, or late news of the first.
     """
 
     number: StorageNumber
@@ -152,6 +151,7 @@ class Storage:
     confirmed: bool = False
     needs_full_report: bool = False
     slots: "array[int]" = field(default_factory=lambda: array("I"))
+    # A plain dictionary looks for its oldest entry among all that were ever deleted from its front.
     recent: OrderedDict[int, tuple[float, int]] = field(default_factory=OrderedDict)
     gone: OrderedDict[int, tuple[float, int]] = field(default_factory=OrderedDict)
     doubted: float = -math.inf

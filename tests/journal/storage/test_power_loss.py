@@ -64,6 +64,16 @@ class Recorded:
     answered_at: list[int]
 
 
+def lived(program: str, shim: Path, root: Path, log: Path, marks: Path) -> Recorded:
+    """Let a process carry out a program under the shim; it writes its marks itself."""
+    shimmed = {"LD_PRELOAD": str(shim), "NNHA_SHIM_ROOT": str(root), "NNHA_SHIM_LOG": str(log)}
+    subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, **shimmed},
+        check=True, timeout=60, capture_output=True,
+    )  # fmt: skip
+    return Recorded(root, operations(log), [int(mark) for mark in marks.read_text().split()])
+
+
 class RemoteJournal:
     """LocalJournal's two doors, on a node process."""
 

@@ -4,9 +4,6 @@ The same shim and replay as in test_power_loss, around a process that has a jour
 disk and no network; what a cut leaves is judged by the states before and after the act.
 """
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -16,9 +13,8 @@ import pytest
 
 from journal.core.state import JournalState
 from journal.model import NO_EPOCH, Segment
-from tests import ROOT
 from tests.journal.core.requests_of import LocalJournal, digest
-from tests.journal.storage.power_replay import Cut, Replay, operations
+from tests.journal.storage.power_replay import Cut, Replay
 from tests.journal.storage.test_crashes import _goes_on as goes_on
 from tests.journal.storage.test_crashes import held
 from tests.journal.storage.test_power_loss import (
@@ -27,6 +23,7 @@ from tests.journal.storage.test_power_loss import (
     Recorded,
     _same_inode,
     built_shim,
+    lived,
     pytestmark,
 )
 from tests.journal.storage.upkeep_life import life
@@ -58,12 +55,7 @@ def record(folder: Path, plant: str = "pass") -> Recorded:
         "import sys; from pathlib import Path; from tests.journal.storage.upkeep_life import main\n"
         f"main(Path({str(root / JID)!r}), Path({str(log)!r}), Path({str(marks)!r}))"
     )
-    shimmed = {"LD_PRELOAD": str(shim), "NNHA_SHIM_ROOT": str(root), "NNHA_SHIM_LOG": str(log)}
-    subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, **shimmed},
-        check=True, timeout=60, capture_output=True,
-    )  # fmt: skip
-    return Recorded(root, operations(log), [int(mark) for mark in marks.read_text().split()])
+    return lived(program, shim, root, log, marks)
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,6 @@ The same shim and replay as for a JournalNode; what a cut leaves must open as it
 that was cut, or as it is after it.
 """
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -16,9 +13,8 @@ import pytest
 
 from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.storage import open_name_dirs
-from tests import ROOT
-from tests.journal.storage.power_replay import Cut, Replay, operations
-from tests.journal.storage.test_power_loss import Recorded, _quiet, built_shim, pytestmark
+from tests.journal.storage.power_replay import Cut, Replay
+from tests.journal.storage.test_power_loss import Recorded, _quiet, built_shim, lived, pytestmark
 from tests.namenode_sim.startup.name_dirs_life import LIFE, directories_of
 
 __all__ = ["_quiet", "pytestmark"]
@@ -41,12 +37,7 @@ def record(folder: Path, plant: str = "pass") -> Recorded:
         "from tests.namenode_sim.startup.name_dirs_life import main\n"
         f"main(Path({str(root)!r}), Path({str(log)!r}), Path({str(marks)!r}))"
     )
-    shimmed = {"LD_PRELOAD": str(shim), "NNHA_SHIM_ROOT": str(root), "NNHA_SHIM_LOG": str(log)}
-    subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, **shimmed},
-        check=True, timeout=60, capture_output=True,
-    )  # fmt: skip
-    return Recorded(root, operations(log), [int(mark) for mark in marks.read_text().split()])
+    return lived(program, shim, root, log, marks)
 
 
 def failures(recorded: Recorded, cuts: tuple[Cut, ...]) -> Iterator[str]:
