@@ -85,7 +85,7 @@ def format_command(
 
 
 async def _status(remote: RemoteNode, timeout_seconds: float) -> pb.JournalStatus | None:
-    """None where the node runs and has no such journal."""
+    """Return the journal's status on a node, or None where the node runs but lacks this journal."""
     if await remote.namespace(timeout_seconds) is None:
         return None
     return await remote.status(timeout_seconds)
@@ -146,7 +146,11 @@ def _ensure_empty(statuses: Statuses, targets: Sequence[NodeName], *, force: boo
 
 
 def _ensure_learners_are_known(statuses: Statuses, targets: Sequence[NodeName]) -> None:
-    """A node of an older version would vote at once, without the promises that it has lost."""
+    """Refuse to format while a node runs a version that knows no learners (it names no
+    incarnation).
+
+    Such a node would let the new one vote at once, without the promises that it has lost.
+    """
     others = {n: s for n, s in statuses.items() if s is not None and n not in targets}
     unnamed = [
         (name, "names no incarnation") for name, status in others.items() if not status.incarnation
@@ -165,7 +169,9 @@ def _namespace(
     targets: Sequence[NodeName],
     version_file: Path | None,
 ) -> NamespaceInfo:
-    """From the file that was named, or as the nodes that keep their storage have it."""
+    """Return the namespace of ``version_file`` or, without one, of the nodes that keep their
+    storage.
+    """
     if version_file is not None:
         return _read_version(version_file)
     keeping = {

@@ -34,7 +34,7 @@ class Row:
         for node, copy in sorted(self.finalized.items()):
             kinds.setdefault((copy.last, copy.digest), []).append(node)
         if len({last for last, _ in kinds}) == 1:
-            # Where nobody has computed a digest there is nothing to compare.
+            # Copies without a digest are left out: there is nothing to compare.
             kinds = {key: nodes for key, nodes in kinds.items() if key[1]}
         ranked = sorted(kinds.values(), key=lambda nodes: (-len(nodes), nodes))
         return tuple(node for nodes in ranked[1:] for node in nodes)
@@ -43,7 +43,7 @@ class Row:
 def rows(
     lists: Mapping[NodeName, Sequence[Segment]], damaged: Mapping[NodeName, Sequence[TxId]]
 ) -> tuple[Row, ...]:
-    """The nodes' lists side by side, by first txid."""
+    """Merge the nodes' lists of segments into one row per first txid, in rising order."""
     copies: dict[TxId, dict[NodeName, Segment]] = {}
     for node in sorted(lists):
         for segment in lists[node]:
@@ -57,7 +57,7 @@ def rows(
 
 
 def judge(held: Sequence[Row], *, silent: int, answering: int) -> tuple[Finding, ...]:
-    """What is wrong as far as lists can tell; bytes are not looked at."""
+    """Return what is wrong, as far as the lists show; no bytes are read."""
     needed = majority(answering + silent)
     findings: list[Finding] = []
     before: Row | None = None

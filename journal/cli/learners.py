@@ -1,4 +1,4 @@
-"""What learners hold, for the eyes of an operator: they list nothing, and nobody counts them."""
+"""What learners hold, as shown to an operator: they list no segments, and have no vote."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,9 @@ class Learner:
     segments: tuple[Segment, ...]
 
     def differing(self, listed: Iterable[Segment]) -> tuple[TxId, ...]:
-        """Where a copy that it takes for final is not what a voter has finalized."""
+        """Return the first txid of each copy, final here, that differs from what a voter has
+        finalized.
+        """
         final = {segment.first: segment for segment in listed if segment.finalized}
         return tuple(
             ours.first
@@ -38,7 +40,9 @@ class Learner:
 async def ask_learners(
     place: Place, nodes: Iterable[NodeName], firsts: Iterable[TxId]
 ) -> dict[NodeName, Learner]:
-    """Those of these nodes that are learners, and what they have of the segments named."""
+    """Return those of these nodes that are learners, with their copies of the segments at
+    ``firsts``.
+    """
     wanted = sorted(set(firsts))[-LEARNER_SEGMENTS:]
 
     async def ask(remote: RemoteNode) -> Learner:
@@ -95,7 +99,9 @@ def learner_lines(
 
 
 def _lacking(learner: Learner, listed: Iterable[Segment]) -> list[TxId]:
-    """Finalized segments of the voters, of those asked for, that it has not as final."""
+    """Return the voters' finalized segments, of those asked for, that the learner has not
+    finalized.
+    """
     firsts = sorted({segment.first for segment in listed if segment.finalized})
     have = {segment.first for segment in learner.segments if segment.finalized}
     return [first for first in firsts[-LEARNER_SEGMENTS:] if first not in have]

@@ -99,7 +99,8 @@ def _place_of(conf_dir: Path | None, overrides: Sequence[str], timeout_seconds: 
 
 
 class NotDone(click.exceptions.Exit):
-    """A command ends without its result, and nothing was changed; it is told as asked for.
+    """A command ends without its result, and nothing was changed; ``output`` sets how it is
+    printed.
 
     Args:
         message: why.
@@ -117,7 +118,7 @@ class NotDone(click.exceptions.Exit):
         self._then = then
 
     def tell(self, command: str, output: str) -> None:
-        """One document on standard output, or lines on standard error."""
+        """Print one JSON document on standard output, or lines of text on standard error."""
         if output == "json":
             document = {**self._ending(command).as_json(), "exit_code": self.exit_code}
             click.echo(json.dumps(document, indent=2))
@@ -145,7 +146,7 @@ class NotDone(click.exceptions.Exit):
 def refused(
     what: str, reasons: Iterable[tuple[NodeName, str]], then: str, code: int = REFUSED
 ) -> NotDone:
-    """A refusal as everywhere: what was tried, each node's reason, what to do next."""
+    """Build a refusal: what was tried, each node's reason, and what to do next."""
     return NotDone(what, code, reasons, then)
 
 
@@ -165,12 +166,12 @@ async def ask_each(
 
 
 def bad(answers: Mapping[NodeName, T | JournalError]) -> list[tuple[NodeName, str]]:
-    """Those that did not answer, by name, and why."""
+    """Return the nodes that did not answer, sorted by name, each with the reason."""
     return [(node, str(why)) for node, why in sorted(failed(answers).items())]
 
 
 def print_json(place: Place, body: Mapping[str, object]) -> None:
-    """The machine's form; keys never disappear."""
+    """Print the JSON document of a command; its keys are always present."""
     click.echo(
         json.dumps({"apiVersion": API_VERSION, "journal": place.uri.journal_id, **body}, indent=2)
     )

@@ -15,10 +15,10 @@ from journal.proto import journal_pb2 as pb
 async def journal_probe(
     host: str, port: int, *, journal_id: str, nameservice_id: str
 ) -> AsyncIterator["JournalProbe"]:
-    """One connection for as many questions as are wanted; the first one makes it.
+    """Yield a probe whose questions share one connection; the first question connects.
 
-    The command line loads this by name, as `ha` imports nothing of `journal`; therefore it gives
-    no values of types of ours.
+    The command line loads this function by name, as `ha` imports nothing of `journal`; therefore it
+    gives no values of types of ours.
     """
     address = JournalAddress(JournalId(journal_id), nameservice_id, link=ProbedLink)
     node = RemoteNode(host, port, address)
@@ -35,10 +35,10 @@ class JournalProbe:
         self._node = node
 
     async def status(self, *, timeout_seconds: float) -> Mapping[str, object]:
-        """What the node tells about one journal; txids that it does not have are None.
+        """Return what the node reports about one journal; txids that it does not have are None.
 
         Raises ``TimeoutError`` when there is no answer in time, ``OSError`` with the reason when
-        there is no connection, and ``ValueError`` when the node refuses, or is none.
+        there is no connection, and ``ValueError`` when the node refuses, or is no JournalNode.
         """
         try:
             async with asyncio.timeout(timeout_seconds):

@@ -70,7 +70,7 @@ def recover_command(
 
 
 async def _ask(place: Place) -> tuple[TxId | None, dict[NodeName, Answer | JournalError]]:
-    """Where the newest segment starts, and what each node that has a vote holds of it."""
+    """Return where the newest segment starts, and what each node that has a vote holds of it."""
 
     async def newest(remote: RemoteNode) -> pb.PrepareRecoveryReply:
         await _require_vote(remote, place.timeout_seconds)

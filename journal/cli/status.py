@@ -90,7 +90,7 @@ Lists = dict[NodeName, tuple[pb.JournalStatus, tuple[Segment, ...]]]
 
 
 async def ask_lists(place: Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
-    """Each node's status and segments; and the reasons of those that gave none."""
+    """Return the status and the segments of each node, and why the other nodes gave none."""
 
     async def ask(remote: RemoteNode) -> tuple[pb.JournalStatus, tuple[Segment, ...]]:
         status = await remote.status(place.timeout_seconds)
@@ -109,7 +109,9 @@ async def ask_lists(place: Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
 async def ask_lists_and_learners(
     place: Place,
 ) -> tuple[Lists, dict[NodeName, Learner], list[tuple[NodeName, str]]]:
-    """As ``ask_lists``, and in the middle what learners hold of the newest of these segments."""
+    """Return what ``ask_lists`` does and, between the two, the learners' copies of the newest
+    segments.
+    """
     listed, failures = await ask_lists(place)
     firsts = {segment.first for _, segments in listed.values() for segment in segments}
     learners = await ask_learners(place, [node for node, _ in failures], firsts)
@@ -124,12 +126,12 @@ def _rows_of(lists: Lists) -> tuple[Row, ...]:
 
 
 def damaged_in(status: pb.JournalStatus) -> tuple[TxId, ...]:
-    """Where a node knows its own copies to be damaged."""
+    """Return the first txids of the segments that a node reports as damaged."""
     return tuple(TxId(first) for first in status.damaged_segments)
 
 
 def votes(answer: pb.JournalStatus | JournalError) -> bool:
-    """Whether the node serves, and its word counts."""
+    """Return whether the node serves and has a vote."""
     return (
         not isinstance(answer, JournalError)
         and answer.is_formatted
@@ -139,7 +141,7 @@ def votes(answer: pb.JournalStatus | JournalError) -> bool:
 
 
 def state_of(node: NodeName, answers: Answers) -> str:
-    """A node's state in a few words, the worst first."""
+    """Return a node's state in a few words: the worst one that applies."""
     answer = answers[node]
     if isinstance(answer, JournalError):
         return _absence(answer)
@@ -160,7 +162,10 @@ def state_of(node: NodeName, answers: Answers) -> str:
 
 
 def _absence(error: JournalError) -> str:
-    """Why a node told nothing: a closed port is an answer, and silence says nothing of the node."""
+    """Return why a node gave no status.
+
+    A closed port means that no process runs there; no answer at all says nothing about the node.
+    """
     if isinstance(error, NotFormatted):
         return "not formatted"
     if isinstance(error, Rejected):
@@ -169,7 +174,7 @@ def _absence(error: JournalError) -> str:
 
 
 def behind(answer: pb.JournalStatus, answers: Answers) -> int:
-    """How many edits the node lacks of those that are known to be committed."""
+    """Return how many of the edits that are known to be committed the node lacks."""
     committed = max((a.committed_txid for a in good(answers).values()), default=0)
     return max(0, committed - answer.last_written_txid)
 
@@ -233,9 +238,10 @@ def _show_status(place: Place, answers: Answers) -> None:
 
 
 def _formatting(answers: Answers, spare: int) -> str | None:
-    """How nodes without storage get it back.
+    """Return the commands that give nodes without storage their storage back, or None.
 
-    Where others hold edits, never by initializing the shared edits, which would replace those.
+    Where others hold edits, it is never the initialization of the shared edits, which would replace
+    those.
     """
     bare = [node for node in answers if state_of(node, answers) == "not formatted"]
     if not bare:
@@ -274,7 +280,10 @@ def _number(answer: pb.JournalStatus, field: str) -> str:
 
 
 def _via(answer: pb.JournalStatus) -> str | None:
-    """What carries the batches of the open segment, as far as the node knows; None without one."""
+    """Return what carries the batches of the open segment, as far as the node knows: lane or rpc.
+
+    Without an open segment it is None.
+    """
     if not answer.HasField("open_segment_first_txid"):
         return None
     return "lane" if answer.write_lanes else "rpc"

@@ -31,14 +31,14 @@ class Admitted:
 
 
 def require_formatted(state: JournalState) -> NamespaceInfo:
-    """Raises NotFormatted where there is no storage yet."""
+    """Return the journal's namespace, or raise NotFormatted where there is no storage yet."""
     if state.namespace is None:
         raise NotFormatted("the journal is not formatted on this node")
     return state.namespace
 
 
 def require_namespace(state: JournalState, theirs: NamespaceInfo) -> None:
-    """Raises WrongNamespace unless the request is about our file system."""
+    """Raise WrongNamespace unless the request is for this journal's file system."""
     ours = require_formatted(state)
     if theirs.namespace_id != ours.namespace_id:
         raise WrongNamespace(
@@ -118,7 +118,7 @@ def promise(state: JournalState, epoch: Epoch) -> Admitted:
 
 
 def why_damaged(state: JournalState, first: TxId) -> StorageFailed | None:
-    """The refusal of a request that would be judged by damaged bytes, or None."""
+    """Return the refusal of a request that depends on damaged bytes, or None if those are sound."""
     damage = state.damaged.get(first)
     if damage is None:
         return None

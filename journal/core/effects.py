@@ -63,7 +63,7 @@ class MoveAside:
 
 @dataclass(frozen=True, slots=True)
 class CreateSegment:
-    """Begin an empty in-progress file; who writes it is recorded before it has its name."""
+    """Begin an empty in-progress file; its writer is recorded before the file gets its name."""
 
     first: TxId
     layout_version: int
@@ -72,7 +72,7 @@ class CreateSegment:
 
 @dataclass(frozen=True, slots=True)
 class RecordSegment:
-    """Note beside the file who wrote it, and once that is settled, its end and its digest."""
+    """Note next to the file its writer and, once they are settled, its end and its digest."""
 
     segment: Segment
 
@@ -122,7 +122,7 @@ class ForgetDecision:
 class ReopenSegment:
     """Open an in-progress file again: cut what follows the last sound edit, append behind it.
 
-    ``digest`` is the content digest of those edits, or empty where nobody knows it.
+    ``digest`` is the content digest of those edits, or empty where it is not known.
     """
 
     first: TxId
@@ -164,12 +164,12 @@ class PurgeFiles:
 
 @dataclass(frozen=True, slots=True)
 class TakeSnapshot:
-    """Keep everything as it is beside the journal."""
+    """Keep everything as it is in a folder next to the journal."""
 
 
 @dataclass(frozen=True, slots=True)
 class PersistNamespace:
-    """Write VERSION; what was kept beside the journal is the way back from here on."""
+    """Write VERSION; what was kept next to the journal is the way back from here on."""
 
     namespace: NamespaceInfo
 

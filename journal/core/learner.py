@@ -20,7 +20,7 @@ from journal.model import NO_TXID, Epoch, Segment, TxId
 
 
 def require_vote(state: JournalState) -> None:
-    """Raises NotAdmitted where an answer would count."""
+    """Raise NotAdmitted if this node is a learner, whose answer must not count."""
     if state.learner:
         raise _no_vote(state)
 
@@ -44,7 +44,7 @@ def start_with_vote(state: JournalState, request: StartLogSegment) -> Step:
 
 
 def without_vote(state: JournalState, done: Step) -> Step:
-    """What a learner does is done, but its yes is none."""
+    """Keep a learner's step, but turn its Done into NotAdmitted, which no writer counts."""
     if not state.learner or not isinstance(done.reply, Done):
         return done
     reply = NotAdmitted(f"done, but incarnation {state.incarnation[:8]} of this node has no vote")
@@ -77,7 +77,7 @@ def admit_learner(state: JournalState, request: Admit) -> Step:
 
 
 def admit_by_voters(state: JournalState, request: AdmitByVoters) -> Step:
-    """The same by the word of the voters, under a writer that admits nobody.
+    """Give the learner its vote on the voters' word, under a writer that admits no learners.
 
     Raises:
         NotAdmitted: another incarnation is meant, or no writer has begun a segment since it came.
@@ -115,8 +115,9 @@ def _admit_whole(
     before: tuple[Effect, ...] = ()
     if state.learner:
         if purged > state.purged:
-            # Who held it may have been replaced by a copy that forgot the purge, and the next
-            # learner would be asked for edits that no node has any more.
+            # Take over the purge point: the voter that knew it may since have been replaced by a
+            # copy that forgot the purge, and the next learner would be asked for edits that no node
+            # has.
             learned = let_go(state, purged)
             state, before = learned.state, learned.effects
         held = _held_up_to(state, required)
@@ -174,7 +175,10 @@ def _held_up_to(state: JournalState, required: tuple[Segment, ...]) -> TxId:
 
 
 def _is_needed(state: JournalState, wanted: Segment, newest: Segment) -> bool:
-    """Whether we must have it: else a writer let go of it, and only some voter was not told yet."""
+    """Return whether the learner must hold ``wanted`` before it gets its vote.
+
+    If not, a writer has purged it, and only some voter has not been notified yet.
+    """
     held = state.find(wanted.first)
     if wanted.last >= state.purged or (held is not None and held.finalized):
         return True
@@ -200,7 +204,7 @@ def _require_held(state: JournalState, wanted: Segment) -> None:
 
 
 def _require_no_other(state: JournalState, chain: set[TxId], held: TxId) -> None:
-    """A segment that lies across the others would be served as well."""
+    """Raise OutOfSync if a segment overlaps the voters' chain, as it would be served as well."""
     if not chain:
         return
     for segment in state.segments.values():

@@ -30,14 +30,14 @@ def require_small_leap(state: JournalState, epoch: Epoch) -> None:
 
 
 def require_sane_stamp(state: JournalState, stamp: Stamp, *, known: bool) -> None:
-    """See that a request belongs to this journal, and follows what its writer sent before.
+    """Check that a request belongs to this journal, and follows what its writer sent before.
 
-    ``known`` says that the last serial of this epoch is, or that there was none.
+    ``known`` says that the last serial of this epoch is known, or that there was none.
 
     Raises:
         WrongNamespace: it is about another file system.
         OutOfSync: its serial is far ahead.
-        BadRequest: it claims edits that nobody can have written.
+        BadRequest: it claims edits that no writer can have written.
     """
     ours = state.namespace
     if ours is not None and stamp.namespace_id not in {None, ours.namespace_id}:
@@ -59,7 +59,10 @@ def require_sane_stamp(state: JournalState, stamp: Stamp, *, known: bool) -> Non
 
 
 def _highest_committed(state: JournalState) -> int:
-    """A node that has edits and a vote is not so far behind; others may be."""
+    """Return the highest committed txid that a request may claim.
+
+    A node that has edits and a vote is at most MAX_COMMITTED_LEAP behind; others may be farther.
+    """
     last = state.last_written
     return MAX_FIRST_TXID if last <= 0 or state.learner else last + MAX_COMMITTED_LEAP
 

@@ -217,7 +217,7 @@ def _require_seen(state: JournalState, ours: NamespaceInfo, request: Format) -> 
 
 
 def manifest(state: JournalState, request: GetEditLogManifest) -> Manifest:
-    """The segments that hold ``since`` or anything behind it.
+    """Return the segments that hold ``since`` or anything behind it.
 
     An abandoned in-progress segment is listed only while it is the newest: an older one was
     recovered without us, and its tail may never have been acknowledged.

@@ -154,7 +154,7 @@ def adopt(state: JournalState, request: AdoptRecovery) -> Step:
 
 
 def _keep(state: JournalState, decided: Segment) -> Admitted:
-    """Our edits are the decided ones; so is, from here on, who wrote them."""
+    """Keep our copy, as its edits are the decided ones, and take over the decided writer."""
     ours = state.find(decided.first)
     if ours is None or ours.finalized or decided.writer in (NO_EPOCH, ours.writer):
         return Admitted(state)
@@ -163,7 +163,7 @@ def _keep(state: JournalState, decided: Segment) -> Admitted:
 
 
 def _fate(state: JournalState, decided: Segment, epoch: Epoch) -> Fate:
-    """What becomes of our copy.
+    """Return what becomes of our copy.
 
     Raises:
         InvariantBroken: replacing it would lose a committed or a finalized edit.

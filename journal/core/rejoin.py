@@ -129,13 +129,13 @@ def _ensure_current(state: JournalState, first: TxId, epoch: Epoch) -> None:
 
 
 def _held(state: JournalState, first: TxId) -> Segment | None:
-    """Our closed copy, as far as it is sound."""
+    """Return the sound part of our closed copy, or None."""
     damage = state.damaged.get(first)
     return state.find(first) if damage is None else damage.segment
 
 
 def _reaches(state: JournalState, wanted: Segment, epoch: Epoch) -> bool:
-    """Whether we have this epoch's edits up to the wanted end.
+    """Return whether we have this epoch's edits up to the wanted end.
 
     Bad schedule: the writer gives up waiting for the download, resumes the segment and has more
     edits acknowledged here; then the download ends.  Adopting it would take those away.

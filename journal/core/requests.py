@@ -11,11 +11,11 @@ from journal.model import NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 
 @record
 class Stamp:
-    """Who asks: every call of a writer carries it.
+    """The writer's stamp, which each of its calls carries.
 
     ``committed`` is the highest edit that the writer knows to be on a quorum, or None.
     ``read_lease_micros`` says how long a majority's yes lets it serve reads.  ``namespace_id`` is
-    that of the writer's file system, None where it does not say, as Hadoop's.
+    that of the writer's file system, None where the request lacks it, as Hadoop's do.
     """
 
     epoch: Epoch
@@ -136,7 +136,7 @@ class AcceptRecovery:
 
 @dataclass(frozen=True, slots=True)
 class AdoptRecovery:
-    """The node's own second half of AcceptRecovery: the verified bytes lie beside our copy."""
+    """The node's own second half of AcceptRecovery: the verified bytes lie next to our copy."""
 
     epoch: Epoch
     segment: Segment
@@ -187,7 +187,7 @@ class CatchUp:
 
 @dataclass(frozen=True, slots=True)
 class AdoptCatchUp:
-    """The node's own second half of CatchUp: so many verified bytes lie beside our copy."""
+    """The node's own second half of CatchUp: ``size_bytes`` verified bytes lie next to our copy."""
 
     epoch: Epoch
     segment: Segment
@@ -232,11 +232,12 @@ class AdmitFounding:
 
 @dataclass(frozen=True, slots=True)
 class AdmitByVoters:
-    """The node's own: the voters have shown that nobody depends on what this learner forgot.
+    """The node's own request: the voters have shown that nothing depends on what this learner
+    forgot.
 
     A majority of all nodes, this one not counted, held edits up to ``reached`` when it was a
-    learner already; has finalized ``required`` since; and has promised ``epoch``, and no newer
-    one, when it was asked behind that.  ``purged`` is the highest purge point among them.
+    learner already; has finalized ``required`` since; and has promised ``epoch``, and no newer one,
+    when it was asked behind that.  ``purged`` is the highest purge point among them.
 
     See docs/reference/quorum-journal.md#a-vote-without-the-writers-word.
     """

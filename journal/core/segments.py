@@ -91,7 +91,7 @@ def journal(state: JournalState, request: Journal) -> Step:
     """Append a batch to the open segment, after checking every frame of it."""
     if request.stamp.epoch != state.writer:
         # Not fenced: this node has promised the writer's epoch, but missed the segment's start.
-        # Hadoop's "not the current writer epoch" cannot be told from a fence.
+        # Hadoop's "not the current writer epoch" cannot be distinguished from a fence.
         raise OutOfSync(
             f"epoch {request.stamp.epoch} is not the current writer epoch {state.writer}: "
             "it has started no segment here"
@@ -119,7 +119,10 @@ def journal(state: JournalState, request: Journal) -> Step:
 
 
 def _check_frames(request: Journal) -> TxId:
-    """The last txid of a batch whose frames are sound, contiguous and as many as announced."""
+    """Return the last txid of a batch, or raise BadRequest.
+
+    Its frames must be sound, contiguous and as many as announced.
+    """
     found = scan(request.records, expected=request.first)
     if found.damage is not None:
         raise BadRequest(

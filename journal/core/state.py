@@ -17,8 +17,8 @@ SERIAL_UNKNOWN: Final = -2
 class OpenSegment:
     """The segment that the writer is writing; it does not survive a restart.
 
-    ``digest`` is the content digest up to ``next_txid - 1``, or empty where nobody asked yet.
-    ``writer`` is who started the segment.
+    ``digest`` is the content digest up to ``next_txid - 1``, or empty where it was not asked for
+    yet. ``writer`` is the epoch that started the segment.
     """
 
     first: TxId
@@ -33,7 +33,7 @@ class OpenSegment:
         return self.next_txid == self.first
 
     def as_segment(self) -> Segment:
-        """What it is once nobody writes it any more."""
+        """Return the in-progress segment that it becomes once its writer is gone."""
         return Segment(
             self.first,
             TxId(self.next_txid - 1),
@@ -59,8 +59,8 @@ class Decision:
 class Damage:
     """A segment whose bytes here are not what was written, as far as it is known, and why.
 
-    ``size_bytes`` is the length of its file where nobody knows which edits lie behind the damage,
-    else 0.
+    ``size_bytes`` is the length of its file where it is not known which edits lie behind the
+    damage, else 0.
     """
 
     segment: Segment
@@ -72,21 +72,20 @@ class Damage:
 class JournalState:
     """Everything that the rules of docs/reference/journal-node.md look at.
 
-    ``segments`` has every segment with at least one edit, by first txid in rising order, and
-    not the open one.  One entry per first txid: two live files of one start cannot be said.
-    ``damaged`` has segments that a scan found damaged: they are in no list, are served to nobody
-    and have no vote, until a recovery or a peer has replaced them.
-    ``committed`` is what is known to be on a quorum, as far as the edits are here; ``claimed`` is
-    what the writer last said, and decides nothing: the edits behind may never have existed.
-    ``purged`` is the highest txid before which edits were let go of; peers may hold them still.
-    A ``learner`` may have forgotten what it promised and held: it takes part in everything, and
-    has no vote until a writer has admitted this ``incarnation`` of it.
-    ``start_heard`` is the epoch of the writer that last told this learner, since it was loaded, to
-    begin a segment: that writer has finished its recovery.
+    ``segments`` has every segment with at least one edit, by first txid in rising order, and not
+    the open one.  It has one entry per first txid, so two live files of one start cannot occur.
+    ``damaged`` has segments that a scan found damaged: they are in no list, are not served and have
+    no vote, until a recovery or a peer has replaced them. ``committed`` is what is known to be on a
+    quorum, as far as the edits are here; ``claimed`` is what the writer last said, and decides
+    nothing: the edits behind may never have existed. ``purged`` is the highest txid before which
+    edits were let go of; peers may hold them still. A ``learner`` may have forgotten what it
+    promised and held: it takes part in everything, and has no vote until a writer has admitted this
+    ``incarnation`` of it. ``start_heard`` is the epoch of the writer that last asked this learner,
+    since it was loaded, to begin a segment: that writer has finished its recovery.
     ``read_lease_micros`` is the longest read lease that a writer up to now may still hold.
     ``previous`` is what the journal was before an upgrade that can still be taken back, and
-    ``upgrade_begun`` says that it is being kept for one that has not happened yet.
-    ``occupied`` says that an unformatted journal's folder holds files that format would destroy.
+    ``upgrade_begun`` says that it is being kept for one that has not happened yet. ``occupied``
+    says that an unformatted journal's folder holds files that format would destroy.
     """
 
     namespace: NamespaceInfo | None = None
@@ -125,15 +124,17 @@ class JournalState:
         return max((*self.segments, *self.damaged), default=None)
 
     def find(self, first: TxId) -> Segment | None:
-        """The closed segment that starts there."""
+        """Return the closed segment that starts at this txid, or None."""
         return self.segments.get(first)
 
     def after_batch(
         self, serial: int, committed: TxId, claimed: TxId, next_txid: TxId
     ) -> "JournalState":
-        """The state behind a batch of the open segment; ``replace`` would cost three times this."""
+        """Return the state after a batch of the open segment; ``replace`` would cost three times
+        this.
+        """
         opened = self.open
-        assert opened is not None  # who asks has seen it
+        assert opened is not None  # the caller has checked it
         return JournalState(
             self.namespace,
             self.occupied,
@@ -199,7 +200,7 @@ def learn_digest(state: JournalState, learned: Segment) -> JournalState:
 
 
 def digest_unknown(state: JournalState, first: TxId) -> bool:
-    """Whether a rule that compares contents at ``first`` needs storage to compute a digest."""
+    """Return whether storage must first compute a digest to compare contents at ``first``."""
     if state.open is not None and state.open.first == first:
         return not state.open.empty and not state.open.digest
     known = state.find(first)

@@ -62,7 +62,7 @@ def missing(
 
 
 def unread(state: JournalState, reported: Iterable[Segment]) -> tuple[Segment, ...]:
-    """Finalized segments that we lack, of nodes that tell no digest, each once."""
+    """Return finalized segments that we lack, once each, of nodes that report no digest."""
     lacking: dict[TxId, Segment] = {}
     for theirs in reported:
         ours = _finalized_here(state, theirs.first)
@@ -73,7 +73,7 @@ def unread(state: JournalState, reported: Iterable[Segment]) -> tuple[Segment, .
 
 
 def first_wanted(state: JournalState) -> TxId:
-    """From where on peers are asked what they have."""
+    """Return the txid from which on peers are asked what they have."""
     if state.last_written < state.purged:
         return TxId(1)  # what a purge spares is older than its minimum
     return TxId(min((max(1, state.purged), *state.damaged)))
@@ -86,7 +86,7 @@ def _is_wanted(state: JournalState, theirs: Segment, stalled_at: TxId | None) ->
 
 
 def _finalized_here(state: JournalState, first: TxId) -> Segment | None:
-    """What was finalized here under that start, even if its bytes are damaged now."""
+    """Return the segment finalized here under that start, even if its bytes are damaged now."""
     damage = state.damaged.get(first)
     held = state.find(first) if damage is None else damage.segment
     return held if held is not None and held.finalized else None
@@ -114,7 +114,7 @@ def _why_not_now(state: JournalState, theirs: Segment, stalled_at: TxId | None) 
 
 
 def has_hole(state: JournalState) -> bool:
-    """Whether we know of edits that exist elsewhere and are missing, or not final, here."""
+    """Return whether edits that are known to exist elsewhere are missing, or not final, here."""
     if state.damaged or state.learner:
         return True
     held = list(state.segments.values())
@@ -168,7 +168,7 @@ def _is_open(state: JournalState, theirs: Segment) -> bool:
 def _put_in_place(
     state: JournalState, before: Sequence[Effect], putting: FinalizeSegment | AdoptFetched
 ) -> Step:
-    """The segment, and nothing else about those txids: one live file for each of them."""
+    """Put the segment in place, and move aside what overlaps it: one live file for each txid."""
     theirs, effects = putting.segment, [*before]
     overlapped = [
         other.first
@@ -206,9 +206,9 @@ def _ensure_fits(state: JournalState, theirs: Segment) -> None:
 
 
 def _is_behind(state: JournalState, theirs: Segment, committed: TxId) -> bool:
-    """Whether a committed edit is held here in a segment that follows theirs.
+    """Return whether a committed edit is held here in a segment that follows theirs.
 
-    Our copy of it in theirs' place is then what an older writer left, and nobody acknowledged.
+    Our copy of it in theirs' place is then what an older writer left, and was never acknowledged.
     """
     if state.open is not None and theirs.last < state.open.first <= committed:
         return True

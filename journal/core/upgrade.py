@@ -1,6 +1,6 @@
 """Upgrade a journal, take it back, and drop edits behind a marker.
 
-Hadoop fences none of these calls: whoever asks is obeyed.  Here each names its writer.
+Hadoop fences none of these calls: every caller is obeyed.  Here each names its writer.
 
 See docs/reference/journal-node.md#upgrade-roll-back-discard.
 """
@@ -35,7 +35,7 @@ from journal.model import Segment, TxId
 
 
 def step(state: JournalState, request: UpgradeStep) -> Step:
-    """One step of a writer that was admitted."""
+    """Carry out one upgrade request of a writer that was admitted."""
     match request:
         case PreUpgrade():
             return pre_upgrade(state)
@@ -51,12 +51,12 @@ def step(state: JournalState, request: UpgradeStep) -> Step:
 
 
 def ctime(state: JournalState) -> CTime:
-    """When the journal was last upgraded."""
+    """Return when the journal was last upgraded."""
     return CTime(require_formatted(state).ctime)
 
 
 def pre_upgrade(state: JournalState) -> Step:
-    """Keep what there is, as it is, beside the journal.  Asked again, it is kept anew."""
+    """Keep a snapshot of the journal next to it.  Asked again, take the snapshot anew."""
     if state.previous is not None:
         raise BadRequest(
             "an earlier upgrade is neither finalized nor rolled back; do one of the two first"
@@ -86,14 +86,14 @@ def upgrade(state: JournalState, request: Upgrade) -> Step:
 
 
 def finalize_upgrade(state: JournalState) -> Step:
-    """There is no way back any more; fine to ask where there was none."""
+    """Drop the way back; do nothing where there is none."""
     if state.previous is None:
         return Step(state, (), Done())
     return Step(replace(state, previous=None), (DropPrevious(),), Done())
 
 
 def can_roll_back(state: JournalState, request: CanRollBack) -> RollBackAnswer:
-    """Whether there is a state to go back to, of the layout that the caller can read.
+    """Return whether there is a state to go back to, of the layout that the caller can read.
 
     Raises:
         BadRequest: there is one, but of another layout (HDFS-6135).

@@ -10,7 +10,7 @@ from journal.model import TxId
 
 
 def usual_batch(state: JournalState, request: Journal) -> Step | None:
-    """What ``step`` decides about a batch that nothing is unusual about, or None.
+    """Return what ``step`` decides about a batch that nothing is unusual about, or None.
 
     A short form of ``journal.core.admission.admit`` and ``journal.core.segments.journal``, which
     stay the judges: they decide, and explain, whatever this function does not know.

@@ -46,7 +46,7 @@ def mark(voters: Collection[Voter], epoch: Epoch, nodes: int) -> Mark:
 
 
 def require_majority(promises: Iterable[tuple[str, Epoch]], epoch: Epoch, nodes: int) -> None:
-    """See that a majority of all nodes, told apart by their disks, has promised just this epoch.
+    """Check that a majority of all nodes, identified by their disks, has promised just this epoch.
 
     Raises:
         Fenced: one has promised a newer writer.
@@ -65,7 +65,7 @@ def require_majority(promises: Iterable[tuple[str, Epoch]], epoch: Epoch, nodes:
 
 
 def word(marked: Mark, voters: Collection[Voter], incarnation: str, nodes: int) -> AdmitByVoters:
-    """What this learner must hold for its vote, as a majority of voters lists it now.
+    """Return what this learner must hold for its vote, as a majority of voters lists it now.
 
     Raises:
         OutOfSync: two of them list different segments.
