@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ha.cli.cluster.certificates import Held
 
 _SHORT: Final = 16
-"""Of a fingerprint: enough to tell it from others."""
+"""Characters of a fingerprint that are shown: enough to distinguish it from others."""
 
 
 class NotReady(Exception):
@@ -100,7 +100,7 @@ class AuthorityChange:
 
 
 def why_not_ready(step: int, daemon: "Held", wanted: str) -> str:
-    """Why a daemon could not live with a step towards the authority ``wanted``; empty: it could."""
+    """Return why a daemon would not survive a step towards authority ``wanted``; empty if it would."""
     if daemon.error:
         return daemon.error
     if wanted not in daemon.trusts:
@@ -112,7 +112,7 @@ def why_not_ready(step: int, daemon: "Held", wanted: str) -> str:
 
 
 def read_signing(folder: Path) -> Pair:
-    """The authority that signs: of a bundle the certificate whose key lies in the folder.
+    """Return the signing authority: of the folder's bundle the certificate that the key matches.
 
     Raises:
         OSError, BadCertificate: there is none.
@@ -128,7 +128,7 @@ def read_signing(folder: Path) -> Pair:
 
 
 def cluster_of(folder: Path) -> str:
-    """The cluster for which an authority signs.  Raises OSError."""
+    """Return the id of the cluster for which an authority signs.  Raises OSError."""
     return (folder / "cluster-id").read_text().strip()
 
 

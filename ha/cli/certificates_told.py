@@ -1,4 +1,4 @@
-"""What ``nnha security show`` tells of certificates: of one folder, or of all daemons."""
+"""What ``nnha security show`` reports of certificates: of one folder, or of all daemons."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ Told = tuple[Sequence[Mapping[str, object]], bool]
 
 
 def of_folder(folder: Path) -> Told:
-    """Of the certificate in a folder.  Raises OSError, BadCertificate."""
+    """Describe a folder's certificate, and whether it is good.  Raises OSError, BadCertificate."""
     leaf = parse((folder / CERT).read_bytes())
     told = {
         "name": leaf.uri or None,
@@ -32,7 +32,7 @@ def of_folder(folder: Path) -> Told:
 
 
 def of_daemons(daemons: Sequence["Held"]) -> Told:
-    """Of daemons, by their own word."""
+    """Describe the certificates as the daemons report them, and whether all of them are good."""
     told: list[Mapping[str, object]] = []
     for one in daemons:
         if one.error:
@@ -49,7 +49,7 @@ def of_daemons(daemons: Sequence["Held"]) -> Told:
 
 
 def in_lines(told: Mapping[str, object]) -> str:
-    """One certificate for people."""
+    """Format one certificate as text for people, one field per line."""
     lines = []
     for key, value in told.items():
         if value not in (None, ""):

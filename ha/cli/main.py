@@ -152,9 +152,10 @@ class Deferred(click.Command):
 
 
 def _load_structlog_without_rich() -> None:
-    """structlog takes rich for tracebacks if it is there: 6 MB and 0.08 s of CPU for nothing.
+    """Import structlog without rich, which it uses for tracebacks if it is there.
 
-    A command that shows tables with rich does without its tracebacks, and pygments in them.
+    It costs 6 MB and 0.08 s of CPU for nothing.  A command that shows tables with rich does without
+    rich's tracebacks, and pygments in them.
     """
     if "structlog" in sys.modules or "rich" in sys.modules:
         return
@@ -199,7 +200,7 @@ class LazyGroup(click.Group):
             return super().make_context(info_name, args, parent, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the table's order, which is by use."""
+        """Return the commands in the table's order, which is by use."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -214,7 +215,7 @@ class LazyGroup(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """The commands from the table, without importing any; and the group's own options."""
+        """Complete commands from the table, without importing any; and the group's own options."""
         # Loaded here, as in _show_version(): only a shell's Tab needs it.
         from click.shell_completion import CompletionItem
 

@@ -28,7 +28,7 @@ _PARTS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def needed_extra(command: str, module: str | None) -> str | None:
-    """What to tell where a module is missing; None where it belongs to no extra."""
+    """Return the message about a missing module; None if the module belongs to no extra."""
     top = (module or "").partition(".")[0]
     extra = EXTRAS.get(top)
     whole = _WHOLE.get(command, "")

@@ -165,11 +165,10 @@ def show(
     also: tuple[str, ...],
     output: str,
 ) -> None:
-    """Tell what the certificate of a FOLDER says, and whom the folder trusts.
+    """Show the certificate of a FOLDER, and which authorities the folder trusts.
 
-    Without a FOLDER: those of all NameNodes, ZKFCs and JournalNodes, and of --also, by their own
-    word.
-    Exits 8 when less than a quarter of a life is left, or one does not say.
+    Without a FOLDER: those of all NameNodes, ZKFCs and JournalNodes, and of --also, as they report
+    them. Exits 8 when less than a quarter of a life is left, or one reports none.
     """
     with _told():
         if folder is None:
@@ -267,7 +266,7 @@ def revoke(what: str, folder: Path) -> None:
 
 
 def problems_of(folder: Path) -> list[str]:
-    """Why a daemon could not use a folder now, or not for long."""
+    """Return why a daemon could not use a folder now, or not for long."""
     try:
         bundle = (folder / CA).read_bytes()
         pair = Pair((folder / CERT).read_bytes(), (folder / KEY).read_bytes())
@@ -294,7 +293,7 @@ def problems_of(folder: Path) -> list[str]:
 def ask_daemons(
     conf_dir: Path | None, overrides: tuple[str, ...], seconds: float, also: Sequence[str] = ()
 ) -> Sequence["Held"]:
-    """What the daemons of a configuration, and those behind the pages ``also``, say.
+    """Ask the daemons of a configuration, and those behind ``also``, for their certificates.
 
     Raises:
         ConfigurationError: it cannot be used, or there is none; or one of ``also`` is no address.
@@ -320,7 +319,7 @@ def _page(value: str) -> "HostPort":
 
 
 def leaf_files(folder: Path, made: Pair) -> dict[str, bytes]:
-    """What goes into the folder of a certificate that was made by the authority in ``folder``."""
+    """Return the files for the folder of a certificate made by the authority in ``folder``."""
     files = {KEY: made.key, CERT: made.certificate, CA: (folder / CA).read_bytes()}
     if (folder / REVOKED).exists():
         files[REVOKED] = (folder / REVOKED).read_bytes()
@@ -340,7 +339,7 @@ def _tell(leaf: Leaf, out: Path) -> None:
 
 @contextmanager
 def _audited(command: str, folder: Path, target: str) -> Iterator[None]:
-    """Write into the folder what was done with it: whoever signs has no daemon and no log."""
+    """Write into the folder what was done with it: the signer has no daemon and no log."""
     audit = OwnAudit(folder / AUDIT)
     name = f"security {command}"
     try:
@@ -358,7 +357,7 @@ def _audited(command: str, folder: Path, target: str) -> Iterator[None]:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """What goes wrong becomes one line and an exit code."""
+    """Turn what goes wrong into one line and an exit code."""
     try:
         yield
     except ConfigurationError as unusable:

@@ -12,7 +12,7 @@ USUAL_PROXY: Final = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailov
 
 
 def without_client_proxy(configuration: Configuration) -> tuple[str, ...]:
-    """The nameservices with several NameNodes whose active no client could find."""
+    """Return the nameservices with several NameNodes whose active no client could find."""
     return tuple(
         nameservice
         for nameservice in configuration.get(keys.NAMESERVICES)

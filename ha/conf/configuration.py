@@ -43,7 +43,7 @@ class Configuration:
     warnings: tuple[str, ...] = ()
 
     def get(self, key: Key[T], *, nameservice: str | None = None, namenode: str | None = None) -> T:
-        """The typed value of a key: the most specific suffix that is set wins, else the default.
+        """Return a key's typed value: the most specific suffix that is set, else the default.
 
         Raises ``ConfigurationError`` naming file, line, key, value and expected shape.
         """
@@ -62,7 +62,7 @@ class Configuration:
     def require(
         self, key: Key[T | None], *, nameservice: str | None = None, namenode: str | None = None
     ) -> T:
-        """As ``get``, for a key that must be set; raises ``ConfigurationError`` when it is not."""
+        """Return as ``get``, for a key that must be set; raise ``ConfigurationError`` if it is not."""
         value = self.get(key, nameservice=nameservice, namenode=namenode)
         if value is None or value in ("", ()):
             name = _names(key, nameservice, namenode)[0]
@@ -82,11 +82,11 @@ class Configuration:
     def is_set(
         self, key: Key[object], *, nameservice: str | None = None, namenode: str | None = None
     ) -> bool:
-        """Whether ``get`` reads a setting, and not the default."""
+        """Return whether ``get`` reads a setting, and not the default."""
         return self._find(key, nameservice, namenode) is not None
 
     def raw(self, name: str) -> str | None:
-        """The configured text of a key after expansion of ``${}``; None when it is not set.
+        """Return the configured text of a key after expansion of ``${}``; None when it is not set.
 
         Defaults do not count.  Raises ``ConfigurationError`` when the expansion does not end.
         """
@@ -102,12 +102,12 @@ class Configuration:
             ) from error
 
     def with_overrides(self, overrides: Sequence[str]) -> "Configuration":
-        """This configuration with ``key=value`` texts on top; they beat even final values."""
+        """Return a copy with ``key=value`` texts on top; they beat even final values."""
         added = [_override(text) for text in overrides]
         return _checked([*self.settings.values(), *added], self.environment, self.warnings)
 
     def scoped(self, nameservice: str, namenode: str | None) -> "Configuration":
-        """This configuration as that node sees it: its suffixed keys under their generic names.
+        """Return a copy as that node uses it: its suffixed keys under their generic names.
 
         The counterpart of Hadoop's ``NameNode.initializeGenericKeys``.
         """
@@ -123,9 +123,9 @@ class Configuration:
         return Configuration(MappingProxyType(settings), self.environment, self.warnings)
 
     def promoted(self, nameservice: str, namenode: str | None) -> Mapping[str, str]:
-        """Every configured key as that node sees it, expanded; for a fencing script's environment.
+        """Return every configured key as that node uses it, expanded, for a fencing script.
 
-        A value whose expansion does not end is given as it was written.
+        A value whose expansion does not end is returned as it was written.
         """
         scoped = self.scoped(nameservice, namenode)
         return {name: scoped._expanded_or_raw(one.value) for name, one in scoped.settings.items()}
@@ -191,7 +191,7 @@ def load_configuration(
 
 def _is_there(path: Path) -> bool:
     try:
-        return path.exists() or path.is_symlink()  # one to nothing is told when it is read
+        return path.exists() or path.is_symlink()  # a dangling one is reported when it is read
     except OSError as error:
         raise ConfigurationError(
             f"{path} cannot be looked for: {error.strerror}. Check the path, and who may enter "
@@ -229,7 +229,7 @@ def _checked(
 
 
 def nodes_of(configuration: Configuration) -> dict[str, tuple[str, ...]]:
-    """The NameNode ids of each nameservice, as they are configured."""
+    """Return the NameNode ids of each nameservice, as they are configured."""
     names = configuration.get(ALL_NAMESERVICES) or configuration.get(INTERNAL_NAMESERVICES)
     return {name: words(configuration.raw(f"{NAMENODES.name}.{name}") or "") for name in names}
 
@@ -240,7 +240,7 @@ def _shown(name: str, text: str) -> str:
 
 
 def _without(name: str, text: str, error: Exception) -> str:
-    """The fault of a value, which may quote parts of it."""
+    """Return the fault of a value, without the secrets that the error may quote."""
     return "cannot be used" if shown_value(name, text) == HIDDEN else redacted(str(error))
 
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a configuration, told so that the reader knows what to change."""
+"""What can be wrong with a configuration, worded so that the reader knows what to change."""
 
 
 class ConfigurationError(Exception):

@@ -30,10 +30,10 @@ _BLOCKS: Final = frozenset({Daemon.NAMENODE, Daemon.DATANODE})
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """A key whose neglect would open, or lose, what it protects.
+    """A key that must not be ignored, as that would open, or lose, what it protects.
 
-    ``asked`` tells from the typed value whether the protection is wanted.  ``meaning`` says what a
-    daemon that went on would do, ``advice`` how to go on.
+    ``asked`` decides from the typed value whether the protection is wanted.  ``meaning`` says what
+    a daemon that went on would do, ``advice`` how to go on.
     """
 
     key: Key[Any]
@@ -48,7 +48,7 @@ def _not_simple(found: str) -> bool:
 
 
 def _not_of_this_machine(mapping: str) -> bool:
-    """Whether groups come from elsewhere than the operating system, which nnha asks."""
+    """Return whether groups come from elsewhere than the operating system, which nnha asks."""
     return not mapping.endswith(("UnixGroupsMapping", "UnixGroupsMappingWithFallback"))
 
 
@@ -128,7 +128,7 @@ class Danger:
     value: object
 
     def told(self, who: str) -> str:
-        """What is set where, what it would mean to go on, and what to do."""
+        """Describe what is set where, what it would mean to go on, and what to do."""
         value = "true" if self.value is True else self.value
         return (
             f"{self.where} is {value}, but {self.hazard.meaning}. {who}. {self.hazard.advice} (in "
@@ -137,7 +137,7 @@ class Danger:
 
 
 def dangers(configuration: Configuration) -> Iterator[Danger]:
-    """The hazards that the configuration asks for, for itself or for one of its NameNodes.
+    """Yield the hazards that the configuration asks for, for itself or for one of its NameNodes.
 
     Raises ``ConfigurationError`` for a value that cannot be read.
     """
@@ -155,7 +155,7 @@ def dangers(configuration: Configuration) -> Iterator[Danger]:
 
 
 def refuse_dangers(configuration: Configuration, daemon: Daemon) -> None:
-    """Raises ``ConfigurationError`` if a daemon must not start with this configuration."""
+    """Raise ``ConfigurationError`` if a daemon must not start with this configuration."""
     for danger in dangers(configuration):
         if daemon in danger.hazard.daemons:
             raise ConfigurationError(danger.told(f"The {daemon} does not start"))

@@ -7,7 +7,7 @@ _SHELL: Final = frozenset("$`;&|<>()\\\"'*?{}!#~^ \t")
 
 
 def fault_of(name: str) -> str:
-    """Why a name of a host or a node cannot be used; empty if it can.
+    """Return why a name of a host or a node cannot be used; empty if it can.
 
     Scripts put names into command lines, where ``$(id)`` or ``-oProxyCommand=...`` is a command.
     """

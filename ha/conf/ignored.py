@@ -17,12 +17,12 @@ class Ignored:
     reason: str
 
     def __str__(self) -> str:
-        """One line for the operator."""
+        """Format one line for the operator."""
         return f"{self.origin}: {self.name} is known to Hadoop and not used by nnha: {self.reason}"
 
 
 def ignored(configuration: Configuration) -> tuple[Ignored, ...]:
-    """The set keys of Hadoop that nnha does not use, by name; other programs' keys are left out."""
+    """Return the set keys of Hadoop that nnha does not use, without other programs' keys."""
     nodes, found = nodes_of(configuration), []
     for name, setting in sorted(configuration.settings.items()):
         reason = reason_not_used(name) or reason_not_used(split_suffix(name, nodes)[0])

@@ -8,7 +8,7 @@ HADOOP_USER_NAME: Final = "HADOOP_USER_NAME"
 
 
 def own_user() -> str:
-    """In whose name this process asks others, and what it calls its own user.
+    """Return the user in whose name this process asks others, and which it calls its own.
 
     HADOOP_USER_NAME in the environment names another than the machine does, as in every program of
     Hadoop's without Kerberos.  It proves nothing, as no name does there.
@@ -17,11 +17,12 @@ def own_user() -> str:
 
 
 def system_user() -> str:
-    """The name of this process's user; where the machine knows none, the user's number.
+    """Return the name of this process's user, or its number if the machine has no name for it.
 
     In a container the number is often any that the platform gave out, with no line in the password
     file and no USER in the environment.  All our processes there must still agree on one name: the
-    NameNode's superuser is who started it, and its controller asks it for a change of role.
+    NameNode's superuser is the user that started it, and its controller asks it for a change of
+    role.
     """
     try:
         return getpass.getuser()

@@ -40,7 +40,7 @@ class Setting:
 
 
 def read_settings(path: Path) -> tuple[Setting, ...]:
-    """All properties of a file in the order in which they count, XIncludes in their places.
+    """Read all properties of a file in the order in which they count, XIncludes in their places.
 
     Entities, external or internal, are refused: nothing outside the named files is read, and a
     small file cannot grow a thousandfold in memory.  Raises ``ConfigurationError``.

@@ -33,7 +33,7 @@ _WITH_SCHEME: Final = re.compile(r"(?i)\b(digest|basic|ntlm|plain):([^\s:,;]+):(
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of a configuration key, with or without a node's suffix, is a secret."""
+    """Return whether the value of a key, with or without a node's suffix, is a secret."""
     parts = key.split(".")
     bare = [".".join(parts[: len(parts) - cut]) for cut in range(_SUFFIX_PARTS + 1)]
     known = next((name for name in bare if name in KEYS or name in NOT_USED), None)
@@ -41,20 +41,20 @@ def is_secret(key: str) -> bool:
 
 
 def bare_secret(override: str) -> str:
-    """The key of a ``key=value`` text on a command line whose value is a secret; else empty."""
+    """Return the key of a ``key=value`` command line text whose value is a secret; else empty."""
     name, _, value = override.partition("=")
     return name if value and not value.startswith("@") and is_secret(name) else ""
 
 
 def redacted(text: str) -> str:
-    """The text without what looks like a secret; rather too much hidden than too little."""
+    """Hide what looks like a secret in a text; rather too much than too little."""
     shown = _NAMED.sub(rf"\1\2{_STARS}", text)
     shown = _IN_ADDRESS.sub(rf"\1:{_STARS}@", shown)
     return _WITH_SCHEME.sub(rf"\1:\2:{_STARS}", shown)
 
 
 def shown_value(key: str, value: str) -> str:
-    """A setting's value for people; the path of a file that holds a secret is none."""
+    """Return a setting's value for people; the path of a file that holds a secret is not hidden."""
     if value and is_secret(key) and not value.startswith("@"):
         return HIDDEN
     return redacted(value)

@@ -22,7 +22,7 @@ Nodes = Mapping[str, Sequence[str]]
 
 
 def doubts(settings: Mapping[str, Setting], nodes: Nodes) -> Iterator[str]:
-    """One warning for each key that is near a known one or names a node that is not there.
+    """Yield a warning for each key that resembles a known one or names a node that does not exist.
 
     Raises ``ConfigurationError`` for an unknown key of ours (``nnha.*``): no other program could
     mean anything by it.
@@ -59,7 +59,7 @@ def _doubt(setting: Setting, nodes: Nodes) -> str | None:
 
 
 def split_suffix(name: str, nodes: Nodes) -> tuple[str, tuple[str, ...]]:
-    """The name without ``.<nameservice>`` or ``.<nameservice>.<namenode>``, and that suffix."""
+    """Return the name without ``.<nameservice>`` or ``.<nameservice>.<namenode>``, and that suffix."""
     for nameservice, namenodes in nodes.items():
         for suffix in (*((nameservice, node) for node in namenodes), (nameservice,)):
             ending = "." + ".".join(suffix)
@@ -79,7 +79,7 @@ def _doubt_of_scope(base: str, suffix: tuple[str, ...]) -> str | None:
 
 
 def _strange_suffix(name: str, nodes: Nodes) -> str | None:
-    """A known per-node key whose suffix names no configured node."""
+    """Return a warning for a known per-node key whose suffix names no configured node."""
     if not nodes and not name.startswith(OURS):
         return None
     parts = name.split(".")

@@ -56,10 +56,10 @@ class JournalUri:
 
 
 def nameservice_of(configuration: Configuration) -> str:
-    """The nameservice that this configuration is about.
+    """Return the nameservice that this configuration is about.
 
-    It is ``dfs.nameservice.id``, or the only one there is, or the one in ``fs.defaultFS``.
-    Raises ``ConfigurationError`` when none of these decides.
+    It is ``dfs.nameservice.id``, or the only one there is, or the one in ``fs.defaultFS``. Raises
+    ``ConfigurationError`` when none of these decides.
     """
     known = configuration.get(keys.INTERNAL_NAMESERVICES) or configuration.get(keys.NAMESERVICES)
     local = configuration.get(keys.NAMESERVICE_ID)
@@ -86,7 +86,7 @@ def nameservice_of(configuration: Configuration) -> str:
 
 
 def namenodes(configuration: Configuration, nameservice: str) -> tuple[NameNodeAddress, ...]:
-    """All NameNodes of a nameservice in the configured order.
+    """Return all NameNodes of a nameservice in the configured order.
 
     Raises ``ConfigurationError`` when there are none, or when one has no address.
     """
@@ -95,7 +95,7 @@ def namenodes(configuration: Configuration, nameservice: str) -> tuple[NameNodeA
 
 
 def namenode_ids(configuration: Configuration, nameservice: str) -> tuple[str, ...]:
-    """The ids of a nameservice's NameNodes; raises ``ConfigurationError`` when there are none."""
+    """Return the ids of a nameservice's NameNodes; raise ``ConfigurationError`` without any."""
     ids = configuration.get(keys.NAMENODES, nameservice=nameservice)
     if not ids and configuration.is_set(keys.NAMENODES, nameservice=nameservice):
         set_by = configuration.where(keys.NAMENODES, nameservice=nameservice)
@@ -122,7 +122,7 @@ def namenode_ids(configuration: Configuration, nameservice: str) -> tuple[str, .
 
 
 def namenode(configuration: Configuration, nameservice: str, name: str) -> NameNodeAddress:
-    """One NameNode by its id; raises ``ConfigurationError`` listing the known ids."""
+    """Return one NameNode by its id; raise ``ConfigurationError`` listing the known ids."""
     known = namenodes(configuration, nameservice)
     for one in known:
         if one.namenode == name:
@@ -134,7 +134,7 @@ def namenode(configuration: Configuration, nameservice: str, name: str) -> NameN
 
 
 def local_namenode(configuration: Configuration) -> NameNodeAddress:
-    """The NameNode of this machine: ``dfs.ha.namenode.id``, or the one whose host is ours.
+    """Return the NameNode of this machine: ``dfs.ha.namenode.id``, or the one whose host is ours.
 
     Raises ``ConfigurationError`` when no or more than one address is local.
     """
@@ -155,7 +155,7 @@ def local_namenode(configuration: Configuration) -> NameNodeAddress:
 def shared_edits(
     configuration: Configuration, nameservice: str, namenode: str | None = None
 ) -> JournalUri:
-    """The quorum journal of a nameservice from ``dfs.namenode.shared.edits.dir``.
+    """Return the quorum journal of a nameservice from ``dfs.namenode.shared.edits.dir``.
 
     Raises ``ConfigurationError`` for anything but one ``qjournal:`` address without doubles.
     """
@@ -186,7 +186,7 @@ def shared_edits(
 
 
 def namenode_address(configuration: Configuration, nameservice: str, name: str) -> NameNodeAddress:
-    """Where one NameNode listens; raises ``ConfigurationError`` if it has no RPC address."""
+    """Return where one NameNode listens; raise ``ConfigurationError`` if it has no RPC address."""
     scope = {"nameservice": nameservice, "namenode": name}
     rpc = configuration.get(keys.NAMENODE_RPC, **scope)
     if rpc is None:
@@ -210,7 +210,7 @@ def namenode_address(configuration: Configuration, nameservice: str, name: str) 
 
 
 def _is_local(host: str) -> bool:
-    """Whether an address of that host belongs to this machine: only then can it be bound."""
+    """Return whether an address of that host belongs to this machine: only then can it be bound."""
     try:
         found = socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM)
     except OSError:

@@ -1,4 +1,4 @@
-"""Why a process did not answer, and what that says of it: it is gone, or nobody knows.  Pure."""
+"""Why a process did not answer, and what follows: it is gone, or its state is unknown.  Pure."""
 
 from enum import StrEnum
 from typing import Final
@@ -21,7 +21,7 @@ class Absence(StrEnum):
 
 
 def absence_of(error: str) -> Absence:
-    """What a row's ``error`` says."""
+    """Classify the absence that a row's ``error`` describes."""
     if error == NOT_RUNNING:
         return Absence.DOWN
     if error.startswith((ANSWERS_WITH_AN_ERROR, "up, but", "its status page")):
@@ -30,17 +30,17 @@ def absence_of(error: str) -> Absence:
 
 
 def is_silence(error: str | None) -> bool:
-    """Nothing came back at all; a closed port is an answer."""
+    """Return whether no answer came at all; a refused connection is an answer."""
     return error is not None and error.startswith(NO_ANSWER)
 
 
 def is_unknown(error: str | None) -> bool:
-    """Whether nobody knows how the process is: it was silent, or could not be asked."""
+    """Return whether the process's state is unknown: it was silent, or could not be asked."""
     return error is not None and absence_of(error) is Absence.UNKNOWN
 
 
 def ask_again(host: str) -> str:
-    """What to do about a silence.  Nobody is told to kill what may only be slow."""
+    """Advise what to do about a silent process, without killing one that may only be slow."""
     return (
         f"ask again with more time (--timeout 10); if it stays silent, look on {host} whether the "
         "process runs and how busy the machine is"

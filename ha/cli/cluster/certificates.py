@@ -34,7 +34,7 @@ class _Asked:
     daemon: str
     page: HostPort | None
     journal: tuple[HostPort, str, str] | None = None
-    """Where a JournalNode's page is it tells itself: its address, journal and nameservice."""
+    """Of a JournalNode, which reports its page itself: its address, journal and nameservice."""
 
 
 async def held_by_all(

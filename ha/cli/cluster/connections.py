@@ -16,7 +16,7 @@ class Connections(Protocol):
     async def ask(
         self, server: Hashable, opened: Opened[C], question: Callable[[C], Awaitable[R]]
     ) -> R:
-        """The answer of ``server``, to which ``opened`` makes a connection; raises as both do."""
+        """Return the answer of ``server``, which ``opened`` connects to; raise as both do."""
         ...
 
 
@@ -26,7 +26,7 @@ class OneEach:
     async def ask(
         self, server: Hashable, opened: Opened[C], question: Callable[[C], Awaitable[R]]
     ) -> R:
-        """The answer; the connection is closed behind it."""
+        """Return the answer, after closing the connection."""
         async with opened() as connection:
             return await question(connection)
 

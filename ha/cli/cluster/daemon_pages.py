@@ -1,4 +1,4 @@
-"""Reads parts of daemons' status pages; older daemons tell less, and then a part is None."""
+"""Reads parts of daemons' status pages; a part that an older daemon does not report is None."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
@@ -12,7 +12,7 @@ MOST_PHASES: Final = 20
 
 
 def daemon_view(page: Mapping[str, object]) -> DaemonView | None:
-    """The entry ``daemon`` of any daemon's page."""
+    """Read the entry ``daemon`` of any daemon's page."""
     found = _object(page.get("daemon"))
     if found is None:
         return None
@@ -27,7 +27,7 @@ def daemon_view(page: Mapping[str, object]) -> DaemonView | None:
 
 
 def checkpoint_view(page: Mapping[str, object]) -> CheckpointView | None:
-    """The entry ``checkpoint`` of a NameNode's page."""
+    """Read the entry ``checkpoint`` of a NameNode's page."""
     found = _object(page.get("checkpoint"))
     txid = None if found is None else whole(found, "txid")
     if found is None or txid is None:
@@ -42,7 +42,7 @@ def checkpoint_view(page: Mapping[str, object]) -> CheckpointView | None:
 
 
 def takeover_view(page: Mapping[str, object]) -> TakeoverView | None:
-    """The entry ``takeover`` of a controller's page."""
+    """Read the entry ``takeover`` of a controller's page."""
     found = _object(page.get("takeover"))
     if found is None:
         return None
@@ -54,7 +54,7 @@ def takeover_view(page: Mapping[str, object]) -> TakeoverView | None:
 
 
 def health_changes(page: Mapping[str, object]) -> tuple[HealthChange, ...]:
-    """The entry ``health_changes`` of a controller's page, the newest first."""
+    """Read the entry ``health_changes`` of a controller's page, the newest first."""
     return tuple(_changes(page.get("health_changes")))[:MOST_CHANGES]
 
 

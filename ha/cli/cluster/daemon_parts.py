@@ -7,7 +7,7 @@ from ha.notices.model import PhaseDuration
 
 @dataclass(frozen=True, slots=True)
 class DaemonView:
-    """Which process a daemon is; None where it did not tell."""
+    """Which process a daemon is; None for what it did not report."""
 
     version: str | None
     commit: str | None

@@ -37,7 +37,7 @@ class JournalProbe(Protocol):
     """A JournalNode that can be asked; see journal/cli/probe.py."""
 
     def status(self, *, timeout_seconds: float) -> Awaitable[Mapping[str, object]]:
-        """What it tells about one journal."""
+        """Return what it reports about one journal."""
         ...
 
 
@@ -132,7 +132,7 @@ async def _zkfc(look: Look, node: NameNodeAddress) -> ZkfcRow:
 
 
 async def _knock(address: HostPort) -> None:
-    """Whether a process listens at the address."""
+    """Connect to the address and hang up; raises OSError if no process listens there."""
     _, writer = await asyncio.open_connection(address.host, address.port)
     writer.close()
 
@@ -189,9 +189,9 @@ async def _journalnode(
 
 
 def load_journal_probe() -> OpenProbe | None:
-    """What asks a JournalNode, or None where the journal package is not installed.
+    """Return the function that opens a probe of a JournalNode; None without the journal package.
 
-    Who must not stand still at the beginning of a look loads it before.
+    A caller whose look must not pause at its beginning should load it before.
     """
     module_name, _, attribute = _JOURNAL_PROBE.partition(":")
     try:

@@ -9,8 +9,8 @@ class FilesView:
     """Counts of DataNodes and blocks, and sizes in bytes.
 
     ``safe_mode`` is what safe mode waits for, None where it is off.  ``missing`` blocks have no
-    usable replica, ``under_replicated`` ones too few.  ``undrained`` DataNodes may still delete
-    what the former active said; a NameNode of before does not tell.
+    usable replica, ``under_replicated`` ones too few.  ``undrained`` DataNodes may still carry out
+    deletions that the former active ordered; an older NameNode does not report them.
     """
 
     safe_mode: str | None
@@ -28,7 +28,7 @@ class FilesView:
 
 
 def files_view(found: object) -> FilesView | None:
-    """The entry ``files`` of a NameNode's status page; None where it is none."""
+    """Read the entry ``files`` of a NameNode's status page; return None if it is not valid."""
     if not isinstance(found, Mapping):
         return None
     numbers = {field.name: found.get(field.name, field.default) for field in fields(FilesView)}
@@ -39,7 +39,7 @@ def files_view(found: object) -> FilesView | None:
 
 
 def problems_of_files(files: FilesView) -> Iterator[str]:
-    """What should not be so, the worst first."""
+    """Yield what is wrong with blocks and DataNodes, the worst first."""
     if files.missing:
         yield f"{files.missing:,} blocks have no usable replica: their files cannot be read whole"
     if files.safe_mode is not None:
@@ -51,7 +51,7 @@ def problems_of_files(files: FilesView) -> Iterator[str]:
 
 
 def lines_of_files(files: FilesView) -> Iterator[str]:
-    """What a person reads of them."""
+    """Yield the lines about DataNodes and blocks for people."""
     nodes = f"{files.live_datanodes} live"
     if files.stale_datanodes:
         nodes += f" ({files.stale_datanodes} stale)"

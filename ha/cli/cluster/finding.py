@@ -27,7 +27,7 @@ class Finding:
     next: str = ""
 
     def as_json(self) -> Mapping[str, object]:
-        """The fixed keys."""
+        """Return the finding as JSON, whose keys are fixed."""
         return {
             "check": self.check,
             "verdict": self.verdict.value,
@@ -37,20 +37,20 @@ class Finding:
 
 
 def ok(check: str, found: str) -> Finding:
-    """The check found no problem."""
+    """Return the finding that there is no problem."""
     return Finding(check, Severity.OK, found)
 
 
 def warn(check: str, found: str, then: str) -> Finding:
-    """A finding that leaves the cluster working."""
+    """Return a finding of a problem with which the cluster still works."""
     return Finding(check, Severity.WARN, found, then)
 
 
 def fail(check: str, found: str, then: str) -> Finding:
-    """A finding of something that does not work."""
+    """Return a finding of something that does not work."""
     return Finding(check, Severity.FAIL, found, then)
 
 
 def unknown(check: str, found: str, then: str = "") -> Finding:
-    """A finding of something that could not be looked at."""
+    """Return a finding of something that could not be examined."""
     return Finding(check, Severity.UNKNOWN, found, then)

@@ -29,7 +29,7 @@ _OFF = ("", "OFF")
 
 
 async def ask_namenode(look: Look, node: NameNodeAddress) -> NameNodeRow:
-    """What a NameNode says of itself: nnha's on its status page, Hadoop's in its beans."""
+    """Ask a NameNode about itself: nnha's on its status page, Hadoop's in its JMX beans."""
     row = NameNodeRow(node.namenode, str(node.rpc))
     # The role comes over RPC, which a Java NameNode answers too; the numbers are on our own page.
     rpc, page = await asyncio.gather(
@@ -77,7 +77,7 @@ async def _service_status(look: Look, address: HostPort) -> ServiceStatus:
 
 
 async def _of_hadoop(look: Look, node: NameNodeAddress, row: NameNodeRow) -> NameNodeRow:
-    """A NameNode of Hadoop's has no status page of ours; its bean has the transactions."""
+    """Read the transactions of Hadoop's NameNode from its bean: it has no status page of ours."""
     try:
         page = await look.ask(fetch_object(node.http, _INFO))
     except NoAnswer as failure:
@@ -92,7 +92,7 @@ async def _of_hadoop(look: Look, node: NameNodeAddress, row: NameNodeRow) -> Nam
 
 
 def _last_txid(bean: Mapping[str, object]) -> int | None:
-    """Of its bean's JournalTransactionInfo, which is JSON in a text."""
+    """Read the last txid from the bean's JournalTransactionInfo, which is JSON in a string."""
     try:
         told = json.loads(text(bean, "JournalTransactionInfo") or "")
         return int(told["LastAppliedOrWrittenTxId"])

@@ -34,7 +34,7 @@ def _of_drains(view: ClusterView) -> Iterator[str]:
 
 
 def nobody_answered(view: ClusterView) -> str:
-    """All that can be said where nothing came back."""
+    """Return the message for a look at which no process answered."""
     return (
         f"none of {len(view.errors)} processes gave an answer in {view.limit_seconds:g} s, so "
         "nothing is known of the cluster: check this machine's network and load, then ask again "
@@ -43,7 +43,7 @@ def nobody_answered(view: ClusterView) -> str:
 
 
 def problems_of_roles(view: ClusterView) -> Iterator[str]:
-    """Not exactly one is active, or the lock is another's."""
+    """Report that not exactly one NameNode is active, or that another one holds the lock."""
     actives = view.actives
     unknown = [row.namenode for row in view.namenodes if is_unknown(row.error)]
     if len(actives) > 1:
@@ -115,10 +115,10 @@ def _of_zookeeper(view: ClusterView) -> Iterator[str]:
 
 
 def formatting(view: ClusterView) -> str | None:
-    """How JournalNodes without storage get it back; None where each has its own.
+    """Return how to format the JournalNodes without storage; None if each has its own.
 
-    Only where no node holds anything does the journal begin anew: shared edits that are
-    initialized beside a node that holds acknowledged edits would replace them.
+    Only where no node holds anything may the journal begin anew: initializing shared edits next to
+    a node that holds acknowledged edits would replace them.
     """
     bare = [row.node for row in view.journalnodes if row.formatted is False]
     if not bare:

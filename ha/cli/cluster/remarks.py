@@ -1,4 +1,4 @@
-"""What a person should read beside each row of a look, and above all of them.  Pure."""
+"""What a person should read next to each row of a look, and above all of them.  Pure."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def notices(view: ClusterView) -> Iterator[str]:
 
 
 def in_force(view: ClusterView) -> Iterator[str]:
-    """What operators have noted: the pause and the drains."""
+    """Yield what operators have noted: the pause and the drains."""
     if view.pause is not None:
         yield f"automatic failover is paused {until(view.pause)}  → nnha resume"
     for name, one in view.drains.items():
@@ -36,7 +36,7 @@ def _blocked(view: ClusterView) -> Iterator[str]:
 
 
 def warnings(view: ClusterView) -> Iterator[str]:
-    """What need not be wrong, and must be known."""
+    """Yield what is not necessarily wrong, but should be known."""
     if trusting := [row.namenode for row in view.zkfcs if _fences_edits_only(row)]:
         hadoops = any(row.of_hadoop for row in view.namenodes)
         end = "it learns of its successor (Hadoop's has no lease)" if hadoops else "its lease ends"
@@ -49,7 +49,7 @@ def warnings(view: ClusterView) -> Iterator[str]:
 
 
 def own_lateness(view: ClusterView) -> Iterator[str]:
-    """How late we ourselves were, where that is worth knowing."""
+    """Report this command's own delays that are long enough to matter."""
     if view.own_start_seconds > LATE_START_SECONDS:
         yield f"this command itself took {view.own_start_seconds:.1f} s to start"
     if view.own_delay_seconds > LATE_LOOP_SECONDS:
@@ -60,7 +60,7 @@ def own_lateness(view: ClusterView) -> Iterator[str]:
 
 
 def namenode_remarks(row: NameNodeRow) -> Iterator[str]:
-    """Why it did not answer, or cannot be promoted."""
+    """Yield why a NameNode did not answer, or cannot be promoted."""
     if row.error is not None:
         yield row.error
     if row.note is not None:
@@ -70,7 +70,7 @@ def namenode_remarks(row: NameNodeRow) -> Iterator[str]:
 
 
 def zkfc_remarks(row: ZkfcRow) -> Iterator[str]:
-    """Why it did not answer, finds its NameNode ill, or is out of the election."""
+    """Yield why a ZKFC did not answer, finds its NameNode unhealthy, or is out of the election."""
     # Why it is out often is its health, in the same words.
     told = f"{row.out_because} {row.note}"
     health = None if row.health_reason and row.health_reason in told else row.health_reason
@@ -82,7 +82,7 @@ def zkfc_remarks(row: ZkfcRow) -> Iterator[str]:
 
 
 def journalnode_remarks(view: ClusterView, row: JournalNodeRow) -> Iterator[str]:
-    """Why it did not answer or failed, and what the active says of it."""
+    """Yield why a JournalNode did not answer or failed, and what the active reports of it."""
     if row.error is not None:
         yield row.error
     if row.failed_because is not None:
@@ -98,7 +98,7 @@ def journalnode_remarks(view: ClusterView, row: JournalNodeRow) -> Iterator[str]
 
 
 def _fences_edits_only(row: ZkfcRow) -> bool:
-    """Whether no configured method proves that the old active is gone (journal-epoch, true)."""
+    """Return whether no configured method proves that the old active is gone (e.g. true)."""
     try:
         methods = parse_methods("\n".join(row.fencing_methods))
     except BadSpec:

@@ -21,7 +21,7 @@ MAX_ANSWER_BYTES = 1024 * 1024
 MAX_TEXT_CHARACTERS = 300
 HTTP_NOT_FOUND = "HTTP 404"
 MOST_DELAY_SECONDS = 30.0
-"""So much may be added to the limit of a look for standstills of our own loop."""
+"""The most seconds by which standstills of our own loop may extend the limit of a look."""
 BEAT_SECONDS = 0.05
 """How finely our own standstill is measured."""
 HANG_UP_SECONDS = 1.0
@@ -36,10 +36,10 @@ class NoAnswer(Exception):
 
 
 class Look:
-    """One look at the cluster: when it must be over, and how long it may take in words.
+    """One look at the cluster: its deadline, and its questions, whose failures are put into words.
 
     The limit counts from the first question, when everything is loaded.  While our own loop stands
-    still nobody can answer us, so that time is added, up to ``MOST_DELAY_SECONDS``.
+    still it can read no answer, so that time is added, up to ``MOST_DELAY_SECONDS``.
     """
 
     def __init__(self, seconds: float, connections: Connections = ONE_EACH) -> None:
@@ -65,15 +65,15 @@ class Look:
         return max(_SOON, self.deadline - self._loop.time())
 
     def longest(self) -> float:
-        """A limit for parts of a question, which never ends before ``ask`` ends the whole."""
+        """Return a limit for parts of a question, which never ends before ``ask`` ends the whole."""
         return self.left() + MOST_DELAY_SECONDS
 
     def end(self) -> None:
-        """Nothing is asked any more."""
+        """End the look: no question is asked after it."""
         self._delay.end()
 
     async def ask(self, question: Awaitable[R]) -> R:
-        """The answer.  Raises ``NoAnswer`` with the reason for the row."""
+        """Return the answer to a question; raise ``NoAnswer`` with the reason for the row."""
         try:
             return await self._in_time(question)
         except (ServiceRefused, ZooKeeperRefused, BadBreadcrumb, ValueError) as error:
@@ -112,12 +112,12 @@ class Look:
 
 
 async def fetch(address: HostPort) -> Mapping[str, object]:
-    """The object at /status.  Raises ``ValueError`` if it is none, else as ``http_get``."""
+    """Fetch the object at /status.  Raises ``ValueError`` if it is none, else as ``http_get``."""
     return await fetch_object(address, "/status")
 
 
 async def fetch_object(address: HostPort, target: str) -> Mapping[str, object]:
-    """The JSON object at a path with its query.  Raises as ``fetch``."""
+    """Fetch the JSON object at a path with its query.  Raises as ``fetch``."""
     answer = await http_get(address, target, most_bytes=MAX_ANSWER_BYTES)
     if answer.status == HTTPStatus.FORBIDDEN:
         why = answer.body[:MAX_TEXT_CHARACTERS].decode("ascii", "replace").strip()
@@ -144,7 +144,7 @@ async def to_the_end(reader: asyncio.StreamReader) -> bytes:
 
 
 def _causes(error: BaseException) -> tuple[BaseException, ...]:
-    """The error and what it came from, also what a happy-eyeballs connect has gathered."""
+    """Return the error and its causes, also those that a happy-eyeballs connect has gathered."""
     found: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -159,13 +159,13 @@ def _causes(error: BaseException) -> tuple[BaseException, ...]:
 
 
 def whole(page: Mapping[str, object], key: str) -> int | None:
-    """The entry if it is a whole number."""
+    """Return the entry if it is an integer."""
     value = page.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def number(page: Mapping[str, object], key: str) -> float | None:
-    """The entry if it is a number."""
+    """Return the entry if it is a finite number."""
     value = page.get(key)
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
@@ -177,31 +177,31 @@ def number(page: Mapping[str, object], key: str) -> float | None:
 
 
 def text(page: Mapping[str, object], key: str) -> str | None:
-    """The entry if it is a text that says something, cut to what fits a row."""
+    """Return the entry if it is a non-empty string, cut to what fits a row."""
     value = page.get(key)
     return _cut(value) if isinstance(value, str) and value else None
 
 
 def flag(page: Mapping[str, object], key: str) -> bool | None:
-    """The entry if it is true or false."""
+    """Return the entry if it is true or false."""
     value = page.get(key)
     return value if isinstance(value, bool) else None
 
 
 def texts(page: Mapping[str, object], key: str) -> tuple[str, ...]:
-    """The entry's texts, if it is a list of some."""
+    """Return the strings in the entry, if it is a list."""
     value = page.get(key)
     found = value if isinstance(value, list) else []
     return tuple(_cut(one) for one in found if isinstance(one, str))
 
 
 def wholes(page: Mapping[str, object], key: str) -> tuple[int, ...]:
-    """The entry's whole numbers, if it is a list of some."""
+    """Return the integers in the entry, if it is a list."""
     value = page.get(key)
     found = value if isinstance(value, list) else []
     return tuple(one for one in found if isinstance(one, int) and not isinstance(one, bool))
 
 
 def _cut(said: str) -> str:
-    """What fits a row; half a surrogate pair, which JSON can hold, fits no terminal."""
+    """Cut a text to fit a row, without lone surrogates, which JSON can hold and no terminal shows."""
     return said[:MAX_TEXT_CHARACTERS].encode("utf-8", "replace").decode()

@@ -84,7 +84,7 @@ async def _watch(place: ClusterCommand) -> NoReturn:
 
 
 async def _stream(place: ClusterCommand) -> NoReturn:
-    """One document a look, each on a line of its own as JSON, or after ``---`` as YAML."""
+    """Print one document for each look: JSON on a line of its own, YAML after ``---``."""
     while True:
         document = as_json(await _look(place))
         text = json.dumps(document) if place.output == "json" else f"---\n{as_yaml(document)}"

@@ -12,7 +12,7 @@ from ha.notices.model import Pause, time_text
 
 
 def as_json(view: ClusterView) -> Mapping[str, object]:
-    """The fixed keys: none ever disappears, an unknown value is null; txids are plain numbers."""
+    """Return fixed keys: none ever disappears, unknown values are null, txids are plain numbers."""
     since, because = view.election
     return {
         "apiVersion": API_VERSION,
@@ -90,7 +90,7 @@ def _notice(notice: Pause, seen_by: tuple[str, ...]) -> dict[str, object]:
 
 
 def _plain(row: NameNodeRow | ZkfcRow | JournalNodeRow) -> dict[str, object]:
-    """The row's fields, as JSON has them: lists, no tuples."""
+    """Return the row's fields in JSON's types: lists, no tuples."""
     return asdict(row, dict_factory=lambda pairs: {name: _listed(value) for name, value in pairs})
 
 

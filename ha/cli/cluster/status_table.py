@@ -34,12 +34,12 @@ class Screen:
         self._wide = wide
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """rich's hook."""
+        """Implement rich's hook."""
         yield as_text(self._view, width=options.max_width, wide=self._wide)
 
 
 def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> RenderableType:
-    """The whole screen for so many columns."""
+    """Render the whole screen for ``width`` columns."""
     if view.nobody_answers:
         return Group(*(Text(plain(line)) for line in _nothing_known(view)))
     parts: list[RenderableType] = [*_headlines(view, wide=wide)]
@@ -58,7 +58,7 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
 
 
 def _nothing_known(view: ClusterView) -> Iterator[str]:
-    """Where nobody answered there is nothing to show but that."""
+    """Yield the lines of a look at which no process answered."""
     yield f"Cluster {view.nameservice}   UNKNOWN   {view.taken_at}"
     yield f"! {nobody_answered(view)}"
     yield from (f"* {line}" for line in own_lateness(view))
@@ -98,7 +98,7 @@ def _wellness(view: ClusterView) -> str:
 
 
 def _problems(view: ClusterView) -> Iterator[str]:
-    """What is wrong with the roles has a command of its own, which tells what to do."""
+    """Yield the problems; those of roles refer to ``nnha explain``, which says what to do."""
     roles = tuple(problems_of_roles(view))
     for problem in problems(view):
         yield f"{problem}  → nnha explain" if problem in roles else problem

@@ -75,30 +75,30 @@ class Prospect:
         return all(one.bars is Bars.FOR_NOW for one in self.obstacles)
 
     def why_not(self) -> str:
-        """All obstacles of the candidate, in words."""
+        """Return all obstacles of the candidate, in words."""
         return "; ".join(one.text for one in self.obstacles)
 
     def what_helps(self) -> str:
-        """What removes the first obstacle; that may remove the others, too."""
+        """Return what removes the first obstacle; it may remove the others, too."""
         return next((one.next for one in self.obstacles if one.next), "")
 
     def in_words(self) -> str:
-        """A fit candidate's merits, or its obstacles."""
+        """Return a fit candidate's merits, or the obstacles of one that is not fit."""
         if not self.fit:
             return self.why_not()
         return f"fit: {_behind(self.lag)}, priority {self.priority}"
 
 
 def prospects(view: ClusterView) -> tuple[Prospect, ...]:
-    """Every NameNode, in the configured order."""
+    """Judge every NameNode, in the configured order."""
     return tuple(_prospect(view, row) for row in view.namenodes)
 
 
 def ranked(view: ClusterView) -> tuple[Prospect, ...]:
-    """The fit NameNodes that are not active, the most likely first.
+    """Return the fit NameNodes that are not active, the most likely first.
 
-    The order is by priority, which ZKFCs obey, and then by lag, which decides nothing: among
-    equals the one whose request reaches ZooKeeper first wins.
+    The order is by priority, which ZKFCs obey, and then by lag, which decides nothing: among equals
+    the one whose request reaches ZooKeeper first wins.
     """
     fit = [one for one in prospects(view) if one.fit and not one.active]
     return tuple(sorted(fit, key=lambda one: (-one.priority, inf if one.lag is None else one.lag)))
@@ -113,12 +113,12 @@ class Readiness(StrEnum):
 
 
 def what_blocks(view: ClusterView) -> tuple[str, ...]:
-    """Why no NameNode would surely take over if the active failed now; empty: one would."""
+    """Return why a takeover would not be certain if the active failed now; empty if it would."""
     return tuple(text for text, _ in _blockers(view))
 
 
 def readiness(view: ClusterView) -> Readiness:
-    """Whether one would take over; what is only silent neither blocks nor promises."""
+    """Return whether a NameNode would take over; silence neither blocks nor promises it."""
     blockers = _blockers(view)
     if any(known for _, known in blockers):
         return Readiness.BLOCKED
@@ -126,7 +126,7 @@ def readiness(view: ClusterView) -> Readiness:
 
 
 def _blockers(view: ClusterView) -> tuple[tuple[str, bool], ...]:
-    """Each reason in words, and whether it surely prevents a failover."""
+    """Return each reason in words, and whether it is certain to prevent a failover."""
     if not view.automatic_failover:
         return (("dfs.ha.automatic-failover.enabled is not set", True),)
     found = []
@@ -148,7 +148,7 @@ def _blockers(view: ClusterView) -> tuple[tuple[str, bool], ...]:
 
 
 def until(notice: Pause) -> str:
-    """Who asked for it, until when, and why."""
+    """Return by which owner a pause or drain was requested, until when, and why."""
     end = "until it is ended" if notice.until is None else f"until {time_text(notice.until)}"
     return f"by {notice.owner} {end}: {notice.reason}"
 
@@ -218,7 +218,10 @@ def _of_the_zkfc(view: ClusterView, row: NameNodeRow, *, drained: bool) -> Itera
 
 
 def start_namenode(view: ClusterView, row: NameNodeRow) -> str:
-    """How to start one that does not run: never one software on the other's name directory."""
+    """Return how to start a NameNode that does not run, with the software that wrote its directory.
+
+    Starting one software on the other's name directory must never be advised.
+    """
     ours = f"nnha namenode -D dfs.ha.namenode.id={row.namenode}"
     running = [one for one in view.namenodes if one.error is None]
     if any(one.of_hadoop for one in running):
@@ -235,7 +238,7 @@ def start_namenode(view: ClusterView, row: NameNodeRow) -> str:
 
 
 def _absent(what: str, error: str, row: NameNodeRow, start: str) -> Obstacle:
-    """A process that gave no usable answer; only one that is surely gone is to be started."""
+    """Describe a process without a usable answer; advise to start only one that is surely gone."""
     host = _host(row)
     match absence_of(error):
         case Absence.DOWN:

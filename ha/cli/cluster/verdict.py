@@ -35,7 +35,7 @@ class Verdict:
     reasons: tuple[str, ...]
 
     def as_json(self) -> Mapping[str, object]:
-        """The fixed keys."""
+        """Return the verdict as JSON, whose keys are fixed."""
         return {
             "condition": self.condition.value,
             "text": self.text,
@@ -44,12 +44,12 @@ class Verdict:
 
 
 def taking_over(view: ClusterView) -> ZkfcRow | None:
-    """The controller that has the lock and has not finished its takeover."""
+    """Return the controller that has the lock and has not finished its takeover."""
     return next((row for row in view.zkfcs if row.takeover is not None), None)
 
 
 def verdict(view: ClusterView) -> Verdict:
-    """What one look says of the whole cluster."""
+    """Judge the whole cluster from one look."""
     condition = _condition(view)
     failover = readiness(view) if view.automatic_failover else None
     return Verdict(condition, failover, _text(view, condition), tuple(_reasons(view, condition)))

@@ -20,7 +20,7 @@ class NameNodeRow:
     address: str
     state: str | None = None
     software: str | None = None
-    """``nnha``, or Hadoop with its version; None: it did not tell."""
+    """``nnha``, or Hadoop with its version; None: it was not reported."""
     ready: bool | None = None
     not_ready_reason: str | None = None
     epoch: int | None = None
@@ -50,7 +50,7 @@ class NameNodeRow:
 
     @property
     def may_be_active(self) -> bool:
-        """Whether the NameNode says that it is active, or nobody knows its state."""
+        """Whether the NameNode says that it is active, or its state is unknown."""
         return self.state == "active" or is_unknown(self.error)
 
 
@@ -153,15 +153,15 @@ class NoticesView:
 
 
 def in_excess(one: Member) -> str:
-    """A ZKFC of a NameNode that has another one, by what an operator needs to find it."""
+    """Describe a second ZKFC of one NameNode by what an operator needs to find it."""
     since = time_text(one.started)
     return f"a second ZKFC of {one.namenode} runs: process {one.pid} on {one.host}, since {since}"
 
 
 def by_its_member(row: ZkfcRow, notices: NoticesView) -> ZkfcRow:
-    """A controller whose page cannot be read from here, as it shows itself in ZooKeeper.
+    """Complete the row of a controller whose page cannot be read from here from its znode.
 
-    A silent page is another matter: the process is frozen, and its member will vanish.
+    A silent page is another matter: the process is frozen, and its znode will vanish.
     """
     member = notices.members.get(row.namenode)
     if not row.page_only or row.error is None or is_silence(row.error):
@@ -228,16 +228,15 @@ class ClusterView:
         return tuple(name for name, one in members.items() if since and one.pause_seen == since)
 
     def drain_seen(self, namenode: str) -> bool:
-        """Whether the NameNode's ZKFC obeys the drain that is in force."""
+        """Return whether the NameNode's ZKFC obeys the drain that is in force."""
         drain, member = self.drains.get(namenode), self.notices.members.get(namenode)
         return drain is not None and member is not None and member.drain_seen == drain.since
 
     def zkfc(self, namenode: str) -> ZkfcRow | None:
-        """This NameNode's ZKFC, if there are ZKFCs."""
+        """Return the ZKFC of a NameNode, or None if there is none."""
         return next((row for row in self.zkfcs if row.namenode == namenode), None)
 
     def namenode(self, name: str) -> NameNodeRow | None:
-        """This NameNode."""
         return next((row for row in self.namenodes if row.namenode == name), None)
 
     @property
@@ -286,13 +285,13 @@ class ClusterView:
 
     @property
     def election(self) -> tuple[datetime | None, str]:
-        """When the active became so, and why, as far as the history tells."""
+        """When the active became so, and why, as far as the history records it."""
         found = self.elected_by
         record = None if found is None else found.record
         return (None, "") if record is None else (record.at, record.cause)
 
     def wanted(self, row: NameNodeRow) -> str | None:
-        """What the election wants of a NameNode: the lock's holder is to be active."""
+        """Return the state that a NameNode should have: the lock's holder should be active."""
         if not self.automatic_failover or self.lock.error is not None or self.lock.holder is None:
             return None
         return "active" if row.namenode == self.lock.holder else "standby"
@@ -326,7 +325,7 @@ class ClusterView:
         return None if newest is None or txid is None else max(0, newest - txid)
 
     def state_of(self, row: JournalNodeRow) -> str:
-        """One word or two for a JournalNode: does it take part?"""
+        """Return in one or two words whether a JournalNode takes part, or why not."""
         if row.error is not None:
             return row.error
         if row.failed_because is not None:
@@ -339,14 +338,15 @@ class ClusterView:
         return "up" if in_sync is None else "in sync" if in_sync else "OUT OF SYNC"
 
     def _in_sync(self, row: JournalNodeRow) -> bool | None:
-        """Whether the active's writer reaches it; None where nobody says so."""
+        """Return whether the active's writer reaches the node; None if no active reports it."""
         views = self.active.journal if self.active is not None else ()
         return next((view.in_sync for view in views if view.node == row.node), None)
 
     def takes_part(self, row: JournalNodeRow) -> bool | None:
-        """Whether an edit can count on the node; None: nobody knows.
+        """Return whether an edit can count on the node; None if that is unknown.
 
-        Of a node that gave us no answer the active may know more, while a majority answers it.
+        The active may have contact with a node that gave us no answer, as long as a majority
+        answers it.
         """
         if is_unknown(row.error):
             in_sync, active = self._in_sync(row), self.active
@@ -357,7 +357,7 @@ class ClusterView:
     def spares(self) -> tuple[int, int]:
         """How many more JournalNodes may fail before no edit can be written: at least, at most.
 
-        Below 0 there are too few.  The two differ by the nodes of which nobody knows.
+        Below 0 there are too few.  The two differ by the number of nodes whose state is unknown.
         """
         parts = [self.takes_part(row) for row in self.journalnodes]
         needed = len(parts) // 2 + 1
@@ -377,7 +377,7 @@ class ClusterView:
 
     @property
     def journal_unknown(self) -> bool:
-        """Whether edits can be written depends on JournalNodes of which nobody knows."""
+        """Whether edits can be written depends on JournalNodes whose state is unknown."""
         least, most = self.spares
         return bool(self.journalnodes) and least < 0 <= most
 

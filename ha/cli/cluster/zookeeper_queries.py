@@ -113,7 +113,7 @@ async def _znodes(
 async def _not_obeyed(
     session: Session, settings: ZooKeeperSettings, drains: Collection[str]
 ) -> Mapping[str, str]:
-    """Why ZKFCs do not obey the pause or a drain, by ``NnhaPause`` and the NameNode's id."""
+    """Return why ZKFCs do not obey the pause or a drain, by ``NnhaPause`` and the NameNode's id."""
     above, pause = drains_path(settings), pause_path(settings)
     paths = {PAUSE_ZNODE: (pause,), **{name: (above, f"{above}/{name}") for name in drains}}
     found = await doubts(

@@ -27,9 +27,10 @@ async def visit(
     seconds: float,
     changes: bool = False,
 ) -> T:
-    """The errand's result; ``changes``: an interrupted errand may have changed something.
+    """Run the errand in a session and return its result.
 
-    Raises ConfigurationError, and Ended for everything else that goes wrong.
+    ``changes``: an interrupted errand may have changed something.  Raises ConfigurationError, and
+    Ended for everything else that goes wrong.
     """
     settings = zookeeper_settings(place.configuration, nameservice=place.nameservice)
     to_connect = min(seconds, max(CONNECT_SECONDS, place.timeout_seconds))

@@ -173,7 +173,7 @@ def _explained_as_not_used(configuration: Configuration, name: str) -> bool:
 def _before_suffix(
     configuration: Configuration, name: str
 ) -> tuple[Key[object], dict[str, str | None]] | None:
-    """The key that carries the suffix of a configured nameservice or NameNode, and whose it is."""
+    """Find the key to which a nameservice's or NameNode's id is appended, and these ids."""
     for nameservice in configuration.get(NAMESERVICES):
         for namenode in (None, *configuration.get(NAMENODES, nameservice=nameservice)):
             suffix = f".{nameservice}" if namenode is None else f".{nameservice}.{namenode}"

@@ -30,11 +30,11 @@ LOOPBACK = ("127.", "localhost", "::1")
 
 
 def problems_of(configuration: Configuration) -> list[str]:
-    """Every key, address and fencing method that the daemons could not use."""
+    """Return every key, address and fencing method that the daemons could not use."""
     found: list[str] = []
     for key in KEYS.values():
         _note(found, partial(configuration.get, key))
-    with suppress(ConfigurationError):  # a value that cannot be read is told already
+    with suppress(ConfigurationError):  # a value that cannot be read is reported already
         found += map(danger_told, dangers(configuration))
     try:
         nameservice = nameservice_of(configuration)
@@ -58,15 +58,16 @@ def problems_of(configuration: Configuration) -> list[str]:
 
 
 def variables_left(configuration: Configuration) -> Iterator[str]:
-    """Each value that is used with a ``${variable}`` in it; but not a script, to which it may mean
-    something.
+    """Yield each value that is used with an unexpanded ``${variable}`` in it.
+
+    Scripts are left out: there the variable may mean something.
     """
     nodes = nodes_of(configuration)
     for name, setting in sorted(configuration.settings.items()):
         base = split_suffix(name, nodes)[0]
         if base not in KEYS or base == keys.FENCING_METHODS.name:
             continue
-        with suppress(ConfigurationError):  # told already
+        with suppress(ConfigurationError):  # reported already
             left = VARIABLE.search(configuration.raw(name) or "")
             if left is not None:
                 yield (
@@ -76,7 +77,7 @@ def variables_left(configuration: Configuration) -> Iterator[str]:
 
 
 def danger_told(danger: Danger) -> str:
-    """A setting that keeps daemons from starting."""
+    """Describe a setting that keeps daemons from starting."""
     stopped = who_does_not_start(danger.hazard)
     return danger.told(f"{stopped[0].upper()}{stopped[1:]}")
 
@@ -137,7 +138,7 @@ def _elected_at_all(configuration: Configuration, nameservice: str, name: str) -
 
 
 def missing_program(command: str) -> str:
-    """The file that a command begins with, if it names one by its path and there is none."""
+    """Return the path of the program that a command begins with, if there is no such file."""
     try:
         words = shlex.split(command)
     except ValueError:

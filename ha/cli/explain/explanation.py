@@ -27,7 +27,7 @@ class Unheard:
     """Why its ZKFC does not answer either; None: it does, and can hand over."""
 
     def in_words(self) -> Iterator[str]:
-        """The NameNode's state in words, and how long its ZKFC keeps the lock."""
+        """Yield the NameNode's state in words, and how long its ZKFC keeps the lock."""
         name = self.namenode
         if self.silent:
             yield (
@@ -71,12 +71,12 @@ class Explanation:
     ranking: tuple[str, ...]
     """The fit ones that are not active, the most likely first."""
     headline: str
-    """Who is active, in words."""
+    """Which NameNode is active, in words."""
     nobody_answered: str
     """All that can be said where no process answered; else empty."""
 
     def as_json(self) -> Mapping[str, object]:
-        """The fixed keys."""
+        """Return the explanation as JSON, whose keys are fixed."""
         return {
             "apiVersion": API_VERSION,
             "command": "explain",
@@ -103,7 +103,7 @@ class Explanation:
         }
 
     def as_lines(self) -> Iterator[str]:
-        """For people: the present, the future, each candidate, and what blocks them all."""
+        """Format for people: the present, the future, each candidate, and what blocks them all."""
         if self.nobody_answered:
             yield self.nobody_answered
             return
@@ -226,7 +226,7 @@ def _why_nobody(view: ClusterView, ranking: Sequence[str]) -> Iterator[str]:
 
 
 def _of_the_lock(view: ClusterView) -> Iterator[str]:
-    """Who holds it although nobody is active, as far as that is known."""
+    """Report the lock's holder while no NameNode is active, as far as it is known."""
     if is_silence(view.lock.error):
         yield f"who holds the lock is not known: {view.lock.error}"
     elif view.lock.error is not None:

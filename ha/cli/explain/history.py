@@ -28,7 +28,7 @@ from ha.notices.store import KEPT_RECORDS, read_history
 DEADLINE_SECONDS = 5.0
 SHOWN = 20
 TABLE_COLUMNS = 120
-"""From so many on the cause has room beside the other columns."""
+"""From this width on there is room for the cause next to the other columns."""
 
 
 @click.command()
@@ -61,7 +61,7 @@ def history(*, place: ClusterCommand, count: int, number: int | None) -> None:
 
 
 def as_json(nameservice: str, entries: tuple[HistoryEntry, ...]) -> Mapping[str, object]:
-    """The fixed keys; a record that cannot be read has nothing but its id and the reason."""
+    """Return the records with fixed keys; an unreadable one has only its id and the reason."""
     return {
         "apiVersion": API_VERSION,
         "command": "history",
@@ -96,7 +96,7 @@ class Listing:
         self._now = now
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """rich's hook."""
+        """Implement rich's hook."""
         if not self._entries:
             yield Text("No failover is recorded yet.")
         elif options.max_width >= TABLE_COLUMNS:

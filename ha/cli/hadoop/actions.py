@@ -50,11 +50,11 @@ class Asked:
     flags: frozenset[str]
 
     def nodes(self) -> tuple[NameNodeAddress, ...]:
-        """All NameNodes of the nameservice; raises ConfigurationError."""
+        """Return all NameNodes of the nameservice; raise ConfigurationError."""
         return namenodes(self.configuration, self.service())
 
     def service(self) -> str:
-        """The nameservice: -ns, or the one that the configuration is about."""
+        """Return the nameservice: that of -ns, or else the one that is configured."""
         if self.nameservice is not None:
             return self.nameservice
         try:
@@ -63,7 +63,7 @@ class Asked:
             raise ConfigurationError(f"{error} (haadmin: -ns <nameserviceId>)") from error
 
     def node(self, name: str) -> NameNodeAddress:
-        """One NameNode by its id; raises IllegalArgument."""
+        """Return the NameNode with an id; raise IllegalArgument if there is none."""
         unable = f"Unable to determine service address for namenode '{name}'"
         service = self.service()
         try:
@@ -129,10 +129,10 @@ async def check_health(asked: Asked) -> int:
 
 
 async def failover(asked: Asked) -> int:
-    """-failover: asks the second node's ZKFC to make its NameNode the active one.
+    """Run -failover: ask the second node's ZKFC to make its NameNode the active one.
 
-    The first node is only looked up, as in Hadoop: whoever is active steps back.  Without automatic
-    failover the two NameNodes are asked directly.
+    The first node is only looked up, as in Hadoop: the active steps back, whichever it is.  Without
+    automatic failover the two NameNodes are asked directly.
 
     See docs/reference/fencing.md#failover-by-hand.
     """
@@ -271,7 +271,7 @@ async def _told_at_a_terminal(asked: Asked, target: NameNodeAddress) -> AsyncIte
 
 
 async def _after_silence(asked: Asked, target: NameNodeAddress, error: ServiceError) -> int:
-    """The request may have been carried out: look, and say no more than what was seen."""
+    """Look whether an unanswered request was carried out, and report no more than what was seen."""
     try:
         state = await _state(target.service, OTHERS_STATUS_SECONDS)
     except ServiceError:
@@ -290,7 +290,7 @@ async def _after_silence(asked: Asked, target: NameNodeAddress, error: ServiceEr
 
 
 async def _source(asked: Asked, target: NameNodeAddress) -> RequestSource | None:
-    """As whom we ask; None when the request must not be made, which has been said already."""
+    """Return as which source to ask; None if the request must not be made, after saying why."""
     forced = "forcemanual" in asked.flags
     if not asked.automatic:
         return RequestSource.USER

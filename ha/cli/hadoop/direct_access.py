@@ -27,16 +27,16 @@ class DirectHands:
         self._check_seconds = check_seconds
 
     def plan(self, node: NameNodeAddress) -> FencingPlan:
-        """How that node is fenced, by its own configuration; raises ConfigurationError."""
+        """Return how that node is fenced, by its own configuration; raise ConfigurationError."""
         return fencing_plan(self._configuration, self._nameservice, node.namenode)
 
     async def status(self, node: NameNodeAddress) -> ServiceStatus:
-        """A NameNode's state, and whether it could become active."""
+        """Return a NameNode's state, and whether it could become active."""
         async with self._client(node) as client:
             return await client.status(deadline_seconds=TRANSITION_SECONDS)
 
     async def check_health(self, node: NameNodeAddress) -> None:
-        """Returns if it is well."""
+        """Return if the NameNode is healthy; raise if it is not."""
         async with self._client(node) as client:
             await client.monitor_health(deadline_seconds=TRANSITION_SECONDS)
 

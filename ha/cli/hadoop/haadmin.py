@@ -120,7 +120,7 @@ command [genericOptions] [commandOptions]
 """
 """As Hadoop prints it.
 
-Beside these, --conf-dir names the folder of the site files, and --timeout SECONDS says how long a
+In addition, --conf-dir names the folder of the site files, and --timeout SECONDS says how long a
 NameNode may take to answer a check (Hadoop has a configuration key for it).
 """
 
@@ -144,7 +144,7 @@ class Invocation:
     words: list[str] = field(default_factory=list)
 
     def configuration(self) -> Configuration:
-        """The site files, then those of -conf, then -D; raises ConfigurationError."""
+        """Load the site files, then those of -conf, then -D; raise ConfigurationError."""
         extra = [
             f"{setting.name}={setting.value}"
             for path in self.extra_files
@@ -161,9 +161,10 @@ class Invocation:
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def haadmin(words: tuple[str, ...]) -> None:
-    """Hadoop's haadmin: states, health, failover.  Exits 0, or 255 (Hadoop's -1).
+    """Run Hadoop's haadmin: states, health, failover.  Exits 0, or 255 (Hadoop's -1).
 
-    A failover or transition whose outcome nobody knows exits 5, which Hadoop does not tell apart.
+    A failover or transition whose outcome is unknown exits 5, for which Hadoop has no code of its
+    own.
     """
     with interruptible():
         sys.exit(run(words))
@@ -250,7 +251,7 @@ def _milliseconds(seconds: str) -> int:
 
 
 def usage() -> str:
-    """The whole usage, as Hadoop lays it out: its lines are sorted by the command's name."""
+    """Return the whole usage, as Hadoop lays it out: its lines are sorted by the command's name."""
     arguments = {name: command.usage for name, command in COMMANDS.items()}
     arguments["help"] = f" {_HELP_ARGUMENTS}"
     lines = [f"    [-{name}{arguments[name]}]" for name in sorted(arguments)]

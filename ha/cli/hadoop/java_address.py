@@ -14,10 +14,10 @@ NAMING_SECONDS: Final = 2.0
 
 
 async def java_host(host: str) -> str:
-    """The host as ``InetSocketAddress.getHostName`` gives it.
+    """Return the host as ``InetSocketAddress.getHostName`` gives it.
 
-    A name is given as it was configured.  An address gives the name that it belongs to, if that
-    name leads back to it, else itself.
+    A name is returned as it was configured.  For an address it is the name that it resolves to, if
+    that name resolves back to it, else the address itself.
     """
     try:
         ipaddress.ip_address(host)
@@ -32,10 +32,10 @@ async def java_host(host: str) -> str:
 
     def look() -> None:
         name = _name_of(host)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
             loop.call_soon_threadsafe(found, name)
 
-    # In a thread that nobody has to wait for, not even the end of this command.
+    # In a thread that nothing has to wait for, not even the end of this command.
     threading.Thread(target=look, daemon=True).start()
     try:
         async with asyncio.timeout(NAMING_SECONDS):

@@ -27,10 +27,10 @@ class Hands(Protocol):
     """What can be done to a NameNode; everything but ``fence`` raises ServiceError."""
 
     async def status(self, node: NameNodeAddress) -> ServiceStatus:
-        """A NameNode's state, and whether it could become active."""
+        """Return a NameNode's state, and whether it could become active."""
 
     async def check_health(self, node: NameNodeAddress) -> None:
-        """Returns if it is well."""
+        """Return if the NameNode is healthy; raise if it is not."""
 
     async def to_standby(self, node: NameNodeAddress) -> None:
         """Ask it to become standby."""

@@ -137,7 +137,10 @@ async def _wait(
     since: datetime | None,
     seconds: float,
 ) -> Members:
-    """Only the ZKFC of the node itself must see it, and be out of the election if it is drained."""
+    """Wait until the node's own ZKFC has seen the drain or its end; no other ZKFC has to.
+
+    If the node is drained, its ZKFC must also be out of the election.
+    """
 
     def obeys(one: Member) -> bool:
         if one.namenode != node:

@@ -51,7 +51,7 @@ def test(*, place: ClusterCommand, node: str, number: int | None, really: bool) 
         methods = (methods[number - 1],)
     trial = Trial(address, plan, methods)
     if really and place.output == "table":
-        # What takes a minute tells what it is about before it begins.
+        # Fencing may take a minute, so what it will do is shown before it begins.
         show(place.output, {}, _text(trial.plan_lines()))
     if not really:
         show(place.output, trial.as_json(None), _text(trial.lines(None)))
@@ -76,7 +76,7 @@ def _no_method(node: str) -> Ending:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Who is to be fenced, and by which methods, each with its number in the configuration."""
+    """Which NameNode is to be fenced, by which methods, each with its number in the configuration."""
 
     address: NameNodeAddress
     plan: FencingPlan
@@ -88,7 +88,7 @@ class Trial:
         return await fence_as_planned(self.plan, target_at(self.address), only=chosen)
 
     def as_json(self, report: FencingReport | None) -> Mapping[str, object]:
-        """Fixed keys, with the schema ha/cli/schemas/fence-test.json."""
+        """Return fixed keys, with the schema ha/cli/schemas/fence-test.json."""
         result = "shown" if report is None else "fenced" if report.fenced else "not_fenced"
         return {
             "apiVersion": API_VERSION,
@@ -118,7 +118,7 @@ class Trial:
         }
 
     def plan_lines(self) -> Iterator[str]:
-        """The lines that describe what would be done."""
+        """Yield the lines that describe what would be done."""
         at = self.address
         yield f"{at.nameservice}.{at.namenode} at {at.service}: first it is asked"
         yield "to become standby; if it does not confirm that, in this order until one succeeds:"
@@ -139,7 +139,7 @@ class Trial:
         )
 
     def lines(self, report: FencingReport | None) -> Iterator[str]:
-        """The lines that describe what was done, or would be."""
+        """Yield the lines that describe what was done, or would be."""
         if report is None:
             yield from self.plan_lines()
             yield "Nothing was done. Run them with: --really"

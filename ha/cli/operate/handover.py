@@ -38,7 +38,7 @@ LOOK = "nnha status, and nnha history"
 
 
 def patience_seconds(configuration: Configuration) -> float:
-    """How long a hand-over may take: longer than the ZKFC itself waits.
+    """Return how long a hand-over may take, in seconds: longer than the ZKFC itself waits.
 
     See docs/reference/zkfc.md#time-limits-of-a-hand-over.
     """
@@ -67,7 +67,7 @@ class HandOver:
         self._deadline = self._began + wait_seconds
 
     async def switch(self, *, reason: str = "") -> Ending:
-        """The active steps back for the target."""
+        """Have the active step back for the target, and return how it ended."""
         try:
             limit = min(CONNECT_SECONDS, self._left())
             client = await ZkfcClient.open(self._target.zkfc, deadline_seconds=limit)
@@ -255,7 +255,7 @@ async def _state(node: NameNodeAddress) -> ServiceState | None:
 
 
 def _active(states: States) -> str | None:
-    """Who is active, if exactly one says so."""
+    """Return the active NameNode, if exactly one says that it is."""
     found = [name for name, state in states.items() if state is ServiceState.ACTIVE]
     return found[0] if len(found) == 1 else None
 

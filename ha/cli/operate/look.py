@@ -21,7 +21,7 @@ P = TypeVar("P")
 def look_and_plan(
     place: ClusterCommand, planned: Callable[[ClusterView], P | Ending]
 ) -> P | Ending:
-    """What ``planned`` makes of a look at the cluster.
+    """Return what ``planned`` makes of a look at the cluster.
 
     Where it could not decide because a process was silent, it gets a second look that lasts longer.
     """

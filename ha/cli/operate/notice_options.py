@@ -72,7 +72,7 @@ DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """Who asks, why, from when and until when."""
+    """The owner, the reason, the beginning and the end."""
 
     owner: str
     reason: str
@@ -88,7 +88,7 @@ class Terms:
 
 
 def terms(*, for_seconds: float | None, until_ended: bool, reason: str | None) -> Terms:
-    """From the options.  Raises click.UsageError where they do not say enough."""
+    """Make the terms from the options; raise click.UsageError where they do not suffice."""
     if reason is None or not reason.strip():
         raise click.UsageError("Give the reason, for other operators: --reason TEXT.")
     if (for_seconds is None) is not until_ended:
@@ -128,7 +128,7 @@ async def members_that_lack(
 
 
 async def still_holds(found: Awaitable[Noted[Pause] | None], since: datetime | None) -> bool:
-    """Whether it is the notice of that time that is in force; with None, that there is none."""
+    """Return whether the notice of time ``since`` is in force; with None, whether there is none."""
     try:
         noted = await found
     except BadNotice:
@@ -142,7 +142,7 @@ async def still_holds(found: Awaitable[Noted[Pause] | None], since: datetime | N
 def told_when_interrupted(
     place: ClusterCommand, command: str, text: str, *, target: str | None = None
 ) -> Iterator[None]:
-    """What was begun may go on where a person interrupts the wait, and the person must know."""
+    """Warn a user that interrupts the wait: what was begun may go on."""
     try:
         yield
     except KeyboardInterrupt:

@@ -94,7 +94,7 @@ def resume(*, place: ClusterCommand, wait_seconds: float, dry_run: bool) -> None
 
 
 async def _present(session: Session, settings: ZooKeeperSettings) -> str:
-    """The pause in words, also if it is over or cannot be decoded; empty: there is none."""
+    """Describe the pause, even if it is over or cannot be decoded; empty if there is none."""
     try:
         noted = await read_pause(session, settings)
     except BadNotice as failure:

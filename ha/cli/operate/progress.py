@@ -1,8 +1,8 @@
 """Shows the steps of a hand-over at a terminal while they happen.
 
 The ZKFC that carries it out answers once, at the end.  Until then its status page, that of the old
-active's ZKFC and the NameNodes themselves are asked again and again; whichever of them cannot be
-asked from here is left out.  Nothing depends on it: others find out and tell what became of it.
+active's ZKFC and the NameNodes themselves are polled; whichever of them cannot be asked from here
+is left out.  Nothing depends on it: the outcome is determined and reported elsewhere.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ Look = Callable[[], Awaitable[None]]
 async def progress(
     nodes: Sequence[NameNodeAddress], target: str, tell: TellLine | None
 ) -> AsyncIterator[None]:
-    """Tell of each step of the hand-over to ``target`` until the block ends; None: do nothing."""
+    """Report the steps of the hand-over to ``target`` until the block ends; None: do nothing."""
     if tell is None:
         yield
         return
@@ -44,7 +44,8 @@ async def progress(
 
     looks: list[Look] = [_NameNode(one, timed).look for one in nodes]
     looks += [_Zkfc(one, target, timed).look for one in nodes if one.zkfc_http.port]
-    # Before it begins: what an earlier hand-over has left on the pages is not told as news.
+    # Before it begins, so that what an earlier hand-over has left on the pages is not shown as
+    # news.
     await _all_once(looks)
     polling = [asyncio.create_task(_poll(look)) for look in looks]
     try:
@@ -57,7 +58,7 @@ async def progress(
 
 
 def on_stderr(*, wanted: bool = True) -> TellLine | None:
-    """A writer of lines to a terminal; None without a terminal, and for JSON and YAML."""
+    """Return a writer of lines to a terminal; None without a terminal, and for JSON and YAML."""
     if not wanted or not sys.stderr.isatty():
         return None
     return lambda line: click.echo(line, err=True)

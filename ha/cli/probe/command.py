@@ -26,7 +26,7 @@ def probe(address: str, *, timeout_seconds: float) -> None:
     readyz, active or standby.
 
     \b
-    Exit codes: 0 it is; 8 it answers that it is not; 4 nobody listens there;
+    Exit codes: 0 it is; 8 it answers that it is not; 4 nothing listens there;
     6 unknown: no answer in time, or none of a daemon of nnha; 2 wrong usage.
     """
     try:

@@ -28,7 +28,7 @@ class Question(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What to tell, and the exit code."""
+    """The text to print, and the exit code."""
 
     exit_code: int
     text: str
@@ -55,7 +55,7 @@ def parsed(address: str) -> Question:
 def answer(question: Question, timeout_seconds: float = TIMEOUT_SECONDS) -> Verdict:
     """Ask, and judge what came.
 
-    A refused connection means that nobody listens; silence proves nothing.
+    A refused connection means that no process listens; silence proves nothing.
     """
     try:
         said = _asked(question, time.monotonic() + timeout_seconds)
@@ -69,7 +69,7 @@ def answer(question: Question, timeout_seconds: float = TIMEOUT_SECONDS) -> Verd
 
 
 def judged(page: str, said: bytes) -> Verdict:
-    """What a daemon is that has answered so; pure."""
+    """Judge a daemon by its answer `said` to a request for `page`; pure."""
     head, _, body = said.partition(b"\r\n\r\n")
     words = head.split(b"\r\n", 1)[0].split(b" ", 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
@@ -104,7 +104,7 @@ def _left(deadline: float) -> float:
 
 
 def _reason(body: bytes) -> str:
-    """Why not, as far as the daemon tells it: strangers get no reasons."""
+    """Return why it is not, if the daemon gives a reason; it gives none to strangers."""
     # Loaded here: a daemon that is well gives no reason.
     import json
 

@@ -14,7 +14,7 @@ MOST_ITEMS = 6_400_000
 LARGEST_XATTR = 32768
 """DFSConfigKeys.DFS_NAMENODE_MAX_XATTR_SIZE_HARD_LIMIT."""
 
-# --- what a client is told that asks for defaults ----------------------------------------------
+# --- the server defaults that a client asks for ------------------------------------------------
 BLOCK_SIZE = Key("dfs.blocksize", size, "134217728", _G, "of new files")
 REPLICATION = Key("dfs.replication", whole(at_least=1), "3", _G, "of new files")
 BYTES_PER_CHECKSUM = Key("dfs.bytes-per-checksum", whole(at_least=1), "512", _G, "of new files")
@@ -82,7 +82,7 @@ ACCESS_TIME = Key(
     "dfs.namenode.accesstime.precision", _ms, "3600000", _G, "of access times; 0 = none are kept"
 )
 
-# --- who may do what ---------------------------------------------------------------------------
+# --- permissions and the superuser -------------------------------------------------------------
 PERMISSIONS = Key(
     "dfs.permissions.enabled",
     flag,

@@ -43,7 +43,7 @@ class HostPort:
     port: int
 
     def __str__(self) -> str:
-        """The form in which it is configured, logged and shown."""
+        """Return the form in which it is configured, logged and shown."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
@@ -56,17 +56,17 @@ class Unset(Enum):
 
 
 def text(value: str) -> str:
-    """The value as it stands, without the blanks around it."""
+    """Return the value as it stands, without the blanks around it."""
     return value.strip()
 
 
 def optional_text(value: str) -> str | None:
-    """The trimmed value, or None when nothing is configured (empty counts as nothing)."""
+    """Return the trimmed value, or None when nothing is configured (empty counts as nothing)."""
     return value.strip() or None
 
 
 def optional(parse: Callable[[str], T]) -> Callable[[str], T | None]:
-    """A parser that gives None when nothing is configured."""
+    """Return a parser that returns None when nothing is configured."""
 
     def parse_or_none(value: str) -> T | None:
         return parse(value) if value.strip() else None
@@ -75,7 +75,7 @@ def optional(parse: Callable[[str], T]) -> Callable[[str], T | None]:
 
 
 def flag(value: str) -> bool:
-    """``true`` or ``false``.  Hadoop takes its default for any other word; we refuse it."""
+    """Parse ``true`` or ``false``.  Hadoop takes its default for any other word; we refuse it."""
     match value.strip().lower():
         case "true":
             return True
@@ -86,7 +86,7 @@ def flag(value: str) -> bool:
 
 
 def whole(*, at_least: int | None = None, at_most: int | None = None) -> Callable[[str], int]:
-    """A parser of whole numbers, decimal or 0x hexadecimal as Hadoop's getInt reads them."""
+    """Return a parser of whole numbers, decimal or 0x hexadecimal as Hadoop's getInt reads them."""
 
     def parse(value: str) -> int:
         found = value.strip()
@@ -103,7 +103,7 @@ def whole(*, at_least: int | None = None, at_most: int | None = None) -> Callabl
 
 
 def fraction(value: str) -> float:
-    """As ``java_float``, but neither negative nor beyond all numbers."""
+    """Parse as ``java_float``, but refuse negative and infinite numbers."""
     found = java_float(value)
     if not 0 <= found < math.inf:
         raise BadValue("must be a decimal number that is not negative, for instance 0.5")
@@ -111,7 +111,7 @@ def fraction(value: str) -> float:
 
 
 def java_float(value: str) -> float:
-    """A decimal number as Java's Float reads it, for instance 0.999f; also a negative one."""
+    """Parse a decimal number as Java's Float does, for instance 0.999f; also a negative one."""
     found = value.strip()
     shape = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?[fFdD]?"
     if len(found) > _LONGEST_NUMBER or not re.fullmatch(shape, found, re.ASCII):
@@ -120,7 +120,7 @@ def java_float(value: str) -> float:
 
 
 def duration(unit: str, *, negative: bool = False, zero: bool = True) -> Callable[[str], float]:
-    """A parser of durations to **seconds**; ``unit`` is meant when the value has none.
+    """Return a parser of durations to **seconds**; ``unit`` is meant when the value has none.
 
     The suffixes are those of Hadoop's ``getTimeDuration``: ns, us, ms, s, m, h, d.
     """
@@ -142,7 +142,7 @@ def duration(unit: str, *, negative: bool = False, zero: bool = True) -> Callabl
 
 
 def size(value: str) -> int:
-    """A number of bytes; k, m, g, t, p, e (with or without b) stand for powers of 1024."""
+    """Parse a number of bytes; k, m, g, t, p, e (with or without b) stand for powers of 1024."""
     found = value.strip()
     match = _SIZE.fullmatch(found) if len(found) <= _LONGEST_NUMBER else None
     if match is None or int(match[1]) < 0:
@@ -151,7 +151,7 @@ def size(value: str) -> int:
 
 
 def one_of(*allowed: str) -> Callable[[str], str]:
-    """A parser of one of these words."""
+    """Return a parser of one of these words."""
 
     def parse(value: str) -> str:
         found = value.strip()
@@ -163,7 +163,7 @@ def one_of(*allowed: str) -> Callable[[str], str]:
 
 
 def words(value: str) -> tuple[str, ...]:
-    """A comma separated list; blanks around items and empty items are dropped."""
+    """Split a comma separated list; drop blanks around items and empty items."""
     return tuple(item for item in (part.strip() for part in value.split(",")) if item)
 
 
@@ -179,7 +179,7 @@ def group_overrides(value: str) -> Mapping[str, frozenset[str]]:
 
 
 def host_port(*, default_port: int | None = None) -> Callable[[str], HostPort]:
-    """A parser of one ``host:port``; without a port the default is taken, if there is one."""
+    """Return a parser of one ``host:port``; ``default_port`` is for a host without a port."""
     shape = "must be host:port" if default_port is None else f"must be host or host:{default_port}"
 
     def parse(value: str) -> HostPort:
@@ -208,20 +208,20 @@ def host_port(*, default_port: int | None = None) -> Callable[[str], HostPort]:
 
 
 def optional_host_port(*, default_port: int | None = None) -> Callable[[str], HostPort | None]:
-    """As ``host_port``, but nothing configured gives None."""
+    """Return a parser as ``host_port``, which returns None when nothing is configured."""
     parse = host_port(default_port=default_port)
     return lambda value: parse(value) if value.strip() else None
 
 
 def host_port_or_off(value: str) -> HostPort | Unset:
-    """A parser of an address that may be left to the program, or be ``off``."""
+    """Parse an address that may be left to the program, or be ``off``."""
     if value.strip() in {"", "off"}:
         return Unset(value.strip())
     return host_port()(value)
 
 
 def hosts_and_ports(*, default_port: int | None = None) -> Callable[[str], tuple[HostPort, ...]]:
-    """A parser of a comma separated list of addresses, such as a ZooKeeper quorum."""
+    """Return a parser of a comma separated list of addresses, such as a ZooKeeper quorum."""
     parse = host_port(default_port=default_port)
     return lambda value: tuple(parse(item) for item in words(value))
 

@@ -217,7 +217,7 @@ RENAMED: Mapping[str, str] = {
 
 
 def reason_not_used(name: str) -> str | None:
-    """Why nnha does not use a key of Hadoop; None for one that it uses or does not know."""
+    """Return why nnha does not use a key of Hadoop; None for one that it uses or does not know."""
     if name in NOT_USED:
         return NOT_USED[name]
     return next((NOT_USED_PREFIXES[one] for one in NOT_USED_PREFIXES if name.startswith(one)), None)

@@ -28,7 +28,7 @@ CLOCK_SECONDS = 2.0
 
 
 def check_cluster(view: ClusterView) -> Iterator[Finding]:
-    """Every check of this module, in the order of a reader's interest."""
+    """Run every check of this module, in the order of a reader's interest."""
     if view.nobody_answers:
         yield unknown("cluster", nobody_answered(view), "nnha status --timeout 10")
         return
@@ -46,7 +46,7 @@ def check_cluster(view: ClusterView) -> Iterator[Finding]:
 
 
 def check_clocks(skews: Sequence[tuple[str, float | None]]) -> Iterator[Finding]:
-    """Seconds that each daemon's clock is ahead of ours; None where it did not tell."""
+    """Judge by how many seconds each daemon's clock is ahead of ours; None: not reported."""
     told = [(name, skew) for name, skew in skews if skew is not None]
     bad = [(name, skew) for name, skew in told if abs(skew) > CLOCK_SECONDS]
     for name, skew in bad:
@@ -113,7 +113,7 @@ def _namenodes(view: ClusterView) -> Iterator[Finding]:
 
 
 def _absent(check: str, address: str, error: str) -> Finding:
-    """A process that gave no usable answer: a failure only if it is surely gone."""
+    """Report a process that gave no usable answer; it is a failure only if it is surely gone."""
     found = f"{address}: {error}"
     match absence_of(error):
         case Absence.DOWN:

@@ -61,7 +61,7 @@ def doctor(*, place: ClusterCommand, quiet: bool) -> None:
 
 
 async def _check(place: ClusterCommand) -> tuple[list[Finding], bool]:
-    """All findings, and whether a process gave no answer."""
+    """Return all findings, and whether a process gave no answer."""
     configuration, nameservice = place.configuration, place.nameservice
     automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)
     view, names, skews, facts, znodes = await asyncio.gather(

@@ -39,7 +39,7 @@ RESOLVE_SECONDS = 2.0
 
 
 def check_configuration(configuration: Configuration) -> Iterator[Finding]:
-    """Every key can be read, and none looks misspelt."""
+    """Check that every key can be read, and that none looks misspelt."""
     problems = problems_of(configuration)
     for problem in problems:
         yield fail("configuration", problem, "nnha config validate")
@@ -50,7 +50,7 @@ def check_configuration(configuration: Configuration) -> Iterator[Finding]:
 
 
 def check_ignored(configuration: Configuration) -> Iterator[Finding]:
-    """Which settings have no effect in nnha; told only where there are some."""
+    """Report the settings that have no effect in nnha, if there are any."""
     names = [one.name for one in ignored(configuration)]
     if names:
         found = f"{len(names)} known to Hadoop, not used by nnha: {', '.join(names)}"
@@ -58,14 +58,14 @@ def check_ignored(configuration: Configuration) -> Iterator[Finding]:
 
 
 def check_clients(configuration: Configuration) -> Iterator[Finding]:
-    """Clients with these files find the active NameNode; told only where they do not."""
+    """Warn if clients with these files would not find the active NameNode."""
     for name in without_client_proxy(configuration):
         found = f"{CLIENT_PROXY}.{name} is not set: Hadoop's clients do not find hdfs://{name}"
         yield warn("clients", found, f"set it to {USUAL_PROXY}")
 
 
 def check_security(configuration: Configuration) -> Iterator[Finding]:
-    """Who is believed by daemons with these files."""
+    """Report which callers daemons with these files trust."""
     yield from _certificates(configuration)
     mode, secure = configuration.get(SECURITY_MODE), configuration.get(TLS_DIR) is not None
     found = f"{SECURITY_MODE.name}={mode}"
@@ -88,7 +88,7 @@ def check_security(configuration: Configuration) -> Iterator[Finding]:
 
 
 def _certificates(configuration: Configuration) -> Iterator[Finding]:
-    """What is wrong with the certificates on this machine that this user can read."""
+    """Report what is wrong with the certificates on this machine that this user can read."""
     base = configuration.get(TLS_DIR)
     if base is None:
         return
@@ -109,7 +109,7 @@ def _certificates(configuration: Configuration) -> Iterator[Finding]:
 
 
 async def check_names(configuration: Configuration, nameservice: str) -> list[Finding]:
-    """Every configured host name resolves here."""
+    """Check that every configured host name resolves here."""
     hosts = sorted(_hosts(configuration, nameservice))
     loop = asyncio.get_running_loop()
 
@@ -140,7 +140,7 @@ def _hosts(configuration: Configuration, nameservice: str) -> set[str]:
 
 
 def check_fencing(configuration: Configuration, nameservice: str) -> Iterator[Finding]:
-    """Each NameNode has a way to be fenced that can run from here."""
+    """Check that each NameNode can be fenced by a method that can run from here."""
     for node in namenodes(configuration, nameservice):
         check = f"fencing of {node.namenode}"
         try:
@@ -171,7 +171,7 @@ def check_fencing(configuration: Configuration, nameservice: str) -> Iterator[Fi
 def method_finding(
     check: str, method: MethodSpec, node: NameNodeAddress, settings: SshSettings
 ) -> Finding:
-    """Whether one method can run from here."""
+    """Check whether one method can run from here."""
     match method:
         case ShellMethod(command=command):
             return _shell(check, command, shown(method))
@@ -217,7 +217,7 @@ def _ssh(check: str, node: NameNodeAddress, settings: SshSettings) -> Finding:
 
 
 def check_credentials(configuration: Configuration, nameservice: str) -> Iterator[Finding]:
-    """The file behind ha.zookeeper.authcan be read by its owner only."""
+    """Check that only its owner can read the file behind ha.zookeeper.auth."""
     value = configuration.get(keys.ZOOKEEPER_AUTH, nameservice=nameservice)
     if not value:
         return

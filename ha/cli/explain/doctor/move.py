@@ -25,7 +25,7 @@ _LAGGING = ("will re-join", "out of sync")
 
 @dataclass(frozen=True, slots=True)
 class NameNodeFacts:
-    """What a NameNode tells over HTTP; both are empty where it does not answer."""
+    """What a NameNode reports over HTTP; both are empty where it does not answer."""
 
     status: Mapping[str, object] = field(default_factory=dict)
     """Of nnha's: its ``/status``."""
@@ -34,7 +34,7 @@ class NameNodeFacts:
 
     @property
     def hadoop_version(self) -> str:
-        """Empty where it is not Hadoop's, or does not tell."""
+        """Hadoop's version; empty for a NameNode of nnha, or if none is reported."""
         version = str(self.beans.get("SoftwareVersion") or "")
         return "" if version.startswith("nnha") else version
 
@@ -42,7 +42,7 @@ class NameNodeFacts:
 async def ask_namenodes(
     configuration: Configuration, nameservice: str, *, seconds: float
 ) -> dict[str, NameNodeFacts]:
-    """The facts of each NameNode, by its id."""
+    """Return the facts of each NameNode, by its id."""
     nodes = namenodes(configuration, nameservice)
     found = await asyncio.gather(*(_ask(node.http, seconds) for node in nodes))
     return {node.namenode: facts for node, facts in zip(nodes, found, strict=True)}
@@ -61,7 +61,7 @@ async def _ask(address: HostPort, seconds: float) -> NameNodeFacts:
 
 
 async def _object(address: HostPort, target: str, seconds: float) -> dict[str, object]:
-    """The JSON object at a path; empty where there is none."""
+    """Fetch the JSON object at a path; return an empty one if there is none."""
     try:
         answer = await http_get(address, target, most_bytes=_MOST_BYTES, deadline_seconds=seconds)
         found = json.loads(answer.body) if answer.status == 200 else {}
@@ -73,7 +73,7 @@ async def _object(address: HostPort, target: str, seconds: float) -> dict[str, o
 def check_move(
     configuration: Configuration, nameservice: str, namenodes: Mapping[str, NameNodeFacts]
 ) -> Iterator[Finding]:
-    """What stands in the way of a move; nothing is told of a cluster that is nnha's."""
+    """Report what stands in the way of a move; yield nothing for a cluster that is nnha's."""
     hadoops = {name: facts for name, facts in namenodes.items() if facts.hadoop_version}
     if not hadoops:
         return
@@ -120,7 +120,7 @@ def _journal_addresses(configuration: Configuration, nameservice: str) -> Iterat
     try:
         nodes = shared_edits(configuration, nameservice).nodes
     except ConfigurationError:
-        return  # told by other checks
+        return  # reported by other checks
     if any(node.port == listen.port for node in nodes):
         yield fail(
             check,

@@ -37,7 +37,7 @@ async def _look(session: Session, settings: ZooKeeperSettings) -> list[Finding]:
         await content_of(session, settings.lock),
         await content_of(session, settings.breadcrumb),
     )
-    # Of an open ACL everybody is told the same; only a creator's must be tried out.
+    # Under an open ACL every user has the same rights; only a creator's must be tried out.
     ours = None if open_to_all(settings.acl) else (await probe(session, settings)).acl
     return [
         *_rights(settings, found, ours),

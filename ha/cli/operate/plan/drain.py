@@ -15,7 +15,7 @@ from ha.console.result import Code, CommandOutcome, Ending
 
 
 def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending | None:
-    """Why not; None: it does."""
+    """Return why the node cannot be drained now, or its drain not ended; None if it can."""
     if not view.automatic_failover:
         return not_automatic("drain")
     if view.nobody_answers:
@@ -67,7 +67,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
 
 
 def may_have_to_hand_over(view: ClusterView, node: str) -> bool:
-    """It is active; or it is silent and holds the lock, and nobody knows."""
+    """Return whether the node is active, or may be: it is silent and holds the lock."""
     if view.active is not None:
         return view.active.namenode == node
     return view.unheard_holder is not None and view.unheard_holder.namenode == node
@@ -80,7 +80,7 @@ def _active_or_holder(view: ClusterView, node: str) -> str:
 
 
 def _silent(view: ClusterView, node: str, told: str) -> Ending:
-    """Silence is no refusal: whoever was silent may be well, and only slow."""
+    """Return the ending after silence, which is no refusal: a silent process may only be slow."""
     silent = ", ".join(view.silent) or "a process"
     ending = _refused(
         view,

@@ -16,7 +16,7 @@ from ha.console.result import Code, CommandOutcome, Ending, Reason
 _AWAY = ("connecting", "connection lost")
 """What a ZKFC's page says of ZooKeeper while none answers it."""
 JOURNAL_UNKNOWN: Final = "whether the journal has a quorum is not known"
-"""Without one the active that is to hand over is fenced, and nobody can take over."""
+"""Without a quorum the active that is to hand over is fenced, and no NameNode can take over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class HandoverPlan:
 
 
 def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | Ending:
-    """A planned hand-over from the active to ``target``, or to the best candidate."""
+    """Plan a hand-over from the active to ``target``, or to the best candidate."""
     unusable = _unusable(view, "switchover", target)
     if unusable is not None:
         return unusable
@@ -68,7 +68,7 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
 def _planned(
     view: ClusterView, target: str | None, active: str, *, unheard: bool = False
 ) -> HandoverPlan | Ending:
-    """From ``active`` to ``target`` or to the best candidate, if it may become active."""
+    """Plan from ``active`` to ``target`` or to the best candidate, if it may become active."""
     if lacks_journal(view):
         ending = _refusal(
             view,
@@ -102,29 +102,32 @@ def _planned(
 
 
 def lacks_journal(view: ClusterView) -> bool:
-    """Whether the journal has no quorum: one that renews the active's read lease has one."""
+    """Return whether the journal has no quorum; one that renews the active's read lease has one."""
     active = view.active
     return view.journal_lost and (active is None or active.read_lease_valid is not True)
 
 
 def doubts_journal(view: ClusterView) -> bool:
-    """Whether the journal answers neither us nor the active.
+    """Return whether the journal answers neither us nor the active.
 
-    We may be where JournalNodes are not reached, and Hadoop's NameNodes tell nothing of theirs.
+    JournalNodes may be unreachable from here, and Hadoop's NameNodes report nothing of theirs.
     """
     active = view.active
     return view.journal_unknown and active is not None and active.read_lease_valid is False
 
 
 def _unheard_holder(view: ClusterView) -> NameNodeRow | None:
-    """The holder of the lock if it gives no answer, but its ZKFC, which can release it, does."""
+    """Return the lock's holder if it gives no answer, but its ZKFC does, which can release it."""
     row = view.unheard_holder
     zkfc = None if row is None else view.zkfc(row.namenode)
     return None if zkfc is None or zkfc.error is not None else row
 
 
 def _who_is_active_may_show(view: ClusterView) -> bool:
-    """Whether asking again may tell: a NameNode is silent, and if it has the lock its ZKFC too."""
+    """Return whether asking again may show which NameNode is active.
+
+    It may if a NameNode is silent, and if that one has the lock, its ZKFC is silent too.
+    """
     holder = view.unheard_holder
     zkfc = None if holder is None else view.zkfc(holder.namenode)
     if zkfc is not None and not is_unknown(zkfc.error):
@@ -192,7 +195,7 @@ def _without_zookeeper(view: ClusterView, target: str) -> Ending:
 
 
 def judged(view: ClusterView, command: str) -> tuple[Reason, ...]:
-    """Every NameNode with its obstacles or merits, and the command that helps or would do it."""
+    """Return every NameNode's obstacles or merits, and the command that helps or would do it."""
     obeyed = view.automatic_failover and len(view.actives) <= 1
     return tuple(_reason(one, command if obeyed else "") for one in prospects(view))
 
@@ -258,7 +261,7 @@ def _unfit(view: ClusterView, command: str, target: str) -> Ending:
 
 
 def _no_answer(view: ClusterView, command: str, target: str | None, told: str) -> Ending:
-    """Silence is no refusal: whoever was silent may be well, and only slow."""
+    """Return the ending after silence, which is no refusal: a silent process may only be slow."""
     return dataclasses.replace(
         _refusal(
             view,

@@ -17,9 +17,10 @@ def seen(
     target: str | None = None,
     holds: bool = True,
 ) -> Ending:
-    """It is written in ZooKeeper; ``lacking`` are the running ZKFCs that do not show it yet.
+    """Return the ending of a notice that is written in ZooKeeper.
 
-    ``holds``: it is still what they are to obey.
+    ``lacking`` are the running ZKFCs that do not show it yet.  ``holds``: it is still what they are
+    to obey.
     """
     if not lacking:
         who = {0: "no ZKFC is running", 1: "the only running ZKFC has seen it"}.get(
@@ -58,7 +59,7 @@ def planned(command: str, message: str, *, target: str | None = None) -> Ending:
 
 
 def already(command: str, message: str, *, target: str | None = None) -> Ending:
-    """There is nothing to do."""
+    """Return the ending of a command that has nothing to do."""
     return Ending(
         command=command,
         outcome=CommandOutcome.DONE,
@@ -69,7 +70,7 @@ def already(command: str, message: str, *, target: str | None = None) -> Ending:
 
 
 def not_automatic(command: str) -> Ending:
-    """There are no ZKFCs to obey."""
+    """Refuse the command, as there are no ZKFCs that could obey."""
     return Ending(
         command=command,
         outcome=CommandOutcome.REFUSED,
