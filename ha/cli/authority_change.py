@@ -100,7 +100,7 @@ class AuthorityChange:
 
 
 def why_not_ready(step: int, daemon: "Held", wanted: str) -> str:
-    """Return why a daemon would not survive a step towards authority ``wanted``; empty if it would."""
+    """Return why a daemon would not survive a step towards the authority ``wanted``, or empty."""
     if daemon.error:
         return daemon.error
     if wanted not in daemon.trusts:

@@ -62,7 +62,7 @@ class Configuration:
     def require(
         self, key: Key[T | None], *, nameservice: str | None = None, namenode: str | None = None
     ) -> T:
-        """Return as ``get``, for a key that must be set; raise ``ConfigurationError`` if it is not."""
+        """Return as ``get``, for a key that must be set; raise ``ConfigurationError`` if not."""
         value = self.get(key, nameservice=nameservice, namenode=namenode)
         if value is None or value in ("", ()):
             name = _names(key, nameservice, namenode)[0]

@@ -59,7 +59,7 @@ def _doubt(setting: Setting, nodes: Nodes) -> str | None:
 
 
 def split_suffix(name: str, nodes: Nodes) -> tuple[str, tuple[str, ...]]:
-    """Return the name without ``.<nameservice>`` or ``.<nameservice>.<namenode>``, and that suffix."""
+    """Return a name without ``.<nameservice>`` or ``.<nameservice>.<namenode>``, and that."""
     for nameservice, namenodes in nodes.items():
         for suffix in (*((nameservice, node) for node in namenodes), (nameservice,)):
             ending = "." + ".".join(suffix)

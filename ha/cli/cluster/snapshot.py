@@ -65,7 +65,7 @@ class Look:
         return max(_SOON, self.deadline - self._loop.time())
 
     def longest(self) -> float:
-        """Return a limit for parts of a question, which never ends before ``ask`` ends the whole."""
+        """Return a limit for parts of a question that never ends before ``ask`` ends the whole."""
         return self.left() + MOST_DELAY_SECONDS
 
     def end(self) -> None:
@@ -203,5 +203,5 @@ def wholes(page: Mapping[str, object], key: str) -> tuple[int, ...]:
 
 
 def _cut(said: str) -> str:
-    """Cut a text to fit a row, without lone surrogates, which JSON can hold and no terminal shows."""
+    """Cut a text to fit a row; drop lone surrogates, which JSON can hold, but no terminal."""
     return said[:MAX_TEXT_CHARACTERS].encode("utf-8", "replace").decode()

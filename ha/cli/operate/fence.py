@@ -76,7 +76,7 @@ def _no_method(node: str) -> Ending:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Which NameNode is to be fenced, by which methods, each with its number in the configuration."""
+    """Which NameNode is to be fenced, by which methods, each with its configured number."""
 
     address: NameNodeAddress
     plan: FencingPlan
