@@ -4,11 +4,11 @@ Hadoop counts how many transactions a majority has.  Counting is not enough: two
 different edits under one number, of which one was never acknowledged
 (docs/reference/quorum-journal.md#durable-reads).  Equal bytes are not enough either.  Take three
 nodes: epoch 1 has written edit 5 to A, epoch 2 another edit 5 to C, and epoch 3 began to recover
-with A and B, chose A's edit and told only B before it died.  A and B hold equal bytes, a majority;
-yet a recovery that asks A and C takes C's edit, as epoch 2 is newer than what A knows of its copy.
+with A and B, chose A's edit and sent it only to B before it died.  A and B hold equal bytes, a
+majority; yet a recovery that asks A and C takes C's edit, as epoch 2 is newer than what A knows of
+its copy.
 
-So an edit counts as durable if a majority of all nodes, answering or not, holds the same bytes,
-and
+So an edit counts as durable if a majority of all nodes, answering or not, holds the same bytes, and
 
 * all of them have it from the same writer: one value, one ballot, a majority, which is how Paxos
   chooses; it does not matter when each node took it.  Or
@@ -27,10 +27,10 @@ from journal.quorum import majority
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """Consecutive edits that one node holds, and who wrote each of them on that node.
+    """Consecutive edits that one node holds, and the writer of each of them on that node.
 
-    The writer is NO_EPOCH where the edit did not come from its writer directly, but from
-    another node, or nobody knows.  ``committed`` is the highest txid that was known to be
+    The writer is NO_EPOCH where the edit did not come from its writer directly, but from another
+    node, or where it is not known.  ``committed`` is the highest txid that was known to be
     committed, by this node or by the reader, when the node answered.
     """
 
@@ -48,10 +48,10 @@ class Durable:
 
 
 def durable_prefix(tails: Mapping[NodeName, Tail], *, first: TxId, members: int) -> Durable:
-    """How many edits from ``first`` on a majority of ``members`` nodes holds for good.
+    """Return how many edits from ``first`` on a majority of ``members`` nodes holds for good.
 
-    Nothing is believed from an edit on for which another node has other bytes of a newer writer:
-    that would mean that something is wrong, and somebody else is to find out what.
+    The prefix ends at an edit for which another node has other bytes of a newer writer: that would
+    mean that something is wrong, and must not be decided here.
     """
     needed = majority(members)
     holders, count = sorted(tails), 0
@@ -65,7 +65,7 @@ def durable_prefix(tails: Mapping[NodeName, Tail], *, first: TxId, members: int)
 
 
 def _chosen(tails: Mapping[NodeName, Tail], at: int, txid: TxId, needed: int) -> bytes | None:
-    """The one edit at that place that a majority has for good, if there is one."""
+    """Return the one edit at that place that a majority has for good, or None."""
     copies: dict[bytes, list[Tail]] = {}
     for tail in tails.values():
         copies.setdefault(tail.edits[at], []).append(tail)

@@ -90,7 +90,7 @@ class QuorumLost(JournalError):
 
     @property
     def fenced_by(self) -> Epoch | None:
-        """The newest epoch that refused us, or None if nobody said we were fenced."""
+        """The newest epoch that refused us, or None if no node said we were fenced."""
         newer = [f.promised for f in self.failures.values() if isinstance(f, Fenced)]
         return max(newer, default=None)
 

@@ -50,12 +50,12 @@ class Scan:
 
 
 def file_header(layout_version: int = LAYOUT_VERSION) -> bytes:
-    """The first eight bytes of a segment file: the layout and an empty set of flags."""
+    """Return the first eight bytes of a segment file: the layout and an empty set of flags."""
     return _HEADER.pack(layout_version, 0)
 
 
 def read_header(data: bytes) -> int:
-    """The layout version that a segment file announces.
+    """Return the layout version in a segment file's header.
 
     Raises:
         ValueError: if the header is cut short, was never written or names flags.

@@ -48,7 +48,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Who begins a lane: what is the same in all of its messages."""
+    """The beginning of a lane, which says what is the same in all of its messages."""
 
     key: bytes
     journal_id: str
@@ -62,10 +62,10 @@ def hello_bytes(hello: Hello) -> bytes:
 
 
 def rest_of_hello(head: bytes) -> int:
-    """How many bytes follow the first ones of a hello.
+    """Return how many bytes follow the first ones of a hello.
 
     Raises:
-        NoLane: it is none, or of another version.
+        NoLane: it is no hello, or one of another version.
     """
     magic, version, _, _, size = _HELLO.unpack(head)
     if magic != MAGIC or version != VERSION:
@@ -74,7 +74,7 @@ def rest_of_hello(head: bytes) -> int:
 
 
 def hello_of(head: bytes, rest: bytes) -> Hello:
-    """A hello as it was received; ``rest`` is as long as ``rest_of_hello`` says."""
+    """Decode a received hello; ``rest`` is as long as ``rest_of_hello`` says."""
     _, _, key, space, _ = _HELLO.unpack(head)
     try:
         named = rest.decode()

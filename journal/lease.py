@@ -1,9 +1,9 @@
-"""The read lease as arithmetic: until when nobody else can have acknowledged a write.
+"""The read lease as arithmetic: until when no other writer can have acknowledged a write.
 
 A writer's request that a majority has accepted proves that no newer writer existed when it was
 sent.  A newer writer waits, before it acknowledges anything, until ``duration`` has passed since
 any node that granted its epoch last heard an older one.  Every granting majority has a node in
-common with every majority that answered, so between the two nobody can be wrong for longer than
+common with every majority that answered, so between the two no writer can be wrong for longer than
 clocks drift apart (docs/reference/quorum-journal.md#read-lease).
 
 All times are seconds on the holder's own monotonic clock; no two clocks are ever compared.
@@ -38,7 +38,7 @@ class Lease:
         ensure(self.duration_seconds > 0, "a lease without a duration is no lease")
 
     def accepted(self, nodes: Iterable[NodeName], sent_at: float) -> "Lease":
-        """The lease after these nodes accepted a request sent then."""
+        """Return the lease after these nodes accepted a request sent at ``sent_at``."""
         newer = {
             node: sent_at for node in nodes if sent_at > self.answered.get(node, float("-inf"))
         }
@@ -55,13 +55,13 @@ class Lease:
         return proven + self.duration_seconds
 
     def covers(self, instant: float) -> bool:
-        """Whether nobody else can have acknowledged a write up to this instant."""
+        """Return whether no other writer can have acknowledged a write up to this instant."""
         ends = self.valid_until
         return ends is not None and instant < ends
 
 
 def left_to_wait(duration_seconds: float, heard_ago_seconds: Iterable[float]) -> float:
-    """How long a new writer must wait, from when it has the answers, before its first write.
+    """Return how long a new writer must wait, once it has the answers, before its first write.
 
     Args:
         duration_seconds: the lease's duration; 0 when there are no leases.

@@ -15,7 +15,7 @@ def namespace_message(info: NamespaceInfo) -> pb.NamespaceInfo:
 
 
 def namespace_of(message: pb.NamespaceInfo) -> NamespaceInfo:
-    """A namespace as it was received."""
+    """Decode a namespace."""
     return NamespaceInfo(
         layout_version=message.layout_version,
         namespace_id=message.namespace_id,
@@ -37,7 +37,7 @@ def segment_message(segment: Segment) -> pb.SegmentState:
 
 
 def segment_of(message: pb.SegmentState) -> Segment:
-    """A segment as it was received."""
+    """Decode a segment."""
     return Segment(
         first=TxId(message.first_txid),
         last=TxId(message.last_txid),

@@ -39,7 +39,7 @@ class NamespaceInfo:
     block_pool_id: str = ""
 
     def storage_info(self) -> str:
-        """The form used in HTTP requests: ``layout:namespace:ctime:cluster``."""
+        """Return the form used in HTTP requests: ``layout:namespace:ctime:cluster``."""
         return f"{self.layout_version}:{self.namespace_id}:{self.ctime}:{self.cluster_id}"
 
 
@@ -48,9 +48,9 @@ class Segment:
     """A run of edits in one file, as one node holds it.
 
     ``digest`` is the SHA-256 over the framed ops from ``first`` to ``last`` (file header and
-    padding left out), so that two nodes with equal txids and different bytes are told apart
-    (docs/reference/quorum-journal.md#equal-length-is-not-equal-content).  It is empty only where
-    nobody has computed it yet.  ``writer`` is the epoch that started the segment, NO_EPOCH where
+    padding left out), so that two nodes with equal txids and different bytes are distinguished
+    (docs/reference/quorum-journal.md#equal-length-is-not-equal-content).  It is empty only where it
+    has not been computed yet.  ``writer`` is the epoch that started the segment, NO_EPOCH where
     that was never recorded (a file that Hadoop wrote).  ``layout_version`` is what the file's
     header must say, 0 where that was never recorded.
     """
@@ -63,7 +63,7 @@ class Segment:
     layout_version: int = 0
 
     def holds(self, txid: TxId) -> bool:
-        """Whether that transaction lies in this segment."""
+        """Return whether that transaction lies in this segment."""
         return self.first <= txid <= self.last
 
     def name(self) -> str:

@@ -17,7 +17,7 @@ class Verdict(Enum):
 
 
 def majority(members: int) -> int:
-    """The smallest number of members of which any two such groups share one.
+    """Return the smallest number of members of which any two such groups share one.
 
     Raises:
         InvariantBroken: if there are no members.
@@ -40,12 +40,12 @@ class Tally:
     failed: frozenset[NodeName] = frozenset()
 
     def yes(self, node: NodeName) -> "Tally":
-        """The tally after that node agreed."""
+        """Return the tally after that node agreed."""
         self._check(node)
         return Tally(self.nodes, self.needed, self.succeeded | {node}, self.failed)
 
     def no(self, node: NodeName) -> "Tally":
-        """The tally after that node refused, or stayed silent too long."""
+        """Return the tally after that node refused, or stayed silent too long."""
         self._check(node)
         return Tally(self.nodes, self.needed, self.succeeded, self.failed | {node})
 
@@ -60,7 +60,7 @@ class Tally:
 
     @property
     def silent(self) -> frozenset[NodeName]:
-        """Who has not answered."""
+        """The nodes that have not answered."""
         return self.nodes - self.succeeded - self.failed
 
     def _check(self, node: NodeName) -> None:
@@ -69,17 +69,17 @@ class Tally:
 
 
 def majority_of(nodes: Iterable[NodeName]) -> Tally:
-    """An empty tally that a majority of these nodes wins."""
+    """Return an empty tally that a majority of these nodes wins."""
     members = frozenset(nodes)
     return Tally(members, majority(len(members)))
 
 
 def next_epoch(promises: Sequence[Epoch], nodes: int) -> Epoch | None:
-    """The epoch to claim: above the promises of a majority that can grant it, or None.
+    """Return the epoch to claim: above the promises of a majority that can grant it, or None.
 
     A node refuses an epoch that is far above its promise.  One node that was made to promise an
-    absurd number must not keep the others from granting the next one; it refuses, alone.  Half
-    of what a node takes is used, so that one that has missed a few claims is not left behind.
+    absurd number must not keep the others from granting the next one; it refuses, alone.  Half of
+    what a node takes is used, so that one that has missed a few claims is not left behind.
     """
     told, needed = sorted(promises), majority(nodes)
     for highest in range(len(told) - 1, needed - 2, -1):

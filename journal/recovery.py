@@ -89,10 +89,10 @@ def _same_bytes(one: Segment, other: Segment) -> bool:
 
 
 def _ensure_equals_agree(held: Mapping[NodeName, Held]) -> None:
-    """Copies of one rank must be the same bytes.
+    """Check that copies of one rank are the same bytes.
 
-    Finalized ones, because a segment is finalized once.  In-progress ones, because one epoch
-    writes, and decides, one thing for each txid.
+    Finalized ones are, because a segment is finalized once.  In-progress ones are, because one
+    epoch writes, and decides, one thing for each txid.
     """
     seen: dict[tuple[bool, Epoch, TxId], NodeName] = {}
     finalized = [node for node in sorted(held) if held[node].segment.finalized]

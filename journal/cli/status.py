@@ -109,9 +109,7 @@ async def ask_lists(place: Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
 async def ask_lists_and_learners(
     place: Place,
 ) -> tuple[Lists, dict[NodeName, Learner], list[tuple[NodeName, str]]]:
-    """Return what ``ask_lists`` does and, between the two, the learners' copies of the newest
-    segments.
-    """
+    """Return what ``ask_lists`` does and, as the middle item, the learners and what they hold."""
     listed, failures = await ask_lists(place)
     firsts = {segment.first for _, segments in listed.values() for segment in segments}
     learners = await ask_learners(place, [node for node, _ in failures], firsts)

@@ -13,7 +13,7 @@ from journal.refusals import REFUSAL_KEY, error_of
 
 
 def answer_from_wire(reply: pb.PrepareRecoveryReply) -> Answer:
-    """What one node said when a recovery was prepared."""
+    """Return what one node answered when a recovery was prepared."""
     committed = TxId(reply.committed_txid) if reply.HasField("committed_txid") else None
     if not reply.HasField("segment"):
         return Empty(committed)
@@ -29,7 +29,7 @@ def answer_from_wire(reply: pb.PrepareRecoveryReply) -> Answer:
 def rpc_error(
     code: grpc.StatusCode, details: str | None, metadata: Iterable[tuple[str, str | bytes]] | None
 ) -> JournalError:
-    """A failed call as our error: a typed refusal if it carries one, else a silence."""
+    """Return a failed call as our error: a typed refusal if it carries one, else Unavailable."""
     for key, value in metadata or ():
         if key == REFUSAL_KEY and isinstance(value, bytes):
             return error_of(pb.Refusal.FromString(value))
@@ -43,7 +43,7 @@ def rpc_error(
 
 
 def brief(told: Answer | Copy | Skip) -> str:
-    """What a log line tells of a recovery."""
+    """Return a node's answer, or the decision, of a recovery in a few words for a log line."""
     match told:
         case Skip() | Empty():
             return "none"

@@ -14,7 +14,7 @@ from journal.links.settings import MIB, ReaderSettings, WriterSettings
 
 
 def writer_settings(conf: Configuration) -> WriterSettings:
-    """What a writer is told, from Hadoop's ``dfs.qjournal.*`` keys."""
+    """Return a writer's settings, from Hadoop's ``dfs.qjournal.*`` keys."""
     return WriterSettings(
         get_journal_state_timeout_seconds=conf.get(keys.GET_STATE_TIMEOUT),
         new_epoch_timeout_seconds=conf.get(keys.NEW_EPOCH_TIMEOUT),
@@ -30,13 +30,13 @@ def writer_settings(conf: Configuration) -> WriterSettings:
 
 
 def writer_link(conf: Configuration, nodes: Sequence[tuple[str, int]]) -> LinkFactory:
-    """Over what a writer reaches the nodes (``nnha.journal.transport``).
+    """Return what makes a writer's links to the nodes (``nnha.journal.transport``).
 
     All nodes listen for Hadoop RPC on one port, that of their common configuration; whatever is
     said of a node still names it by its address in the shared edits.
 
     Raises:
-        ConfigurationError: nobody says where the nodes listen, or two of them share a host.
+        ConfigurationError: no key says where the nodes listen, or two of them share a host.
     """
     key = f"{keys.TRANSPORT.name}={conf.get(keys.TRANSPORT)}"
     if conf.get(keys.TRANSPORT) == "grpc":
@@ -56,7 +56,7 @@ def writer_link(conf: Configuration, nodes: Sequence[tuple[str, int]]) -> LinkFa
 
 
 def reader_settings(conf: Configuration) -> ReaderSettings:
-    """What a reader is told."""
+    """Return a reader's settings, from Hadoop's keys and ours."""
     return ReaderSettings(
         select_input_streams_timeout_seconds=conf.get(keys.SELECT_TIMEOUT),
         http_open_timeout_seconds=conf.get(keys.HTTP_OPEN_TIMEOUT),

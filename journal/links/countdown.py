@@ -1,4 +1,4 @@
-"""How long something may take, as this process can tell."""
+"""How long something may take, as measured in this process."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,9 @@ class Countdown:
     """
 
     def __init__(self, seconds: float, stepped: Callable[[], bool]) -> None:
-        """``stepped`` is called after each step, and says whether to go on."""
+        """Prepare the countdown; ``stepped`` is called after each step and returns whether to go
+        on.
+        """
         self.seconds = seconds
         self.step = 0
         self._stepped = stepped

@@ -104,11 +104,11 @@ class GrpcLink:
         task.add_done_callback(self._leaving.discard)
 
     async def _look_at_the_server(self, timeout_seconds: float) -> None:
-        """Raise Unavailable unless a JournalNode's certificate is shown there.
+        """Raise Unavailable unless the server there shows a JournalNode's certificate.
 
-        gRPC checks the authority and the host's name, and tells a client no more of the server;
-        so the role is looked at over a connection of our own, once under each certificate that we
-        have: a takeover must not wait for it where the standby has read from that node.
+        gRPC checks the authority and the host's name, and shows a client no more of the server; so
+        the role is checked over a connection of our own, once under each certificate that we have:
+        a takeover must not wait for it where the standby has read from that node.
         """
         own, secured = own_tls(), context_for(Role.JOURNALNODE)
         node = self.node
@@ -124,11 +124,11 @@ class GrpcLink:
                 f"{self._host}:{self._port}: {stranger.strerror or stranger}"
             ) from None
         except (OSError, TimeoutError):
-            return  # the call itself tells what is wrong
+            return  # the call itself shows what is wrong
         _looked_at[node] = material
 
     def open_write_stream(self) -> WriteStream:
-        """A new stream for batches and heartbeats."""
+        """Open a new stream for batches and heartbeats."""
         self._streams = True
         return cast(WriteStream, self._stub.Write())
 

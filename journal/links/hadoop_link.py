@@ -44,7 +44,7 @@ class HadoopLink:
             await self._connection.close()
 
     def open_write_stream(self) -> WriteStream:
-        """A new stream for batches and heartbeats."""
+        """Open a new stream for batches and heartbeats."""
         return _Stream(self)
 
     async def wait_until_reconnected(self) -> None:
@@ -75,7 +75,7 @@ class HadoopLink:
             raise Unavailable(str(failure)) from None
 
     async def connected(self) -> RpcConnection:
-        """The connection, made anew where it has broken; the name is then looked up again."""
+        """Return the connection; one that has broken is made anew, and the name looked up again."""
         if self._connection is not None and not self._connection.closed:
             return self._connection
         async with self._connecting:
@@ -112,7 +112,7 @@ class _Stream:
             raise Unavailable(str(failure)) from None
 
     async def read(self) -> object:
-        """The reply to the oldest request that has none yet."""
+        """Return the reply to the oldest request that has none yet."""
         if not self._under_way:
             raise Unavailable("nothing is under way")
         try:
@@ -123,7 +123,7 @@ class _Stream:
             raise Unavailable(str(failure)) from None
 
     def done(self) -> bool:
-        """Whether the connection is gone."""
+        """Return whether the stream was cancelled, or its connection is closed."""
         return self._cancelled or (self._connection is not None and self._connection.closed)
 
     def cancel(self) -> bool:
@@ -142,5 +142,5 @@ class _Stream:
         return "the connection is gone"
 
     async def trailing_metadata(self) -> Any:  # noqa: ANN401 - gRPC's own type
-        """What the node sent last: nothing."""
+        """Return nothing, as Hadoop RPC has no trailing metadata."""
         return None

@@ -31,7 +31,7 @@ class KeptLinks:
         self._keeping: asyncio.Task[None] | None = None
 
     def __call__(self, host: str, port: int) -> Link:
-        """The kept link to that node if it is fit for use, else a new one."""
+        """Return the kept link to that node if it is fit for use, else a new one."""
         kept = self._kept.pop((host, port), None)
         if kept is not None and kept.connected:
             return kept
@@ -57,7 +57,7 @@ class KeptLinks:
             self._kept[node].connect()
 
     async def close(self) -> None:
-        """Make no more, and drop those that nobody took."""
+        """Make no more links, and drop those that were not taken."""
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.wait([self._keeping])

@@ -33,7 +33,7 @@ _JOINED_BYTES: Final = 64 * 1024
 """Longer edits are not copied to stand behind their header."""
 
 Done = Callable[[JournalError | None], None]
-"""Told once how a message ended: None is durable."""
+"""Called once with the end of a message: None if it is durable, else the error."""
 
 
 class Transport(Protocol):
@@ -49,8 +49,8 @@ class Transport(Protocol):
 class Lane(asyncio.Protocol):
     """One connection with one message under way.
 
-    A message is sent in the caller's turn of the event loop, and its answer is told in the turn
-    that reads it: no task, no future and no timer per message.  One countdown looks after them all.
+    A message is sent in the caller's turn of the event loop, and its answer is reported in the turn
+    that reads it: no task, no future and no timer per message.  One countdown watches them all.
     """
 
     def __init__(self, deadline_seconds: float) -> None:
@@ -172,7 +172,7 @@ class Lane(asyncio.Protocol):
         await answer
 
     def drop(self) -> None:
-        """End it; whoever waits for an answer is told nothing any more."""
+        """End the lane; a pending message gets no answer any more."""
         self._done = None
         self._close()
 
@@ -226,11 +226,14 @@ class Lane(asyncio.Protocol):
             done(error)
 
     def _end(self, why: str) -> None:
-        """Nothing comes any more; whether the node acts on what is under way is unknown."""
+        """Close the lane and report ``why`` to what waits.
+
+        Whether the node acts on the message that is under way is unknown.
+        """
         self._close()
         if not self._welcome.done():
             self._welcome.set_exception(Unavailable(why))
-            self._welcome.exception()  # who connects may have given up
+            self._welcome.exception()  # the caller of open() may have given up
         done, self._done = self._done, None
         if done is not None:
             done(Unavailable(why))

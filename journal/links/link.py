@@ -24,7 +24,7 @@ MAX_BATCH_BYTES: Final = MAX_MESSAGE_BYTES - 64 * 1024
 class WriteStream(Protocol):
     """A stream of batches and heartbeats, as far as a channel uses it.
 
-    How it ended is told as gRPC tells it; a link without gRPC raises JournalError from ``write``
+    Its end is reported as gRPC reports it; a link without gRPC raises JournalError from ``write``
     and ``read`` instead, and then has nothing to add.
     """
 
@@ -32,22 +32,22 @@ class WriteStream(Protocol):
         """Send one request."""
 
     async def read(self) -> object:
-        """The reply to the oldest request that has none yet, or grpc.aio.EOF."""
+        """Return the reply to the oldest request that has none yet, or grpc.aio.EOF."""
 
     def done(self) -> bool:
-        """Whether the stream has ended."""
+        """Return whether the stream has ended."""
 
     def cancel(self) -> bool:
         """End it."""
 
     async def code(self) -> grpc.StatusCode:
-        """How it ended."""
+        """Return the status code with which the stream ended."""
 
     async def details(self) -> str | None:
-        """Why it ended."""
+        """Return why the stream ended."""
 
     async def trailing_metadata(self) -> Any:  # noqa: ANN401 - gRPC's own type
-        """What the node sent last."""
+        """Return what the node sent last."""
 
 
 class Link(Protocol):
@@ -64,7 +64,7 @@ class Link(Protocol):
         """
 
     def open_write_stream(self) -> WriteStream:
-        """A new stream for batches and heartbeats."""
+        """Open a new stream for batches and heartbeats."""
 
     async def wait_until_reconnected(self) -> None:
         """Return when a connection that is broken now is made again; else wait for ever."""

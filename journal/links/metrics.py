@@ -1,4 +1,4 @@
-"""What the journal's client tells Prometheus."""
+"""The Prometheus metrics of the journal's client."""
 
 from collections.abc import Callable
 

@@ -49,7 +49,7 @@ class Outgoing:
         lease_micros: int,
         edits: Edits | None,
     ) -> "Outgoing":
-        """These edits, or a heartbeat."""
+        """Build a batch of these edits or, without edits, a heartbeat."""
         if edits is None:
             return cls(serial, epoch, committed, lease_micros)
         first, count = edits.first, edits.last - edits.first + 1
@@ -57,7 +57,7 @@ class Outgoing:
         return cls(serial, epoch, committed, lease_micros, segment, first, count, records)
 
     def on_a_stream(self, info: pb.RequestInfo) -> pb.WriteRequest:
-        """As a request of the write stream, behind the header that every call carries."""
+        """Return it as a request of the write stream, behind the header that every call carries."""
         if not self.count:
             return pb.WriteRequest(info=info, heartbeat=pb.Heartbeat())
         batch = pb.Batch(

@@ -38,9 +38,9 @@ _PROBE_SECONDS: Final = 5.0
 class Held:
     """What a node that has a vote says of its edits.
 
-    ``segments`` are finalized, and those of Hadoop's nodes have no digest; ``last_written`` is
-    the highest edit of all, NO_TXID where there is none; ``identity`` differs for different disks;
-    ``namespace`` is None where the node does not tell it.
+    ``segments`` are finalized, and those of Hadoop's nodes have no digest; ``last_written`` is the
+    highest edit of all, NO_TXID where there is none; ``identity`` differs for different disks;
+    ``namespace`` is None where the node does not report it.
     """
 
     identity: str
@@ -71,16 +71,16 @@ class Peer(Protocol):
         """As it is configured."""
 
     async def promised(self, timeout_seconds: float) -> Epoch:
-        """The newest writer that it has promised; a learner refuses."""
+        """Return the newest epoch that the node has promised; a learner refuses."""
 
     async def http_port(self, timeout_seconds: float) -> int:
-        """Where it serves segments; a learner refuses."""
+        """Return the port on which the node serves segments; a learner refuses."""
 
     async def listed(self, since: TxId, timeout_seconds: float) -> Listed:
-        """What it has finalized from a txid on; a learner refuses."""
+        """Return the segments that the node has finalized from a txid on; a learner refuses."""
 
     async def held(self, since: TxId, timeout_seconds: float) -> Held:
-        """All that it has from a txid on; a learner refuses."""
+        """Return all that the node holds from a txid on; a learner refuses."""
 
     async def close(self) -> None:
         """Drop the connection."""
@@ -206,10 +206,10 @@ class Peers:
 
     @asynccontextmanager
     async def reached(self, host: str, port: int, timeout_seconds: float) -> AsyncIterator[Peer]:
-        """The node at that address, whichever kind it is.
+        """Yield the node at that address, whichever kind it is.
 
         Raises:
-            JournalError: nobody answers there; what a node of ours that answers says against it.
+            JournalError: there is no answer; or what a node of ours that answers says against it.
         """
         kinds = self._kinds(port)
         known = 0 if len(kinds) == 1 else self._known.get((host, port))

@@ -26,11 +26,11 @@ _SETTINGS: Final = 4
 
 
 async def speaks_grpc(host: str, port: int) -> bool:
-    """Whether what listens there answers as an HTTP/2 server.
+    """Return whether what listens there answers as an HTTP/2 server.
 
     A frozen node accepts connections and says nothing: then this waits, on a plain socket, which
-    can be given up at once.  gRPC, once it has begun to connect to such a node, holds up the end
-    of our process for seconds.  Raises ``OSError`` without a connection.
+    can be given up at once.  gRPC, once it has begun to connect to such a node, holds up the end of
+    our process for seconds.  Raises ``OSError`` without a connection.
     """
     secured = context_for(Role.JOURNALNODE)
     try:
@@ -82,7 +82,7 @@ class ProbedLink:
         return GrpcLink(self._host, self._port) if grpc else HadoopLink(self._host, self._port)
 
     def open_write_stream(self) -> WriteStream:
-        """A stream over the protocol that was found; tools ask before they write."""
+        """Open a stream over the protocol that was found; tools ask before they write."""
         if self._link is None:
             raise Unavailable("which protocol the port speaks is not known yet")
         return self._link.open_write_stream()

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 class QuorumCall(Generic[T]):
     """Collects one answer per node; ``outcome`` returns as soon as a quorum has agreed.
 
-    Late answers are counted for nobody.
+    Late answers are not counted.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class QuorumCall(Generic[T]):
         self._countdown.start()
 
     def succeed(self, node: NodeName, result: T) -> None:
-        """That node agreed."""
+        """Count that node's yes, with its result."""
         if self._done.done():
             return
         self._results[node] = result
@@ -49,7 +49,7 @@ class QuorumCall(Generic[T]):
             self._done.set_result(None)
 
     def fail(self, node: NodeName, error: JournalError) -> None:
-        """That node refused, or cannot be reached."""
+        """Count that node as one that refused, or cannot be reached."""
         metrics.ERRORS.labels(jn=node, code=type(error).__name__).inc()
         if self._done.done():
             return
@@ -103,7 +103,7 @@ def quorum_lost(
     agreed: Collection[NodeName],
     failures: Mapping[NodeName, JournalError],
 ) -> QuorumLost:
-    """The error that says who agreed to an operation, who did not, and why."""
+    """Build the error that says which nodes agreed to an operation, which did not, and why."""
     said_yes = f"agreed: {', '.join(sorted(agreed))}" if agreed else "none agreed"
     return QuorumLost(
         f"{operation} needs {majority(members)} of {members} JournalNodes;"
@@ -154,15 +154,15 @@ async def ask_once(
 
 
 def good(answers: Mapping[NodeName, T | JournalError]) -> dict[NodeName, T]:
-    """Those that answered."""
+    """Return the answers of the nodes that answered."""
     return {node: a for node, a in answers.items() if not isinstance(a, JournalError)}
 
 
 def failed(answers: Mapping[NodeName, T | JournalError]) -> dict[NodeName, JournalError]:
-    """Those that did not, and why."""
+    """Return the errors of the nodes that did not answer."""
     return {node: a for node, a in answers.items() if isinstance(a, JournalError)}
 
 
 def reasons(failures: Mapping[NodeName, Exception]) -> str:
-    """Each failed node's reason, in one line."""
+    """Return each failed node's reason, in one line."""
     return "; ".join(f"{node}: {failures[node]}" for node in sorted(failures))

@@ -65,7 +65,7 @@ class RemoteNode:
     def segment_url(
         self, http_port: int, first: TxId, namespace: NamespaceInfo, *, in_progress: bool
     ) -> str:
-        """Where this node serves the segment that starts there."""
+        """Return the URL at which this node serves the segment that starts there."""
         return segment_url(
             self.host,
             http_port,
@@ -76,11 +76,11 @@ class RemoteNode:
         )
 
     def open_write_stream(self) -> WriteStream:
-        """A new stream for batches and heartbeats."""
+        """Open a new stream for batches and heartbeats."""
         return self._link.open_write_stream()
 
     async def open_lane(self, offer: Offer, deadline_seconds: float) -> Lane:
-        """A lane to the process that has offered it; raises Unavailable."""
+        """Open a lane to the process that has offered it; raises Unavailable."""
         journal = self._journal
         hello = Hello(offer.key, journal.journal_id, journal.namespace_id)
         return await Lane.open(self.host, offer.port, hello, deadline_seconds)
@@ -88,7 +88,7 @@ class RemoteNode:
     def outgoing(
         self, epoch: Epoch, serial: int, committed: TxId | None, edits: Edits | None
     ) -> Outgoing:
-        """A batch, or without edits a heartbeat, for whatever carries it."""
+        """Build a batch or, without edits, a heartbeat, for a lane or a stream."""
         return Outgoing.of(serial, epoch, committed, self._journal.read_lease_micros, edits)
 
     def on_a_stream(self, message: Outgoing) -> pb.WriteRequest:
@@ -96,7 +96,7 @@ class RemoteNode:
         return message.on_a_stream(info)
 
     def request_info(self, epoch: Epoch, serial: int, committed: TxId | None) -> pb.RequestInfo:
-        """The header that each call of a writer carries."""
+        """Return the header that each call of a writer carries."""
         return pb.RequestInfo(
             **self._names,
             epoch=epoch,
@@ -107,11 +107,11 @@ class RemoteNode:
         )
 
     async def is_formatted(self, timeout_seconds: float) -> bool:
-        """Whether the journal has storage on this node."""
+        """Return whether the journal has storage on this node."""
         return await self.namespace(timeout_seconds) is not None
 
     async def namespace(self, timeout_seconds: float) -> NamespaceInfo | None:
-        """Which file system the node's journal belongs to; None where it has no storage."""
+        """Return the file system of the node's journal, or None where it has no storage."""
         reply = await self._link.call(
             "IsFormatted", pb.JournalRequest(**self._names), pb.IsFormattedReply, timeout_seconds
         )
@@ -152,7 +152,7 @@ class RemoteNode:
         )
 
     async def status(self, timeout_seconds: float) -> pb.JournalStatus:
-        """Everything the node tells about the journal."""
+        """Return everything that the node reports about the journal."""
         return await self._link.call(
             "GetStatus", pb.JournalRequest(**self._names), pb.JournalStatus, timeout_seconds
         )
@@ -199,7 +199,7 @@ class RemoteNode:
     async def peek_recovery(
         self, first: TxId | None, timeout_seconds: float
     ) -> pb.PrepareRecoveryReply:
-        """What the node would answer if a recovery were prepared; nothing changes there."""
+        """Return what the node would answer to PrepareRecovery; nothing changes there."""
         request = pb.PeekRecoveryRequest(
             **self._names,
             segment_first_txid=first or 0,
@@ -224,7 +224,7 @@ class RemoteNode:
     async def peer_manifest(
         self, since: TxId, timeout_seconds: float
     ) -> pb.GetEditLogManifestReply:
-        """What one node asks another: its finalized segments and their digests."""
+        """Return the finalized segments and their digests, as one node asks another for them."""
         request = pb.GetEditLogManifestRequest(
             **self._names,
             since_txid=since,
@@ -290,7 +290,9 @@ class RemoteNode:
     async def can_roll_back(
         self, namespace: NamespaceInfo, target_layout_version: int, timeout_seconds: float
     ) -> bool:
-        """Whether the node has a state before an upgrade that a program of that layout reads."""
+        """Return whether the node has a state before an upgrade that a program of that layout
+        reads.
+        """
         request = pb.CanRollBackRequest(
             **self._names,
             namespace_info=namespace_message(namespace),
@@ -300,7 +302,7 @@ class RemoteNode:
         return reply.can_roll_back
 
     async def journal_ctime(self, timeout_seconds: float) -> int:
-        """When the journal was upgraded last."""
+        """Return when the journal was last upgraded."""
         reply = await self._link.call(
             "GetJournalCTime",
             pb.JournalRequest(**self._names),
@@ -357,7 +359,7 @@ class RemoteNode:
     async def manifest(
         self, since: TxId, *, in_progress: bool, timeout_seconds: float
     ) -> pb.GetEditLogManifestReply:
-        """The segments that hold ``since`` or anything later."""
+        """Return the segments that hold ``since`` or anything later."""
         request = pb.GetEditLogManifestRequest(
             **self._names,
             since_txid=since,
@@ -370,7 +372,7 @@ class RemoteNode:
     async def journaled_edits(
         self, since: TxId, max_txns: int, timeout_seconds: float
     ) -> pb.GetJournaledEditsReply:
-        """The newest edits, out of the node's memory."""
+        """Return the newest edits, out of the node's memory."""
         request = pb.GetJournaledEditsRequest(
             **self._names,
             since_txid=since,

@@ -15,7 +15,7 @@ def segment_url(
     in_progress: bool,
     damaged_ok: bool = False,
 ) -> str:
-    """Where a node serves the segment that starts at ``first``; Hadoop's path and names.
+    """Return the URL of the segment that starts at ``first``, with Hadoop's path and names.
 
     With ``damaged_ok`` a node whose copy is damaged gives what stands before the damage.
     """

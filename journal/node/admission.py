@@ -1,4 +1,5 @@
-"""Get this node its vote back under a writer that admits nobody, as Java's: by the voters' word.
+"""Get this node its vote back by the voters' word, under a writer that admits no learners, as
+Java's.
 
 See docs/reference/quorum-journal.md#a-vote-without-the-writers-word.
 """
@@ -102,7 +103,7 @@ class Admission:
             held = self._owner.state.find(wanted.first)
             if wanted.digest and held is not None and not held.digest:
                 await self._owner.ask(LearnDigest(wanted.first))
-        # Only now: whoever promised a newer writer before this moment tells us so.
+        # Only now: a voter that promised a newer writer before this moment reports it.
         told = await ask_each(self._promise)
         voters.require_majority(((v.identity, v.promised) for v in told), epoch, self._nodes)
         await self._owner.ask(word)
@@ -117,11 +118,11 @@ class Admission:
         )
 
     def _claims_may_be_under_way(self) -> bool:
-        """Whether a writer that had this node's promise may yet get another, and a majority.
+        """Return whether a writer that had this node's promise may yet get another, and a majority.
 
-        Bad schedule: this node promises a writer and forgets it; the older writer goes on with
-        it; then the new one's request reaches a third node, and it goes on without what the older
-        one had acknowledged in between.  Our own writers ask again; Java's does not.
+        Bad schedule: this node promises a writer and forgets it; the older writer goes on with it;
+        then the new one's request reaches a third node, and it goes on without what the older one
+        had acknowledged in between.  Our own writers ask again; Java's does not.
         """
         return asyncio.get_running_loop().time() - self._since < self._wait_seconds
 

@@ -74,7 +74,7 @@ def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOp
 
 
 async def _serve(node: JournalNode, stop: asyncio.Event) -> None:
-    """Until ``stop``; systemd's status line follows the epochs."""
+    """Serve until ``stop`` is set; systemd's status line follows the epochs."""
     showing = asyncio.create_task(_show(node), name="systemd's status")
     try:
         await stop.wait()
@@ -95,10 +95,10 @@ async def _show(node: JournalNode) -> None:
 
 
 def read_settings(conf: Configuration) -> NodeSettings:
-    """The node's settings from Hadoop's keys.
+    """Return the node's settings, from Hadoop's keys.
 
-    Where no address is configured we listen on the loopback interface only, not on all
-    interfaces as Hadoop does: a journal without authentication is not for strangers.
+    Where no address is configured we listen on the loopback interface only, not on all interfaces
+    as Hadoop does: a journal without authentication is not for strangers.
     """
     rpc, http, hadoop = conf.get(keys.RPC), conf.get(keys.HTTP), conf.get(keys.HADOOP_RPC)
     folder = Path(conf.get(keys.EDITS_DIR))
@@ -150,7 +150,7 @@ def read_settings(conf: Configuration) -> NodeSettings:
 
 
 def doors(settings: NodeSettings) -> list[Door]:
-    """Every address that the node listens on."""
+    """Return every address that the node listens on."""
     found = [
         Door(keys.RPC.name, settings.rpc_host, settings.rpc_port),
         Door(keys.HTTP.name, settings.http_host, settings.http_port),
@@ -163,11 +163,11 @@ def doors(settings: NodeSettings) -> list[Door]:
 
 
 def edits_cache_bytes(conf: Configuration) -> int:
-    """How many bytes of edits each journal keeps in memory; none unless readers ask for them.
+    """Return how many bytes of edits each journal keeps in memory; 0 unless readers ask for them.
 
-    As in Hadoop the size in bytes wins over the fraction.  Where neither is set we keep the
-    bytes' default, as there is no heap of which the default fraction could be taken; a fraction
-    that is set is one of the memory that this process may use.
+    As in Hadoop the size in bytes wins over the fraction.  Where neither is set we keep the bytes'
+    default, as there is no heap of which the default fraction could be taken; a fraction that is
+    set is one of the memory that this process may use.
     """
     if not conf.get(TAIL_IN_PROGRESS):
         return 0
@@ -183,7 +183,7 @@ def edits_cache_bytes(conf: Configuration) -> int:
 
 
 def memory_limit() -> int:
-    """How many bytes of memory this process may use: the container's limit, or all there is."""
+    """Return how many bytes of memory this process may use: the container's limit, or all there is."""
     everything = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for place in _CONTAINER_LIMITS:
         try:
@@ -194,16 +194,17 @@ def memory_limit() -> int:
 
 
 def _serving_rate(conf: Configuration) -> int:
-    """How fast segments are served, if somebody says so; the default is meant for images.
+    """Return how many bytes per second segments are served at; 0, without limit, if it is not set.
 
-    A recovery waits for these bytes, and is not to be slowed down unasked.
+    The key's default is meant for images.  A recovery waits for these bytes, and is not to be
+    slowed down unasked.
     """
     said = conf.raw(IMAGE_TRANSFER_BANDWIDTH.name) is not None
     return conf.get(IMAGE_TRANSFER_BANDWIDTH) if said else 0
 
 
 def _lane_address(conf: Configuration, rpc_host: str) -> tuple[str | None, int]:
-    """Where write lanes are taken; unless it is said, where gRPC is, on any free port."""
+    """Return where write lanes are taken; by default where gRPC is, on any free port."""
     match conf.get(keys.WRITE_LANES):
         case HostPort() as said:
             return said.host, said.port

@@ -183,7 +183,7 @@ class JournalNodeDaemon:
         self._lanes = node.lanes = lanes
 
     async def _listen_for_hadoop(self, node: JournalNode) -> None:
-        """A port of its own: gRPC cannot be given a connection that somebody else has accepted."""
+        """Listen for Hadoop RPC on its own port, as gRPC cannot be given an accepted connection."""
         settings = self._settings
         if settings.hadoop_host is None:
             return

@@ -48,9 +48,9 @@ class NotCached(CacheMiss):
 class EditsCache:
     """A gapless run of edits up to the newest one, bounded in bytes.
 
-    It holds the very bytes that were received, and copies them only to send them.  Whoever fills
-    it must do so once the edits are durable (HDFS-17710: Hadoop served edits whose write had
-    failed), and must say when edits are taken back.
+    It holds the very bytes that were received, and copies them only to send them.  The caller must
+    fill it once the edits are durable (HDFS-17710: Hadoop served edits whose write had failed), and
+    must say when edits are taken back.
     """
 
     def __init__(self, capacity_bytes: int) -> None:
@@ -103,7 +103,7 @@ class EditsCache:
         return gather(self.batches_from(since), since, max_txns=max_txns, max_bytes=max_bytes)
 
     def batches_from(self, since: TxId) -> list[Batch]:
-        """The batches from the one on that holds this edit; raises NotCached."""
+        """Return the batches from the one on that holds this edit; raises NotCached."""
         held = self.range
         if held is None or not held[0] <= since <= held[1]:
             raise self._miss(since)
@@ -137,7 +137,7 @@ class EditsCache:
 
 
 def gather(batches: Sequence[Batch], since: TxId, *, max_txns: int, max_bytes: int) -> Retrieved:
-    """What ``retrieve`` tells of these batches, of which the first holds ``since``."""
+    """Return what ``retrieve`` returns of these batches, of which the first holds ``since``."""
     layout, last_wanted = batches[0].layout_version, since + max(1, max_txns) - 1
     parts: list[bytes] = []
     writers: list[tuple[TxId, Epoch]] = []
@@ -160,7 +160,7 @@ def gather(batches: Sequence[Batch], since: TxId, *, max_txns: int, max_bytes: i
 
 
 def _cut(batch: Batch, first: TxId, last: TxId) -> tuple[TxId, bytes]:
-    """The part of a batch between two txids; the frames were checked when they came."""
+    """Return the part of a batch between two txids; the frames were checked when they came."""
     records, begin, end = batch.records, 0, len(batch.records)
     if first > batch.first:
         begin = scan(records, expected=batch.first, last_wanted=TxId(first - 1)).end
@@ -170,7 +170,7 @@ def _cut(batch: Batch, first: TxId, last: TxId) -> tuple[TxId, bytes]:
 
 
 def _fitting(records: bytes, first: TxId, room: int, *, needed: bool) -> tuple[TxId, bytes]:
-    """As many whole edits as fit; with ``needed`` one that does not, if it comes first."""
+    """Return as many whole edits as fit; with ``needed`` the first one even if it does not fit."""
     found = scan(records[: max(0, room)], expected=first)
     if found.last is not None:
         return found.last, records[: found.end]

@@ -1,4 +1,4 @@
-"""What a node tells its peers: which segments are finalized here, and their digests."""
+"""What a node reports to its peers: which segments are finalized here, and their digests."""
 
 from dataclasses import replace
 from typing import Final
@@ -12,10 +12,10 @@ MAX_DIGESTS_PER_CALL: Final = 8
 
 
 async def peer_manifest(owner: JournalOwner, since: TxId) -> Manifest:
-    """Our finalized segments with their digests.
+    """Return our finalized segments with their digests.
 
-    Where a digest is not known, as in files that Hadoop wrote, it is computed; at most a few
-    in each call, and what is still unknown then is left out until the next.
+    Where a digest is not known, as in files that Hadoop wrote, it is computed; at most a few in
+    each call, and what is still unknown then is left out until the next.
     """
     listed = _listed(owner, since)
     for segment in [one for one in listed.segments if not one.digest][:MAX_DIGESTS_PER_CALL]:

@@ -28,7 +28,7 @@ class Waiting:
         self.answer.add_done_callback(_seen)
 
     def tell(self, answer: Reply | JournalError) -> None:
-        """Answer, unless nobody waits any more."""
+        """Set the answer, unless the caller has given up waiting."""
         if self.answer.done():
             return
         if isinstance(answer, JournalError):
@@ -60,7 +60,7 @@ class Inbox:
         self._bytes += batch_bytes(waiting.request)
 
     def next_group(self) -> Sequence[Waiting]:
-        """The next request, or all batches and heartbeats that stand at the head together.
+        """Take the next request, or all batches and heartbeats that stand at the head together.
 
         One sync makes a whole group durable, whichever streams its batches came from.
         """
@@ -78,7 +78,7 @@ class Inbox:
         return group
 
     def refuse_all(self, why: StorageFailed) -> None:
-        """The journal serves nobody any more."""
+        """Refuse all that waits, as the journal is not served any more."""
         refuse(self._waiting, why)
         self._waiting.clear()
 

@@ -43,11 +43,11 @@ class JmxPage:
         self._started_millis = started_millis
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """What to hang into the daemon's HTTP server."""
+        """Return the routes for the daemon's HTTP server."""
         return (web.get("/jmx", self._get),)
 
     def beans(self) -> list[Bean]:
-        """The node, then each of its journals."""
+        """Return the bean of the node, then those of its journals."""
         metrics.fold()
         counted = {name: _by_journal(counter) for name, counter in _COUNTERS.items()}
         return [self._info(), *(_journal(owner, counted) for owner in self._node.owners())]

@@ -76,11 +76,11 @@ class Lanes:
 
     @property
     def offer(self) -> Offer:
-        """What writers are told."""
+        """What writers are offered: the port and the key."""
         return self._offer
 
     def open_to(self, journal_id: str) -> int:
-        """How many lanes a journal has."""
+        """Return how many lanes a journal has."""
         with self._lock:
             return self._open[journal_id]
 
@@ -148,7 +148,7 @@ class Lanes:
             thread.start()
 
     def _serve(self, connection: socket.socket, peer: tuple[str, int]) -> None:
-        """A lane from its first byte to its end; nothing that goes wrong in it ends another."""
+        """Serve a lane from its first byte to its end; nothing that goes wrong in it ends another."""
         try:
             with self._secured(connection) as ready, self._watched(ready):
                 self._check(ready)
@@ -168,7 +168,7 @@ class Lanes:
             connection.close()
 
     def _secured(self, connection: socket.socket) -> socket.socket:
-        """The same connection, over TLS where its first byte says so.
+        """Return the same connection, over TLS where its first byte says so.
 
         Raises:
             NoLane: it says nothing, or its certificate is none of ours.
@@ -286,7 +286,7 @@ class Incoming:
         self._held = 0
 
     def next(self) -> tuple[bytes, bytes] | None:
-        """The next message, as its header and its records; None when the writer has gone.
+        """Return the next message, as its header and its records; None when the writer has gone.
 
         Raises:
             NoLane: its length is none that a message has, or it does not end in time.
@@ -341,14 +341,14 @@ class Incoming:
             self._connection.settimeout(left)
 
     def _wait_for_ever(self) -> None:
-        """For the next message: an idle writer is no fault."""
+        """Wait without limit for the next message: an idle writer is no fault."""
         if self._timed:
             self._timed = False
             self._connection.settimeout(None)
 
 
 def _exactly(connection: socket.socket, size: int, ends: float) -> bytes:
-    """So many bytes, before this instant of the monotonic clock; raises NoLane."""
+    """Read ``size`` bytes before the instant ``ends`` of the monotonic clock; raises NoLane."""
     data = b""
     while len(data) < size:
         left = ends - time.monotonic()
@@ -367,6 +367,6 @@ def _exactly(connection: socket.socket, size: int, ends: float) -> bytes:
 
 def _shut(connection: socket.socket) -> None:
     """Wake whoever waits in a call on it."""
-    with suppress(OSError):  # nobody is at the other end any more
+    with suppress(OSError):  # the other end has gone already
         # Not SSLSocket's, which takes TLS off a connection that another thread is reading.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

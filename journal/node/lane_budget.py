@@ -27,10 +27,10 @@ class LaneBudget:
         return self._used
 
     def take(self, size: int, seconds: float) -> int:
-        """Wait until a message of this size may be held; what to give back.
+        """Wait until a message of this size may be held, and return how many bytes to give back.
 
         Raises:
-            NoLane: others have held on to theirs for so long.
+            NoLane: others have held on to theirs for ``seconds`` seconds.
         """
         if size <= FREE_BYTES:
             return 0
@@ -42,7 +42,7 @@ class LaneBudget:
         return size
 
     def give(self, size: int) -> None:
-        """A message is answered, or its lane has ended."""
+        """Give back the bytes of a message that is answered, or whose lane has ended."""
         if size:
             with self._changed:
                 self._used -= size

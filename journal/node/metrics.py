@@ -125,7 +125,7 @@ class Counts:
         _COUNTED.add(self)
 
     def synced(self, seconds: float, appends: Sequence[AppendEdits]) -> None:
-        """A group of batches has become durable; a lane's thread may say so."""
+        """Count a group of batches that has become durable; a lane's thread may call it."""
         edits = size = 0
         for append in appends:
             edits += append.count
@@ -150,7 +150,7 @@ class Counts:
             self._bytes.inc(size)
 
     def recent_syncs(self) -> Mapping[str, int]:
-        """How long the last syncs took, for /jmx."""
+        """Return how long the last syncs took, for /jmx."""
         self.fold()
         with self._lock:
             return self._recent.attributes(time.monotonic())

@@ -103,7 +103,7 @@ class JournalNode:
         self._journals.clear()
 
     def begin_upkeep(self, own: Own) -> None:
-        """Begin to sync each journal with its peers; ``own`` tells this node from them."""
+        """Begin to sync each journal with its peers; ``own`` distinguishes this node from them."""
         self._own = own
         for opened in self._journals.values():
             self._begin_upkeep(opened)
@@ -120,12 +120,12 @@ class JournalNode:
         opened.upkeep.append(asyncio.create_task(syncing, name=f"sync {opened.owner.journal_id}"))
 
     def find(self, journal_id: str) -> JournalOwner | None:
-        """The journal of that name, if this node has it."""
+        """Return the journal of that name, or None if this node does not have it."""
         opened = self._journals.get(journal_id)
         return None if opened is None else opened.owner
 
     def owner_of(self, journal_id: str) -> JournalOwner:
-        """The same for whoever cannot do without it; raises NotFormatted."""
+        """Return the journal of that name; raises NotFormatted if this node does not have it."""
         owner = self.find(journal_id)
         if owner is None:
             raise NotFormatted(
@@ -135,11 +135,11 @@ class JournalNode:
         return owner
 
     def owners(self) -> Sequence[JournalOwner]:
-        """Every journal of this node, by name."""
+        """Return every journal of this node, sorted by name."""
         return [opened.owner for _, opened in sorted(self._journals.items())]
 
     def disk_warning(self, journal_id: JournalId) -> str | None:
-        """What to say while little room is left where a journal lies, or None."""
+        """Return the warning while little room is left on a journal's disk, or None."""
         return self._journals[journal_id].disk_warning
 
     def disk_bytes(self, journal_id: JournalId) -> tuple[int, int]:
@@ -165,20 +165,20 @@ class JournalNode:
         return await self._to_the_end(self._catch_up(owner, request, urls))
 
     def status(self) -> Mapping[str, object]:
-        """What /status shows of each journal."""
+        """Return what /status shows of each journal."""
         return {name: _journal_status(opened) for name, opened in sorted(self._journals.items())}
 
     def why_unwell(self) -> str | None:
-        """The first reason why this node does not serve all of its journals, or None."""
+        """Return the first reason why this node does not serve all of its journals, or None."""
         for name, opened in sorted(self._journals.items()):
             if opened.owner.failed_because is not None:
                 return f"journal {name}: {opened.owner.failed_because}"
         return None
 
     def why_not_ready(self) -> str | None:
-        """The first reason why a node is not to be relied on yet, or None.
+        """Return the first reason why a node is not to be relied on yet, or None.
 
-        A journal that nobody has formatted yet is none: that is done when all nodes are there.
+        A journal that has not been formatted yet is none: that is done when all nodes are there.
         """
         unwell = self.why_unwell()
         if unwell is not None:
@@ -281,8 +281,10 @@ class JournalNode:
 
     @contextmanager
     def _one_download(self, owner: JournalOwner, first: TxId) -> Iterator[None]:
-        """One download per segment until it is in place: two would write to one file, and the
-        second would empty what the first is about to adopt."""
+        """Allow one download per segment until it is in place.
+
+        Two would write to one file, and the second would empty what the first is about to adopt.
+        """
         key = (owner.journal_id, first)
         if key in self._fetching:
             raise OutOfSync(f"segment {first} is being fetched already")

@@ -1,4 +1,4 @@
-"""Who has the turn owns the journal: effects durable, then state remembered, then the answer."""
+"""The holder of the turn owns the journal: effects durable, then state remembered, then the answer."""
 
 import asyncio
 import time
@@ -48,7 +48,7 @@ _CHEAP: Final = (AppendEdits, RememberCommitted)
 
 
 class JournalOwner:
-    """Serves one journal.  Nobody else touches its state or its disk.
+    """Serves one journal.  Nothing else touches its state or its disk.
 
     A task serves what the event loop receives, a lane's thread what its connection brings; each
     while it has the ``Turn``.  The loop's blocking calls run in one thread of the journal's own: a
@@ -114,7 +114,7 @@ class JournalOwner:
         return self._failed_because
 
     def writer_heard_seconds_ago(self) -> float:
-        """How long ago a writer was last admitted here, or this process opened the journal.
+        """Return how long ago a writer was last admitted here, or this process opened the journal.
 
         Never more than the truth: the next writer lets that much of its predecessor's lease pass.
         """
@@ -171,7 +171,7 @@ class JournalOwner:
                 self._remember(decided)
             except Exception as failure:
                 self._fail_with(failure, ())
-                # Whoever waits on the loop must learn of it.
+                # Callers that wait on the loop must learn of it.
                 self._loop.call_soon_threadsafe(self._wake.set)
                 raise StorageFailed(f"{failure}") from failure
         finally:
@@ -189,7 +189,7 @@ class JournalOwner:
         return reply
 
     def journaled_edits(self, since: TxId, max_txns: int) -> Retrieved:
-        """The newest edits from memory.
+        """Return the newest edits from memory.
 
         Raises:
             CacheMiss: they are not in memory, or not any more.
@@ -283,7 +283,9 @@ class JournalOwner:
             self._fail_with(failure, group)
 
     def _fail_with(self, failure: Exception, group: Sequence[Waiting]) -> None:
-        """Memory and disk may differ now.  Only a reload can tell what is there."""
+        """Stop the journal: memory and disk may differ now, and only a reload can show what is
+        there.
+        """
         self.fail(str(failure) or repr(failure))
         if not isinstance(failure, StorageFailed):
             log.error("journal.unexpected", journal=self.journal_id, exc_info=failure)
@@ -351,7 +353,7 @@ class JournalOwner:
         tell(group, decided.answers)
 
     def _remember(self, decided: Decided) -> None:
-        """Everything decided is durable: keep it in mind; whoever waits may be told then."""
+        """Keep the decided state, as all of it is durable; the callers may be answered then."""
         self.recent.follow(self._state, decided.state, decided.answers)
         self._state = decided.state
         for request, answer in decided.answers:

@@ -1,4 +1,4 @@
-"""Who keeps the same journal: the nodes in the configuration, but for this one.
+"""Which nodes keep the same journal: those in the configuration, but for this one.
 
 See docs/reference/journal-node.md#background-sync.
 """
@@ -32,7 +32,7 @@ class Own:
     hadoop_port: int = 0
 
     def is_own(self, peer: Peer) -> bool:
-        """Whether a configured address leads back to this node.
+        """Return whether a configured address leads back to this node.
 
         The port must be ours: several nodes may run on one machine.  A wildcard in the list can
         only mean the machine that reads it; with a wildcard of our own every local address does.
@@ -48,12 +48,12 @@ class Own:
         return bool(theirs & addresses(self.host))
 
     def others(self, nodes: Sequence[Peer]) -> tuple[Peer, ...]:
-        """All but this node; looks names up, and may block for it."""
+        """Return all but this node; looks names up, and may block for it."""
         return tuple(peer for peer in nodes if not self.is_own(peer))
 
 
 def addresses(host: str) -> set[str]:
-    """What a name resolves to; nothing if it does not, which may change."""
+    """Return what a name resolves to; nothing if it does not resolve, which may change."""
     try:
         return {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError):  # a label of more than 63 letters is none
@@ -71,16 +71,16 @@ def _is_local(address: str) -> bool:
 
 
 def configured_peers(conf: Configuration) -> Mapping[str, tuple[Peer, ...]]:
-    """The nodes of every journal that is synced in the background; none where syncing is off."""
+    """Return the nodes of every journal that is synced in the background; none if syncing is off."""
     return configured_nodes(conf) if conf.get(keys.SYNC) else {}
 
 
 def configured_nodes(conf: Configuration) -> Mapping[str, tuple[Peer, ...]]:
-    """The nodes of every journal that the configuration names.
+    """Return the nodes of every journal that the configuration names.
 
-    ``dfs.namenode.shared.edits.dir`` may stand alone, per nameservice, or per NameNode; what
-    names the same journal must agree.  A journal about which the configuration contradicts
-    itself, or a value that cannot be read, is not synced; the node serves it all the same.
+    ``dfs.namenode.shared.edits.dir`` may stand alone, per nameservice, or per NameNode; what names
+    the same journal must agree.  A journal about which the configuration contradicts itself, or a
+    value that cannot be read, is not synced; the node serves it all the same.
     """
     found: dict[str, tuple[Peer, ...]] = {}
     contradicted: set[str] = set()
@@ -95,12 +95,12 @@ def configured_nodes(conf: Configuration) -> Mapping[str, tuple[Peer, ...]]:
 
 
 def named_journals(conf: Configuration) -> frozenset[str]:
-    """Every journal that the configuration names, whoever keeps it."""
+    """Return every journal that the configuration names, on whichever nodes it is."""
     return frozenset(uri.journal_id for uri in _uris(conf))
 
 
 def _uris(conf: Configuration) -> list[JournalUri]:
-    """Every value that some NameNode would see, each once."""
+    """Return every value that some NameNode would see, each once."""
     scopes: list[tuple[str, str | None]] = []
     for nameservice in conf.get(NAMESERVICES) or ("",):
         scopes.append((nameservice, None))

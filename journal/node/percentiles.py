@@ -11,7 +11,7 @@ from typing import Final
 WINDOWS_SECONDS: Final = (60, 300, 3600)
 PERCENTILES: Final = (50, 75, 90, 95, 99)
 MOST_SAMPLES: Final = 20_000
-"""A busy node's last minutes; the longest window then tells of these alone."""
+"""A busy node's last minutes; the longest window then covers these alone."""
 
 
 class RecentSyncs:
@@ -21,7 +21,7 @@ class RecentSyncs:
         self._samples: deque[tuple[float, float]] = deque(maxlen=MOST_SAMPLES)
 
     def add(self, now: float, seconds: float) -> None:
-        """A sync has ended."""
+        """Add a sync that took ``seconds`` and ended at ``now``."""
         self._samples.append((now, seconds))
 
     def attributes(self, now: float) -> Mapping[str, int]:
@@ -38,7 +38,7 @@ class RecentSyncs:
 
 
 def _at(ordered: list[float], percentile: int) -> float:
-    """The smallest value that so many per cent do not exceed."""
+    """Return the smallest value that ``percentile`` per cent of the values do not exceed."""
     if not ordered:
         return 0.0
     rank = -(-len(ordered) * percentile // 100)

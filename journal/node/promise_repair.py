@@ -77,7 +77,7 @@ def repair_promise(
 
 
 def place_of(conf: Configuration) -> Place:
-    """Where the configuration puts the journal.
+    """Return where the configuration puts the journal.
 
     Raises:
         ConfigurationError: it does not say.
@@ -148,7 +148,7 @@ async def _ask(place: Place) -> Mapping[str, pb.JournalStatus | JournalError]:
 def why_not(
     state: JournalState, others: Mapping[str, pb.JournalStatus], epoch: Epoch
 ) -> str | None:
-    """Why this promise must not be replaced by that epoch, or None.
+    """Return why this promise must not be replaced by that epoch, or None.
 
     A promise that helped a writer to win must stand.  Such a writer has begun a segment somewhere,
     or a majority has promised nearly as much.
@@ -158,7 +158,7 @@ def why_not(
     if epoch < wrote:
         return f"epoch {wrote} has written or decided; name that or a later one"
     if state.promised < epoch <= max(one.last_promised_epoch for one in others.values()):
-        return None  # left behind; a higher promise betrays nobody
+        return None  # left behind; a higher promise breaks no other
     if state.promised - epoch <= MAX_EPOCH_LEAP // 2:
         return (
             f"the promise {state.promised} is no absurd one beside {epoch}: the next writer "

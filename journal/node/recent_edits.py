@@ -41,9 +41,9 @@ class RecentEdits:
     ) -> None:
         """Take in one group of requests, once it is durable.
 
-        Edits of a segment that its writer has not closed are forgotten as soon as the node
-        promises a newer writer, or leaves the segment: a recovery may replace them, and then
-        they must not be told to anybody (docs/reference/quorum-journal.md#durable-reads).
+        Edits of a segment that its writer has not closed are forgotten as soon as the node promises
+        a newer writer, or leaves the segment: a recovery may replace them, and then they must not
+        be served any more (docs/reference/quorum-journal.md#durable-reads).
         """
         if self._cache is None:
             return
@@ -56,7 +56,7 @@ class RecentEdits:
                 self._cache.keep_only(_still_true(before, after))
 
     def answer(self, state: JournalState, since: TxId, max_txns: int) -> Retrieved:
-        """What GetJournaledEdits answers.
+        """Return the answer to GetJournaledEdits.
 
         Raises:
             CacheMiss: the edits are not in memory.
@@ -101,7 +101,7 @@ class RecentEdits:
 
 
 def _same_writing(before: JournalState, after: JournalState) -> bool:
-    """Whether the group can have done nothing but write on."""
+    """Return whether the group can have done nothing but write on."""
     return (
         before.promised == after.promised
         and before.segments is after.segments

@@ -59,7 +59,7 @@ def batch_bytes(request: Request) -> int:
 
 
 def compared_segment(state: JournalState, request: Request) -> TxId | None:
-    """Which segment's contents a request is judged by."""
+    """Return the first txid of the segment whose contents the request depends on, or None."""
     match request:
         case FinalizeLogSegment() | PrepareRecovery() | LearnDigest() | PeekRecovery():
             return request.first
@@ -74,10 +74,10 @@ def compared_segment(state: JournalState, request: Request) -> TxId | None:
 
 
 def reopened_segment(state: JournalState, request: Request) -> TxId | None:
-    """Which closed segment a request would go on with: its file must still be what it was.
+    """Return the closed segment that a request would continue; its file must be unchanged.
 
-    Bad schedule: a bit rots behind the scan of the start.  The digest that is kept running over
-    an open segment would begin with the rotten bytes, and be voted with.
+    Bad schedule: a bit rots behind the scan of the start.  The digest that is kept running over an
+    open segment would begin with the rotten bytes, and be voted with.
     """
     match request:
         case ResumeSegment():

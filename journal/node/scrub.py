@@ -97,7 +97,7 @@ async def _why_damaged(path: Path, segment: Segment, throttle: Throttle) -> str 
 
 
 def _read(path: Path, offset: int) -> bytes:
-    """Opened anew each time: a scrubber that is stopped in the middle leaves nothing open."""
+    """Open the file anew and read one chunk: a scrubber that is stopped leaves nothing open."""
     with path.open("rb") as file:
         file.seek(offset)
         return file.read(_CHUNK_BYTES)

@@ -31,7 +31,7 @@ _MAX_URL_CHARS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Errand:
-    """What is brought, where to, and how fast; ``overtaken`` says that nobody wants it any more."""
+    """What is brought, where to, and how fast; ``overtaken`` says that it is not wanted any more."""
 
     segment: Segment
     begin: Callable[[], Download]
@@ -43,11 +43,11 @@ class _Errand:
 async def fetch_decided(
     owner: JournalOwner, wanted: Fetch, urls: Sequence[str], settings: NodeSettings
 ) -> int:
-    """Bring a decided segment beside our copy; how many bytes it has.
+    """Bring a decided segment next to our copy, and return how many bytes it has.
 
     Raises:
         Unavailable: no source gave the decided bytes; nothing has changed here.
-        Fenced: a newer writer was promised meanwhile.
+        Fenced: a newer writer was promised in the meantime.
         StorageFailed: our own disk failed.
 
     See docs/reference/journal-node.md#acceptrecovery.
@@ -74,7 +74,7 @@ async def fetch_decided(
 async def fetch_finalized(
     owner: JournalOwner, segment: Segment, urls: Sequence[str], settings: NodeSettings
 ) -> None:
-    """Bring a peer's finalized segment beside the journal, at the rate of background sync.
+    """Bring a peer's finalized segment next to the journal, at the rate of background sync.
 
     Raises:
         Unavailable: no source gave exactly these edits; nothing has changed here.

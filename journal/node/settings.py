@@ -1,4 +1,4 @@
-"""What a JournalNode is told at start; read once, checked once."""
+"""The settings of a JournalNode at start; read once, checked once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,12 +72,12 @@ class NodeSettings:
         return self.max_message_bytes + FRAME_ROOM_BYTES
 
     def folder_of(self, nameservice_id: str) -> Path:
-        """Where the journals of a nameservice lie.
+        """Return the folder of a nameservice's journals.
 
         See docs/reference/journal-node.md#directory-of-a-journal.
         """
         return self.folders.get(nameservice_id, self.folder)
 
     def all_folders(self) -> tuple[Path, ...]:
-        """Every folder that may hold journals, each once."""
+        """Return every folder that may hold journals, each once."""
         return tuple(dict.fromkeys((*self.folders.values(), self.folder)))

@@ -52,7 +52,7 @@ async def _is_of_a_peer(
         return False
     if port == settings.http_port_of_peers:
         return True
-    # Nodes that share a machine have ports of their own; each tells its own.
+    # Nodes that share a machine have ports of their own; each reports its own.
     peers = Peers(journal_id, settings.hadoop_port_of_peers)
     told = await asyncio.gather(*(_http_port(peers, node) for node in same))
     return port in told

@@ -97,7 +97,9 @@ class JournalSync:
                 return
 
     def _until_next(self, brought: int) -> float:
-        """Soon while a gap is known; less and less often while nobody can fill it."""
+        """Return the seconds to the next round: few while a gap is known, more while no peer can
+        fill it.
+        """
         interval = self._settings.sync_interval_seconds
         if self.admission.under_way:
             interval = min(interval, self._settings.admission_seconds)
@@ -133,7 +135,9 @@ class JournalSync:
         return brought
 
     def _stalled_at(self) -> TxId | None:
-        """The next txid of an open segment that has got no edit since the last round."""
+        """Return the next txid of an open segment that has got no edit since the last round, or
+        None.
+        """
         now = self._owner.state.open
         before, self._open_before = self._open_before, now
         if now is None or before is None:
@@ -249,7 +253,7 @@ class JournalSync:
 
 
 def _told(one: Segment, known: Mapping[TxId, Segment]) -> Segment:
-    """With the digest that was read for it, where its node tells none."""
+    """Return the segment with the digest that was read for it, where its node reports none."""
     found = known.get(one.first)
     if one.digest or found is None or found.last != one.last:
         return one

@@ -10,7 +10,7 @@ class TakenLanes(Protocol):
 
     @property
     def offer(self) -> Offer:
-        """What writers are told."""
+        """What writers are offered: the port and the key."""
 
     def open_to(self, journal_id: str) -> int:
-        """How many lanes a journal has."""
+        """Return how many lanes a journal has."""

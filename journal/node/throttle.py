@@ -8,7 +8,7 @@ _MAX_CREDIT_PERIODS: Final = 3
 
 
 class Throttle:
-    """Lets through so many bytes a second; 0 is no limit.
+    """Lets through a set number of bytes per second; 0 is no limit.
 
     What was not used is saved up for three periods, so that a pause of the other side does not
     lower the rate, and a long one does not allow a flood.

@@ -39,7 +39,7 @@ class SegmentServer:
         self._bytes_per_second = bytes_per_second
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """What to hang into the daemon's HTTP server."""
+        """Return the routes for the daemon's HTTP server."""
         return (web.get("/getJournal", self._get),)
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
@@ -70,7 +70,7 @@ class SegmentServer:
 
 
 def _check_storage_info(state: JournalState, claimed: str | None) -> None:
-    """Only a node of the same namespace and cluster may read."""
+    """Refuse a reader that is not of the same namespace and cluster."""
     if state.namespace is None:
         return
     if claimed is None:
@@ -110,7 +110,10 @@ async def _open_segment(
 
 
 def _damaged(damage: Damage) -> web.HTTPServiceUnavailable:
-    """Not 404: the segment exists, and a peer's bytes may take the place of ours at any time."""
+    """Build the answer for a damaged copy.
+
+    Not 404: the segment exists, and a peer's bytes may take the place of ours at any time.
+    """
     return web.HTTPServiceUnavailable(
         reason="Damaged",
         text=f"our copy of {damage.segment.name()} is damaged: {damage.why}. What stands before "
@@ -127,7 +130,7 @@ def _as_header(why: str) -> str:
 async def _send_remains(
     request: web.Request, owner: JournalOwner, damage: Damage
 ) -> web.StreamResponse:
-    """The sound edits before the damage, for a rescue that asks for just that."""
+    """Send the sound edits before the damage, for a rescue that asks for just that."""
     try:
         path = owner.disk.path_of(damage.segment)
         end = await asyncio.to_thread(sound_part, RealFiles(), path, damage.segment)
@@ -209,7 +212,7 @@ async def _stream(
 
 
 def check_of(state: JournalState, segment: Segment) -> SegmentCheck | None:
-    """How a segment that is sent is checked; None while it grows, or its digest is not known.
+    """Return how a segment that is sent is checked; None while it grows, or has no known digest.
 
     Bad schedule: one node alone has a segment's last edits, and a bit of them rots.  A recovery
     chooses that copy for ever, and no other node can fetch it, unless the node learns of it here.
@@ -225,7 +228,9 @@ async def report_served(owner: JournalOwner, segment: Segment, why: str) -> None
 
 
 def _sound(check: SegmentCheck | None, chunk: bytes, left: int) -> bytes:
-    """What of a file's next bytes may be sent; bytes not yet known to be sound are held back."""
+    """Return what may be sent of a file's next bytes; those not yet known to be sound are held
+    back.
+    """
     if left and not chunk:
         raise ValueError(f"{left} bytes are missing at its end")
     if check is None:

@@ -1,4 +1,4 @@
-"""Whose turn it is with a journal: who has it owns the journal's state and disk."""
+"""The turn of a journal: its holder owns the journal's state and disk."""
 
 import asyncio
 import threading
@@ -10,9 +10,10 @@ from functools import partial
 class Turn:
     """One holder at a time, first come, first served: the event loop's users and lanes' threads.
 
-    A plain lock is not enough: who gives it back and takes it again at once, as the loop does under
-    load, has it again before a thread that waits has woken up.  So it goes from hand to hand, and
-    is free only while nobody waits.  The loop never stands still for it: it tries, or awaits.
+    A plain lock is not enough: a holder that gives it back and takes it again at once, as the loop
+    does under load, has it again before a thread that waits has woken up.  So it goes from hand to
+    hand, and is free only while none waits.  The loop never stands still for it: it tries, or
+    awaits.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,9 @@ class Turn:
         return self._lock()
 
     async def take(self) -> None:
-        """For the loop: wait for it; ``give_back`` ends it.  Who is cancelled does not have it."""
+        """Wait on the loop for the turn; ``give_back`` ends it.  A cancelled caller does not have
+        it.
+        """
         if self._lock():
             return
         coming = self._join()
@@ -48,12 +51,12 @@ class Turn:
             raise
 
     def take_in_thread(self) -> None:
-        """For a thread that is not the loop's: stand still for it; ``give_back`` ends it."""
+        """Block a thread that is not the loop's until it has the turn; ``give_back`` ends it."""
         if not self._lock():
             self._join().result()
 
     def give_back(self) -> None:
-        """The first of those who wait has it now."""
+        """Give the turn to the first of those that wait."""
         while True:
             while self._queue:
                 coming = self._queue.popleft()
@@ -61,7 +64,7 @@ class Turn:
                     coming.set_result(None)
                     return
             self._unlock()
-            # Who has joined since we looked may have found it locked, and relies on us.
+            # One that has joined since we looked may have found it locked, and relies on us.
             if not self._queue or not self._lock():
                 return
 
@@ -70,6 +73,6 @@ class Turn:
         coming: Future[None] = Future()
         self._queue.append(coming)
         if self._lock():
-            # It was given back before we stood there, so nobody would hand it on.
+            # It was given back before we stood there, so it would not be handed on.
             self.give_back()
         return coming

@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Answered(Generic[R]):
-    """What the owner answered, and what else a reply may tell."""
+    """What the owner answered, and what else a reply may contain."""
 
     reply: R
     owner: JournalOwner
@@ -52,7 +52,7 @@ class Answered(Generic[R]):
 
 
 def _owner_of(node: JournalNode, message: Any) -> JournalOwner:  # noqa: ANN401 - any request
-    """The journal that a request names, in its writer's header or by itself."""
+    """Return the journal that a request names, in its writer's header or by itself."""
     return node.owner_of(getattr(message, "info", message).journal_id)
 
 
@@ -61,7 +61,7 @@ def _offer(node: JournalNode) -> Offer:
 
 
 def _order(request: type[Q], convert: Callable[[Q], requests.Request]) -> Row:
-    """A call that is answered by Done."""
+    """Make the row of a call that is answered by Done."""
 
     async def handle(node: JournalNode, message: Q) -> Message:
         await _owner_of(node, message).ask(convert(message))
@@ -76,7 +76,7 @@ def _question(
     reply: type[R],
     answer: Callable[[Answered[R]], Message],
 ) -> Row:
-    """A call that is answered with facts."""
+    """Make the row of a call that is answered with facts."""
 
     async def handle(node: JournalNode, message: Q) -> Message:
         owner = _owner_of(node, message)
@@ -93,7 +93,7 @@ def _reading(
     reply: type[R],
     answer: Callable[[Answered[R]], Message],
 ) -> Row:
-    """A question that does not wait behind the writers."""
+    """Make the row of a question that does not wait behind the writers."""
 
     async def handle(node: JournalNode, message: Q) -> Message:
         owner = _owner_of(node, message)
@@ -177,7 +177,7 @@ async def _status(node: JournalNode, message: pb.JournalRequest) -> Message:
 
 
 def action_of(name: str, request: Message) -> str:
-    """What a call asks for, as the table of rights names it: force is an action of its own."""
+    """Return a call's name in the table of rights: force is an action of its own."""
     return f"{name} force" if getattr(request, "force", False) else name
 
 

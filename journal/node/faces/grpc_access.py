@@ -1,7 +1,7 @@
-"""Who calls a JournalNode over gRPC, and whether they may ask for that.
+"""Which user or service calls a JournalNode over gRPC, and whether it may ask for that.
 
-gRPC tells a handler who its peer is, but nobody when a connection begins or ends: so each call,
-and each stream of batches once, asks the kernel anew.
+gRPC reports to a handler which peer it has, but reports neither the beginning nor the end of a
+connection: so each call, and each stream of batches once, asks the kernel anew.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _FAMILIES: Final = ("ipv4:", "ipv6:")
 class GrpcAccess:
     """The control of access in the words of gRPC.
 
-    ``port`` tells ours; it is known once the server is bound.
+    ``port`` returns ours; it is known once the server is bound.
     """
 
     def __init__(self, access: AccessControl, host: str, port: Callable[[], int]) -> None:
@@ -39,7 +39,7 @@ class GrpcAccess:
         self._port = port
 
     def caller(self, context: Context) -> Caller:
-        """Whose call that is."""
+        """Return the caller of that call."""
         shown = _certificate(context)
         if shown is None:
             return self._of_peer(context.peer())
@@ -47,11 +47,13 @@ class GrpcAccess:
         return self._access.certified(shown, "over the relay" if there is None else str(there))
 
     def refusal(self, caller: Caller, action: str) -> Denied | None:
-        """None where the caller may do that; it is written down as the table says."""
+        """Return None where the caller may do that; the decision is logged as the table of rights
+        says.
+        """
         return self._access.refusal(caller, "grpc", JOURNALNODE, action)
 
     def may(self, caller: Caller, action: str) -> bool:
-        """The decision alone, with nothing written."""
+        """Return whether the caller may do that; nothing is logged."""
         return self._access.may(caller, JOURNALNODE, action)
 
     def ended(self, caller: Caller, action: str, failure: BaseException | None) -> None:
@@ -79,7 +81,7 @@ class GrpcAccess:
         return None if isinstance(leaf, str) else tls.connections.add(leaf, end)
 
     def forget(self, opened: "Opened | None") -> None:
-        """A stream that was ``watched`` has ended."""
+        """Remove a stream that was ``watched`` and has ended."""
         if opened is not None and self._access.tls is not None:
             self._access.tls.connections.remove(opened)
 
@@ -96,7 +98,7 @@ class GrpcAccess:
 
 
 def known_as(caller: Caller | None) -> Hashable:
-    """Whom a share belongs to; None where nobody asks who calls."""
+    """Return the owner of a share; None where callers are not identified."""
     if caller is None:
         return None
     if caller.certified:
@@ -105,13 +107,13 @@ def known_as(caller: Caller | None) -> Hashable:
 
 
 def _certificate(context: Context) -> bytes | None:
-    """What the caller has shown, in PEM; None over a connection without TLS."""
+    """Return the caller's certificate, in PEM; None over a connection without TLS."""
     found = context.auth_context().get("x509_pem_cert")
     return bytes(found[0]) if found else None
 
 
 def end_of_peer(peer: str) -> End | None:
-    """The other end, as gRPC writes it: ``ipv4:127.0.0.1:1234``, ``ipv6:%5B::1%5D:1234``."""
+    """Parse the other end, as gRPC writes it: ``ipv4:127.0.0.1:1234``, ``ipv6:%5B::1%5D:1234``."""
     if not peer.startswith(_FAMILIES):
         return None
     host, _, port = unquote(peer.partition(":")[2]).rpartition(":")
@@ -119,7 +121,7 @@ def end_of_peer(peer: str) -> End | None:
 
 
 def addresses(host: str) -> Sequence[str]:
-    """The addresses that a server listens on; none where it listens on all of the machine's."""
+    """Return the addresses that a server listens on; none where it listens on all of the machine's."""
     with suppress(ValueError):
         return () if ipaddress.ip_address(host).is_unspecified else (host,)
     with suppress(OSError, UnicodeError):

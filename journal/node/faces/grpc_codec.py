@@ -16,19 +16,19 @@ MAX_ID_CHARS: Final = 500
 
 
 def namespace(message: pb.NamespaceInfo) -> NamespaceInfo:
-    """A namespace as it was received."""
+    """Decode a namespace, if its ids are not too long."""
     return of_bounded_size(namespace_of(message))
 
 
 def of_bounded_size(info: NamespaceInfo) -> NamespaceInfo:
-    """What a peer gave, if its ids are no longer than any that we keep."""
+    """Return a peer's namespace, if its ids are no longer than any that we keep."""
     if max(len(info.cluster_id), len(info.block_pool_id)) > MAX_ID_CHARS:
         raise BadRequest(f"a cluster id or block pool id of more than {MAX_ID_CHARS} characters")
     return info
 
 
 def seen_promised(message: pb.FormatRequest) -> Epoch | None:
-    """The promise that whoever formats by force has seen."""
+    """Return the promise that the caller has seen if it formats by force, else None."""
     seen = message.HasField("seen_promised_epoch")
     return epoch(message.seen_promised_epoch) if seen else None
 
@@ -48,7 +48,7 @@ def new_epoch(message: pb.NewEpochRequest) -> requests.NewEpoch:
 
 
 def write(message: pb.WriteRequest) -> requests.Journal | requests.Heartbeat:
-    """A batch or a heartbeat of the write stream."""
+    """Decode a batch or a heartbeat of the write stream."""
     if message.WhichOneof("body") == "batch":
         batch = message.batch
         return requests.Journal(
@@ -62,7 +62,7 @@ def write(message: pb.WriteRequest) -> requests.Journal | requests.Heartbeat:
 
 
 def resumed(next_txid: TxId, state: JournalState, lanes: Offer) -> pb.ResumeSegmentReply:
-    """Where a node goes on, whether it counts, and where it takes lanes."""
+    """Encode where a node goes on, whether it counts, and where it takes lanes."""
     return pb.ResumeSegmentReply(
         next_txid=next_txid,
         is_learner=state.learner,
@@ -73,7 +73,7 @@ def resumed(next_txid: TxId, state: JournalState, lanes: Offer) -> pb.ResumeSegm
 
 
 def admit(message: pb.AdmitRequest) -> requests.Admit | requests.AdmitFounding:
-    """A vote for a learner, by a writer's word or by an operator's."""
+    """Decode the admission of a learner, by a writer's word or by an operator's."""
     if message.founding:
         return requests.AdmitFounding(message.incarnation)
     return requests.Admit(
@@ -86,7 +86,7 @@ def admit(message: pb.AdmitRequest) -> requests.Admit | requests.AdmitFounding:
 
 
 def segment(message: pb.SegmentState) -> Segment:
-    """A segment as it was received."""
+    """Decode a segment."""
     return Segment(
         txid(message.first_txid),
         txid(message.last_txid),
@@ -141,7 +141,7 @@ def status(
     write_lanes: int = 0,
     daemon: pb.Daemon | None = None,
 ) -> pb.JournalStatus:
-    """All that a person may want to know; ``disk`` is free and total bytes."""
+    """Encode all that a person may want to know; ``disk`` is free and total bytes."""
     message = pb.JournalStatus(
         is_formatted=state.namespace is not None,
         last_promised_epoch=state.promised,
@@ -172,7 +172,7 @@ def status(
 
 
 def txid(value: int) -> TxId:
-    """A transaction id as it was received."""
+    """Return a received transaction id, or raise BadRequest."""
     if value > MAX_TXID:
         raise BadRequest(f"{value} is not a transaction id")
     return TxId(value)
@@ -185,7 +185,7 @@ def _writers_epoch(value: int) -> Epoch:
 
 
 def epoch(value: int) -> Epoch:
-    """An epoch as it was received; 0 is none."""
+    """Return a received epoch, or raise BadRequest; 0 is none."""
     if value > MAX_TXID:
         raise BadRequest(f"{value} is not an epoch")
     return Epoch(value)

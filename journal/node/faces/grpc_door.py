@@ -27,7 +27,7 @@ _PIECE_BYTES: Final = 64 * 1024
 
 
 def server_credentials(tls: TlsFiles) -> Any:  # noqa: ANN401 - grpc has no types
-    """Those of the files as they are when a connection begins; callers must have a certificate."""
+    """Make credentials that read the files anew for each connection; callers need a certificate."""
 
     given: Material | None = None
 
@@ -91,10 +91,10 @@ class GrpcDoor:
             writer.close()
 
     def _may_be_let_in(self, writer: asyncio.StreamWriter) -> bool:
-        """Whether a caller without TLS may be one of those whom nothing proves.
+        """Return whether a caller without TLS may be one of those that nothing proves.
 
-        Behind the relay the kernel cannot tell whose connection it is, so that a local user must
-        not get what nobody proven gets.
+        Behind the relay the kernel cannot say whose connection it is, so that a local user must not
+        get what an unproven caller gets.
         """
         told = writer.get_extra_info
         caller = self._access.caller(told("peername"), told("sockname"), told("socket"))

@@ -23,7 +23,7 @@ Context = Any
 """grpc.aio.ServicerContext; grpc has no types."""
 
 MAX_STREAMS: Final = 32
-"""Calls of one connection; a writer has a stream and one call beside it."""
+"""Calls of one connection; a writer has a stream and one call in addition to it."""
 HANDSHAKE_MILLIS: Final = 10_000
 """From a connection's beginning until HTTP/2 is agreed on; gRPC itself waits for two minutes."""
 MAX_METADATA_BYTES: Final = 8 * 1024
@@ -39,7 +39,7 @@ class JournalService:
         self._node = node
 
     def __getattr__(self, method: str) -> Callable[[Any, Context], Awaitable[Message]]:
-        """The unary call of that name; grpc asks for each when it starts to serve them."""
+        """Return the unary call of that name; grpc asks for each when it starts to serve them."""
         try:
             handle = CALLS[method].handle
         except KeyError:
@@ -91,7 +91,7 @@ class JournalService:
                 await asyncio.gather(coming, return_exceptions=True)
 
     async def write_one(self, message: pb.WriteRequest) -> pb.WriteReply:
-        """One batch or heartbeat of a transport without streams.
+        """Serve one batch or heartbeat of a transport without streams.
 
         Its caller is cancelled only when the node stops, so it need not be shielded: each step of
         the event loop is time in which a commit waits.
@@ -115,7 +115,7 @@ class JournalService:
         request = grpc_codec.write(message)
         limit = self._node.settings.max_message_bytes
         if isinstance(request, requests.Journal) and len(request.records) > limit:
-            # Not the transport's no, which no client can tell from that of a node that is busy.
+            # Not the transport's no, which a client cannot distinguish from a busy node's.
             raise BadRequest(
                 f"a batch of {len(request.records)} bytes; this node takes at most {limit}"
             )
@@ -130,7 +130,7 @@ class _Pending:
     answer: "asyncio.Future[replies.Reply]"
 
     def reply(self) -> pb.WriteReply:
-        """What the writer is told; the answer is there."""
+        """Return the reply to the writer; the answer is there."""
         try:
             self.answer.result()
         except JournalError as error:
@@ -153,7 +153,7 @@ async def _refuse(context: Context, error: JournalError) -> NoReturn:
 
 
 def build_server(node: JournalNode, access: GrpcAccess | None = None) -> Any:  # noqa: ANN401 - grpc has no types
-    """A grpc.aio server for a node, not yet bound to an address."""
+    """Make a grpc.aio server for a node, not yet bound to an address."""
     limit = node.settings.max_frame_bytes
     server = guarded_server(
         access,
@@ -170,7 +170,7 @@ def build_server(node: JournalNode, access: GrpcAccess | None = None) -> Any:  #
             ("grpc.server_handshake_timeout_ms", HANDSHAKE_MILLIS),
             ("grpc.max_metadata_size", MAX_METADATA_BYTES),
             ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
-            # Else a message that nobody has asked for may be as large as a fast network holds.
+            # Else a message that was not asked for may be as large as a fast network holds.
             ("grpc.http2.bdp_probe", 0),
         ),
     )

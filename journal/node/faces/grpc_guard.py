@@ -1,7 +1,7 @@
-"""What stands before each call over gRPC: who asks, whether they may, and what they have said.
+"""What is checked before each call over gRPC: the caller, its rights, and its request.
 
-A caller is asked for before its request is read: who may not have the call costs no more than a
-window of HTTP/2.  Found by fuzzing: a path that is not UTF-8 ends the library's server for
+The caller is identified before its request is read: one that may not have the call costs no more
+than a window of HTTP/2.  Found by fuzzing: a path that is not UTF-8 ends the library's server for
 everybody, and a request that is no message ends a call with the name of a Python exception, and a
 traceback in the log.
 """
@@ -42,7 +42,7 @@ class _AnsweringServer(cygrpc.AioServer):  # type: ignore[misc]
     """
 
     async def _request_call(self) -> object:
-        """What the loop waits for to be told of a call of an unknown name: it never is."""
+        """Answer calls of unknown names here, so that the loop that awaits this never sees one."""
         loop, noes = asyncio.get_running_loop(), set[asyncio.Task[None]]()
         while True:
             state = await super()._request_call()
@@ -69,7 +69,7 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         continuation: Callable[[Any], Awaitable[Any]],
         call: Any,  # noqa: ANN401 - grpc has no types
     ) -> Any:  # noqa: ANN401
-        """The handler of a call, behind the guard, which reads its requests."""
+        """Return the handler of a call, behind the guard, which reads its requests."""
         handler = await continuation(call)
         if handler is None:
             return None  # there is no such call, and gRPC says so
@@ -79,7 +79,7 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             guarded = self._stream(name, handler.stream_stream)
             return grpc.stream_stream_rpc_method_handler(guarded, read, written)
         # As a stream of one request, which we ask for; that of a unary call the library reads
-        # before anybody is told who calls.  The bytes are the same.
+        # before it reports the caller.  The bytes are the same.
         single = self._single(name, handler.unary_unary)
         return grpc.stream_unary_rpc_method_handler(single, read, written)
 
@@ -140,7 +140,7 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         return exchange
 
     async def _admitted(self, name: str, context: Context) -> Caller | None:
-        """Who calls, if they may; the call ends here if they may not."""
+        """Return the caller, if it may call; else end the call here."""
         if self._access is None:
             return None
         caller = self._access.caller(context)
@@ -208,7 +208,7 @@ class _Requests:
 def guarded_server(
     access: GrpcAccess | None, settings: NodeSettings, options: Sequence[tuple[str, int]]
 ) -> Any:  # noqa: ANN401 - grpc has no types
-    """A grpc.aio server that strangers do not end, behind the access."""
+    """Make a grpc.aio server that strangers do not end, behind the access."""
     server = grpc.aio.server()
     guards = (GuardedCalls(access, settings.read_request_seconds),)
     server._server = _AnsweringServer(
@@ -218,7 +218,7 @@ def guarded_server(
 
 
 def _ending(context: Context) -> Callable[[Any, str], None]:
-    """How to end a stream from any thread, also while it waits for a message."""
+    """Return what ends a stream from any thread, also while it waits for a message."""
     loop = asyncio.get_running_loop()
     ending: set[asyncio.Task[None]] = set()
 
@@ -235,7 +235,7 @@ def _ending(context: Context) -> Callable[[Any, str], None]:
 
 
 async def _abort(context: Context, code: Any, reason: str) -> None:  # noqa: ANN401 - grpc has no types
-    # It raises in any case; and the caller may have gone, or have been told no already.
+    # It raises in any case; and the caller may have gone, or have got a refusal already.
     with suppress(grpc.aio.BaseError):
         await context.abort(code, reason)
 

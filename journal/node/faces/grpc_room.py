@@ -1,7 +1,7 @@
-"""How much callers over gRPC may leave here half said.
+"""How much callers over gRPC may leave here unfinished.
 
-gRPC's library tells nobody how much of a message has come, nor how large it will be, before it is
-whole.  What a caller can be held to is how many messages are read for it at a time: a request is
+gRPC's library does not report how much of a message has come, nor how large it will be, before it
+is whole.  What can be limited is how many messages are read for a caller at a time: a request is
 asked for only when there is room for one of the largest size, and of the streams of batches, on
 which one is always asked for, there are few.  Until a message is asked for, HTTP/2 lets no more
 than 64 KiB of it through.
@@ -18,7 +18,7 @@ MOST_READ: Final = 4
 MOST_READ_OF_ONE: Final = 2
 MOST_STREAMS: Final = 16
 MOST_STREAMS_OF_ONE: Final = 3
-"""A writer's, the one before it whose end nobody has noticed yet, and one more."""
+"""A writer's, the one before it whose end has not been noticed yet, and one more."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class ReadingRoom:
 
 @dataclass(eq=False, slots=True)
 class OpenStream:
-    """One stream of batches; ``end`` is told why it gives way."""
+    """One stream of batches; ``end`` is called with the reason why it gives way."""
 
     caller: Hashable
     end: Callable[[str], None]
@@ -83,7 +83,7 @@ class OpenStreams:
     _open: dict[OpenStream, None] = field(default_factory=dict)
 
     def add(self, stream: OpenStream, *, unlimited: bool = False) -> None:
-        """One more.  ``unlimited``: a caller who may have as many as all together."""
+        """Add a stream.  ``unlimited``: its caller may have as many as all together."""
         own = [one for one in self._open if one.caller == stream.caller]
         if len(own) >= self.most_of_one and not unlimited:
             self._give_way(own[0], f"its caller has {self.most_of_one} newer streams")
@@ -94,7 +94,7 @@ class OpenStreams:
         self._open[stream] = None
 
     def remove(self, stream: OpenStream) -> None:
-        """A stream has ended."""
+        """Remove a stream that has ended."""
         self._open.pop(stream, None)
 
     def _give_way(self, stream: OpenStream, reason: str) -> None:

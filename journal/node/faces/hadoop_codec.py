@@ -27,7 +27,7 @@ INTER_QJOURNAL_PROTOCOL: Final = f"{_PROTOCOLS}.InterQJournalProtocol"
 
 
 def signed_32(value: int) -> int:
-    """An int that Java wrote into a uint32.
+    """Return the int that Java wrote into a uint32.
 
     See docs/reference/rpc.md#negative-numbers-in-unsigned-fields.
     """
@@ -35,17 +35,17 @@ def signed_32(value: int) -> int:
 
 
 def signed_64(value: int) -> int:
-    """A long that Java wrote into a uint64."""
+    """Return the long that Java wrote into a uint64."""
     return value - _U64 if value >= _U64 // 2 else value
 
 
 def unsigned_64(value: int) -> int:
-    """A long for a uint64, as Java writes it."""
+    """Return a long for a uint64, as Java writes it."""
     return value % _U64
 
 
 def txid(value: int) -> TxId:
-    """A transaction id as it was received."""
+    """Return a received transaction id, or raise BadRequest."""
     number = signed_64(value)
     if not 0 <= number <= MAX_TXID:
         raise BadRequest(f"{number} is not a transaction id")
@@ -53,7 +53,7 @@ def txid(value: int) -> TxId:
 
 
 def epoch(value: int) -> Epoch:
-    """A writer's epoch as it was received."""
+    """Return a received writer's epoch, or raise BadRequest."""
     number = signed_64(value)
     if not 0 < number <= MAX_TXID:
         raise BadRequest(f"bad epoch: {number}")
@@ -61,7 +61,10 @@ def epoch(value: int) -> Epoch:
 
 
 def stamp(info: hp.RequestInfoProto) -> requests.Stamp:
-    """Who asks.  Java leaves the committed txid out, or sends -12345, while it knows of none."""
+    """Decode the writer's stamp.
+
+    Java leaves the committed txid out, or sends -12345, while it knows of none.
+    """
     committed: TxId | None = None
     if info.HasField("committedTxId") and signed_64(info.committedTxId) != NO_TXID:
         committed = txid(info.committedTxId)
@@ -72,7 +75,7 @@ def stamp(info: hp.RequestInfoProto) -> requests.Stamp:
 
 
 def namespace(info: hp.NamespaceInfoProto) -> NamespaceInfo:
-    """A file system as Java names it; the two misfits are the layout and the field's spelling."""
+    """Decode a file system's namespace; the two misfits are the layout and the field's spelling."""
     storage = info.storageInfo
     return of_bounded_size(
         NamespaceInfo(
@@ -86,7 +89,7 @@ def namespace(info: hp.NamespaceInfoProto) -> NamespaceInfo:
 
 
 def storage_info(info: NamespaceInfo) -> hp.StorageInfoProto:
-    """A file system as another node is told of it."""
+    """Encode a file system's namespace for another node."""
     return hp.StorageInfoProto(
         layoutVersion=info.layout_version % _U32,
         namespceID=info.namespace_id,
@@ -96,7 +99,7 @@ def storage_info(info: NamespaceInfo) -> hp.StorageInfoProto:
 
 
 def start_segment(message: hp.StartLogSegmentRequestProto) -> requests.StartLogSegment:
-    """The beginning of a segment; no layout means ours."""
+    """Decode the beginning of a segment; without a layout it is ours."""
     layout = message.layoutVersion if message.HasField("layoutVersion") else LAYOUT_VERSION
     return requests.StartLogSegment(stamp(message.reqInfo), txid(message.txid), layout)
 
@@ -112,17 +115,17 @@ def journal(message: hp.JournalRequestProto) -> requests.Journal:
 
 
 def finalize(message: hp.FinalizeLogSegmentRequestProto) -> requests.FinalizeLogSegment:
-    """The end of a segment.  Java keeps no digest, and the core knows what to do without."""
+    """Decode the end of a segment, without a digest, as Java keeps none."""
     return requests.FinalizeLogSegment(
         stamp(message.reqInfo), txid(message.startTxId), txid(message.endTxId), None
     )
 
 
 def prepared(reply: replies.Prepared) -> hp.PrepareRecoveryResponseProto:
-    """What is here of a segment.
+    """Encode what is here of a segment.
 
-    Java ranks copies by the node's last writer.  Who wrote the segment itself ranks them rightly,
-    also where a newer writer has begun another one here
+    Java ranks copies by the node's last writer.  The writer of the segment itself ranks them
+    rightly, also where a newer writer has begun another one here
     (docs/reference/quorum-journal.md#whose-edits-a-segment-holds).
     """
     held = reply.segment

@@ -48,7 +48,7 @@ def _of_writer(node: JournalNode, message: Any) -> JournalOwner:  # noqa: ANN401
 
 
 def _order(request: type[Q], convert: Callable[[Q], requests.Request], done: type[Message]) -> Row:
-    """A writer's call that is answered by an empty message."""
+    """Make the row of a writer's call that is answered by an empty message."""
 
     async def handle(node: JournalNode, message: Q) -> Message:
         # Nothing is awaited before the request is in the inbox: batches keep their order.
@@ -63,7 +63,7 @@ def _written(
     convert: Callable[[Q], requests.Journal | requests.Heartbeat],
     done: type[Message],
 ) -> Row:
-    """The same for what a writer sends all the time: a thread can have it carried out on the spot.
+    """Make the row of a batch or heartbeat, which a thread can have carried out on the spot.
 
     So Java's batches meet no event loop and no task, like those of a lane.
     """
@@ -161,11 +161,11 @@ async def _accept(node: JournalNode, request: hp.AcceptRecoveryRequestProto) -> 
 
 
 async def _journaled_edits(node: JournalNode, request: hp.GetJournaledEditsRequestProto) -> Message:
-    """The newest edits from memory, as far as none of them can vanish any more.
+    """Return the newest edits from memory, as far as none of them can vanish any more.
 
     Java's reader counts how many edits a majority has and takes them from any of these nodes,
-    whoever wrote them.  It can do so safely where each node gives only what is certain.  That ends
-    at the committed txid, which a Java writer tells with its next batch.
+    whichever writer they are of.  It can do so safely where each node gives only what is certain.
+    That ends at the committed txid, which a Java writer sends with its next batch.
 
     See docs/reference/quorum-journal.md#durable-reads.
     """
@@ -180,7 +180,7 @@ async def _journaled_edits(node: JournalNode, request: hp.GetJournaledEditsReque
 
 
 async def _unfenced(_node: JournalNode, _request: Message) -> Message:
-    """The upgrade family: Hadoop's calls do not say which writer asks."""
+    """Refuse the upgrade family: Hadoop's calls do not say which writer asks."""
     why = "a call that changes a journal must name its writer's epoch; use nnha"
     raise RemoteFault(UNSUPPORTED_OPERATION, why)
 
@@ -240,7 +240,7 @@ _INTER_CALLS: Final[Mapping[str, Row]] = {
 
 
 def build_hadoop_server(node: JournalNode, access: AccessControl | None = None) -> RpcServer:
-    """A Hadoop RPC server for a node, not yet listening.
+    """Make a Hadoop RPC server for a node, not yet listening.
 
     Our own calls are served there too.  Their batches come as single calls.  They reach the journal
     in the order in which they were sent, for a connection's calls are begun in that order and a
@@ -254,7 +254,7 @@ def build_hadoop_server(node: JournalNode, access: AccessControl | None = None) 
 
 
 def hadoop_protocols(node: JournalNode) -> tuple[RpcProtocol, ...]:
-    """All that a JournalNode of Hadoop's serves."""
+    """Return all protocols that a JournalNode of Hadoop's serves."""
     return (
         RpcProtocol(codec.QJOURNAL_PROTOCOL, _methods(node, _QJOURNAL_CALLS, java_fault)),
         RpcProtocol(codec.INTER_QJOURNAL_PROTOCOL, _methods(node, _INTER_CALLS, java_fault)),
@@ -300,9 +300,9 @@ def _methods(
 
 
 def certain_until(state: JournalState, since: TxId) -> TxId:
-    """The last edit from ``since`` on, without a gap, that is final or known to be on a quorum.
+    """Return the last edit from ``since`` on, without a gap, that is final or on a quorum.
 
-    Finalized bytes are what a quorum decided on.  Those of the open segment are its writer's, who
+    Finalized bytes are what a quorum decided on.  Those of the open segment are its writer's, which
     is the one that we hear the committed txid from; an abandoned segment's may be anybody's.
     """
     until = TxId(since - 1)

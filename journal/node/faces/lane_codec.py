@@ -54,7 +54,7 @@ class LaneFace:
 
 
 def face_of(node: JournalNode, offer: Offer, hello: Hello) -> LaneFace:
-    """Who has said hello may use a lane.
+    """Return the journal's face for the sender of this hello.
 
     Raises:
         NoLane: it means another process than this one.
@@ -70,7 +70,7 @@ def face_of(node: JournalNode, offer: Offer, hello: Hello) -> LaneFace:
 
 
 def most_bytes(node: JournalNode) -> int:
-    """The longest message that is read at all, without its length.
+    """Return the length of the longest message that is read at all, without its length field.
 
     A batch that is a little too large is refused by kind, as over gRPC.
     """
