@@ -35,14 +35,14 @@ class ClusterCommand:
     """How long a process may take to answer a question; 0 for a command that asks none."""
 
     def end(self, ending: Ending) -> NoReturn:
-        """Tell how it ended, the audit log too, and exit with its code."""
+        """Show how it ended, write it into the audit log, and exit with its code."""
         if ending.command in AUDITED and ending.outcome is not CommandOutcome.PLANNED:
             self.audit(ending.command, ending.outcome.exit_code, ending.target, ending.message)
         text = Text("\n".join(plain(line) for line in ending.as_lines()))
         try:
             show(self.output, ending.as_json(), text)
         except NotWritten as failure:
-            # What was done is done: the code must tell of that, not of a full disk.
+            # The command is done: the code must report its result, not a full disk.
             click.echo(f"nnha: {failure.message}. It is:\n{text.plain}", err=True)
         sys.exit(ending.outcome.exit_code)
 
@@ -60,9 +60,9 @@ def about_a_cluster(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add --conf-dir, -D, -ns, -o and --timeout; the function gets them as ``place``.
 
-    ``timeout_seconds`` is the default of --timeout: how long a process may take to answer; None
-    for a command that asks no process.
-    A configuration that cannot be used ends the command with exit code 2, told as asked for.
+    ``timeout_seconds`` is the default of --timeout: how long a process may take to answer; None for
+    a command that asks no process. A configuration that cannot be used ends the command with exit
+    code 2, shown in the format that -o asks for.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:

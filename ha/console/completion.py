@@ -37,7 +37,7 @@ def completion(*, shell: str) -> None:
 def namenode_ids(
     ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The NameNodes of the configured nameservice; none where it cannot be read."""
+    """Return the NameNodes of the configured nameservice; none where it cannot be read."""
     with suppress(ConfigurationError):
         folder = ctx.params.get("conf_dir")
         configuration = load_configuration(folder if isinstance(folder, Path) else None)

@@ -22,5 +22,5 @@ def span(seconds: float) -> str:
 
 
 def since(then: datetime, now: datetime) -> str:
-    """How long ago; clocks of two machines may differ, so a future time is "0 s"."""
+    """Return how long ago it was; "0 s" for the future, as two machines' clocks may differ."""
     return span(max(timedelta(0), now - then).total_seconds())

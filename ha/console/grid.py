@@ -29,7 +29,7 @@ class Grid:
     rows: tuple[tuple[str | Text, ...], ...]
 
     def fitted(self, width: int) -> Table:
-        """As a table for a screen of so many cells."""
+        """Return a table for a screen of ``width`` cells."""
         kept = list(range(len(self.columns)))
         while self._width(kept) > width:
             needs = [(self.columns[index].need, index) for index in kept]

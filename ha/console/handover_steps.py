@@ -21,7 +21,7 @@ class Steps:
 
 
 def steps_of(page: Mapping[str, object]) -> Steps:
-    """What a status page says; whatever is not there as it should be counts as not there."""
+    """Read the steps from a status page; what is missing or malformed counts as absent."""
     asking = page.get("handing_over_from")
     takeover, last = page.get("takeover"), page.get("last_attempt")
     found = takeover if isinstance(takeover, dict) else last if isinstance(last, dict) else {}
@@ -35,9 +35,9 @@ def steps_of(page: Mapping[str, object]) -> Steps:
 
 
 def new_lines(namenode: str, before: Steps | None, now: Steps, *, is_target: bool) -> Iterator[str]:
-    """What has happened between two looks at the page of this NameNode's controller.
+    """Yield what has happened between two looks at the page of this NameNode's controller.
 
-    Without an earlier look nobody can tell what is new.
+    Without an earlier look it is unknown what is new, and nothing is yielded.
     """
     if before is None:
         return

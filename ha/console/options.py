@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def in_the_process_list(name: str) -> str:
-    """Why a secret may not stand on a command line, and where it may."""
+    """Return why a secret must not stand on a command line, and where it may."""
     return (
         f"-D {name}=...: everybody on this machine can read it in the list of processes. Set it in "
         "the configuration files; ha.zookeeper.auth takes @/path/of/file"

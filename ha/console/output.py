@@ -22,7 +22,7 @@ class NotWritten(click.ClickException):
 
 
 def console() -> Console:
-    """Standard output, as wide as the terminal; colours only there, and not with NO_COLOR."""
+    """Return standard output, as wide as the terminal; colours only there, not with NO_COLOR."""
     found = Console(highlight=False, soft_wrap=False)
     return found if found.is_terminal else Console(highlight=False, width=WIDE_ENOUGH)
 

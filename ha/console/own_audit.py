@@ -34,12 +34,12 @@ class OwnAudit:
 
     @classmethod
     def configured(cls, configuration: Configuration) -> "OwnAudit":
-        """As daemons of that configuration do, but for their log: a command has none."""
+        """Return the audit log as daemons of that configuration have it; a command has no log."""
         path = configuration.get(AUDIT_FILE)
         return cls(Path(path) if path else None, configuration.get(AUDIT_FORMAT))
 
     def write(self, command: str, outcome: Outcome, target: str, reason: str = "") -> None:
-        """Write one down; where that fails the person is told, and the deed stands."""
+        """Write an entry; where that fails the user is warned, and what was done stands."""
         if self.path is None:
             return
         uid = os.getuid()
@@ -66,7 +66,8 @@ class OwnAudit:
     def telling(self, command: str, target: str) -> Iterator[None]:
         """Write down how the work inside ends, whatever ends it.
 
-        What ends with an exit code is refused or failed by it; what breaks off, nobody knows.
+        An exit code says whether it was refused or failed; after an exception the outcome is
+        unknown.
         """
         try:
             yield
@@ -81,7 +82,7 @@ class OwnAudit:
 
 
 def outcome_of(code: int) -> Outcome:
-    """What an exit code of ours says of the deed."""
+    """Return the outcome that an exit code of ours stands for."""
     if code == exit_codes.DONE:
         return Outcome.DONE
     if code in _REFUSED:

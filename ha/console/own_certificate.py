@@ -14,8 +14,9 @@ PEOPLE = (Role.ADMIN, Role.OPERATOR)
 def call_under_certificate(configuration: Configuration, *roles: Role) -> None:
     """Call others under the certificate of the first of these roles that this user can read.
 
-    Who has none calls in plain: on this machine the kernel proves who calls, and a daemon that
-    demands more says so.  Raises ``ConfigurationError`` where there is one that cannot be used.
+    A user without one calls in plain: on this machine the kernel proves the caller's identity, and
+    a daemon that demands more says so.  Raises ``ConfigurationError`` if one exists that cannot be
+    used.
     """
     base = configuration.get(TLS_DIR)
     if base is None:

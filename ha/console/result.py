@@ -110,7 +110,7 @@ class Ending:
     reasons: tuple[Reason, ...] = ()
 
     def as_json(self) -> Mapping[str, object]:
-        """Fixed keys; what is not known is null."""
+        """Return fixed keys; what is not known is null."""
         return {
             "apiVersion": API_VERSION,
             "command": self.command,
@@ -130,7 +130,7 @@ class Ending:
         }
 
     def as_lines(self) -> Iterator[str]:
-        """The lines of a result; the first line has the outcome."""
+        """Yield the lines of a result; the first line has the outcome."""
         yield f"{self._head()}{self.message}"
         names = max((len(one.node) for one in self.reasons), default=0)
         texts = max((len(one.text) for one in self.reasons if one.next), default=0)

@@ -13,7 +13,7 @@ _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 
 def as_yaml(value: Mapping[str, object]) -> str:
-    """One YAML document, in the order of the keys, ending in a line's end."""
+    """Return one YAML document, in the order of the keys, ending in a newline."""
     return "".join(f"{line}\n" for line in _lines(value))
 
 

@@ -16,7 +16,7 @@ class AwakeTimeout:
     by more than another quarter.
 
     Bad schedule: the machine stops this process for longer than the limit, and what is waited for
-    has come meanwhile.  An event loop that goes on finds the limit over before it has looked.
+    has come in the meantime.  An event loop that goes on finds the limit over before it has looked.
 
     Raises:
         TimeoutError: the time is over.

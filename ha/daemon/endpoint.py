@@ -1,8 +1,8 @@
 """The HTTP face of a daemon: /metrics for Prometheus, /health for balancers, /status for people.
 
-/stacks tells what its threads and tasks are doing.  Plain questions for these are answered here.
-Any other connection is handed to aiohttp with what it has said, and aiohttp is loaded when the
-first such one comes: it takes 11 MB, and most daemons are asked for nothing but their health.
+/stacks shows what its threads and tasks are doing.  Plain requests for these are answered here. Any
+other connection is handed to aiohttp with the bytes received, and aiohttp is loaded when the first
+such one comes: it takes 11 MB, and most daemons are asked for nothing but their health.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# When each series was created is a third of the page, and nobody asks for it.
+# The creation times of the series are a third of the page, and nothing uses them.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 SILENCE_SECONDS: Final = 75.0
@@ -146,7 +146,7 @@ class Endpoint:
         await self._whole_server()
 
     async def _whole_server(self) -> asyncio.Protocol:
-        """aiohttp's end of one connection."""
+        """Return aiohttp's protocol for one connection."""
         if self._runner is None:
             self._runner = asyncio.create_task(self._load_aiohttp(), name="load aiohttp")
         server = (await asyncio.shield(self._runner)).server
@@ -217,7 +217,8 @@ class _Connection(asyncio.Protocol):
             self._handing_on = asyncio.create_task(self._hand_on(data), name="HTTP hand-over")
             return
         answer = self._answer(plain[1].decode(), plain[2].decode(), page, plain[3] or b"")
-        # Until the last byte has gone: who never reads it must not keep page and descriptor.
+        # Until the last byte has gone: a client that never reads it must not keep page and
+        # descriptor.
         loop = asyncio.get_running_loop()
         self._patience = loop.call_later(self._silence_seconds, self.abort)
         self._transport.write(_framed(answer, plain[1].decode()))
@@ -300,12 +301,12 @@ MOST_TASKS: Final = 1000
 
 
 def stacks_page() -> PageAnswer:
-    """The stacks of all threads, then of the event loop's tasks."""
+    """Return the stacks of all threads, then of the event loop's tasks."""
     return text_answer(stacks())
 
 
 def stacks() -> str:
-    """The text of the page; called on the event loop."""
+    """Return the text of the page; must be called on the event loop."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     text = io.StringIO()
     text.write(f"{len(names)} threads\n")

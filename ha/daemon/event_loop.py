@@ -28,15 +28,15 @@ class NoSuchLoop(Exception):
 
 
 def uvloop_installed() -> bool:
-    """Whether its package is there; it is not loaded."""
+    """Return whether uvloop is installed, without loading it."""
     return find_spec(EventLoop.UVLOOP.value) is not None
 
 
 def chosen_loop(asked: str | None, *, installed: bool) -> EventLoop:
-    """The loop that the environment asks for, else uvloop's if it is installed.
+    """Return the loop that the environment asks for, else uvloop's if it is installed.
 
     Raises:
-        NoSuchLoop: if it asks for none that can be had.
+        NoSuchLoop: the one asked for is unknown or not installed.
     """
     if not asked:
         return EventLoop.UVLOOP if installed else EventLoop.ASYNCIO
@@ -51,12 +51,12 @@ def chosen_loop(asked: str | None, *, installed: bool) -> EventLoop:
 
 
 def loop_factory(loop: EventLoop) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What makes a loop of this kind, for ``asyncio.Runner``; None for asyncio's own."""
+    """Return the factory of such loops for ``asyncio.Runner``; None for asyncio's own."""
     return fast_loop if loop is EventLoop.UVLOOP else None
 
 
 def fast_loop() -> asyncio.AbstractEventLoop:
-    """A loop of uvloop's; its clock and its ports are as true as asyncio's."""
+    """Return a loop of uvloop's; its clock and its ports are as true as asyncio's."""
     import uvloop  # 4 ms, for those who run it
 
     class FastLoop(uvloop.Loop):

@@ -1,8 +1,8 @@
-"""Who can reach a daemon, and what proves who calls: decided before anything listens.
+"""Which hosts can reach a daemon, and what proves a caller: decided before anything listens.
 
-On this machine the kernel tells whose socket is at the other end, and certificates do everywhere.
-A daemon without them that listens elsewhere than on loopback does not start before somebody has
-said that this is known (``nnha.security.mode``).
+On this machine the kernel identifies the process at the other end, and certificates do everywhere.
+A daemon without them that listens elsewhere than on loopback does not start before an operator has
+confirmed that this is known (``nnha.security.mode``).
 """
 
 import ipaddress
@@ -125,7 +125,7 @@ def check_exposure(
 
 
 def certificates(configuration: Configuration, role: Role) -> "TlsFiles | None":
-    """The certificates of a daemon of that role, None where no TLS is configured.
+    """Return the certificates of a daemon of that role, None where no TLS is configured.
 
     Raises:
         ExitWith: 78 where they are configured and cannot be used.
@@ -152,7 +152,7 @@ def certificates(configuration: Configuration, role: Role) -> "TlsFiles | None":
 
 
 def _namenodes(configuration: Configuration) -> frozenset[str] | None:
-    """Which NameNodes there are; None where the configuration does not name them."""
+    """Return the ids of all NameNodes; None where the configuration does not name them."""
     found: set[str] = set()
     for nameservice in configuration.get(NAMESERVICES):
         try:
@@ -163,10 +163,10 @@ def _namenodes(configuration: Configuration) -> frozenset[str] | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens on ``host``, an address or a name.
+    """Return whether only this machine reaches a listener on ``host``, an address or a name.
 
-    A name is whatever the resolver says now.  One that it does not know cannot be listened on
-    either; that error is left to whoever tries.
+    A name means what the resolver says now.  One that it does not know cannot be listened on
+    either; that error is left to the caller that tries.
     """
     try:
         return ipaddress.ip_address(host).is_loopback

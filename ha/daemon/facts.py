@@ -72,12 +72,12 @@ class DaemonFacts:
         return self._configuration.get(WEB_URL)
 
     def insecure(self) -> tuple[str, ...]:
-        """The interfaces that are open without authentication."""
+        """Return the interfaces that are open without authentication."""
         proven = security_mode(self._configuration) in _PROVING
         return tuple(what for what in self._open_to if not (proven and what in _PROVEN))
 
     def about(self) -> "AboutDaemon":
-        """What does not change while the process runs; worked out once."""
+        """Return what does not change while the process runs; it is computed once."""
         if self._about is None:
             started = datetime.fromtimestamp(self._started, UTC).isoformat(timespec="milliseconds")
             self._about = AboutDaemon(
@@ -91,16 +91,16 @@ class DaemonFacts:
         return self._about
 
     def as_json(self) -> Mapping[str, object]:
-        """The fixed keys, as /status shows them."""
+        """Return the fixed keys, as /status shows them."""
         about = self.about()
         return {**asdict(about), "insecure": list(about.insecure)}
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing, so that registering costs nothing."""
+        """Return nothing, so that registering costs nothing."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """The facts, worked out now."""
+        """Yield the facts, computed now."""
         name = {"process": self._process}
         build = {"version": version(), "commit": os.environ.get(COMMIT_VARIABLE, "unknown")}
         yield InfoMetricFamily("nnha_build", "The running version", {**build, **name})
@@ -152,12 +152,12 @@ def publish_facts(
 
 
 def own_facts() -> DaemonFacts | None:
-    """Those of this process; None where it is no daemon."""
+    """Return those of this process; None where it is no daemon."""
     return _own
 
 
 def security_mode(configuration: Configuration) -> str:
-    """The security mode; a daemon whose mode cannot be read does not start."""
+    """Return the security mode; a daemon whose mode cannot be read does not start."""
     try:
         return configuration.get(SECURITY_MODE)
     except ConfigurationError:

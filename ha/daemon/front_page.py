@@ -1,4 +1,4 @@
-"""The page at / of a daemon: who it is, and where to look for more."""
+"""The page at / of a daemon: which one it is, and where to look for more."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ HEADERS: Final = {
 def front_page(
     status: Mapping[str, object], facts: DaemonFacts | None, paths: Sequence[str]
 ) -> PageAnswer:
-    """The page of the daemon with this status and these plain pages; its role comes first."""
+    """Return the page of the daemon with this status and these plain pages; its role is first."""
     title = escape(_title(status, facts))
     body = "".join(_body(status, facts, paths))
     text = (

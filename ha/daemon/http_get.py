@@ -49,7 +49,7 @@ async def http_get(
 
     Raises:
         TimeoutError: it was not there in time.
-        OSError: nobody listens, or the connection broke before the end of the answer.
+        OSError: nothing listens, or the connection broke before the end of the answer.
         ValueError: the answer is no HTTP or too long, or the address cannot be one.
     """
     async with asyncio.timeout(deadline_seconds), _connected(address, role) as (reader, writer):
@@ -128,7 +128,7 @@ async def _headers(reader: asyncio.StreamReader) -> dict[str, str]:
 
 
 def _length(headers: Mapping[str, str]) -> int | None:
-    """How long the body is; None: to the end of the connection."""
+    """Return the length of the body in bytes; None: to the end of the connection."""
     told = headers.get("content-length")
     if told is None:
         return None

@@ -22,8 +22,9 @@ MAX_HANDED_ON: Final = 192
 """Of those, for requests that aiohttp serves, and that may take long: images and segments."""
 SHARE_OF_ADDRESS: Final = 32
 """Connections of one address that have not asked yet; and as many that aiohttp serves.  Loopback
-has no such share, for it may be anybody on this machine: who has more gives way where all are
-taken."""
+has no such share, as any user of this machine may call from it: the address with the most gives way
+where all are taken.
+"""
 TOLD_EVERY_SECONDS: Final = 10.0
 
 
@@ -67,7 +68,7 @@ class HttpSeats:
         return tuple(self._asking)
 
     def admit(self, newcomer: Asking, now: float) -> bool:
-        """Whether one more may be; the oldest one that has not asked yet gives way to it."""
+        """Admit one more, for which the oldest that has not asked yet may give way; else False."""
         self._forget_closed()
         if len(self._asking) + len(self._handed_on) >= self._most:
             oldest = _of_the_largest(self._asking)
@@ -88,7 +89,7 @@ class HttpSeats:
         return True
 
     def leave(self, connection: Asking) -> None:
-        """The connection is gone, or is handed on."""
+        """Forget a connection that is closed or handed on."""
         self._asking.pop(connection, None)
 
     def hand_on(self, connection: Asking, transport: HandedOn, now: float) -> bool:
@@ -135,7 +136,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _of_the_largest(hosts: Mapping[T, str]) -> T | None:
-    """The oldest connection of the address that has the most."""
+    """Return the oldest connection of the address that has the most."""
     if not hosts:
         return None
     counts = Counter(hosts.values())

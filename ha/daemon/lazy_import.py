@@ -1,4 +1,4 @@
-"""Load what an idle daemon does without, when it is first needed and beside the event loop."""
+"""Load what an idle daemon does without, when it is first needed and off the event loop."""
 
 import asyncio
 import importlib

@@ -15,7 +15,7 @@ MALFORMED = Counter(
 
 
 def tells_of_us(record: logging.LogRecord) -> bool:
-    """Whether a line of a library is to be logged; one that blames a peer is counted instead."""
+    """Return whether to log a library's line; one that blames a peer is counted instead."""
     library = _blaming(record)
     if library is not None:
         MALFORMED.labels(library).inc()
@@ -23,7 +23,7 @@ def tells_of_us(record: logging.LogRecord) -> bool:
 
 
 def _blaming(record: logging.LogRecord) -> str | None:
-    """The library that complains of a peer's bytes; None for any other line."""
+    """Return the library that complains of a peer's bytes; None for any other line."""
     cause = record.exc_info[0] if record.exc_info else None
     if cause is None:
         return None

@@ -73,7 +73,7 @@ def configure_logging(
 def _on_one_line(
     _logger: object, _method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """A terminal obeys control characters, and some values are strangers' words."""
+    """Escape control characters, which a terminal obeys: some values come from strangers."""
     for name, value in event.items():
         if isinstance(value, str) and name != "exception":
             event[name] = escaped(value)

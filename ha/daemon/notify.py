@@ -1,7 +1,8 @@
-"""What systemd is told of this daemon: ready, how it does, alive (sd_notify(3)).
+"""What is reported to systemd of this daemon: ready, its status, alive (sd_notify(3)).
 
 One datagram for each message, to the socket that ``NOTIFY_SOCKET`` names; nothing where there is
-none.  These variables are taken out of the environment: a fencing script must not speak for us.
+none.  These variables are taken out of the environment: a fencing script must not send messages in
+our name.
 """
 
 import contextlib
@@ -20,15 +21,16 @@ _STATUS_CHARACTERS: Final = 200
 
 @dataclass(slots=True)
 class Service:
-    """Who has started this process, if systemd has; a process has one."""
+    """The service manager of this process, if systemd has started it; there is one in a process."""
 
     address: str = ""
-    """Of the socket; empty: nobody listens."""
+    """Of the socket; empty: there is none."""
     alive_every_seconds: float = 0.0
     """How often systemd wants to hear that our loop runs; 0: never."""
     overdue: Callable[[], str] = lambda: ""
-    """Which duty of this daemon, besides its event loop, has not moved for too long; empty: none.
-    While one is overdue the sign of life is not given."""
+    """Which duty of this daemon, apart from its event loop, has not moved for too long; empty:
+    none. While one is overdue the sign of life is not given.
+    """
 
     def adopt(self) -> None:
         """Take what systemd has put into the environment."""
@@ -41,11 +43,11 @@ class Service:
             self.alive_every_seconds = int(usec) / 1e6 / 3
 
     def ready(self) -> None:
-        """The start is over: listeners are open, and what depends on us may start."""
+        """Report the end of the start: listeners are open, and what depends on us may start."""
         self._send("READY=1")
 
     def alive(self) -> None:
-        """The event loop has run, and the daemon's own duties are done."""
+        """Report that the event loop has run, and that the daemon's own duties are done."""
         self._send("WATCHDOG=1")
 
     def stopping(self) -> None:
@@ -53,7 +55,7 @@ class Service:
         self._send("STOPPING=1")
 
     def status(self, text: str, *, more_seconds: float = 0.0) -> None:
-        """One line for ``systemctl status``; ``more_seconds``: so long the start may still take."""
+        """Send a line for ``systemctl status``, and the start's limit, ``more_seconds`` from now."""
         line = " ".join(text.split())[:_STATUS_CHARACTERS]
         extend = f"\nEXTEND_TIMEOUT_USEC={int(more_seconds * 1e6)}" if more_seconds else ""
         self._send(f"STATUS={line}{extend}")
@@ -70,7 +72,7 @@ class Service:
 
 
 def clock_time() -> str:
-    """The time of day for a status, to the second."""
+    """Return the time of day for a status, to the second."""
     return time.strftime("%H:%M:%S UTC", time.gmtime())
 
 

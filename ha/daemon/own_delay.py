@@ -12,7 +12,7 @@ class OwnDelay:
     """
 
     def __init__(self, step_seconds: float) -> None:
-        """The loop is woken at each step; what is shorter than a step is not seen as one delay."""
+        """Wake the loop at each step; a delay shorter than a step is not seen as one."""
         self._step_seconds = step_seconds
         self._late = 0.0
         self._due = 0.0

@@ -1,4 +1,4 @@
-"""Who may see which page: asked before a page is made, on plain connections and on aiohttp's."""
+"""Which caller may see which page: asked before one is made, on plain connections and aiohttp's."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _REASONS: Final = "GET reasons"
 _ALIKE: Final = {"HEAD": "GET", "OPTIONS": "GET"}
-"""They tell no more than GET does."""
+"""They reveal no more than GET does."""
 
 
 class PageAccess:
@@ -31,7 +31,7 @@ class PageAccess:
         return None if self._access is None else self._access.tls
 
     def told(self) -> Mapping[str, object]:
-        """What the status page says of who may come in; nothing where everybody may."""
+        """Return the security entry of the status page; empty where everybody has access."""
         if self._access is None:
             return {}
         files = self._access.tls
@@ -41,7 +41,7 @@ class PageAccess:
     def refusal(
         self, transport: asyncio.BaseTransport | None, method: str, path: str
     ) -> PageAnswer | None:
-        """What to answer instead of the page: 401 to who proves nothing, 403 with the reason."""
+        """Return the answer instead of the page: 401 to an unproven caller, or 403 with a reason."""
         if self._access is None:
             return None
         name = f"{_ALIKE.get(method, method)} {path}"
@@ -55,9 +55,9 @@ class PageAccess:
     def begun(
         self, transport: asyncio.BaseTransport | None, method: str, path: str
     ) -> Callable[[int | None], None]:
-        """What to tell how a request has ended that was allowed: its status, None: nobody knows.
+        """Return the function to call with an allowed request's final status; None: unknown.
 
-        It is written down as the table says.
+        The end is written into the audit log where the table of rights says so.
         """
         name, access = f"{method} {path}", self._access
         if access is None or not access.audits(HTTP, name):
@@ -75,7 +75,7 @@ class PageAccess:
         return ended
 
     def shown(self, transport: asyncio.BaseTransport | None, answer: PageAnswer) -> PageAnswer:
-        """A page as its caller may see it: why a daemon is unwell is no stranger's business."""
+        """Return a page as its caller may see it: strangers do not see why a daemon is unwell."""
         if self._access is None or answer.status < HTTPStatus.BAD_REQUEST:
             return answer
         if self._access.may(_caller(self._access, transport), HTTP, _REASONS):

@@ -26,7 +26,7 @@ Page = Callable[[str], PageAnswer]
 
 
 def json_answer(shown: Mapping[str, object], status: int = HTTPStatus.OK) -> PageAnswer:
-    """An object as JSON."""
+    """Return an object as JSON."""
     text = json.dumps(shown, default=str)
     return PageAnswer(status, "application/json; charset=utf-8", text.encode())
 

@@ -1,12 +1,12 @@
-"""One port for TLS and for plain bytes: the first byte of a connection tells which.
+"""One port for TLS and for plain bytes: the first byte of a connection distinguishes them.
 
 So no client needs to know of a second port, and a cluster goes over to certificates daemon by
 daemon.  The listener accepts by itself and looks at the byte with MSG_PEEK, which leaves it where
 it is; the connection is handed to the loop afterwards.  Neither asyncio's server nor uvloop's can
 do that: both read a connection as soon as they have accepted it, a transport cannot give back what
 it has read, and ``start_tls`` takes none of it.  An own reader of the listening socket works on
-both loops; it costs 13 microseconds for a plain connection on uvloop and 40 on asyncio, next to
-2 ms for a handshake.
+both loops; it costs 13 microseconds for a plain connection on uvloop and 40 on asyncio, next to 2
+ms for a handshake.
 """
 
 import asyncio
@@ -140,7 +140,7 @@ class PeekingListener:
         connection.close()
 
     def _peeked(self, connection: socket.socket) -> bool:
-        """Whether it has said something, or has ended: then nothing more is to be done with it."""
+        """Return whether it has sent something, or has ended: then it needs nothing more."""
         try:
             first = connection.recv(1, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
@@ -193,7 +193,7 @@ def watch(
     ends = cast("asyncio.Transport", transport)
 
     def busy() -> bool:
-        # Hadoop RPC's protocol tells when nothing is owed; of others nobody knows.
+        # Hadoop RPC's protocol reports when no answer is owed; of other protocols it is unknown.
         return not getattr(ends.get_protocol(), "idle", False)
 
     def close(_reason: str) -> None:

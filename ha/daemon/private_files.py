@@ -18,7 +18,7 @@ OTHERS: Final = 0o077
 
 @contextlib.contextmanager
 def private_files() -> Iterator[None]:
-    """New directories have the mode 0700 and new files 0600, whatever the shell before us said."""
+    """Give new directories the mode 0700 and new files 0600, whatever the shell before us set."""
     before = os.umask(PRIVATE_UMASK)
     try:
         yield
@@ -35,7 +35,7 @@ def warn_of_open_folders(folders: Iterable[Path], *, allowed: int = 0o700) -> No
         try:
             mode = stat.S_IMODE(folder.stat().st_mode)
         except OSError:
-            continue  # whoever uses it says what is wrong
+            continue  # its user reports what is wrong
         if mode & OTHERS & ~allowed:
             log.warning(
                 "storage.open_to_others",

@@ -1,7 +1,7 @@
 """Pages for balancers and supervisors: /livez, /readyz, /active, /standby and Hadoop's /isActive.
 
-They say what the daemon knows already and wait for nobody, neither ZooKeeper nor a peer.
-See docs/reference/operations.md#probes.
+They show what the daemon knows already and wait neither for ZooKeeper nor for a peer. See
+docs/reference/operations.md#probes.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ class RoleSeen:
 def probe_pages(
     ready: Callable[[], str | None], role: Callable[[], RoleSeen] | None
 ) -> Mapping[str, Page]:
-    """The pages by path.  ``ready`` gives the reason while the daemon should get no work."""
+    """Return the pages by path.  ``ready`` gives the reason while the daemon should get no work."""
     pages: dict[str, Page] = {
         "/livez": lambda _: json_answer({"alive": True}),
         "/readyz": lambda _: _ready(ready()),
@@ -70,7 +70,7 @@ def _standby(seen: RoleSeen, query: str) -> PageAnswer:
 
 
 def _is_active(seen: RoleSeen) -> PageAnswer:
-    """As Hadoop's IsActiveServlet: its two texts, and 405 where it is not active."""
+    """Answer as Hadoop's IsActiveServlet: its two texts, and 405 where it is not active."""
     if seen.state == ACTIVE:
         return text_answer("I am Active!")
     return text_answer("I am not Active!", HTTPStatus.METHOD_NOT_ALLOWED)

@@ -48,7 +48,7 @@ _lag = Gauge(
 
 
 LONGEST_LAG_SECONDS = 60.0
-"""The longest lag of so long a time is shown, so that a stall is seen by the next scrape."""
+"""The longest lag of that time is shown, so that a stall is seen by the next scrape."""
 
 _longest_lag = Gauge(
     "nnha_loop_lag_longest_seconds",
@@ -64,13 +64,13 @@ class Lags:
         self._falling: deque[tuple[float, float]] = deque()
 
     def add(self, at: float, seconds: float) -> None:
-        """A lag that was measured at that time; earlier and shorter ones do not count any more."""
+        """Record a lag measured at that time; earlier and shorter ones do not count any more."""
         while self._falling and self._falling[-1][1] <= seconds:
             self._falling.pop()
         self._falling.append((at, seconds))
 
     def longest(self, now: float) -> float:
-        """The longest one that is not too old."""
+        """Return the longest one that is not too old, in seconds."""
         while self._falling and self._falling[0][0] <= now - LONGEST_LAG_SECONDS:
             self._falling.popleft()
         return self._falling[0][1] if self._falling else 0.0
@@ -87,7 +87,7 @@ class ExitWith(Exception):
 
 
 def halt(name: str, code: int, message: str) -> NoReturn:
-    """End the process now: the message on stderr, no clean-up, nobody waited for.
+    """End the process now: print the message on stderr, clean up nothing, wait for no caller.
 
     For a daemon that must not go on.  To wait for callers that can never be answered would only
     keep its successor waiting.
@@ -112,8 +112,8 @@ def run_daemon(
     """
     _allow_many_files()
     with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is closed, or no file
-        # Only the thread that hears it, which is the event loop's: to read the stacks of threads
-        # that run meanwhile crashes now and then, before the loop's is written.
+        # Only the thread that receives the signal, which is the event loop's: reading the stacks of
+        # threads that run at the same time crashes now and then, before the loop's is written.
         faulthandler.enable(sys.stderr, all_threads=False)
     try:
         with private_files():
@@ -238,7 +238,7 @@ _M_ARENA_MAX: Final = -8
 
 
 def lean_heap() -> None:
-    """One C heap for all threads, and what start-up freed given back: together 1-2 MB less.
+    """Use one C heap for all threads, and give back what start-up freed: together 1-2 MB less.
 
     It does nothing where the C library is not glibc.
 

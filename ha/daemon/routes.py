@@ -23,7 +23,7 @@ A = TypeVar("A")
 async def serve(
     pages: Mapping[str, Page], routes: Sequence[web.RouteDef], access: PageAccess
 ) -> web.AppRunner:
-    """A server for connections that others accept; its owner cleans it up."""
+    """Return a server for connections that others accept; its owner cleans it up."""
     application = web.Application(client_max_size=MAX_REQUEST_BYTES)
     for path, page in pages.items():
         handler = _handler(page, path, access)
@@ -40,7 +40,7 @@ async def serve(
 
 
 def _checked(route: web.RouteDef, access: PageAccess) -> web.RouteDef:
-    """The same route for those who may have it; who may not is asked for no body either."""
+    """Return the same route for allowed callers only; no body is read from the others either."""
 
     def asking(ask: Callable[[web.Request], Awaitable[A]]) -> Callable[[web.Request], Awaitable[A]]:
         async def handle(request: web.Request) -> A:
@@ -62,7 +62,7 @@ def _checked(route: web.RouteDef, access: PageAccess) -> web.RouteDef:
 def _told(
     route: web.RouteDef, access: PageAccess
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """The handler of a route, of which the audit log hears how it ended."""
+    """Return the handler of a route that reports its end to the audit log."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         ended = access.begun(request.transport, request.method, route.path)

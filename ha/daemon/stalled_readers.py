@@ -30,7 +30,8 @@ class Reader:
         self._transport = transport
         self._every_seconds = patience_seconds / _LOOKS
         self._unread = 0
-        # Looks are counted, not seconds: a process that was itself stopped blames nobody for it.
+        # Looks are counted, not seconds: a process that was itself stopped must not blame its
+        # peers.
         self._looks_in_vain = 0
         self._look()
 
@@ -60,11 +61,12 @@ class Reader:
 
 
 def _unread(transport: asyncio.Transport) -> int | None:
-    """Bytes that the far end has not taken, in our buffer and in the kernel's; None once closed.
+    """Return the bytes that the far end has not taken, in our buffer and the kernel's; None if
+    closed.
 
-    Ours alone would not tell a slow reader from none: the kernel takes more from us only when a
-    third of its own, which may hold megabytes, is free.  ``is_closing`` does not mean closed: a
-    transport lives on until its last byte has gone.
+    Ours alone would not distinguish a slow reader from none: the kernel takes more from us only
+    when a third of its own, which may hold megabytes, is free.  ``is_closing`` does not mean
+    closed: a transport lives on until its last byte has gone.
     """
     number = transport.get_extra_info("socket").fileno()
     if number < 0:

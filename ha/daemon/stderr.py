@@ -16,8 +16,8 @@ _CANNOT: Final = (OSError, ValueError)
 class SturdyStream:
     """A text stream that never raises.
 
-    The bad schedule: the disk with the logs is full, and the line that tells of a lost ZooKeeper
-    session, or of a batch that was committed, ends the daemon that wrote it.
+    The bad schedule: the disk with the logs is full, and the line about a lost ZooKeeper session,
+    or about a batch that was committed, ends the daemon that wrote it.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -25,7 +25,7 @@ class SturdyStream:
         self._lost = 0
 
     def write(self, text: str) -> int:
-        """Write it at once, or count it; the first time that it works again, tell how many.
+        """Write it at once, or count it; the first time that it works again, log the count.
 
         Python keeps some of what it could not write and tries again: those only come late.
         """
@@ -41,11 +41,11 @@ class SturdyStream:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: ``write`` has flushed."""
 
 
 def sturdy_stderr() -> SturdyStream:
-    """Standard error, or nowhere if it was closed before we came."""
+    """Return standard error, or the null device if it was closed before the process started."""
     if sys.stderr is None:
         # Takes the closed descriptor's number, too, which else the next socket would get.
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for the rest of the process
@@ -53,14 +53,14 @@ def sturdy_stderr() -> SturdyStream:
 
 
 def say(line: str) -> None:
-    """A line for people, if it can be written."""
+    """Print a line for people, if it can be written."""
     with contextlib.suppress(*_CANNOT):
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
 
 def let_go_of_stderr() -> None:
-    """At the end: Python would flush it once more, and make its failure the exit code."""
+    """Flush at the end; Python would make a failure of its own last flush the exit code."""
     try:
         sys.stderr.flush()
     except _CANNOT:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 @cache
 def version() -> str:
-    """The version; ``unknown`` where neither an installation nor a checkout tells it."""
+    """Return the version; ``unknown`` with neither an installation nor a checkout."""
     # Loaded when somebody asks: a daemon does without it for most of its life.
     from importlib import metadata
 
@@ -18,7 +18,7 @@ def version() -> str:
 
 
 def _of_the_checkout(project: Path) -> str:
-    """By a pattern: tomllib would stay in a daemon's memory for one line."""
+    """Find it by a pattern: tomllib would stay in a daemon's memory for one line."""
     try:
         found = re.search(r'^version = "([^"]+)"', project.read_text(), re.MULTILINE)
     except OSError:
