@@ -1,1 +1,1 @@
-"""Who may be active: the election on ZooKeeper, as a pure core with one door to kazoo."""
+"""Which NameNode may be active: the election on ZooKeeper, a pure core with one door to kazoo."""

@@ -69,7 +69,7 @@ class DeleteBreadcrumb:
 
 @dataclass(frozen=True, slots=True)
 class RecordSettled:
-    """Record beside our breadcrumb, which has these bytes, that our NameNode became active."""
+    """Record next to our breadcrumb, which has these bytes, that our NameNode became active."""
 
     session: SessionNumber
     content: bytes
@@ -77,7 +77,7 @@ class RecordSettled:
 
 @dataclass(frozen=True, slots=True)
 class RecordEnded:
-    """Record that the process that was active in this term has ended; ``told`` says which."""
+    """Record that the process that was active in this term has ended, and which one it was."""
 
     session: SessionNumber
     told: str
@@ -94,19 +94,19 @@ class FenceOldActive:
 
 @dataclass(frozen=True, slots=True)
 class ServeAsActive:
-    """Tell our NameNode to become active."""
+    """Order our NameNode to become active."""
 
     attempt: AttemptNumber
 
 
 @dataclass(frozen=True, slots=True)
 class ServeAsStandby:
-    """Tell our NameNode to be standby: somebody else holds the lock."""
+    """Order our NameNode to be standby: another controller holds the lock."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnterNeutral:
-    """Know that nobody knows: the lock's owner cannot be told at present."""
+    """Note that the lock's owner cannot be determined at present."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ _LockNews = (
 
 
 def step(state: ElectorState, event: Event) -> Step:
-    """What becomes of the election when this happens, and what is to be done about it.
+    """Return the state of the election after an event, and the actions to carry out.
 
     Raises:
         InvariantBroken: if that must never be.
@@ -179,8 +179,8 @@ def _opened(state: ElectorState) -> Step:
         case Link.CONNECTING:
             return _create(state)
         case Link.SUSPENDED:
-            # kazoo dropped the watch, and a create that was under way may have succeeded:
-            # only the owner recorded in the lock can tell.
+            # kazoo dropped the watch, and a create that was under way may have succeeded: only the
+            # owner recorded in the lock can answer that.
             return _look(state)
         case Link.CONNECTED | Link.CLOSED:
             return Step(state)
@@ -188,14 +188,14 @@ def _opened(state: ElectorState) -> Step:
 
 
 def _start_over(state: ElectorState) -> Step:
-    """A new session with a new client: kazoo's own second session would mix their answers."""
+    """Open a new session with a new client: kazoo's own second session would mix their answers."""
     neutral = _neutral(state)
     opened = _open(neutral.state)
     return Step(opened.state, (*neutral.actions, CloseSession(state.session), *opened.actions))
 
 
 def _neutral(state: ElectorState) -> Step:
-    """The owner of the lock is not known.  Our NameNode keeps its role.
+    """Enter the neutral role: the lock's owner is not known.  Our NameNode keeps its role.
 
     See docs/reference/election.md#zookeeper-away.
     """
@@ -242,7 +242,7 @@ def _lock_news(state: ElectorState, event: _LockNews) -> Step:  # noqa: C901 - f
 
 
 def _doubted(state: ElectorState, event: _LockNews) -> ElectorState:
-    """An answer from before a suspension.  After the reconnect we look anyway, but bad news counts.
+    """Note only bad news of an answer from before a suspension; the reconnect brings a new look.
 
     The bad schedule: the lock was another's for a moment, we hear of it only now, and the next look
     finds it ours again.  Our NameNode's promotion was under the earlier lock; it proves nothing.
@@ -264,7 +264,7 @@ def _look(state: ElectorState) -> Step:
 
 
 def _owned(state: ElectorState) -> Step:
-    """The lock is this session's."""
+    """Go on as the owner: the lock is this session's."""
     match state.role:
         case Role.ACTIVE | Role.TAKING_OVER:
             return Step(replace(state, holding=True))
@@ -303,7 +303,7 @@ def _others(state: ElectorState) -> Step:
 
 
 def _vanished(state: ElectorState) -> Step:
-    """There is no lock: its former holder has lost it, even if that was us; try to create it."""
+    """Try to create the lock: there is none, its former holder has lost it, even if that was us."""
     actions: tuple[Action, ...] = ()
     if state.holding:
         neutral = _neutral(state)

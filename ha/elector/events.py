@@ -1,4 +1,4 @@
-"""What ZooKeeper, the takeover and the controller tell the elector, in the past tense."""
+"""What ZooKeeper, the takeover and the controller report to the elector, in the past tense."""
 
 from dataclasses import dataclass
 
@@ -76,12 +76,12 @@ class LockSeen:
     session: SessionNumber
     ours: bool
     made: int = 0
-    """The ZooKeeper transaction that made this lock; 0 where nobody told."""
+    """The ZooKeeper transaction that made this lock; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockGone:
-    """There is no lock: seen by asking, or told by the watch."""
+    """There is no lock: seen by asking, or reported by the watch."""
 
     session: SessionNumber
 

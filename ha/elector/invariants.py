@@ -20,7 +20,7 @@ from ha.invariant import ensure
 
 
 def checked(before: ElectorState, event: Event, step: Step) -> Step:
-    """The step itself.
+    """Return the step itself, after checking it.
 
     Raises:
         InvariantBroken: if it must never be.

@@ -113,9 +113,9 @@ class KazooKeeper:
         keep_ticket: Callable[[SessionTicket | None], None] = lambda _: None,
         open_session: SessionFactory = Session,
     ) -> None:
-        """``ticket`` is of a controller that was killed: the first session goes on with its own.
+        """Continue in the first session with the ``ticket`` of a controller that was killed.
 
-        ``keep_ticket`` is told of each session's, and of None when it has been closed.
+        ``keep_ticket`` is called with each session's ticket, and with None when it has been closed.
         """
         self._settings = settings
         self._post = post
@@ -379,7 +379,7 @@ class KazooKeeper:
 
 
 def _breadcrumb_deleted(request: asyncio.Future[Outcome[None]]) -> None:
-    """A breadcrumb that stays costs the next owner a needless polite fence, nothing else."""
+    """Log that a breadcrumb stays; it costs the next owner a needless polite fence, no more."""
     outcome = request.result()
     if not isinstance(outcome, Done):
         log.warning("elector.breadcrumb.kept", outcome=repr(outcome))

@@ -2,8 +2,8 @@
 
 ZooKeeper deletes a znode on the condition of its version, and a lock that was just made has the
 same version as the one before it.  Therefore our controllers count their locks: the transaction
-that makes a lock also writes a znode beside it.  That znode then carries the transaction's number,
-as the lock does, and its version stands still until the next lock is made.
+that makes a lock also writes a second znode, the count.  The count then has the transaction's
+number, as the lock does, and its version stands still until the next lock is made.
 
 See docs/reference/election.md#removing-anothers-lock.
 """
@@ -23,7 +23,7 @@ PATIENCE_SECONDS: Final = 0.3
 
 
 class LockKeeper:
-    """The lock's znode and the count beside it, in whichever session."""
+    """The lock's znode and the count next to it, in whichever session."""
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
         self._lock, self._count = settings.lock, settings.count
@@ -34,7 +34,7 @@ class LockKeeper:
         return asyncio.ensure_future(self._created(session, data, counted))
 
     async def give_up(self, session: Session) -> Outcome[None]:
-        """Delete the lock if it is still this session's; where nobody knows, its close will do.
+        """Delete the lock if it is still this session's; if that is unknown, its close will do.
 
         An operator may have deleted ours by hand, and another hold a lock by now of which we have
         not heard, or our server has not.
@@ -58,7 +58,7 @@ class LockKeeper:
         """Delete another's lock if it is the one that this ZooKeeper transaction has made.
 
         Not where ZooKeeper lets us wait, or we were stopped ourselves: what spoke against the owner
-        would be old.  Nor if we may not ``still``, for instance since a pause was seen meanwhile.
+        would be old.  Nor if we may not ``still``, for instance after a pause seen in the meantime.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -86,10 +86,11 @@ class LockKeeper:
     async def _look(
         self, session: Session
     ) -> tuple[Outcome[NodeFacts | None], Outcome[NodeFacts | None]]:
-        """The lock and the count.  The count is looked at first.
+        """Return the lock and the count.  The count is looked at first.
 
         The bad schedule for the other order: the next lock is made between the two looks.  The
-        count then speaks of that one, and the lock that was seen would pass for one not counted.
+        count then is that of the new one, and the lock that was seen would pass for one not
+        counted.
         """
         seen_count, seen_lock = session.look(self._count), session.look(self._lock)
         count = await seen_count

@@ -52,7 +52,7 @@ class Stage(StrEnum):
 
 
 class Term(StrEnum):
-    """What is known of the breadcrumb's owner beside its name."""
+    """What is known of the breadcrumb's owner apart from its name."""
 
     UNKNOWN = "unknown"
     SETTLED = "settled"

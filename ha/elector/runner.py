@@ -58,13 +58,13 @@ class Application(Protocol):
         """Demote our NameNode; it must not raise for a NameNode that does not answer."""
 
     def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
-        """This has happened, and the election's state has changed so (or not at all)."""
+        """Take note of an event, and of the state before and after it, which may be the same."""
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
-        """The attempt failed, and the election was left."""
+        """Take note that the attempt failed, and that the election was left."""
 
     def gave_up(self, reason: str) -> None:
-        """The election cannot go on without an operator."""
+        """Take note that the election cannot go on without an operator."""
 
 
 class Elector:
@@ -79,7 +79,7 @@ class Elector:
         look_interval_seconds: float = LOOK_INTERVAL_SECONDS,
         sign: Callable[[float], None] = lambda _within_seconds: None,
     ) -> None:
-        """``sign`` is called with each step, and told within which time the next one comes."""
+        """Call ``sign`` with each step and the seconds within which the next one comes."""
         self._name = name
         self._application = application
         self.keeper = keeper(self.post)
@@ -96,7 +96,7 @@ class Elector:
         return self._state
 
     def active_by(self, attempt: AttemptNumber) -> bool:
-        """Whether this takeover, and no later one, has made us active."""
+        """Return whether this takeover, and no later one, has made us active."""
         return self._state.role is Role.ACTIVE and self._state.attempt == attempt
 
     def post(self, event: Event) -> None:
@@ -108,7 +108,7 @@ class Elector:
         self.post(JoinRequested(data))
 
     def quit(self, *, keep_breadcrumb: bool, ended: str = "") -> None:
-        """Ask to be out of the election; ``ended`` tells which active process has ended."""
+        """Ask to be out of the election; ``ended`` names the active process that has ended."""
         self.post(QuitRequested(keep_breadcrumb, ended))
 
     def stand_by_again(self) -> None:
@@ -211,7 +211,7 @@ class Elector:
                 assert_never(action)
 
     def _begin(self, work: Work) -> asyncio.Task[None]:
-        """One piece of work at a time: a demotion must not overtake a cancelled promotion.
+        """Begin work behind all other work: a demotion must not overtake a cancelled promotion.
 
         Each waits for all before it, not for the last one alone: that one may have been cancelled
         while it waited itself, for a demotion which would then end behind the next promotion.
@@ -246,7 +246,7 @@ async def _after(earlier: frozenset[asyncio.Task[None]], work: Work) -> None:
 
 
 def _shown(thing: Event | Action) -> str:
-    """The class and its telling fields; znode bytes are long and say nothing to a reader."""
+    """Return the class and its useful fields; znode bytes are long and mean nothing to a reader."""
     fields = []
     for name in thing.__slots__:
         value = getattr(thing, name)

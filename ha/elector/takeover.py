@@ -24,7 +24,7 @@ def answer_takeover(
     state: ElectorState,
     event: BreadcrumbRead | BreadcrumbWritten | OldActiveFenced | Promoted,
 ) -> Step:
-    """The next stage; an answer that the present stage does not wait for changes nothing."""
+    """Return the next stage; an answer that the present stage does not wait for changes nothing."""
     match event:
         case BreadcrumbRead():
             return _read(state, event.breadcrumb) if state.stage is Stage.READING else Step(state)

@@ -1,8 +1,9 @@
-"""What is recorded beside the breadcrumb: how far the term of its owner has come.
+"""What is recorded next to the breadcrumb: how far the term of its owner has come.
 
-The breadcrumb says who may be active, not whether he ever was, nor whether his process still runs.
-The record adds both.  It is bound to one write of the breadcrumb by ZooKeeper's number of that
-write, so that it never speaks of an earlier or a later owner, nor of a later term of the same one.
+The breadcrumb says which NameNode may be active, not whether it ever was, nor whether its process
+still runs.  The record adds both.  It is bound to one write of the breadcrumb by ZooKeeper's number
+of that write, so that it never applies to an earlier or a later owner, nor to a later term of the
+same one.
 """
 
 import json
@@ -13,7 +14,7 @@ from ha.elector.model import Term
 
 @dataclass(frozen=True, slots=True)
 class TermRecord:
-    """``told`` is for people: who, which process, when."""
+    """A record of the breadcrumb's term, with a text for people: which NameNode and process, when."""
 
     breadcrumb: int
     """The ZooKeeper transaction that wrote the breadcrumb (mzxid)."""
@@ -22,15 +23,15 @@ class TermRecord:
 
 
 def encode_term(record: TermRecord) -> bytes:
-    """The record as it lies in ZooKeeper."""
+    """Return the record's bytes in ZooKeeper."""
     value = {"breadcrumb": record.breadcrumb, "term": record.term.value, "told": record.told}
     return json.dumps(value, sort_keys=True).encode()
 
 
 def term_of(breadcrumb: int, data: bytes | None) -> Term:
-    """What a record says of the breadcrumb written by that transaction; UNKNOWN if of another's.
+    """Return a record's term of the breadcrumb written by that transaction, else UNKNOWN.
 
-    Bytes that are no record say nothing: the successor then waits, which is always safe.
+    Malformed bytes are UNKNOWN, too: the successor then waits, which is always safe.
     """
     if data is None:
         return Term.UNKNOWN

@@ -1,4 +1,4 @@
-"""Writes and reads the record beside the breadcrumb; never in the way of an election.
+"""Writes and reads the record next to the breadcrumb; never in the way of an election.
 
 A record that cannot be written, or read, costs the successor a wait for the read lease.
 """
@@ -31,13 +31,13 @@ class TermKeeper:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def settled(self, number: SessionNumber, session: Session, content: bytes) -> None:
-        """Our NameNode has become active under the breadcrumb with these bytes."""
+        """Record that our NameNode has become active under the breadcrumb with these bytes."""
         task = asyncio.create_task(self._settle(number, session, content))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def ended(self, number: SessionNumber, session: Session, told: str) -> None:
-        """The active process has ended.  The session keeps order: this comes before the release."""
+        """Record the active process's end, before the release, as the session keeps order."""
         breadcrumb = self._settled.get(number)
         if breadcrumb is None:
             return
@@ -46,7 +46,7 @@ class TermKeeper:
         request.add_done_callback(partial(_noted, Term.ENDED))
 
     async def read(self, session: Session) -> tuple[Outcome[tuple[bytes, NodeFacts]], Term]:
-        """The breadcrumb, and what is recorded of its owner.
+        """Read the breadcrumb, and what is recorded of its owner.
 
         Only while the session holds the lock: that one shows which identities are ours.
         """

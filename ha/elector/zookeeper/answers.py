@@ -1,15 +1,15 @@
-"""The value of a ZooKeeper answer, or the error that tells an operator why there is none."""
+"""The value of a ZooKeeper answer, or the error that informs an operator why there is none."""
 
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import Done, Outcome, Refused, T_co, Unknown
 
 
 def value_of(outcome: Outcome[T_co], request: str) -> T_co:
-    """What a done request answered; ``request`` completes "ZooKeeper refused to ...".
+    """Return the answer to a request; ``request`` completes "ZooKeeper refused to ...".
 
     Raises:
         ZooKeeperRefused: it had no effect.
-        ZooKeeperUnavailable: nobody knows whether it had.
+        ZooKeeperUnavailable: whether it had an effect is unknown.
     """
     match outcome:
         case Done(value=value):

@@ -17,7 +17,7 @@ MAX_SHOWN: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class ActiveNodeInfo:
-    """Who holds the lock, or held it last; ``port`` is of the NameNode's service RPC."""
+    """The last or present holder of the lock; ``port`` is of the NameNode's service RPC."""
 
     nameservice: str
     namenode: str
@@ -42,7 +42,7 @@ def encode(info: ActiveNodeInfo) -> bytes:
 
 
 def decode(data: bytes) -> ActiveNodeInfo:
-    """The node these bytes name.  Raises BadBreadcrumb, quoting the bytes in hex."""
+    """Return the node that these bytes name.  Raises BadBreadcrumb, quoting the bytes in hex."""
     try:
         message = hazk_info_pb2.ActiveNodeInfo.FromString(data)
     except DecodeError as failure:

@@ -40,7 +40,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 OnState = Callable[[SessionState, str], None]
 Measure = Callable[[str, str, float], None]
-"""Told of each request to ZooKeeper: its operation, its result, its seconds."""
+"""Called with each request to ZooKeeper: its operation, its result, its seconds."""
 
 
 class SessionFactory(Protocol):
@@ -140,7 +140,7 @@ class Session:
         return frozenset(self._settings.acl)
 
     def open(self) -> None:
-        """Begin to connect; kazoo tries for ever, and ``on_state`` tells how it goes."""
+        """Begin to connect; kazoo tries for ever, and ``on_state`` is called with the result."""
         self._client.start_async()
 
     async def close(self, *, deadline_seconds: float) -> bool:
@@ -153,7 +153,7 @@ class Session:
         self._closing = True
         connected = bool(self._client.connected)
         closed: asyncio.Future[None] = self._loop.create_future()
-        # stop() may hang: in a thread that nobody has to wait for.
+        # stop() may hang: in a thread that nothing has to wait for.
         threading.Thread(target=self._stop, args=(closed,), daemon=True).start()
         try:
             async with asyncio.timeout(deadline_seconds):
@@ -186,7 +186,7 @@ class Session:
         return self._request(start, str)
 
     def look(self, path: str, *, watch: bool = False) -> asyncio.Future[Outcome[NodeFacts | None]]:
-        """Does the znode exist, and is it this session's?  None when there is none.
+        """Return whether the znode exists, and is this session's; None when there is none.
 
         ``exists`` leaves a watch on a missing znode, too; ``get`` does not.
         """
@@ -195,7 +195,7 @@ class Session:
         return self._request(partial(self._client.exists_async, path, watcher), self._facts)
 
     def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]:
-        """The znode's bytes and facts."""
+        """Read the znode's bytes and facts."""
         return self._request(
             partial(self._client.get_async, path), lambda pair: (pair[0], self._known(pair[1]))
         )
@@ -210,7 +210,7 @@ class Session:
         return self._request(partial(self._client.delete_async, path, version), lambda _: None)
 
     def transact(self, parts: Sequence[Part]) -> asyncio.Future[Outcome[None]]:
-        """All of these in one transaction, or nothing."""
+        """Carry out all of these in one transaction, or nothing."""
         transaction = self._client.transaction()
         build(transaction, parts, self._acl)
         return self._request(transaction.commit_async, lambda _: None)
@@ -218,12 +218,12 @@ class Session:
     def children(
         self, path: str, *, watch: bool = False
     ) -> asyncio.Future[Outcome[tuple[str, ...]]]:
-        """The names below the znode; unlike ``look``, no watch is left where there is none."""
+        """Return the names below the znode; unlike ``look``, leave no watch where there is none."""
         watcher = self._watched if watch else None
         return self._request(partial(self._client.get_children_async, path, watcher), tuple)
 
     def acl(self, path: str) -> asyncio.Future[Outcome[tuple[frozenset[AclEntry], int]]]:
-        """The znode's ACL and the version of the ACL (not of the data: HADOOP-14543)."""
+        """Return the znode's ACL and the version of the ACL (not of the data: HADOOP-14543)."""
         return self._request(
             partial(self._client.get_acls_async, path),
             lambda pair: (frozenset(map(_entry, pair[0])), int(pair[1].aversion)),
@@ -235,7 +235,7 @@ class Session:
         return self._request(start, lambda _: None)
 
     def who_am_i(self) -> asyncio.Future[Outcome[tuple[str, ...]]]:
-        """The identities that this session has proven; servers before 3.7 refuse to tell."""
+        """Return the identities that this session has proven; servers before 3.7 refuse."""
 
         def whoami_async() -> _AsyncResult:
             result: _AsyncResult = self._client.handler.async_result()
@@ -288,7 +288,7 @@ class Session:
         try:
             self._loop.call_soon_threadsafe(function, *arguments)
         except RuntimeError:
-            log.debug("zookeeper.answer.after_the_end")  # the loop is closed: nobody asks any more
+            log.debug("zookeeper.answer.after_the_end")  # the loop is closed: no caller is left
 
     def _listener(self, state: str) -> None:
         client = self._client
@@ -332,7 +332,7 @@ class Session:
         return negotiated / 2 * 1000, connect_timeout
 
     def _impatient(self, timeout_seconds: float, *arguments: object, **named: object) -> object:
-        """The handshake and the credentials, within a limit of their own."""
+        """Send the handshake and the credentials within a limit of their own."""
         cap = self._settings.handshake_cap_seconds
         return self._invoke(min(timeout_seconds, cap), *arguments, **named)
 

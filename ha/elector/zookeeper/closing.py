@@ -66,7 +66,7 @@ class Probe:
 
 
 async def acls_below(session: Session, path: str) -> tuple[ZnodeAcl, ...]:
-    """The ACL of the znode and of all below it, each znode before those in it."""
+    """Return the ACL of the znode and of all below it, each znode before those in it."""
     found = await session.acl(path)
     if _is(found, Refusal.NO_NODE):
         return ()
@@ -132,7 +132,7 @@ async def close_all(session: Session, settings: ZooKeeperSettings, *, force: boo
             case _:
                 assert_never(given.came)
         looked_at += 1
-        # Listed only now: who could create something in it cannot any more.
+        # Listed only now: a client that could create something in it cannot any more.
         paths += [f"{path}/{name}" for name in await _names(session, path)]
     if any(one.path == settings.term and open_to_all(tuple(one.acl or ())) for one in changed):
         await session.delete(settings.term)

@@ -15,7 +15,7 @@ READ = 1
 
 @dataclass(frozen=True, slots=True)
 class AclEntry:
-    """Who may do what with a znode; permissions are ZooKeeper's bits."""
+    """Which identity may do what with a znode; permissions are ZooKeeper's bits."""
 
     scheme: str
     identity: str
@@ -39,20 +39,20 @@ CREATOR_ALL = AclEntry("auth", "", ALL_PERMISSIONS)
 
 
 def open_to_all(acl: tuple[AclEntry, ...]) -> bool:
-    """Whether every client may change or delete a znode with this ACL."""
+    """Return whether every client may change or delete a znode with this ACL."""
     return any(
         (one.scheme, one.identity) == ("world", "anyone") and one.permissions & ~READ for one in acl
     )
 
 
 def shown(entry: AclEntry) -> str:
-    """The entry as ha.zookeeper.acl has it, but for a digest's hash."""
+    """Return the entry as ha.zookeeper.acl has it, but for a digest's hash."""
     letters = "".join(name for name, bit in _PERMISSIONS.items() if entry.permissions & bit)
     return f"{entry.scheme}:{shown_identity(entry.scheme, entry.identity)}:{letters}"
 
 
 def shown_identity(scheme: str, identity: str) -> str:
-    """An id without the hash of a password: it is one SHA-1, so that short ones can be guessed."""
+    """Return an id without a password's hash: that is one SHA-1, so short ones can be guessed."""
     if scheme != DIGEST:
         return identity
     return f"{identity.partition(':')[0]}:(hash)"

@@ -25,5 +25,5 @@ _MEANINGS: Mapping[str, Refusal | Doubt] = {
 
 
 def meaning_of(error: str) -> Refusal | Doubt:
-    """By the name of the error's class; what we do not know is a refusal that no retry changes."""
+    """Look up the error's class; an unknown one is a refusal that no retry changes."""
     return _MEANINGS.get(error, Refusal.OTHER)

@@ -31,7 +31,7 @@ class Handler(kazoo_threading.SequentialThreadingHandler):  # type: ignore[misc]
         xlist: list[object],
         timeout: float | None = None,
     ) -> tuple[list[object], ...]:
-        """What TLS has unpacked already does not make its socket readable.
+        """Report sockets as readable, too, whose bytes TLS has unpacked already.
 
         The bad schedule: two answers in one TLS record.  kazoo reads the first, waits for the
         socket, and the second lies until the next ping, a third of a session later.

@@ -1,4 +1,4 @@
-"""How long ZooKeeper takes to answer: for daemons, a command has nobody who asks for it."""
+"""How long ZooKeeper takes to answer: for daemons, as no command's metrics are read."""
 
 from collections.abc import Callable
 

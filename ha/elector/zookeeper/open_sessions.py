@@ -32,7 +32,7 @@ class OpenSessions:
     def end_all(self) -> None:
         """End all of them at the server, and wait for it; from any thread but the event loop's.
 
-        For the end of the process alone: the event loop is told nothing.
+        For the end of the process alone: the event loop is not notified.
         """
         # Each in a thread of its own: one that hangs must not keep the lock of another.
         ending = [

@@ -53,7 +53,7 @@ Outcome = Done[T_co] | Refused | Unknown
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What a look at a znode tells."""
+    """What a look at a znode shows."""
 
     version: int
     ours: bool

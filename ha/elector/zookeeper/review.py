@@ -39,7 +39,7 @@ class Doubtful:
 def review(
     acls: Iterable[ZnodeAcl], configured: Sequence[AclEntry], ours: frozenset[AclEntry] | None
 ) -> tuple[Doubtful, ...]:
-    """The znodes with another ACL than the configured one.
+    """Return the znodes with another ACL than the configured one.
 
     ``ours`` is the configured ACL as ZooKeeper has it for us, see ``rights.beyond``.
     """
@@ -70,9 +70,9 @@ def _judged(
 def doubt_of(
     one: ZnodeAcl, configured: Sequence[AclEntry], ours: frozenset[AclEntry] | None
 ) -> str:
-    """Why others than the configured ACL names could have written a znode; empty: they could not.
+    """Return why a znode could have another writer than the configured ACL names; empty: none.
 
-    A znode that we may not write ourselves, and nobody else either, is not in doubt.
+    A znode that we may not write ourselves, and others may not either, is not in doubt.
     """
     if one.acl is None:
         return _UNSEEN
@@ -88,7 +88,7 @@ def unshared(
     ours: frozenset[AclEntry] | None,
     members: str,
 ) -> str:
-    """Why ZKFCs with other identities than ours could not take over; empty: nothing speaks for it.
+    """Return why ZKFCs with other identities than ours could not take over; empty: no sign of it.
 
     ``members`` is the path below which each ZKFC shows itself by a znode of its own.
     """

@@ -31,11 +31,11 @@ class ZnodeAcl:
 def beyond(
     found: Iterable[AclEntry], configured: Iterable[AclEntry], ours: frozenset[AclEntry] | None
 ) -> frozenset[AclEntry]:
-    """What a znode's ACL lets others change than the configured one does.
+    """Return what a znode's ACL lets others change beyond what the configured one does.
 
     ``ours`` is the ACL of a znode that we have just made ourselves: ZooKeeper reports the creator's
     entry (``auth::``) as the identities that this session has proven.  Where it is not known, such
-    identities cannot be told from others, and are not held against a znode.
+    identities cannot be distinguished from others, and are not held against a znode.
     """
     granted = frozenset(configured) if ours is None else ours
     anyone_proven = ours is None and any(one.scheme == CREATOR_ALL.scheme for one in granted)
@@ -53,7 +53,7 @@ def beyond(
 
 
 def strangers_could(acl: Iterable[AclEntry]) -> str:
-    """What anybody may do by this ACL beside reading, in words; empty: nothing."""
+    """Return what this ACL lets any client do apart from reading, in words; empty: nothing."""
     bits = 0
     for one in acl:
         if (one.scheme, one.identity) == _ANYBODY:
@@ -64,10 +64,10 @@ def strangers_could(acl: Iterable[AclEntry]) -> str:
 
 
 def shown_acl(acl: Iterable[AclEntry]) -> str:
-    """The entries as ha.zookeeper.acl has them, in one order."""
+    """Return the entries as ha.zookeeper.acl has them, in one order."""
     return ", ".join(sorted(map(shown, acl)))
 
 
 def identities(acl: Iterable[AclEntry]) -> tuple[tuple[str, str], ...]:
-    """Who is named in it, scheme and id, in one order."""
+    """Return the identities named in it, scheme and id, in one order."""
     return tuple(sorted({(one.scheme, one.identity) for one in acl}))

@@ -32,7 +32,7 @@ class Sasl:
             )
 
     def options(self) -> dict[str, str]:
-        """As kazoo passes them on.  Raises ConfigurationError where a library is missing.
+        """Return them as kazoo passes them on.  Raises ConfigurationError if a library is missing.
 
         kazoo itself would only die of it in its thread, and report a lost connection.
         """

@@ -18,7 +18,7 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 async def doubts(
     session: Session, settings: ZooKeeperSettings, *paths: str, own: str = ""
 ) -> Mapping[str, str]:
-    """Why strangers could have written these znodes, by path; those that are well are left out.
+    """Return why strangers could have written these znodes, by path, without those that are well.
 
     Where the configured ACL is open to anybody nothing is asked, and nothing is in doubt.  ``own``
     is a znode that this session has made: its ACL shows what the creator's entry (``auth::``)

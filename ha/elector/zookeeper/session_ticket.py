@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SessionTicket:
-    """Whoever has it owns the session, its lock included; keep it as a secret."""
+    """Its holder owns the session, its lock included; keep it as a secret."""
 
     session_id: int
     password: bytes
@@ -17,12 +17,12 @@ class SessionTicket:
 
 
 def encode_ticket(ticket: SessionTicket) -> bytes:
-    """As JSON."""
+    """Encode it as JSON."""
     return json.dumps({"session": ticket.session_id, "password": ticket.password.hex()}).encode()
 
 
 def decode_ticket(data: bytes) -> SessionTicket | None:
-    """The ticket; None where these bytes are none."""
+    """Return the ticket; None where these bytes are none."""
     try:
         found = json.loads(data)
         number, password = int(found["session"]), bytes.fromhex(found["password"])

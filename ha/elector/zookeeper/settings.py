@@ -38,7 +38,7 @@ class ZooKeeperSettings:
     tls: Tls | None = None
     sasl: Sasl | None = None
     warning: str = ""
-    """What an operator should be told about these settings."""
+    """A warning to operators about these settings."""
 
     def __post_init__(self) -> None:
         if not self.hosts:
@@ -124,7 +124,7 @@ def zookeeper_settings(
 def _acl(
     conf: Configuration, nameservice: str, namenode: str | None, mode: Mode, *, proven: bool
 ) -> tuple[AclEntry, ...]:
-    """The ACL of our znodes; for whoever proves who it is and names none, its own alone.
+    """Return our znodes' ACL; a process that proves its identity and names none gets its own.
 
     Hadoop's default is open to everybody, credentials or not.  The modes that change nothing of
     what a running cluster does keep it.
@@ -137,7 +137,7 @@ def _acl(
 
 
 def _open_acl(acl: tuple[AclEntry, ...], policy: str) -> str:
-    """The warning to give.  Raises ConfigurationError where the policy is to refuse.
+    """Return the warning to give.  Raises ConfigurationError where the policy is to refuse.
 
     See docs/reference/election.md#acls-and-credentials.
     """
@@ -172,7 +172,8 @@ def _tls(conf: Configuration, mode: Mode) -> Tls | None:
         password=_indirect(conf.get(keys_zookeeper.KEYSTORE_PASSWORD), mode),
         check_host_name=conf.get(keys_zookeeper.CHECK_HOST_NAME),
     )
-    context_of(tls)  # what cannot be used must be told at the start, not by a lost connection
+    # so that what cannot be used is reported at the start, not as a lost connection
+    context_of(tls)
     return tls
 
 

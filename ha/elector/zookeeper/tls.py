@@ -1,7 +1,8 @@
 """TLS to ZooKeeper: PEM files, a check of the server's name, and errors with their reason.
 
 kazoo's own way checks no host name unless asked, allows TLS 1.0, trusts every authority of the
-system beside the one given, and calls every failure a time-out (docs/reference/kazoo.md#tls).
+system in addition to the one given, and calls every failure a time-out
+(docs/reference/kazoo.md#tls).
 """
 
 import socket
@@ -79,7 +80,7 @@ def connect(
 
 
 def reason_of(failure: BaseException) -> str:
-    """What went wrong with a connection, as an operator would say it."""
+    """Describe what went wrong with a connection in an operator's words."""
     match failure:
         case ssl.SSLCertVerificationError():
             return f"the server's certificate is refused: {failure.verify_message}"

@@ -70,7 +70,7 @@ def build(transaction: Builder, parts: Sequence[Part], acl: Any) -> None:  # noq
 
 
 def failure_in(results: object) -> Exception | None:
-    """Why a transaction was refused; None where this is no refused transaction's answer.
+    """Return why a transaction was refused; None where this is no refused transaction's answer.
 
     Every part has a result then.
     """

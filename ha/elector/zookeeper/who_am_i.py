@@ -1,4 +1,4 @@
-"""ZooKeeper's question "who am I?", which kazoo does not have (ZOOKEEPER-3969, since 3.7)."""
+"""ZooKeeper's request whoAmI, which kazoo does not have (ZOOKEEPER-3969, since 3.7)."""
 
 import struct
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ class WhoAmI:
 
     @classmethod
     def serialize(cls) -> bytes:
-        """The body, which is empty."""
+        """Return the body, which is empty."""
         return b""
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> tuple[str, ...]:
-        """The identities as ``scheme:name``; a digest's without its hash, addresses left out."""
+        """Return the identities as ``scheme:name``, without addresses and digests' hashes."""
         (count,) = _LENGTH.unpack_from(data, offset)
         offset += _LENGTH.size
         found = []

@@ -25,7 +25,7 @@ async def connected(
     deadline_seconds: float | None,
     open_session: SessionFactory = Session,
 ) -> AsyncIterator[Session]:
-    """A short session of its own; without a deadline a server is waited for without end.
+    """Open a short session of its own; without a deadline, wait for a server without end.
 
     Raises:
         ZooKeeperUnavailable: no server took us within the deadline.
@@ -67,7 +67,7 @@ async def parent_exists(session: Session, settings: ZooKeeperSettings) -> bool:
 
 
 async def lock_exists(session: Session, settings: ZooKeeperSettings) -> bool:
-    """Whether a controller holds the lock at present."""
+    """Return whether a controller holds the lock at present."""
     return value_of(await session.look(settings.lock), f"look at {settings.lock}") is not None
 
 
@@ -144,7 +144,7 @@ async def inspect_scope(session: Session, settings: ZooKeeperSettings) -> ScopeF
 
 
 async def content_of(session: Session, path: str) -> bytes | None:
-    """The bytes of a znode; None where there is none.  Errors as ``value_of``."""
+    """Return the bytes of a znode; None where there is none.  Errors as ``value_of``."""
     outcome = await session.read(path)
     if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
         return None
@@ -155,9 +155,9 @@ async def content_of(session: Session, path: str) -> bytes | None:
 async def read_active(
     settings: ZooKeeperSettings, *, deadline_seconds: float, open_session: SessionFactory = Session
 ) -> ActiveNodeInfo | None:
-    """The holder of the lock, read in a separate session; None if there is none.
+    """Return the holder of the lock, read in a separate session; None if there is none.
 
-    Raises ZooKeeperUnavailable, ZooKeeperRefused, or BadBreadcrumb for bytes that name nobody.
+    Raises ZooKeeperUnavailable, ZooKeeperRefused, or BadBreadcrumb for bytes that name no node.
     """
     try:
         async with (
@@ -177,7 +177,7 @@ async def read_active(
 def active_from(
     outcome: Outcome[tuple[bytes, NodeFacts]], settings: ZooKeeperSettings
 ) -> ActiveNodeInfo | None:
-    """What an answer to reading the lock says; raises as ``read_active`` does."""
+    """Decode an answer to reading the lock; raise as ``read_active`` does."""
     if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
         return None
     content, _ = value_of(outcome, f"read {settings.lock}")
