@@ -2,7 +2,7 @@
 
 Silence and refusal are damped apart, each as N of the last M probes
 (docs/reference/health.md#refused-and-slow): a slow NameNode may be in a long garbage collection, a
-refused connection tells that nobody listens.  A broken connection tells nothing by itself (the
+refused connection shows that nothing listens.  A broken connection proves nothing by itself (the
 server may have dropped an idle peer), but it makes us ask at once.  A process that was seen to end
 needs no second opinion.
 """
@@ -103,7 +103,7 @@ ProbeOutcome = (
 )
 
 OWN_DELAY_SHARE: Final = 1 / 3
-"""Of a probe's deadline: where we ourselves were late by so much, silence says nothing."""
+"""Of a probe's deadline: if our own delay is at least this share, silence proves nothing."""
 MOST_UNJUDGED: Final = 2
 """In a row.  A loop that is late at each probe must not hide for ever that a NameNode hangs."""
 
@@ -122,11 +122,13 @@ class HealthSettings:
     retry_interval_seconds: float = 1.0
     rpc_timeout_seconds: float = 45.0
     refusals: int = 1
-    """So many refused or twice broken connections of ``refusals_of`` make a NameNode gone."""
+    """This number of refused or twice broken connections of ``refusals_of`` makes a NameNode gone.
+    """
     refusals_of: int = 0
     """The newest probes that count; 0: as many as ``refusals``, which is "in a row"."""
     timeouts: int = 1
-    """So many probes without an answer of ``timeouts_of`` make a NameNode not responding."""
+    """This number of probes without an answer of ``timeouts_of`` makes a NameNode not responding.
+    """
     timeouts_of: int = 0
     """The newest probes that count; 0: as many as ``timeouts``."""
 
@@ -207,7 +209,7 @@ def step(state: HealthState, outcome: ProbeOutcome) -> Step:
 def unless_we_were_late(
     outcome: ProbeOutcome, *, late_seconds: float, deadline_seconds: float
 ) -> ProbeOutcome:
-    """The outcome of a probe during which our own event loop was late by so much in all.
+    """Return the outcome of a probe, unjudged if our own loop was late by ``late_seconds`` in all.
 
     The bad schedule: the machine of both stands still for longer than the deadline.  When it goes
     on, our timer is due before the NameNode can have answered.
@@ -220,7 +222,7 @@ def unless_we_were_late(
 
 
 def monitor_failed(state: HealthState, reason: str) -> HealthState:
-    """The health after the monitor itself has ended.
+    """Return the health after the monitor itself has ended.
 
     See docs/reference/health.md#end-of-the-monitor.
     """
@@ -267,7 +269,7 @@ def _silent(state: HealthState, kind: _Kind, reason: str) -> Step:
 
 
 def _over_a_limit(state: HealthState) -> tuple[Trouble, str] | None:
-    """Which limit the newest probes exceed, and the count in words; the graver limit first."""
+    """Return which limit the newest probes exceed, and the count in words; the graver one first."""
     settings = state.settings
     window = state.recent[-settings.refusals_window :]
     refused = window.count(_Kind.REFUSED)

@@ -46,10 +46,10 @@ class Listener(Protocol):
     """Receives changes.  The methods run on the loop and must not block."""
 
     def status_reported(self, status: ServiceStatus) -> None:
-        """The NameNode's own report, each round that brings one, before any change of health."""
+        """Take the NameNode's report, in each round that has one, before any change of health."""
 
     def health_changed(self, health: Health, reason: str) -> None:
-        """The judgement, or the kind of trouble, has changed."""
+        """Take note that the judgement, or the kind of trouble, has changed."""
 
 
 class HealthMonitor:
@@ -72,7 +72,7 @@ class HealthMonitor:
         connect: Connect = RpcConnection.open,
         sign: Callable[[float], None] = lambda _within_seconds: None,
     ) -> None:
-        """``sign`` is called with each step, and told within which time the next one comes."""
+        """Call ``sign`` with each step and the seconds within which the next one comes."""
         self._address = address
         self._listener = listener
         self._measure = measure
@@ -100,8 +100,9 @@ class HealthMonitor:
     async def run(self) -> None:
         """Probe for ever.
 
-        Whatever ends this is told as MONITOR_FAILED and raised: a controller that no longer knows
-        its NameNode must not stay in the election (docs/reference/health.md#end-of-the-monitor).
+        Whatever ends this is reported as MONITOR_FAILED and raised: a controller that no longer
+        knows its NameNode must not stay in the election
+        (docs/reference/health.md#end-of-the-monitor).
         """
         try:
             await self._rounds()
@@ -156,7 +157,7 @@ class HealthMonitor:
         return result.probe_after_seconds
 
     def _with_process(self, outcome: ProbeOutcome) -> ProbeOutcome:
-        """The outcome with what the pid file adds: the process has ended, or its process id."""
+        """Add to the outcome what the pid file shows: that the process has ended, or its pid."""
         process = self._process
         if process is None:
             return outcome

@@ -31,7 +31,7 @@ class Over:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The pid file does not tell."""
+    """The pid file does not show it."""
 
     reason: str
 
@@ -50,7 +50,7 @@ class PidFile:
         self._descriptor: int | None = None
 
     def answered(self) -> None:
-        """The NameNode has just answered: the process in the file is taken to be the one."""
+        """Take the process in the file to be the NameNode, which has just answered."""
         pid = self._read()
         if isinstance(pid, Unknown) or (pid == self._pid and not self._has_ended()):
             return
@@ -63,7 +63,7 @@ class PidFile:
         self._pid = pid
 
     def look(self) -> Running | Over | Unknown:
-        """What is known of the process now."""
+        """Return what is known of the process now."""
         pid = self._read()
         if self._descriptor is not None and (isinstance(pid, Unknown) or pid == self._pid):
             return Over(self._pid, answered=True) if self._has_ended() else Running(self._pid)

@@ -1,1 +1,1 @@
-"""What operators and controllers tell one another through ZooKeeper, beside the election."""
+"""What operators and controllers say to one another through ZooKeeper, apart from the election."""

@@ -1,7 +1,7 @@
 """A controller's second session: it watches the notices, and registers the controller.
 
-Beside the election's session, which ends whenever the election is left: a controller that is out
-must hear of a resume, too, and be seen.  Every change that a watch tells of has all notices read
+It is not the election's session, which ends whenever the election is left: a controller that is out
+must hear of a resume, too, and be seen.  Every change that a watch reports has all notices read
 anew; they are few.  While ZooKeeper is away, what was read last stands.
 """
 
@@ -53,7 +53,7 @@ CREATE_ATTEMPTS: Final = 5
 
 
 def utc_now() -> datetime:
-    """The wall clock, by which notices expire: they are written on other machines."""
+    """Return the wall clock, by which notices expire: they are written on other machines."""
     return datetime.now(UTC)
 
 
@@ -70,7 +70,7 @@ class Board:
         open_session: SessionFactory = Session,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
-        """``tell`` is called on the loop, with every change and at the first reading."""
+        """Call back on the loop with every change and at the first reading."""
         self._settings = settings
         self._namenode = namenode
         self._tell = tell
@@ -89,7 +89,7 @@ class Board:
         self.notices: Notices | None = None
         """As last read; None before the first time."""
         self.connected_session: Session | None = None
-        """For others who must write beside us; None while ZooKeeper is away."""
+        """For others that must write in the same session; None while ZooKeeper is away."""
 
     def publish(self, member: Member) -> None:
         """Show this of our controller from now on."""
@@ -144,8 +144,8 @@ class Board:
             await self._show(session)
             self._complaints.pop("member", None)
         except ZooKeeperUnavailable as failure:
-            # Whether another controller is shown in our place is not known.  Nothing is told
-            # then: a controller that was told of no notices yet does not stand.
+            # Whether another controller is shown in our place is not known.  Nothing is reported
+            # then: a controller that has received no notices yet does not stand.
             self._complain("member", str(failure))
             return RETRY_SECONDS
         except ZooKeeperRefused as failure:
@@ -199,7 +199,8 @@ class Board:
                 data, facts = value_of(outcome, f"read {path}")
                 if facts.ours:
                     self._shown = True
-                    # Not what we have written last: of a write that found no answer, nobody knows.
+                    # Not what we have written last: of a write that found no answer, the effect is
+                    # unknown.
                     if (wanted := encode_member(own)) != data:
                         written = await session.write(path, wanted, version=facts.version)
                         value_of(written, f"write {path}")
@@ -232,8 +233,10 @@ class Board:
         return True
 
     def _living_namesake(self, own: Member, data: bytes, facts: NodeFacts) -> Member | None:
-        """Who is shown in our place; None: our earlier session or process, whose end we need not
-        wait for."""
+        """Return the other controller that is shown in our place.
+
+        None: it is our earlier session or process, whose end we need not wait for.
+        """
         if facts.owner in self._earlier_sessions:
             return None
         try:
@@ -300,7 +303,7 @@ class Board:
         now = self._clock()
         ends = [one.value.until for one in (pause, drain) if one is not None]
         waits = [(end - now).total_seconds() for end in ends if end is not None and end > now]
-        # Best effort: whoever reads an expired notice knows that it is over.
+        # Best effort: a reader of an expired notice knows that it is over.
         if pause is not None and pause.value.over(now):
             await self._tried(
                 "expired pause", clear_pause(session, settings, version=pause.version)
@@ -323,7 +326,7 @@ class Board:
         return notices, min([self._poll_seconds, *waits])
 
     async def _doubted(self, session: Session, own_drain: str) -> Mapping[str, str]:
-        """Why strangers could have written what steers the election, by path."""
+        """Return why strangers could have written what steers the election, by path."""
         member = f"{members_path(self._settings)}/{self._namenode}" if self._shown else ""
         paths = (*steering_paths(self._settings), own_drain)
         return await doubts(session, self._settings, *paths, own=member)
@@ -331,7 +334,7 @@ class Board:
     async def _one(
         self, session: Session, path: str, decode: Callable[[bytes], T]
     ) -> Noted[T] | None:
-        """A notice that can be read; the look leaves a watch, there or not there."""
+        """Return a notice if it can be read; the look leaves a watch, there or not there."""
         looked, outcome = await asyncio.gather(session.look(path, watch=True), session.read(path))
         if _is(outcome, Refusal.NO_RIGHTS) or _is(looked, Refusal.NO_RIGHTS):
             # The election will say that, too; it must not wait for what we shall never be let see.
@@ -345,7 +348,7 @@ class Board:
         try:
             notice = decode(data)
         except BadNotice as failure:
-            # Not obeyed: nobody could say for how long.
+            # Not obeyed: it is unknown for how long it would hold.
             self._complain(path, str(failure))
             return None
         self._complaints.pop(path, None)

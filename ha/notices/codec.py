@@ -44,19 +44,19 @@ class Codec(Generic[T]):
         self._form = _object(kind, name)
 
     def to_json(self, notice: T) -> dict[str, object]:
-        """Its keys, in the order of the fields; none is ever left out."""
+        """Return its keys, in the order of the fields; none is ever left out."""
         written: dict[str, object] = self._form.write(notice)
         return written
 
     def encode(self, notice: T) -> bytes:
-        """The bytes of the znode."""
+        """Return the bytes of the znode."""
         return json.dumps(self.to_json(notice)).encode()
 
     def decode(self, data: bytes) -> T:
-        """The value that the bytes encode.
+        """Return the value that the bytes encode.
 
         Raises:
-            BadNotice: they say no such notice.
+            BadNotice: they encode no such notice.
         """
         try:
             found = json.loads(data)

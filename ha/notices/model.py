@@ -71,7 +71,7 @@ class Member:
 
 
 class FailoverKind(StrEnum):
-    """Who wanted the role to move; the last two are no failovers."""
+    """What caused the role to move; the last two are no failovers."""
 
     AUTO = "auto"
     SWITCHOVER = "switchover"
@@ -115,10 +115,10 @@ class FailoverRecord:
     at: datetime
     """When it ended."""
     namenode: str
-    """Who was to become active."""
+    """The NameNode that was to become active."""
     cause: str
     actor: str | None
-    """The operator, for a switchover; None when nobody asked."""
+    """The operator, for a switchover; None when no operator asked."""
     kind: FailoverKind
     result: FailoverResult
     failure: str | None
@@ -126,7 +126,7 @@ class FailoverRecord:
     epoch: int | None
     last_txid: int | None
     previous: str | None
-    """Who was active before."""
+    """The NameNode that was active before."""
     fencing: tuple[FencingAttempt, ...]
     session: str | None
     """ZooKeeper's number of the session that held the lock, in hex."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ha.notices.model import Drain, Member, Pause
 
 FREE = ""
-"""The holder of a lock that nobody holds."""
+"""The holder of a lock that is free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

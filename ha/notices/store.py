@@ -52,32 +52,32 @@ class Noted(Generic[T]):
 
 
 def pause_path(settings: ZooKeeperSettings) -> str:
-    """The path of the pause's znode."""
+    """Return the path of the pause's znode."""
     return f"{settings.scope}/{PAUSE_ZNODE}"
 
 
 def drains_path(settings: ZooKeeperSettings) -> str:
-    """Where the drains lie, each under its NameNode's id."""
+    """Return the parent znode of the drains, each of which has its NameNode's id as its name."""
     return f"{settings.scope}/{DRAIN_ZNODE}"
 
 
 def members_path(settings: ZooKeeperSettings) -> str:
-    """Where the members lie, each under its NameNode's id."""
+    """Return the parent znode of the members, each of which has its NameNode's id as its name."""
     return f"{settings.scope}/{MEMBERS_ZNODE}"
 
 
 def namesakes_path(settings: ZooKeeperSettings) -> str:
-    """The parent znode of second controllers, which may not join the election."""
+    """Return the parent znode of second controllers, which may not join the election."""
     return f"{settings.scope}/{NAMESAKES_ZNODE}"
 
 
 def history_path(settings: ZooKeeperSettings) -> str:
-    """Where the records of failovers lie."""
+    """Return the parent znode of the records of failovers."""
     return f"{settings.scope}/{HISTORY_ZNODE}"
 
 
 def steering_paths(settings: ZooKeeperSettings) -> tuple[str, ...]:
-    """The znodes by which who writes them would steer the election, the scope first."""
+    """Return the znodes whose writers can steer the election, the scope first."""
     return (
         settings.scope,
         settings.lock,
@@ -94,7 +94,7 @@ def steering_paths(settings: ZooKeeperSettings) -> tuple[str, ...]:
 
 
 async def read_pause(session: Session, settings: ZooKeeperSettings) -> Noted[Pause] | None:
-    """The pause, expired or not; None when there is none."""
+    """Read the pause, expired or not; return None when there is none."""
     return await _read(session, pause_path(settings), decode_pause)
 
 
@@ -115,14 +115,14 @@ async def clear_pause(session: Session, settings: ZooKeeperSettings, *, version:
 async def read_drains(
     session: Session, settings: ZooKeeperSettings
 ) -> Mapping[str, Noted[Drain] | BadNotice]:
-    """The drains by NameNode, expired or not; one that is unreadable does not hide the others."""
+    """Read the drains by NameNode, expired or not; an unreadable one does not hide the others."""
     return await _read_all(session, drains_path(settings), decode_drain)
 
 
 async def read_drain(
     session: Session, settings: ZooKeeperSettings, namenode: str
 ) -> Noted[Drain] | None:
-    """This NameNode's drain, expired or not; None when there is none."""
+    """Read a NameNode's drain, expired or not; return None when there is none."""
     return await _read(session, f"{drains_path(settings)}/{namenode}", decode_drain)
 
 
@@ -148,13 +148,13 @@ async def clear_drain(
 async def read_members(
     session: Session, settings: ZooKeeperSettings
 ) -> Mapping[str, Member | BadNotice]:
-    """The running ZKFCs by NameNode; one that is unreadable does not hide the others."""
+    """Read the running ZKFCs by NameNode; an unreadable one does not hide the others."""
     found = await _read_all(session, members_path(settings), decode_member)
     return {name: one if isinstance(one, BadNotice) else one.value for name, one in found.items()}
 
 
 async def read_namesakes(session: Session, settings: ZooKeeperSettings) -> tuple[Member, ...]:
-    """The running ZKFCs that may not join the election; what cannot be read is left out."""
+    """Read the running ZKFCs that may not join the election, without unreadable ones."""
     found = await _read_all(session, namesakes_path(settings), decode_member)
     return tuple(one.value for one in found.values() if not isinstance(one, BadNotice))
 
@@ -165,7 +165,7 @@ async def read_namesakes(session: Session, settings: ZooKeeperSettings) -> tuple
 async def read_history(
     session: Session, settings: ZooKeeperSettings, count: int = KEPT_RECORDS
 ) -> tuple[HistoryEntry, ...]:
-    """The newest ``count`` records, newest first."""
+    """Read the newest ``count`` records, newest first."""
     path = history_path(settings)
     names = (await _record_names(session, path))[::-1][:count]
     found = await asyncio.gather(*(_entry(session, path, name) for name in names))
@@ -191,7 +191,7 @@ async def append_history(
 
 
 async def _record_names(session: Session, path: str) -> list[str]:
-    """The records' names, oldest first; ours only."""
+    """Return the records' names, oldest first; ours only."""
     names = await _children(session, path)
     return sorted((name for name in names if _is_record(name)), key=_number)
 
