@@ -25,7 +25,7 @@ class Held:
     """A node that has the segment, and what it knows about it.
 
     ``accepted_in`` is the epoch of a recovery that this node has accepted for the segment, or
-    NO_EPOCH.  Who wrote the copy stands in the segment itself: unlike Hadoop we do not take the
+    NO_EPOCH.  The writer of the copy stands in the segment itself: unlike Hadoop we do not take the
     last epoch that started any segment on the node for it.
     """
 
@@ -47,7 +47,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """The segment never reached a majority, and nobody who answered has it."""
+    """The segment never reached a majority, and no node that answered has it."""
 
 
 def choose(first: TxId, answers: Mapping[NodeName, Answer]) -> Copy | Skip:

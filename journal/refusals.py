@@ -1,4 +1,4 @@
-"""How each kind of a node's no is told: to our client, to Java, to proxies and in metrics."""
+"""How each kind of refusal is sent to our client and Java, and shown to proxies and in metrics."""
 
 import base64
 from dataclasses import dataclass
@@ -47,10 +47,10 @@ _Sent = pb.Refusal
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of no: what is sent, and ``label``, its name in metrics and logs.
+    """One kind of refusal: what is sent, and ``label``, its name in metrics and logs.
 
-    Where Java has no class of its own, a fence among them, it is told an IOException with nothing
-    but its text.
+    Where Java has no class of its own, as for a fence, it gets an IOException with nothing but its
+    text.
     """
 
     error: type[JournalError]
@@ -90,7 +90,7 @@ def kind_of(error: JournalError) -> Kind:
 
 
 def refusal(error: JournalError) -> pb.Refusal:
-    """A no as it is sent to our own client."""
+    """Encode a refusal for our own client."""
     message = pb.Refusal(kind=kind_of(error).number, message=str(error)[:MAX_MESSAGE_CHARS])
     if isinstance(error, Fenced):
         message.promised_epoch = error.promised
@@ -100,7 +100,7 @@ def refusal(error: JournalError) -> pb.Refusal:
 
 
 def error_of(refusal: pb.Refusal) -> JournalError:
-    """A node's no, as the error that it means.  Decided by kind, never by the message."""
+    """Decode a node's refusal into our error.  Decided by kind, never by the message."""
     text = refusal.message
     match refusal.kind:
         case pb.Refusal.FENCED:
@@ -115,17 +115,17 @@ def error_of(refusal: pb.Refusal) -> JournalError:
 
 
 def java_fault(error: JournalError) -> RemoteFault:
-    """A no as Hadoop's client knows it."""
+    """Encode a refusal as Hadoop's client knows it."""
     return RemoteFault(kind_of(error).java_class, str(error)[:MAX_MESSAGE_CHARS])
 
 
 def own_fault(error: JournalError) -> RemoteFault:
-    """A no to our own client over Hadoop RPC."""
+    """Encode a refusal for our own client over Hadoop RPC."""
     return RemoteFault(REFUSAL, base64.b64encode(refusal(error).SerializeToString()).decode())
 
 
 def error_of_fault(fault: RemoteFault) -> JournalError:
-    """A node's no over Hadoop RPC; any other error of a server is a silence."""
+    """Decode a node's refusal over Hadoop RPC; any other error of a server is Unavailable."""
     if fault.java_class != REFUSAL:
         return Unavailable(str(fault))
     try:

@@ -3,9 +3,9 @@
 A controller asks this where the owner of the lock does not answer.  A writer of ours that can write
 at all is heard by a majority every quarter of its read lease, also while it has nothing to write.
 
-Not every node that answers is a witness.  One that was started again has heard nobody, and does not
-know which kind of writer it has not heard; one that has promised a newer epoch expects another
-writer; a writer without a read lease (Hadoop's) may well be silent while it lives.
+Not every node that answers counts as a witness.  One that was started again has heard no writer,
+and does not know which kind of writer it has not heard; one that has promised a newer epoch expects
+another writer; a writer without a read lease (Hadoop's) may well be silent while it lives.
 
 See docs/reference/quorum-journal.md#silence.
 """
@@ -19,15 +19,15 @@ from journal.quorum import majority
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """What one node says.  All is told in durations: no two clocks are ever compared."""
+    """What one node reports.  All of it is durations: no two clocks are ever compared."""
 
     promised: Epoch
     writer: Epoch
-    """Whom it has heard last, since it was started; NO_EPOCH where it has heard nobody."""
+    """The writer heard last since the node was started; NO_EPOCH where it has heard none."""
     ago_seconds: float
     """How long ago that was."""
     lease_seconds: float
-    """The read lease that this writer told; 0 where it has none."""
+    """The read lease that this writer announced; 0 where it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +37,18 @@ class Silence:
     nodes: int
     """How many the journal has."""
     witnesses: int
-    """So many have heard the newest writer themselves, one that sends heartbeats."""
+    """The number of nodes that have heard the newest writer themselves, one that sends heartbeats.
+    """
     epoch: Epoch
     """The newest writer's."""
     silent_seconds: float
-    """A majority of all nodes has not heard it for so long; 0 without a majority of witnesses."""
+    """How long a majority of all nodes has not heard it; 0 without a majority of witnesses."""
     lease_seconds: float
-    """The longest read lease that a node tells."""
+    """The longest read lease that a node reports."""
 
 
 def weighed(told: Collection[Heard], *, nodes: int) -> Silence:
-    """The answers of those that have answered, weighed against all ``nodes``."""
+    """Weigh the answers of those that have answered against all ``nodes``."""
     epoch = max((one.promised for one in told), default=NO_EPOCH)
     ago = sorted((one.ago_seconds for one in told if _witness(one, epoch)), reverse=True)
     needed = majority(nodes)

@@ -146,8 +146,7 @@ def _ensure_empty(statuses: Statuses, targets: Sequence[NodeName], *, force: boo
 
 
 def _ensure_learners_are_known(statuses: Statuses, targets: Sequence[NodeName]) -> None:
-    """Refuse to format while a node runs a version that knows no learners (it names no
-    incarnation).
+    """Refuse to format while a node runs a version without learners (it names no incarnation).
 
     Such a node would let the new one vote at once, without the promises that it has lost.
     """
@@ -169,9 +168,7 @@ def _namespace(
     targets: Sequence[NodeName],
     version_file: Path | None,
 ) -> NamespaceInfo:
-    """Return the namespace of ``version_file`` or, without one, of the nodes that keep their
-    storage.
-    """
+    """Return the namespace of ``version_file`` or, without one, of the nodes that keep theirs."""
     if version_file is not None:
         return _read_version(version_file)
     keeping = {

@@ -24,9 +24,7 @@ class Learner:
     segments: tuple[Segment, ...]
 
     def differing(self, listed: Iterable[Segment]) -> tuple[TxId, ...]:
-        """Return the first txid of each copy, final here, that differs from what a voter has
-        finalized.
-        """
+        """Return the starts of copies, final here, that differ from what a voter has finalized."""
         final = {segment.first: segment for segment in listed if segment.finalized}
         return tuple(
             ours.first
@@ -40,9 +38,7 @@ class Learner:
 async def ask_learners(
     place: Place, nodes: Iterable[NodeName], firsts: Iterable[TxId]
 ) -> dict[NodeName, Learner]:
-    """Return those of these nodes that are learners, with their copies of the segments at
-    ``firsts``.
-    """
+    """Return the learners among these nodes, with their copies of the segments at ``firsts``."""
     wanted = sorted(set(firsts))[-LEARNER_SEGMENTS:]
 
     async def ask(remote: RemoteNode) -> Learner:
@@ -99,9 +95,7 @@ def learner_lines(
 
 
 def _lacking(learner: Learner, listed: Iterable[Segment]) -> list[TxId]:
-    """Return the voters' finalized segments, of those asked for, that the learner has not
-    finalized.
-    """
+    """Return the voters' finalized segments, of those asked for, that are not final here."""
     firsts = sorted({segment.first for segment in listed if segment.finalized})
     have = {segment.first for segment in learner.segments if segment.finalized}
     return [first for first in firsts[-LEARNER_SEGMENTS:] if first not in have]

@@ -99,8 +99,7 @@ def _place_of(conf_dir: Path | None, overrides: Sequence[str], timeout_seconds: 
 
 
 class NotDone(click.exceptions.Exit):
-    """A command ends without its result, and nothing was changed; ``output`` sets how it is
-    printed.
+    """A command ends without its result, and nothing was changed; ``output`` sets the format.
 
     Args:
         message: why.

@@ -232,8 +232,7 @@ class AdmitFounding:
 
 @dataclass(frozen=True, slots=True)
 class AdmitByVoters:
-    """The node's own request: the voters have shown that nothing depends on what this learner
-    forgot.
+    """The node's own: the voters have shown that nothing depends on what this learner forgot.
 
     A majority of all nodes, this one not counted, held edits up to ``reached`` when it was a
     learner already; has finalized ``required`` since; and has promised ``epoch``, and no newer one,

@@ -130,9 +130,7 @@ class JournalState:
     def after_batch(
         self, serial: int, committed: TxId, claimed: TxId, next_txid: TxId
     ) -> "JournalState":
-        """Return the state after a batch of the open segment; ``replace`` would cost three times
-        this.
-        """
+        """Return the state after a batch of the open segment, at a third of ``replace``'s cost."""
         opened = self.open
         assert opened is not None  # the caller has checked it
         return JournalState(

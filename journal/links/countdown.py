@@ -17,9 +17,7 @@ class Countdown:
     """
 
     def __init__(self, seconds: float, stepped: Callable[[], bool]) -> None:
-        """Prepare the countdown; ``stepped`` is called after each step and returns whether to go
-        on.
-        """
+        """Prepare it; ``stepped`` is called after each step and returns whether to go on."""
         self.seconds = seconds
         self.step = 0
         self._stepped = stepped

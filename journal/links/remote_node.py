@@ -290,9 +290,7 @@ class RemoteNode:
     async def can_roll_back(
         self, namespace: NamespaceInfo, target_layout_version: int, timeout_seconds: float
     ) -> bool:
-        """Return whether the node has a state before an upgrade that a program of that layout
-        reads.
-        """
+        """Return whether the node has an earlier state that a program of that layout reads."""
         request = pb.CanRollBackRequest(
             **self._names,
             namespace_info=namespace_message(namespace),

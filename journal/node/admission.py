@@ -1,5 +1,4 @@
-"""Get this node its vote back by the voters' word, under a writer that admits no learners, as
-Java's.
+"""Get this node its vote back by the voters' word, where the writer admits no learners (Java's).
 
 See docs/reference/quorum-journal.md#a-vote-without-the-writers-word.
 """

@@ -183,7 +183,7 @@ def edits_cache_bytes(conf: Configuration) -> int:
 
 
 def memory_limit() -> int:
-    """Return how many bytes of memory this process may use: the container's limit, or all there is."""
+    """Return this process's limit of memory in bytes: the container's, or all there is."""
     everything = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for place in _CONTAINER_LIMITS:
         try:

@@ -46,7 +46,7 @@ _PHASES: Final[Mapping[type[Request], str]] = {
 
 @cache
 def _debugging() -> bool:
-    """Return whether debug logs are on; checked once in a process, as it costs what a batch does."""
+    """Return whether debug logs are on; asked once in a process, as it costs what a batch does."""
     return bool(log.is_enabled_for(_DEBUG))
 
 

@@ -148,7 +148,7 @@ class Lanes:
             thread.start()
 
     def _serve(self, connection: socket.socket, peer: tuple[str, int]) -> None:
-        """Serve a lane from its first byte to its end; nothing that goes wrong in it ends another."""
+        """Serve a lane from its first byte to its end; no error in it ends another lane."""
         try:
             with self._secured(connection) as ready, self._watched(ready):
                 self._check(ready)

@@ -1,4 +1,4 @@
-"""The holder of the turn owns the journal: effects durable, then state remembered, then the answer."""
+"""The holder of the turn owns the journal: effects durable, then state kept, then the answer."""
 
 import asyncio
 import time
@@ -283,9 +283,7 @@ class JournalOwner:
             self._fail_with(failure, group)
 
     def _fail_with(self, failure: Exception, group: Sequence[Waiting]) -> None:
-        """Stop the journal: memory and disk may differ now, and only a reload can show what is
-        there.
-        """
+        """Stop the journal: memory and disk may differ now, and only a reload shows how."""
         self.fail(str(failure) or repr(failure))
         if not isinstance(failure, StorageFailed):
             log.error("journal.unexpected", journal=self.journal_id, exc_info=failure)

@@ -71,7 +71,7 @@ def _is_local(address: str) -> bool:
 
 
 def configured_peers(conf: Configuration) -> Mapping[str, tuple[Peer, ...]]:
-    """Return the nodes of every journal that is synced in the background; none if syncing is off."""
+    """Return the nodes of every journal synced in the background; none where syncing is off."""
     return configured_nodes(conf) if conf.get(keys.SYNC) else {}
 
 

@@ -31,7 +31,7 @@ _MAX_URL_CHARS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Errand:
-    """What is brought, where to, and how fast; ``overtaken`` says that it is not wanted any more."""
+    """What is brought, where to, and how fast; ``overtaken`` says that it is no longer wanted."""
 
     segment: Segment
     begin: Callable[[], Download]

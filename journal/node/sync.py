@@ -97,8 +97,9 @@ class JournalSync:
                 return
 
     def _until_next(self, brought: int) -> float:
-        """Return the seconds to the next round: few while a gap is known, more while no peer can
-        fill it.
+        """Return the seconds to the next round: few at first while a gap is known.
+
+        They grow while no peer can fill the gap.
         """
         interval = self._settings.sync_interval_seconds
         if self.admission.under_way:
@@ -135,9 +136,7 @@ class JournalSync:
         return brought
 
     def _stalled_at(self) -> TxId | None:
-        """Return the next txid of an open segment that has got no edit since the last round, or
-        None.
-        """
+        """Return the next txid of an open segment without new edits since the last round."""
         now = self._owner.state.open
         before, self._open_before = self._open_before, now
         if now is None or before is None:

@@ -228,9 +228,7 @@ async def report_served(owner: JournalOwner, segment: Segment, why: str) -> None
 
 
 def _sound(check: SegmentCheck | None, chunk: bytes, left: int) -> bytes:
-    """Return what may be sent of a file's next bytes; those not yet known to be sound are held
-    back.
-    """
+    """Return what may be sent of a file's next bytes; what is not known to be sound waits."""
     if left and not chunk:
         raise ValueError(f"{left} bytes are missing at its end")
     if check is None:

@@ -37,9 +37,7 @@ class Turn:
         return self._lock()
 
     async def take(self) -> None:
-        """Wait on the loop for the turn; ``give_back`` ends it.  A cancelled caller does not have
-        it.
-        """
+        """Wait on the loop for the turn, up to ``give_back``; a cancelled caller lacks it."""
         if self._lock():
             return
         coming = self._join()

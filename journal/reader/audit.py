@@ -46,7 +46,7 @@ class Piece:
     open: bool = False
 
     def cut(self, last: TxId) -> tuple["Piece", "Piece | None"]:
-        """The part up to ``last``, and the rest."""
+        """Return the part up to ``last``, and the rest."""
         if last >= self.last:
             return self, None
         end = scan(self.records, expected=self.first, last_wanted=last).end
@@ -162,7 +162,7 @@ class Audit:
         self._told.add((node, piece.segment.first))
         txid = first_difference(piece, sample)
         if len(right) >= self.needed and not piece.segment.finalized and not piece.open:
-            # What a writer left behind that never reached a majority.  Nobody reads it, and the
+            # What a writer left behind that never reached a majority.  It is never read, and the
             # next recovery of this segment would replace it.
             self._stale.setdefault(node, []).append(
                 f"{piece.segment.name()} differs from transaction {txid} on; a majority agrees"
@@ -180,7 +180,7 @@ class Audit:
 
 
 def first_difference(one: Piece, other: Piece) -> TxId:
-    """The first txid at which two pieces with one beginning and one end have different bytes."""
+    """Return the first txid at which two pieces of one extent have different bytes."""
     low, high = one.first, one.last
     while low < high:
         middle = TxId((low + high) // 2)

@@ -16,7 +16,7 @@ from journal.reader.frame_stream import Chunk, FrameReader
 
 
 def hurried(settings: ReaderSettings) -> aiohttp.ClientTimeout:
-    """The deadlines of a source beside which there is another one."""
+    """Return the deadlines of a source for which there is a substitute."""
     patience = settings.source_patience_seconds
     return aiohttp.ClientTimeout(
         total=None,
@@ -26,7 +26,7 @@ def hurried(settings: ReaderSettings) -> aiohttp.ClientTimeout:
 
 
 def http_session(settings: ReaderSettings) -> aiohttp.ClientSession:
-    """A session with the deadlines of these settings, and none for a whole segment."""
+    """Make a session with the deadlines of these settings, and none for a whole segment."""
     timeout = aiohttp.ClientTimeout(
         total=None,
         connect=settings.http_open_timeout_seconds,
@@ -45,7 +45,7 @@ async def read_segment(
     up_to_end: bool = True,
     timeout: aiohttp.ClientTimeout | None = None,
 ) -> AsyncGenerator[Chunk, None]:
-    """The chunks of one segment file as they arrive; at most ``chunk_bytes`` are held, or one op.
+    """Yield the chunks of one segment file as they arrive; holds one op or ``chunk_bytes`` at most.
 
     ``timeout``: other deadlines than the session's.  A redirection is an answer like any other that
     is no segment: a JournalNode sends none.
@@ -75,7 +75,7 @@ async def read_segment(
 
 
 async def _pieces(response: aiohttp.ClientResponse, size: int) -> AsyncGenerator[bytes, None]:
-    """The body in pieces of ``size`` bytes, so that a chunk is worth its handling."""
+    """Yield the body in pieces of ``size`` bytes, so that a chunk is worth its handling."""
     held = bytearray()
     async for data, _ in response.content.iter_chunks():
         held += data

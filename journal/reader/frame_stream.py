@@ -29,7 +29,7 @@ class Chunk:
     records: bytes
 
     def cut(self, last: TxId) -> tuple["Chunk", "Chunk | None"]:
-        """The part up to ``last``, and the rest."""
+        """Return the part up to ``last``, and the rest."""
         if last >= self.last:
             return self, None
         end = scan(self.records, expected=self.first, last_wanted=last).end
@@ -41,7 +41,7 @@ class Chunk:
 
 
 def split(records: bytes) -> list[bytes]:
-    """The single framed edits of records that were checked."""
+    """Split records that were checked into the single framed edits."""
     frames, position, size = [], 0, len(records)
     while position < size:
         end = position + _OVERHEAD + int(_LENGTH.unpack_from(records, position + 1)[0])
@@ -113,7 +113,7 @@ class FrameReader:
         return Chunk(found.first, found.last, layout, data[start : found.end])
 
     def _judge(self, data: bytes, found: Scan) -> None:
-        """A frame that is cut off may go on in the next piece; anything else is damage."""
+        """Raise ValueError for damage; a frame that is cut off may go on in the next piece."""
         end, damage = found.end, found.damage
         reached = self._expected if found.last is None else found.last + 1
         if damage is not None and not _may_go_on(data, end):
@@ -125,7 +125,7 @@ class FrameReader:
 
 
 def _may_go_on(data: bytes | bytearray, end: int) -> bool:
-    """Whether what stands there is the beginning of a frame whose rest has not come yet."""
+    """Return whether the bytes there begin a frame whose rest has not come yet."""
     if data[end] == TERMINATOR:
         return False
     left = len(data) - end

@@ -32,11 +32,11 @@ class LoneSegments:
         self._told: set[tuple[NodeName, str]] = set()
 
     def concerns(self, part: Redundant) -> bool:
-        """Whether one node alone lists it; the only node there is has nobody to ask."""
+        """Return whether one node alone lists it; with a single node there is no other to ask."""
         return len(part.sources) == 1 and self._nodes.count > 1
 
     async def confirmed(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
-        """The edits from ``wanted`` on that another node has, too, as far as that goes.
+        """Yield the edits from ``wanted`` on that another node has, too, as far as that goes.
 
         Raises:
             QuorumLost: if no majority lists its segments.
@@ -61,7 +61,7 @@ class LoneSegments:
                     yield chunk
 
     def doubt(self, part: Redundant, wanted: TxId) -> None:
-        """Nobody vouches for the edits from ``wanted`` on: refuse them, or say so, once.
+        """Refuse the edits from ``wanted`` on, which no other node confirms, or log that, once.
 
         Raises:
             QuorumLost: where the settings demand that another node has them.
@@ -82,7 +82,7 @@ class LoneSegments:
             log.warning("journal.segment_unconfirmed", node=lone, segment=name, at=wanted)
 
     async def _copies(self, lone: NodeName, wanted: Segment) -> Sequence[tuple[NodeName, Segment]]:
-        """Who else may have it: of those that answer first, or else of all."""
+        """Return the other nodes that may have it: of those that answer first, or else of all."""
         for patient in (False, True):
             replies = await self._nodes.manifests(wanted.first, in_progress=True, patient=patient)
             found = [
@@ -97,7 +97,7 @@ class LoneSegments:
 
 
 async def _side_by_side(one: Cursor, others: Sequence[Cursor]) -> AsyncGenerator[Chunk, None]:
-    """What ``one`` has, while another has the same."""
+    """Yield what ``one`` has, while another has the same."""
     agreeing = {cursor.node: cursor for cursor in others}
     while agreeing:
         await asyncio.gather(one.advance(), *(cursor.advance() for cursor in agreeing.values()))

@@ -16,7 +16,7 @@ class Redundant:
 
 
 def merge(manifests: Mapping[NodeName, Sequence[Segment]], first: TxId) -> tuple[Redundant, ...]:
-    """The finalized segments from the one that holds ``first`` on.
+    """Return the finalized segments from the one that holds ``first`` on.
 
     Empty if nothing from ``first`` on is finalized yet.
 

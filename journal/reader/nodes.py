@@ -23,7 +23,7 @@ T = TypeVar("T")
 STRAGGLER_SECONDS: Final = 5.0
 """How long nodes behind the majority are waited for when the majority's copies cannot be read."""
 ALSO_QUICK_SECONDS: Final = 0.02
-"""How long they are waited for when a majority has told when it heard the writer."""
+"""How long they are waited for when a majority has reported when it heard the writer."""
 
 
 class SourceNodes:
@@ -70,7 +70,7 @@ class SourceNodes:
     async def manifests(
         self, since: TxId, *, patient: bool = False, in_progress: bool = False
     ) -> dict[NodeName, pb.GetEditLogManifestReply]:
-        """What a majority lists; with ``patient`` also what the rest says in the next seconds.
+        """Return a majority's lists; with ``patient`` also those that come in the next seconds.
 
         Raises:
             QuorumLost: if no majority answers.
@@ -87,7 +87,7 @@ class SourceNodes:
         return replies
 
     async def statuses(self, *, patient: bool = False) -> dict[NodeName, pb.JournalStatus]:
-        """All that a majority tells; with ``patient`` also what the rest says in the next seconds.
+        """Return a majority's statuses; with ``patient`` also those that come in the next seconds.
 
         Raises:
             QuorumLost: if no majority answers.
@@ -104,7 +104,7 @@ class SourceNodes:
         return replies
 
     async def writer_states(self, within_seconds: float) -> dict[NodeName, pb.GetJournalStateReply]:
-        """What a majority, and whoever is as quick, says of the newest writer.
+        """Return what a majority, and any node that is as quick, reports of the newest writer.
 
         Raises:
             QuorumLost: if no majority answers in time.
@@ -122,7 +122,7 @@ class SourceNodes:
             raise QuorumLost(why, failures={}) from failure
 
     async def damaged(self) -> dict[NodeName, pb.JournalStatus]:
-        """What the nodes tell that know of damage, also in what they do not list any more.
+        """Return the statuses of the nodes that know of damage, also in unlisted segments.
 
         Raises:
             QuorumLost: if no majority answers.
@@ -136,7 +136,7 @@ class SourceNodes:
         max_txns: int,
         grace: Callable[[dict[NodeName, pb.GetJournaledEditsReply]], float],
     ) -> dict[NodeName, pb.GetJournaledEditsReply]:
-        """What a majority has in memory; ``grace`` says how long the rest is worth waiting for.
+        """Return what a majority has in memory; ``grace`` returns how long to wait for the rest.
 
         Raises:
             QuorumLost: if no majority answers.
@@ -158,7 +158,7 @@ class SourceNodes:
         damaged_ok: bool = False,
         hurry: bool = False,
     ) -> AsyncGenerator[Chunk, None]:
-        """The edits ``wanted`` to ``last`` of a segment that this node has listed.
+        """Yield the edits ``wanted`` to ``last`` of a segment that this node has listed.
 
         With ``damaged_ok`` they may end earlier.  ``hurry``: another node has them, too.
 

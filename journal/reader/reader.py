@@ -56,7 +56,7 @@ class JournalReader:
         await self._nodes.close()
 
     async def last_finalized(self) -> TxId:
-        """The last txid in a finalized segment; 0 if there is none.
+        """Return the last txid in a finalized segment; 0 if there is none.
 
         Raises:
             QuorumLost: if no majority answers.
@@ -67,7 +67,7 @@ class JournalReader:
         return self._last_finalized
 
     async def last_known(self) -> TxId:
-        """As ``last_finalized``, or the end of damaged segments behind it, which nobody lists.
+        """Return ``last_finalized``, or the end of damaged segments behind it, which no node lists.
 
         Raises:
             QuorumLost: if no majority answers.
@@ -79,7 +79,7 @@ class JournalReader:
         )
 
     async def writer_epoch(self) -> Epoch:
-        """The newest epoch under which a majority knows a segment to have been written.
+        """Return the newest epoch under which a majority knows a segment to have been written.
 
         The active's, unless a takeover is under way: then it is that of the one before.
 
@@ -90,7 +90,7 @@ class JournalReader:
         return max((Epoch(status.last_writer_epoch) for status in told), default=NO_EPOCH)
 
     async def writer_silence(self, within_seconds: float) -> Silence:
-        """For how long a majority has not heard the newest writer.
+        """Return for how long a majority has not heard the newest writer.
 
         Raises:
             QuorumLost: if no majority answers in time.
@@ -108,7 +108,7 @@ class JournalReader:
         return weighed(heard, nodes=self._nodes.count)
 
     async def segments(self, first: TxId) -> tuple[Redundant, ...]:
-        """The finalized segments from the one that holds ``first`` on, each with who lists it.
+        """Return the finalized segments from the one that holds ``first`` on, each with its nodes.
 
         Raises:
             GapFound, QuorumLost, InvariantBroken: as ``edits`` does.
@@ -120,7 +120,7 @@ class JournalReader:
         return parts
 
     async def holders(self, segment: Segment) -> Sequence[NodeName]:
-        """Who lists that segment now, the nodes behind the quickest majority included.
+        """Return the nodes that list that segment now, those behind the quickest majority included.
 
         Raises:
             QuorumLost: if no majority answers.
@@ -128,7 +128,7 @@ class JournalReader:
         return await self._holders(segment.first)
 
     def copy_of(self, node: NodeName, segment: Segment) -> AsyncGenerator[Chunk]:
-        """One node's copy of a finalized segment, its checksums and numbers verified.
+        """Read one node's copy of a finalized segment, its checksums and numbers verified.
 
         Raises:
             Unavailable: if the node does not serve it, or stops in the middle.
@@ -137,7 +137,7 @@ class JournalReader:
         return self._nodes.fetch(node, segment, wanted=segment.first, last=segment.last)
 
     async def next_segment(self, behind: TxId) -> TxId | None:
-        """The first txid of the next finalized segment that starts behind ``behind``.
+        """Return the first txid of the next finalized segment that starts behind ``behind``.
 
         Raises:
             QuorumLost: if no majority answers.
@@ -171,18 +171,18 @@ class JournalReader:
     async def edits(
         self, first: TxId, *, up_to: TxId | None = None, through: TxId | None = None
     ) -> AsyncGenerator[Chunk, None]:
-        """All finalized edits from ``first`` on, as they stand when this is called.
+        """Yield all finalized edits from ``first`` on, as they stand when this is called.
 
-        With ``up_to`` segments that begin behind it are left out, and so are gaps before them.
-        With ``through`` the edits are known to go that far: where the lists end before it, the
-        nodes that have not answered yet are waited for.
+        With ``up_to`` segments that begin behind it are left out, and so are gaps before them. With
+        ``through`` the edits are known to go that far: where the lists end before it, the nodes
+        that have not answered yet are waited for.
 
-        A node that fails in the middle of a segment is left for another one, which goes on at
-        the next txid.
+        A node that fails in the middle of a segment is left for another one, which goes on at the
+        next txid.
 
         Raises:
             GapFound: if ``first`` or a later edit is missing while edits behind it exist, or if
-                nobody lists what comes before ``through``.
+                no node lists what comes before ``through``.
             QuorumLost: if no majority answers, or every node that had a segment failed.
             InvariantBroken: if two nodes have finalized different edits in one place.
         """
@@ -196,10 +196,10 @@ class JournalReader:
         self._last_finalized = max(self._last_finalized, TxId(expected - 1))
 
     async def remains(self, first: TxId, last: TxId) -> AsyncGenerator[Chunk, None]:
-        """The edits from ``first`` on, up to ``last`` at most, that stand before the damage in
-        copies which every node knows to be damaged; a rescue takes what it can get.
+        """Yield the edits from ``first`` to ``last`` at most that precede the damage in a copy.
 
-        Nobody can say that they are what was written: only their checksums and numbers are right.
+        Every node knows these copies to be damaged; a rescue takes what it can get.  It is not
+        certain that they are what was written: only their checksums and numbers are right.
 
         Raises:
             QuorumLost: if no majority answers.
@@ -221,10 +221,10 @@ class JournalReader:
                 return
 
     async def durable_edits(self, first: TxId) -> AsyncGenerator[Chunk, None]:
-        """All edits from ``first`` on that cannot vanish any more, the open segment's included.
+        """Yield all edits from ``first`` on that cannot vanish, the open segment's included.
 
-        They come out of the nodes' memory.  Where a majority does not have them there, they come
-        as ``edits`` gives them, and then from the files of the open segment.
+        They come out of the nodes' memory.  Where a majority does not have them there, they come as
+        ``edits`` gives them, and then from the files of the open segment.
 
         Raises:
             GapFound, QuorumLost, InvariantBroken: as ``edits`` does.
@@ -274,7 +274,7 @@ class JournalReader:
         return parts
 
     async def _holders(self, wanted: TxId) -> Sequence[NodeName]:
-        """Who lists that edit now; a node that has found its copy damaged does not any more."""
+        """Return the nodes that list that edit now; one that found its copy damaged does not."""
         try:
             parts = await self._select(wanted, patient=True)
         except GapFound:
@@ -282,7 +282,7 @@ class JournalReader:
         return parts[0].sources if parts else ()
 
     async def _ensure_believed(self, part: Redundant) -> None:
-        """As ``_believed``, for who reads the copies himself."""
+        """Check as ``_believed`` does, for a caller that reads the copies itself."""
         wanted = part.segment.first
         async with aclosing(self._lone.confirmed(part, wanted)) as chunks:
             async for chunk in chunks:
@@ -291,8 +291,11 @@ class JournalReader:
             self._lone.doubt(part, wanted)
 
     async def _believed(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
-        """One segment; what one node alone lists as far as another one vouches for it, or in doubt,
-        where the settings allow that."""
+        """Yield one segment's edits.
+
+        What one node alone lists is read as far as another one has the same, and in doubt only
+        where the settings allow that.
+        """
         if self._lone.concerns(part):
             async with aclosing(self._lone.confirmed(part, wanted)) as chunks:
                 async for chunk in chunks:
@@ -305,7 +308,7 @@ class JournalReader:
                 yield chunk
 
     async def _read(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
-        """One segment, from one source after the other, and once more from whoever has it now."""
+        """Yield one segment from one source after the other, then from those that list it then."""
         failures: dict[NodeName, Exception] = {}
         # In the middle of a takeover each segment would cost another wait for the same node.
         sources = sorted(part.sources, key=lambda node: node in self._avoided)

@@ -81,10 +81,10 @@ class OpenTail:
                 return
 
     async def from_files(self, first: TxId) -> AsyncGenerator[Chunk, None]:
-        """Durable edits from ``first`` on out of the files of the segment that is open.
+        """Yield durable edits from ``first`` on out of the files of the segment that is open.
 
-        All copies are read side by side, and a stretch is handed out once a majority has given
-        the same bytes.  Who wrote them is not known here, so only committed edits count.
+        All copies are read side by side, and a stretch is handed out once a majority has given the
+        same bytes.  Their writer is not known here, so only committed edits count.
 
         Raises:
             QuorumLost: if no majority lists its segments.
@@ -101,7 +101,7 @@ class OpenTail:
             for node, segment in copies.items():
                 if segment is not None:
                     last = min(segment.last, committed)
-                    # Who hangs is left after a moment where the others are a majority.
+                    # A node that hangs is left after a moment where the others are a majority.
                     chunks = self._nodes.fetch(node, segment, wanted=first, last=last, hurry=spare)
                     await running.enter_async_context(aclosing(chunks))
                     cursors.append(Cursor(node, chunks))
@@ -167,7 +167,7 @@ async def _agreed(cursors: Sequence[Cursor], needed: int) -> AsyncGenerator[Chun
 def _checked(
     replies: Mapping[NodeName, pb.GetJournaledEditsReply], since: TxId, known: TxId | None
 ) -> dict[NodeName, _Answer]:
-    """The answers that are what they claim to be."""
+    """Return the answers that are what they claim to be."""
     answers: dict[NodeName, _Answer] = {}
     for node, reply in replies.items():
         found = scan(reply.records, expected=since)
@@ -195,6 +195,6 @@ def _marked(answer: _Answer) -> Tail:
 
 
 def _holding(reply: pb.GetEditLogManifestReply, txid: TxId) -> Segment | None:
-    """The in-progress segment of a list that has the edit."""
+    """Return the in-progress segment of a list that has the edit."""
     listed = [segment_of(message) for message in reply.segments]
     return next((s for s in listed if not s.finalized and s.holds(txid)), None)

@@ -92,7 +92,7 @@ class _Cursor:
         self._pieces = pieces
 
     async def advance(self) -> None:
-        """The next piece, or None at the end."""
+        """Go to the next piece, or to None at the end."""
         self.piece = await anext(self._pieces, None)
 
 
@@ -117,7 +117,7 @@ async def _pieces(
     chunk_bytes: int,
     audit: Audit,
 ) -> AsyncGenerator[Piece, None]:
-    """One node's edits in order; what cannot be read is noted and left out."""
+    """Yield one node's edits in order; what cannot be read is noted and left out."""
     status, reached = view.status, TxId(0)
     for segment in sorted(view.segments, key=lambda s: (s.first, s.last)):
         if segment.last <= reached:
@@ -174,7 +174,7 @@ async def _view(
 def _settled(
     statuses: dict[NodeName, pb.JournalStatus | JournalError], views: Sequence[NodeView]
 ) -> TxId:
-    """Every edit up to this one was on a majority before the lists were made."""
+    """Return the txid up to which every edit was on a majority before the lists were made."""
     committed = [s.committed_txid for s in statuses.values() if isinstance(s, pb.JournalStatus)]
     finalized = [s.last for view in views for s in view.segments if s.finalized]
     return TxId(max([0, *committed, *finalized]))

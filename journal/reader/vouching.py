@@ -15,7 +15,7 @@ class Vouched:
     """What comes of comparing a stretch of the one copy with the others.
 
     ``chunk`` is of the one copy, never of another: others may hold what an older writer left, and
-    it takes no majority to have been stale together.  None: nobody has the same bytes.
+    it takes no majority to have been stale together.  None: no other node has the same bytes.
     """
 
     chunk: Chunk | None
@@ -38,7 +38,7 @@ def vouched(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Vouched:
 
 
 def copy_in(segments: list[Segment], wanted: Segment) -> Segment | None:
-    """A node's copy, finalized or not, that may have the same edits as that segment."""
+    """Return a node's copy, finalized or not, that may have the same edits as that segment."""
     return next(
         (
             one

@@ -125,7 +125,7 @@ class Disk:
             self._remember(committed)
 
     def digest(self, segment: Segment) -> Segment:
-        """The segment with its content digest, computed from the file if need be.
+        """Return the segment with its content digest, computed from the file if need be.
 
         Raises:
             StorageFailed: its file is damaged or cannot be read; the journal goes on.
@@ -138,7 +138,7 @@ class Disk:
         return sure if sure is not segment else self.reread(segment)
 
     def reread(self, segment: Segment) -> Segment:
-        """A closed segment with its content digest as its file says, whatever is known of it.
+        """Return a closed segment with the content digest of its file, whatever is recorded.
 
         Raises:
             StorageFailed: as for ``digest``; where a digest is known, so is another one damage.
@@ -155,7 +155,7 @@ class Disk:
         return replace(segment, digest=left.hash.digest())
 
     def extent(self, segment: Segment) -> Extent:
-        """The bytes of a segment that are durable and known to be edits."""
+        """Return the bytes of a segment that are durable and known to be edits."""
         path = self._current / segment.name()
         writing = self._writing
         if writing is not None and writing.first == segment.first:
@@ -165,18 +165,18 @@ class Disk:
         return Extent(path, self._ends[segment.first])
 
     def begin_download(self, first: TxId, epoch: Epoch) -> Download:
-        """A file beside the segment for the bytes of a recovery."""
+        """Create a file next to the segment for the bytes of a recovery."""
         with self._working("create a file for a recovery"):
             path = self._current / layout.download_name(first, epoch)
             self._downloading.add(path)
             return self._download(path)
 
     def path_of(self, segment: Segment) -> Path:
-        """Where a closed segment's file lies, or should."""
+        """Return where a closed segment's file lies, or should."""
         return self._current / segment.name()
 
     def names(self) -> list[str]:
-        """What lies in the journal's folder.
+        """Return the names in the journal's folder.
 
         Raises:
             StorageFailed: it cannot be listed; the journal goes on, for nothing was written.
@@ -187,7 +187,7 @@ class Disk:
             raise StorageFailed(f"could not list {self._current}: {failure}") from failure
 
     def begin_fetch(self, segment: Segment) -> Download:
-        """A file outside ``current`` for a finalized segment of a peer."""
+        """Create a file outside ``current`` for a finalized segment of a peer."""
         with self._working("create a file for a peer's segment"):
             path = self._root / layout.FETCHED / segment.name()
             self._files.make_folder(path.parent)
@@ -372,7 +372,10 @@ class Disk:
         self._files.sync_folder(self._current)
 
     def _adopt(self, segment: Segment, epoch: Epoch) -> None:
-        """A crash behind the record is rolled forward: the decision is durable."""
+        """Put the downloaded file in place; a crash behind the record is rolled forward.
+
+        The decision is durable by then.
+        """
         download = self._current / layout.download_name(segment.first, epoch)
         self._ends[segment.first] = self._files.size(download)
         self._record(record_of(segment, self._ends[segment.first]))
@@ -381,11 +384,11 @@ class Disk:
         self._downloading.discard(download)
 
     def _adopt_fetched(self, segment: Segment) -> None:
-        """The file gets its name first, then its record.
+        """Give the fetched file its name first, then write its record.
 
-        With an older in-progress file of that start beside it, a crash here is settled at load:
-        what is finalized stays.  What is recorded about the older file must not be touched
-        before that, or its bytes would pass for those of a newer writer.
+        With an older in-progress file of that start next to it, a crash here is settled at load:
+        what is finalized stays.  What is recorded about the older file must not be touched before
+        that, or its bytes would pass for those of a newer writer.
         """
         fetched = self._root / layout.FETCHED / segment.name()
         end = self._files.size(fetched)

@@ -42,28 +42,28 @@ class Files(Protocol):
     """What storage asks of a file system.  All of it may raise OSError."""
 
     def names(self, folder: Path) -> list[str]:
-        """The names in a folder, sorted; none if there is no folder."""
+        """Return the names in a folder, sorted; none if there is no folder."""
 
     def size(self, path: Path) -> int:
-        """How many bytes a file holds."""
+        """Return how many bytes a file holds."""
 
     def identity(self, path: Path) -> tuple[int, int]:
-        """A file's inode number, and how often that was given away, 0 where nobody counts."""
+        """Return a file's inode number and its generation, 0 where the file system counts none."""
 
     def read(self, path: Path) -> bytes | None:
-        """A small file's contents, or None if there is no such file."""
+        """Return a small file's contents, or None if there is no such file."""
 
     def view(self, path: Path) -> AbstractContextManager[bytes]:
-        """A large file's contents, without reading it all into memory."""
+        """Give a view of a large file's contents, without reading it all into memory."""
 
     def create(self, path: Path) -> OpenFile:
-        """An empty file of that name, in place of what was there."""
+        """Create an empty file of that name, in place of what was there."""
 
     def reopen(self, path: Path) -> OpenFile:
-        """A file that exists, to append to it."""
+        """Open a file that exists, to append to it."""
 
     def open_in_place(self, path: Path) -> InPlaceFile:
-        """A file whose beginning is written over again and again, created if need be."""
+        """Open a file whose beginning is written over again and again, created if need be."""
 
     def truncate(self, path: Path, size: int) -> None:
         """Cut a file, durably."""

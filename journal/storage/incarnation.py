@@ -26,7 +26,7 @@ FreshId = Callable[[], str]
 
 
 def random_id() -> str:
-    """An incarnation that no folder ever had."""
+    """Return an incarnation that no folder ever had."""
     return secrets.token_hex(_ID_DIGITS // 2)
 
 
@@ -44,7 +44,7 @@ class Incarnation:
 
 
 def admitted_by(epoch: Epoch | None) -> str:
-    """How it stands in the file that a writer, or with None the founders, gave it a vote."""
+    """Return the text in the file for a vote given by a writer or, with None, by the founders."""
     return FOUNDING if epoch is None else str(epoch)
 
 
@@ -71,7 +71,7 @@ def write_incarnation(files: Files, current: Path, incarnation: Incarnation) -> 
 
 
 def read_incarnation(files: Files, current: Path) -> Incarnation | str:
-    """What stands in the file, or why this folder is another one than the file was made for."""
+    """Return what the file contains, or why this folder is not the one that it was made for."""
     path = current / layout.INCARNATION
     data = files.read(path)
     if data is None:
@@ -89,7 +89,7 @@ def read_incarnation(files: Files, current: Path) -> Incarnation | str:
     ):
         return "its incarnation cannot be read"
     inode, generation = files.identity(path)
-    # Some file systems count generations of a number, some cannot tell.
+    # Some file systems count generations of a number, some do not.
     generations = {str(generation), found.get("generation", "0")} - {"0"}
     if found.get("inode") != str(inode) or len(generations) > 1:
         return "it was copied from another folder, or restored from a backup"

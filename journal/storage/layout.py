@@ -17,7 +17,7 @@ COMMITTED: Final = "committed-txid"
 PURGED: Final = "purged-txid"
 READ_LEASE: Final = "read-lease-micros"
 FETCHED: Final = "edits.sync"
-"""Beside ``current``: whole segments on their way from a peer; worthless after a crash."""
+"""Next to ``current``: whole segments on their way from a peer; worthless after a crash."""
 PREVIOUS: Final = "previous"
 PREVIOUS_UNFINISHED: Final = "previous.tmp"
 REMOVED_UNFINISHED: Final = "removed.tmp"
@@ -80,7 +80,7 @@ EditsFile = FinalizedFile | InProgressFile | DownloadedFile | UnfinishedFile
 
 
 def meaning(name: str) -> EditsFile | None:
-    """What a file name in ``current`` says, or None for files that are not ours to judge."""
+    """Return what a file name in ``current`` means, or None for files that are not ours."""
     if name.endswith(UNFINISHED):
         return UnfinishedFile()
     if found := _FINALIZED.match(name):
@@ -103,27 +103,27 @@ def remains_of(name: str) -> TxId | None:
 
 
 def segment_start(name: str) -> TxId | None:
-    """Which segment a file in ``paxos`` or ``segments`` is about: plain decimal."""
+    """Return the first txid of the segment of a file in ``paxos`` or ``segments``, in decimal."""
     return TxId(int(name)) if _PLAIN.match(name) else None
 
 
 def in_progress_name(first: TxId) -> str:
-    """The file of a segment that is being written."""
+    """Return the file name of a segment that is being written."""
     return Segment(first, first, finalized=False).name()
 
 
 def download_name(first: TxId, epoch: Epoch) -> str:
-    """Where the bytes for a recovery are kept until the decision is durable."""
+    """Return where the bytes for a recovery are kept until the decision is durable."""
     return f"{in_progress_name(first)}.epoch={epoch}"
 
 
 def aside_name(name: str, why: str) -> str:
-    """A file moved out of the way, kept for a person to look at: ``.empty``, ``.corrupt``."""
+    """Return the name of a file kept for a person to look at: ``.empty``, ``.corrupt``."""
     return f"{name}.{why}"
 
 
 def why_bad_journal_id(journal_id: str) -> str | None:
-    """Why a journal may not have this name, which becomes a folder's; None if it is fine.
+    """Return why a journal may not have this name, which becomes a folder's; None if it is fine.
 
     Hadoop forbids slashes and a leading dot only.  Blanks, backslashes, percent signs, control
     characters and look-alikes of other alphabets name folders that scripts and people mistake for

@@ -120,7 +120,7 @@ def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
 
 
 def _holds_something(files: Files, current: Path, names: Sequence[str]) -> bool:
-    """Whether an unformatted folder has more than what a first format makes before VERSION."""
+    """Return whether an unformatted folder has more than a first format makes before VERSION."""
     begun = {layout.PAXOS, layout.SEGMENTS, layout.INCARNATION, layout.VERSION}
     return any(name.removesuffix(layout.UNFINISHED) not in begun for name in names) or any(
         files.names(current / folder) for folder in (layout.PAXOS, layout.SEGMENTS)
@@ -128,7 +128,10 @@ def _holds_something(files: Files, current: Path, names: Sequence[str]) -> bool:
 
 
 def _incarnation(files: Files, current: Path, fresh_id: FreshId) -> Incarnation:
-    """Who we are.  A folder that is not the one that was given a vote begins a new life."""
+    """Return the folder's incarnation.
+
+    A folder that is not the one that was given a vote begins a new life, as a learner.
+    """
     found = read_incarnation(files, current)
     if isinstance(found, Incarnation):
         return found
@@ -156,7 +159,7 @@ def _judge(files: Files, current: Path, found: _Found, committed: TxId, writer: 
 
 
 def _epoch(files: Files, path: Path) -> Epoch:
-    """An epoch, or another number that is 0 before it is written."""
+    """Read an epoch, or another number that is 0 before it is written."""
     return parse_epoch(path, files.read(path))
 
 
@@ -216,7 +219,7 @@ def _settle_download(
         contents = inspect(files, path, download.first, last_wanted=wanted.last)
         if contents.last == wanted.last and contents.digest == wanted.digest:
             # The record names the decided writer.  Before the decision itself is durable, a power
-            # cut would leave that name beside the older edits.
+            # cut would leave that name next to the older edits.
             files.sync_folder(current / layout.PAXOS)
             files.sync_file(path)
             files.make_folder(current / layout.SEGMENTS)

@@ -12,12 +12,12 @@ from journal.storage.layout import LOCK
 class StorageLock:
     """Holds a journal's folder until ``release``.
 
-    Both kinds of lock are taken: flock tells two owners in one process apart, and the POSIX
-    lock is the one that a Java JournalNode takes.
+    Both kinds of lock are taken: flock distinguishes two owners in one process, and the POSIX lock
+    is the one that a Java JournalNode takes.
     """
 
     def __init__(self, root: Path) -> None:
-        """Raises StorageFailed if another owner holds the folder, naming it where possible."""
+        """Take the locks, or raise StorageFailed, naming the owner of the folder where possible."""
         path = root / LOCK
         try:
             own = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)

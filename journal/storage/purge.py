@@ -1,4 +1,4 @@
-"""Remove the files of edits that nobody needs any more (docs/reference/journal-node.md#purging)."""
+"""Remove the files of edits that are no longer needed (docs/reference/journal-node.md#purging)."""
 
 from collections.abc import Collection
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""``segments/<S>``: who wrote the segment beside it, and once that is settled, end and digest.
+"""``segments/<S>``: the writer of the segment and, once they are settled, its end and digest.
 
-The record is durable before its segment's file has its name.  So a file without one was not
-written by us, and a record without a file means nothing.
+The record is durable before its segment's file has its name.  So a file without one was not written
+by us, and a record without a file means nothing.
 """
 
 from dataclasses import dataclass
@@ -38,12 +38,12 @@ class SegmentRecord:
     end: int = 0
 
     def describes(self, last: TxId) -> bool:
-        """Whether it has the digest of exactly the edits up to there."""
+        """Return whether it has the digest of exactly the edits up to there."""
         return self.last == last and len(self.digest) == _DIGEST_BYTES
 
 
 def record_of(segment: Segment, end: int) -> SegmentRecord:
-    """The record of a closed segment whose last edit ends at that offset."""
+    """Return the record of a closed segment whose last edit ends at that offset."""
     known = len(segment.digest) == _DIGEST_BYTES
     return SegmentRecord(
         segment.first,
@@ -56,7 +56,7 @@ def record_of(segment: Segment, end: int) -> SegmentRecord:
 
 
 def record_bytes(record: SegmentRecord) -> bytes:
-    """A record behind its length, with a checksum behind it."""
+    """Encode a record behind its length, with a checksum behind it."""
     message = pb.SegmentRecord(
         first_txid=record.first,
         writer_epoch=record.writer,
@@ -105,7 +105,7 @@ def delimited(data: bytes) -> bytes:
 
 
 def undelimited(path: Path, data: bytes) -> tuple[bytes, int]:
-    """The bytes behind a length, and the offset behind them.
+    """Return the bytes behind a length, and the offset behind them.
 
     Raises:
         StorageFailed: the length is cut short, or more than there is.

@@ -42,8 +42,8 @@ def load_records(files: Files, folder: Path, live: set[TxId]) -> Records:
     records: dict[TxId, SegmentRecord | StorageFailed] = {}
     names = files.names(folder)
     if any(layout.segment_start(name) not in live for name in names):
-        # A file may have been moved aside in the page cache only.  After a power cut it would
-        # have its name again, and nobody would know who wrote it.
+        # A file may have been moved aside in the page cache only.  After a power cut it would have
+        # its name again, and its writer would be unknown.
         files.sync_folder(folder.parent)
     for name in names:
         first = layout.segment_start(name)
@@ -93,7 +93,7 @@ class Judge:
 
     Args:
         committed: what is known to be on a quorum; edits up to there are no torn tail.
-        stand_in: the node's last writer, for the newest segment if nobody recorded its own.
+        stand_in: the node's last writer, for the newest segment if its own was not recorded.
     """
 
     files: Files

@@ -46,7 +46,7 @@ def inspect(files: Files, path: Path, first: TxId, *, last_wanted: TxId | None =
 
 
 def read_layout(files: Files, path: Path) -> int | str:
-    """The layout version in a file's header, or why there is none."""
+    """Return the layout version in a file's header, or why there is none."""
     with files.view(path) as data:
         try:
             return read_header(data[:HEADER_BYTES])
@@ -55,7 +55,7 @@ def read_layout(files: Files, path: Path) -> int | str:
 
 
 def why_damaged(segment: Segment, found: Contents) -> str | None:
-    """How a file differs from the segment that should lie in it, or None."""
+    """Return how a file differs from the segment that should lie in it, or None."""
     if found.last != segment.last:
         return f"at byte {found.end}: {found.damage or 'it ends there'}"
     if segment.digest and found.digest != segment.digest:
@@ -66,7 +66,7 @@ def why_damaged(segment: Segment, found: Contents) -> str | None:
 
 
 def read_whole(files: Files, path: Path, segment: Segment) -> Contents:
-    """What the file of a segment holds.
+    """Read what the file of a segment holds.
 
     Raises:
         StorageFailed: it cannot be read, or not all of the segment is in it.
@@ -85,7 +85,7 @@ def read_whole(files: Files, path: Path, segment: Segment) -> Contents:
 
 
 def sound_part(files: Files, path: Path, segment: Segment) -> int | None:
-    """Where the damage of a finalized file begins; None if nothing before it is known to be sound.
+    """Return where a finalized file's damage begins; None if no edit is known to be sound.
 
     Where every checksum is right and the digest is not, any edit may be the wrong one.
     """
@@ -96,7 +96,7 @@ def sound_part(files: Files, path: Path, segment: Segment) -> int | None:
 
 
 def digest_up_to(files: Files, path: Path, end: int) -> "hashlib._Hash":
-    """The running digest of the edits that end at an offset which a scan has found sound."""
+    """Return the running digest of the edits that end at an offset which a scan has found sound."""
     with files.view(path) as data:
         return _digest(data, end)
 
@@ -159,7 +159,7 @@ class SegmentReading:
         return sound + data[: found.end]
 
     def finish(self) -> bytes:
-        """The digest of the edits; ValueError unless the last wanted one has been seen."""
+        """Return the digest of the edits; ValueError unless the last wanted one has been seen."""
         if not self._complete:
             raise ValueError(
                 f"the segment ends at {self._expected - 1}, before the decided end {self._last} "
@@ -187,7 +187,7 @@ class SegmentCheck:
         return self._reading.feed(chunk)
 
     def finish(self) -> None:
-        """Raises ValueError unless exactly the wanted edits have been seen."""
+        """Raise ValueError unless exactly the wanted edits have been seen."""
         found = self._reading.finish()
         if found != self._wanted:
             raise ValueError(

@@ -109,12 +109,12 @@ def _unescape(value: str) -> str:
 
 
 def epoch_text(epoch: Epoch) -> bytes:
-    """An epoch file: decimal text and a line's end."""
+    """Return an epoch file's contents: decimal text and a line's end."""
     return f"{epoch}\n".encode()
 
 
 def txid_text(txid: TxId) -> bytes:
-    """A transaction id's file, as an epoch's."""
+    """Return the contents of a transaction id's file, as an epoch's."""
     return f"{txid}\n".encode()
 
 

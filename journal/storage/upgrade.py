@@ -32,7 +32,7 @@ _CHANGED_IN_PLACE = (layout.COMMITTED,)
 
 
 def carry_out(files: Files, root: Path, effect: UpgradeEffect) -> Sequence[TxId]:
-    """One step; returns the segments that are gone from the journal."""
+    """Carry out one step, and return the segments that are gone from the journal."""
     match effect:
         case TakeSnapshot():
             take_snapshot(files, root)
@@ -179,13 +179,13 @@ def _settle(files: Files, root: Path, name: str) -> None:
 
 
 def _is_older(files: Files, kept: Path, current: Path) -> bool:
-    """Whether ``current`` was upgraded after the copy was complete."""
+    """Return whether ``current`` was upgraded after the copy was complete."""
     before, now = files.read(kept / layout.VERSION), files.read(current / layout.VERSION)
     return before is not None and before != now
 
 
 def previous_namespace(files: Files, root: Path) -> NamespaceInfo | None:
-    """What the journal was before its upgrade, if there is a way back."""
+    """Return what the journal was before its upgrade, or None if there is no way back."""
     path = root / layout.PREVIOUS / layout.VERSION
     data = files.read(path)
     return None if data is None else parse_version(path, data)

@@ -24,6 +24,6 @@ class Ask:
 
 
 def fail_all(asks: deque[Ask], node: NodeName, error: JournalError) -> None:
-    """None of them will be performed."""
+    """Fail all of them, as none will be performed."""
     while asks:
         asks.popleft().call.fail(node, error)

@@ -32,7 +32,7 @@ class WriteLine:
     """Opened when it is first needed, and anew after each failure.
 
     A lane is tried once for each time that the node has offered one: right after the node has
-    opened the segment, or with certificates, beside a message once the first edits are written.
+    opened the segment, or with certificates, next to a message once the first edits are written.
     The stream carries what no lane does.
     """
 
@@ -57,7 +57,7 @@ class WriteLine:
             self._stream = self._remote.open_write_stream()
 
     def begin(self) -> None:
-        """The node has the segment open now, whatever became of the last stream to it."""
+        """Start again: the node has the segment open, whatever became of the last stream."""
         stream_ended = self._stream is not None and self._stream.done()
         if stream_ended or self._offer_to_wait_for() is not None:
             self._leave_the_stream()
@@ -68,7 +68,7 @@ class WriteLine:
 
     @property
     def unbroken(self) -> bool:
-        """Whether nothing has ended since then: else the node may have restarted meanwhile."""
+        """Whether nothing has ended since ``begin``; else the node may have been restarted."""
         if not self._unbroken or (self._lane is not None and self._lane.closed):
             return False
         return self._stream is None or not self._stream.done()
@@ -133,12 +133,12 @@ class WriteLine:
         self._ended, self._lane, self._unbroken = self._lane, None, False
 
     def _fresh_offer(self) -> Offer | None:
-        """What the node has offered since we last tried, if anything."""
+        """Return the lane that the node has offered since we last tried one, or None."""
         offer = self._remote.lanes
         return None if offer is self._tried else offer
 
     def _offer_to_wait_for(self) -> Offer | None:
-        """Of a lane that is to carry the next message already: with certificates none is.
+        """Return the offer of a lane that must carry the next message; None with certificates.
 
         A takeover waits for the first edits of a segment, and three handshakes would delay them.
         """
@@ -163,14 +163,14 @@ class WriteLine:
             self._opening = asyncio.create_task(self._open(offer), name="open a write lane")
 
     def _take_up(self, opened: Lane | None) -> None:
-        """Go over to the lane that was opened beside the stream, if it has not ended since."""
+        """Change to the lane that was opened next to the stream, if it has not ended since."""
         self._opening = None
         if opened is not None and not opened.closed:
             self._leave_the_stream()
             self._lane = opened
 
     def _leave_the_stream(self) -> None:
-        """For a lane, which is used only when no stream is; nothing is under way on it."""
+        """End the stream, on which nothing is under way: a lane is used only when no stream is."""
         if self._stream is not None:
             self._stream.cancel()
             self._stream = None

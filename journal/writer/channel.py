@@ -26,10 +26,10 @@ log = structlog.get_logger()
 class NodeChannel:
     """Sends one node everything in the order in which the writer asked for it.
 
-    A cursor into the writer's window: one message is under way, and what was written meanwhile goes
-    into the next, so that a slow node catches up in few round trips and a quick one never waits.  A
-    node that fails a message is lost; it is asked again and again to take part, and sent what it
-    lacks.
+    A cursor into the writer's window: one message is under way, and what is written until its reply
+    goes into the next, so that a slow node catches up in few round trips and a quick one never
+    waits. A node that fails a message is lost; it is asked again and again to take part, and sent
+    what it lacks.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class NodeChannel:
         )
 
     def admitted(self) -> None:
-        """The node counts from here on, with all that it has."""
+        """Count the node from here on, with all that it has."""
         log.info("journal.node_admitted", node=self.name, acked=self._acked)
         self._learner = self._last_error = None
         self._window.admitted(self.name, self._acked)
@@ -141,7 +141,7 @@ class NodeChannel:
         self.wake()
 
     def offer(self, size: int) -> None:
-        """A batch of so many bytes was written; this node gets it, or is too far behind."""
+        """Send the node a batch of ``size`` new bytes, or lose it if it is too far behind."""
         if self._window.is_full and self._window.too_far_behind(self.name, size):
             waiting = self._window.queued_bytes(self.name) - size
             self._lose(Unavailable(f"too far behind: {waiting} bytes of edits wait for it"))
@@ -162,7 +162,7 @@ class NodeChannel:
             raise OutOfSync(f"left out of the segment, because: {self._lost_because}")
 
     async def heartbeat(self) -> None:
-        """Tell what is committed, and let who came back open the segment; for use in ``ask``."""
+        """Send the committed txid, and have a node that came back open the segment; for ``ask``."""
         await self.line.exchange(self.stamps.outgoing(None))
         first, idle = self._window.segment_first, not self._window.holds(self._seq)
         if self.takes_part and idle and first is not None and not self.line.unbroken:
@@ -200,7 +200,7 @@ class NodeChannel:
         self.line.push(self.stamps.outgoing(message), self._answered)
 
     def _answered(self, error: JournalError | None) -> None:
-        """What was pushed is durable there, or the node is lost."""
+        """Take the answer to what was pushed: it is durable there, or the node is lost."""
         message, self._pushed = self._pushed, None
         if error is not None or message is None:
             self._lose(error or Unavailable("nothing was under way"))
@@ -211,7 +211,7 @@ class NodeChannel:
         elif self._asks or self._lost_because is not None or self._window.holds(self._seq):
             self.wake()
 
-    # ---- the pump: nobody else talks to the node while it is awake ----
+    # ---- the pump: nothing else talks to the node while it is awake ----
 
     async def _run(self) -> None:
         while True:
@@ -230,7 +230,7 @@ class NodeChannel:
         return not self._writing or self._lost_because is not None or ask.after <= self._next
 
     async def _sleep(self, seconds: float | None) -> bool:
-        """Until somebody wakes us; False if the time was up before."""
+        """Wait until ``wake`` is called; return False if ``seconds`` were over before."""
         self._waiter = asyncio.get_running_loop().create_future()
         if seconds is None:
             await self._waiter
@@ -265,7 +265,7 @@ class NodeChannel:
         ask.call.succeed(self.name, result)
 
     def _forgot_us(self, error: JournalError) -> bool:
-        """Whether a node that counted says that it does not: its disk was wiped meanwhile."""
+        """Return whether a node that counted says that it no longer does: its disk was wiped."""
         return isinstance(error, NotAdmitted) and self._learner is None and self.takes_part
 
     async def _write(self) -> None:
@@ -335,7 +335,7 @@ class NodeChannel:
             return
         try:
             following = attempt.result()
-            # Only now: what was written since it was told may have displaced what it needs.
+            # Only now: what was written since the attempt may have displaced what the node needs.
             ensure_kept(self._window, following)
         except JournalError as failure:
             self._last_error = str(failure)
@@ -343,7 +343,7 @@ class NodeChannel:
             self._take_up(following)
 
     def _take_up(self, following: TxId) -> None:
-        """The node has everything before this edit, and waits for it."""
+        """Go on with a node that has everything before this edit, and waits for it."""
         self._reconnection.forget()
         window = self._window
         self._next, self._seq = following, window.seq_at(following)

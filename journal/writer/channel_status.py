@@ -1,4 +1,4 @@
-"""How one JournalNode fares, as a writer tells it."""
+"""How one JournalNode fares, as a writer reports it."""
 
 from dataclasses import dataclass
 

@@ -26,18 +26,18 @@ class Claim:
     granted: dict[NodeName, pb.NewEpochReply] = field(default_factory=dict)
 
     async def propose(self, channel: NodeChannel, timeout_seconds: float) -> pb.NewEpochReply:
-        """The first round."""
+        """Ask the node to promise the epoch: the first round."""
         remote = channel.remote
         reply = await remote.new_epoch(self.namespace, self.epoch, timeout_seconds)
         self.granted[channel.name] = reply
         return reply
 
     async def confirm(self, channel: NodeChannel, timeout_seconds: float) -> None:
-        """The second round: whoever promised still knows of it when all have promised.
+        """Check that the node still knows its promise when all have promised: the second round.
 
         A node may promise, be wiped, and be admitted again by the older writer, which then has a
         majority with it.  A late promise of a third node would give us one as well, and we would
-        write on without what was acknowledged meanwhile (docs/reference/quorum-journal.md#epochs).
+        write on without what was acknowledged in between (docs/reference/quorum-journal.md#epochs).
         """
         if channel.name not in self.granted:
             raise Unavailable("it has not promised")
@@ -48,7 +48,7 @@ class Claim:
             raise NotAdmitted(f"it has forgotten that it promised epoch {self.epoch}")
 
     def ensure_distinct(self) -> None:
-        """One promise must not count twice, whatever names its node goes by.
+        """Ensure that no promise counts twice, whatever names its node goes by.
 
         Raises:
             InvariantBroken: two nodes run on one folder, or on a clone of its disk.

@@ -32,7 +32,7 @@ SAME_MOMENT_SECONDS: Final = 0.005
 
 
 def seconds_since_boot() -> float:
-    """A clock that goes on while the machine is suspended; the loop's may not."""
+    """Read a clock that goes on while the machine is suspended; the loop's may not."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -59,7 +59,7 @@ class ReadLease:
         self._renewed = asyncio.Event()
 
     def accepted(self, nodes: Iterable[NodeName], sent_at: float) -> None:
-        """These nodes accepted a request of ours that was sent then."""
+        """Renew the lease, as these nodes accepted a request of ours sent at ``sent_at``."""
         if self._lease is None:
             return
         self._lease = self._lease.accepted(nodes, sent_at)
@@ -68,7 +68,7 @@ class ReadLease:
             self._renewed = asyncio.Event()
 
     def refused(self, node: NodeName, why: str) -> None:
-        """This node has promised a newer epoch.  A majority of them supersedes an idle writer."""
+        """Note a node that promised a newer epoch; a majority of them ends an idle writer."""
         self._refused[node] = why
         if self._lease is None or len(self._refused) < majority(len(self._lease.nodes)):
             return
@@ -77,13 +77,13 @@ class ReadLease:
             self.on_superseded(f"a newer writer has taken over: {why}")
 
     def written(self, nodes: Callable[[], Iterable[NodeName]], sent_at: float) -> None:
-        """The same of a write; of those that are answered together, one tells enough."""
+        """Renew it after a write; of writes that are answered together, one is enough."""
         if sent_at > self._written_at + SAME_MOMENT_SECONDS:
             self._written_at = sent_at
             self.accepted(nodes(), sent_at)
 
     def older_heard(self, replies: Collection[pb.NewEpochReply]) -> None:
-        """What a majority told, just now, of the writers before us; see ``left_to_wait``.
+        """Take in what a majority just reported of the writers before us; see ``left_to_wait``.
 
         They may be configured for longer leases than ours.
         """
@@ -103,18 +103,18 @@ class ReadLease:
             await asyncio.sleep(wait)
 
     def end(self) -> None:
-        """The writer has ended: never valid again, for whoever waits too."""
+        """End the lease with its writer: it is never valid again, and what waits for it ends."""
         self._ended = True
         self._renewed.set()
 
     def valid(self) -> bool:
-        """Whether nobody else can have acknowledged a write until now."""
+        """Return whether no other writer can have acknowledged a write until now."""
         if self._lease is None:
             return True
         return not self._ended and self._lease.covers(self.clock())
 
     def remaining_seconds(self) -> float:
-        """For how long it is still valid, if nobody renews it; infinite without leases."""
+        """Return for how long it is valid if it is not renewed; infinite without leases."""
         if self._lease is None:
             return math.inf
         ends = self._lease.valid_until

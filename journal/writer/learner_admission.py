@@ -37,7 +37,7 @@ class LearnerAdmission:
         self._pupils: set[tuple[NodeName, str | None]] = set()
 
     def take_on(self, learner: NodeChannel) -> None:
-        """A learner takes part; admit it when that can be done.  It may do so again and again."""
+        """Admit a learner that takes part when that can be done.  It may come again and again."""
         pupil = (learner.name, learner.learner)
         if pupil in self._pupils:
             return
@@ -66,7 +66,7 @@ class LearnerAdmission:
             await asyncio.sleep(self._settings.heartbeat_interval_seconds)
 
     async def _admit(self, learner: NodeChannel, incarnation: str) -> None:
-        """One attempt.
+        """Try once to admit the learner.
 
         Raises:
             JournalError: something is missing, or a majority of the others cannot confirm.
@@ -78,7 +78,7 @@ class LearnerAdmission:
             others, lambda channel: channel.remote.peer_manifest(TxId(1), timeout)
         )
         required, purged = all_segments(manifests), purge_point(manifests)
-        # Only now: whoever promised a newer writer before this moment tells us so.
+        # Only now: a voter that promised a newer writer before this moment reports it.
         await self._from_majority(others, self._still_ours)
         call: QuorumCall[None] = QuorumCall("admitting", [learner.name], timeout_seconds=timeout)
 
@@ -106,7 +106,7 @@ class LearnerAdmission:
     async def _from_majority(
         self, others: Sequence[NodeChannel], request: Callable[[NodeChannel], Awaitable[T]]
     ) -> list[T]:
-        """The answers of a majority of all nodes; a learner refuses these calls."""
+        """Return the answers of a majority of all nodes; a learner refuses these calls."""
         answers = await ask_each(others, request)
         told = good(answers)
         needed = majority(len(self.channels))
@@ -117,10 +117,10 @@ class LearnerAdmission:
 
 
 def all_segments(manifests: Sequence[pb.GetEditLogManifestReply]) -> list[Segment]:
-    """Every segment that is finalized on some voter, in order.
+    """Return every segment that is finalized on some voter, in order.
 
     Raises:
-        OutOfSync: two of them differ, or one cannot tell what it holds.
+        OutOfSync: two of them differ, or one has no digest of what it holds.
     """
     found: dict[TxId, Segment] = {}
     for manifest in manifests:

@@ -1,4 +1,4 @@
-"""What a writer has its nodes do besides writing: make a journal, let go of old edits."""
+"""What a writer has its nodes do apart from writing: make a journal, let go of old edits."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -61,7 +61,7 @@ async def format_all(
 async def _format_node(
     channel: NodeChannel, namespace: NamespaceInfo, timeout_seconds: float, *, force: bool
 ) -> None:
-    """Format one of all nodes; by force too, a writer that appears meanwhile is not destroyed."""
+    """Format one of all nodes; a writer that appears in between is not destroyed, even by force."""
     seen: Epoch | None = None
     seen_namespace_id: int | None = None
     if force:

@@ -1,4 +1,4 @@
-"""Tells when a node that could not be reached can be."""
+"""Reports when a node that could not be reached can be."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,13 +15,13 @@ class Reconnection:
         self._watching: asyncio.Task[None] | None = None
 
     def watch(self) -> None:
-        """Tell once when a connection that is broken now is made again."""
+        """Report once when a connection that is broken now is made again."""
         if self._watching is None:
             self._watching = asyncio.create_task(self._remote.wait_until_reconnected())
             self._watching.add_done_callback(self._changed)
 
     def forget(self) -> None:
-        """Nobody wants to know."""
+        """Stop watching."""
         if self._watching is not None:
             self._watching.cancel()
 

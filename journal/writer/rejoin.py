@@ -110,7 +110,7 @@ async def _resume(
 
 
 def ensure_ours(window: Window, first: TxId, reached: TxId) -> None:
-    """Refuse a node that has left the segment, or has edits that nobody wrote."""
+    """Refuse a node that has left the segment, or has edits that were never written."""
     if window.segment_first != first:
         raise OutOfSync(f"segment {first} was closed meanwhile")
     if reached > window.next:
@@ -129,7 +129,7 @@ async def serving(
     namespace: NamespaceInfo,
     timeout_seconds: float,
 ) -> list[str]:
-    """Where these nodes serve a segment over HTTP; those that do not answer are left out."""
+    """Return the URLs of a segment on these nodes; those that do not answer are left out."""
 
     async def url(node: RemoteNode) -> str | None:
         try:

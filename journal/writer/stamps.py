@@ -20,13 +20,13 @@ class Stamps:
         self._serial = 0
 
     def info(self) -> pb.RequestInfo:
-        """A header for the request that is sent next."""
+        """Return a header for the request that is sent next."""
         return self._remote.request_info(
             Epoch(self.epoch), self._take_serial(), self._window.committed or None
         )
 
     def outgoing(self, edits: Edits | None) -> Outgoing:
-        """The batch that is sent next, or without edits the heartbeat."""
+        """Return the batch that is sent next or, without edits, the heartbeat."""
         return self._remote.outgoing(
             Epoch(self.epoch), self._take_serial(), self._window.committed or None, edits
         )

@@ -59,7 +59,7 @@ class JournalUpgrades:
         )
 
     async def can_roll_back(self, target_layout_version: int) -> bool:
-        """Whether the nodes can go back to a state of that layout."""
+        """Return whether the nodes can go back to a state of that layout."""
         return await self._agreed(
             "asking for the way back",
             lambda node: node.remote.can_roll_back(
@@ -81,7 +81,7 @@ class JournalUpgrades:
         )
 
     async def ctime(self) -> int:
-        """When the journal was upgraded last, in milliseconds since 1970."""
+        """Return when the journal was upgraded last, in milliseconds since 1970."""
         return await self._agreed(
             "asking for the creation time", lambda node: node.remote.journal_ctime(self._timeout)
         )

@@ -32,12 +32,12 @@ cannot get there.  Nothing may be written from within it."""
 
 
 def awaitable() -> tuple["asyncio.Future[None]", Ended]:
-    """A future for the end of a batch, and what ends it."""
+    """Return a future for the end of a batch, and what ends it."""
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def ended(failure: JournalError | None) -> None:
         if done.done():
-            return  # whoever wrote it is gone
+            return  # the caller that wrote it is gone
         if failure is None:
             done.set_result(None)
         else:
@@ -121,20 +121,20 @@ class Window:
     # ---- the writer's side ----
 
     def open(self, first: TxId, layout_version: int) -> None:
-        """A quorum has begun a segment."""
+        """Open the segment that a quorum has begun."""
         self.segment_first, self.next = first, first
         self.layout_version = layout_version
         self._digest = hashlib.sha256()
 
     def finish(self) -> None:
-        """A quorum has closed the segment."""
+        """Close the segment, as a quorum has closed it."""
         self.segment_first = None
 
     def append(self, count: int, records: bytes, ended: Ended) -> None:
         """Take a batch; ``ended`` is called unless the window is closed before that is known.
 
         Raises:
-            BadRequest: no node could take so much at once; nothing was sent, nothing is lost.
+            BadRequest: no node could take this size at once; nothing was sent, nothing is lost.
         """
         segment_first, first = self.segment_first, self.next
         if segment_first is None:
@@ -168,7 +168,7 @@ class Window:
         return self._digest.digest()
 
     async def committed_mark(self) -> Mark:
-        """The open segment up to its present end, as soon as a quorum has that.
+        """Return the open segment up to its present end, as soon as a quorum has that.
 
         Raises:
             Unavailable: if no segment is open any more.
@@ -202,7 +202,7 @@ class Window:
         return self._size
 
     def holds(self, seq: int) -> bool:
-        """Whether that batch has been written."""
+        """Return whether that batch has been written."""
         return seq < self._size
 
     @property
@@ -218,12 +218,12 @@ class Window:
         return self.end - self._batches[needs].offset
 
     def too_far_behind(self, node: NodeName, newest: int) -> bool:
-        """Whether so much waits for a node that it is let go; one batch may always wait."""
+        """Return whether too much waits for a node to keep it; one batch may always wait."""
         queued = self.queued_bytes(node)
         return queued > newest and queued > self._limit_bytes
 
     def covers(self, txid: TxId) -> bool:
-        """Whether a node of the open segment can be sent everything from this edit on."""
+        """Return whether a node of the open segment can be sent everything from this edit on."""
         first = self.segment_first
         if first is None or not first <= txid <= self.next:
             return False
@@ -232,7 +232,7 @@ class Window:
         )
 
     def seq_at(self, txid: TxId) -> int:
-        """The batch that holds an edit which the window covers, or the next one."""
+        """Return the batch that holds an edit which the window covers, or the next one."""
         low, high = self._base, self._size
         while low < high:
             middle = (low + high) // 2
@@ -243,8 +243,7 @@ class Window:
         return low
 
     def message(self, seq: int, first: TxId, limit_bytes: int) -> Message:
-        """The edits from ``first`` on, which lies in batch ``seq``: one batch, or small ones
-        together."""
+        """Return the edits from ``first`` on, of batch ``seq`` and small ones behind it."""
         batch = self._batches[seq]
         records, last, segment_first = batch.records, batch.last, batch.segment_first
         if first != batch.first:
@@ -267,14 +266,14 @@ class Window:
         )
 
     def takes_part(self, node: NodeName, seq: int, *, learner: JournalError | None = None) -> None:
-        """This node gets every batch from this one on; a learner's acknowledgements are void."""
+        """Send this node every batch from this one on; a learner's acknowledgements are void."""
         member = self._members[node]
         member.needs, member.down, member.learner = seq, learner, learner is not None
         if learner is not None:
             member.acked = NO_TXID
 
     def acked(self, node: NodeName, last: TxId, seq: int) -> None:
-        """This node has everything up to ``last`` on its disk; ``seq`` comes next."""
+        """Note that this node has everything up to ``last`` on its disk; ``seq`` comes next."""
         member = self._members[node]
         if member.needs is not None:
             member.needs = seq
@@ -286,11 +285,11 @@ class Window:
             self._trim()
 
     def holders(self, last: TxId) -> list[NodeName]:
-        """Who has acknowledged that edit."""
+        """Return the nodes that have acknowledged that edit."""
         return [node for node, member in self._members.items() if member.acked >= last]
 
     def admitted(self, node: NodeName, last: TxId) -> None:
-        """A learner is a voter again, and has everything up to ``last``; it may be lost by now."""
+        """Count a learner, which has all up to ``last``, as a voter; it may be lost by now."""
         member = self._members[node]
         member.learner, member.acked = False, last
         if member.needs is not None:
@@ -299,7 +298,7 @@ class Window:
             self._commit()
 
     def failed(self, node: NodeName, error: JournalError) -> None:
-        """This node does not take part any more; batches that need it are lost at once."""
+        """Drop a node that does not take part any more; batches that need it are lost at once."""
         metrics.ERRORS.labels(jn=node, code=type(error).__name__).inc()
         member = self._members[node]
         member.needs, member.down = None, error
@@ -374,7 +373,7 @@ class Window:
         )
 
     def _trim(self) -> None:
-        """Drop what nobody needs: of the open segment, only what exceeds the limit."""
+        """Drop what no node needs: of the open segment, only what exceeds the limit."""
         needs = [m.needs for m in self._members.values() if m.needs is not None]
         floor = min(needs, default=self._size)
         while self._base < floor and (

@@ -1,8 +1,8 @@
 """The one writer of a journal: wins an epoch, recovers the newest segment, writes to a quorum.
 
 Every call goes to all nodes and returns when a majority has agreed.  A call that loses its majority
-ends the writer for good: only a new epoch and a recovery can tell what the nodes have.  One writer
-is one epoch; to write again, make another.
+ends the writer for good: only a new epoch and a recovery can find out what the nodes have.  One
+writer is one epoch; to write again, make another.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class QuorumWriter:
 
     Raises, from every call that needs a quorum:
         QuorumLost: too few nodes agreed.  The message has every failed node and its reason;
-            ``fenced_by`` tells of a newer writer.  The writer is dead from then on.
+            ``fenced_by`` is the epoch of a newer writer.  The writer is dead from then on.
         InvariantBroken: two facts that cannot both hold; dead as well.
     """
 
@@ -114,7 +114,7 @@ class QuorumWriter:
         return self._window.committed
 
     def node_statuses(self) -> tuple[ChannelStatus, ...]:
-        """How each node fares, in the configured order."""
+        """Return how each node fares, in the configured order."""
         return tuple(channel.status() for channel in self._channels)
 
     async def settle(self, *, timeout_seconds: float) -> None:
@@ -134,7 +134,7 @@ class QuorumWriter:
     # ---- storage ----
 
     async def formatted(self) -> Mapping[NodeName, bool | JournalError]:
-        """Whether each node has storage for this journal, or why it does not say."""
+        """Return whether each node has storage for this journal, or why it does not say."""
         timeout = self._settings.operations_timeout_seconds
         return await ask_each(self._channels, lambda channel: channel.remote.is_formatted(timeout))
 
@@ -273,8 +273,8 @@ class QuorumWriter:
     async def write(self, first: TxId, count: int, records: bytes) -> None:
         """Write ``count`` framed edits from ``first`` on; returns when a quorum has them on disk.
 
-        The next write may be called before this one has returned; they keep their order.
-        Raises BadRequest, and the writer lives on, where one message cannot hold so much.
+        The next write may be called before this one has returned; they keep their order. Raises
+        BadRequest, and the writer lives on, where the edits exceed one message.
         """
         done, ended = awaitable()
         self.begin(first, count, records, ended)
@@ -285,7 +285,7 @@ class QuorumWriter:
             self._writing.discard(done)
 
     def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
-        """The same without a task: ``ended`` hears what ``write`` returns or raises at its end.
+        """Write without a task: ``ended`` gets what ``write`` returns or raises at its end.
 
         It is not called once the writer is closed.
         """
@@ -319,7 +319,7 @@ class QuorumWriter:
             channel.offer(len(records))
 
     async def _sources(self, wanting: NodeName, mark: Mark) -> Sequence[str]:
-        """Where the open segment can be fetched, by a node that lags behind."""
+        """Return where the open segment can be fetched, by a node that lags behind."""
         holding = [c.remote for c in self._channels if c.name != wanting and c.acked >= mark.last]
         timeout = self._settings.operations_timeout_seconds
         return await serving(holding, mark.first, self._namespace, timeout)
@@ -347,7 +347,7 @@ class QuorumWriter:
         window.finish()
 
     def purge_logs(self, minimum: TxId) -> None:
-        """Let the nodes remove what ends before ``minimum``; nobody waits for it."""
+        """Let the nodes remove what ends before ``minimum``, without waiting for it."""
         self._ensure_alive()
         timeout = self._settings.operations_timeout_seconds
         task = asyncio.create_task(purge.purge(self._channels, minimum, timeout))
@@ -385,7 +385,7 @@ class QuorumWriter:
         if self._death is None:
             self._death = death
             self.read_lease.end()
-            # Whoever called decides what its end means; a traceback here would tell nothing.
+            # The caller decides what its end means; a traceback here would say nothing more.
             log.warning("journal.writer_lost", epoch=self._epoch, reason=str(death))
 
     def _ensure_alive(self) -> None:

@@ -47,9 +47,7 @@ class GrpcAccess:
         return self._access.certified(shown, "over the relay" if there is None else str(there))
 
     def refusal(self, caller: Caller, action: str) -> Denied | None:
-        """Return None where the caller may do that; the decision is logged as the table of rights
-        says.
-        """
+        """Return None where the caller may do that; log it as the table of rights says."""
         return self._access.refusal(caller, "grpc", JOURNALNODE, action)
 
     def may(self, caller: Caller, action: str) -> bool:
@@ -121,7 +119,7 @@ def end_of_peer(peer: str) -> End | None:
 
 
 def addresses(host: str) -> Sequence[str]:
-    """Return the addresses that a server listens on; none where it listens on all of the machine's."""
+    """Return the addresses that a server listens on; none where it listens on all of them."""
     with suppress(ValueError):
         return () if ipaddress.ip_address(host).is_unspecified else (host,)
     with suppress(OSError, UnicodeError):
