@@ -43,7 +43,7 @@ class Acknowledger:
         *,
         seconds: float,
     ) -> None:
-        """Without ``client`` nobody wants acknowledgements; ``mirror`` is the next DataNode."""
+        """Prepare to acknowledge to ``client`` (None: send none); ``mirror``: the next DataNode."""
         self._store, self._block = store, block
         self._client, self._mirror = client, mirror
         self._seconds = seconds
@@ -70,13 +70,13 @@ class Acknowledger:
             await self._task
 
     def mirror_lost(self) -> None:
-        """The next DataNode takes no more packets."""
+        """Give up the next DataNode, which takes no more packets."""
         self._lost = True
         if self._mirror is not None:
             self._mirror.abort()
 
     async def add(self, due: Due) -> None:
-        """A packet is on our disk.
+        """Acknowledge, in its turn, a packet that is on our disk.
 
         Raises:
             PeerLost: if the client does not take its acknowledgement.
@@ -98,7 +98,7 @@ class Acknowledger:
             await self._send(due, await self._downstream(due.header))
 
     async def _downstream(self, header: PacketHeader) -> list[int]:
-        """What the DataNodes behind us say of a packet; a lost one says ERROR."""
+        """Return the replies of the DataNodes behind us: ERROR if the next one is lost."""
         if self._lost:
             return [pb.Status.ERROR]
         assert self._mirror is not None

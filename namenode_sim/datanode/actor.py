@@ -58,17 +58,17 @@ class Member(Protocol):
         """
 
     def condition(self) -> Condition:
-        """How we are."""
+        """Return the condition of this DataNode, for a heartbeat."""
 
     async def heard(self, who: NameNodeId, said: Said, txid: int) -> None:
-        """A NameNode has said that it is active, or standby."""
+        """Handle a NameNode's statement that it is active or standby."""
 
     def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:
-        """A NameNode has given commands."""
+        """Handle the commands that a NameNode has sent."""
 
 
 class Actor:
-    """The connection to one NameNode, and what it is still to be told."""
+    """The connection to one NameNode, and what is still to be reported to it."""
 
     def __init__(
         self,
@@ -90,13 +90,13 @@ class Actor:
         self.state = "not reached yet"
 
     def tell(self, announcement: Announcement) -> None:
-        """Something is to be told; that a block is whole, at once."""
+        """Queue an announcement for the NameNode; one that a block is complete is sent at once."""
         self._queue.add(announcement)
         if self._queue.urgent:
             self._wake.set()
 
     def tell_damage(self, damaged: Replica | DamagedSource) -> None:
-        """A replica is damaged: the NameNode shall have it copied from another."""
+        """Report a damaged replica, so that the NameNode has it copied from another."""
         others = [one for one in self._damaged if one != damaged]
         if len(others) < _MOST_DAMAGED:
             self._damaged = [*others, damaged]
@@ -168,7 +168,7 @@ class Actor:
         return identity, store
 
     async def _heartbeat(self, calls: NameNodeCalls, identity: Identity) -> int:
-        """Returns the lease of a full report, 0 for none."""
+        """Send a heartbeat, and return the lease for a full report, or 0 for none."""
         now = asyncio.get_running_loop().time()
         wants = now >= self._report_due
         try:
@@ -196,7 +196,8 @@ class Actor:
             except DataNodeError as problem:
                 log.warning("datanode.bad_command", namenode=self.who, why=str(problem))
         if any(isinstance(one, Register) for one in commands):
-            # Whoever asks for this knows nothing of us: it is obeyed in nothing else.
+            # A NameNode that asks for this does not know this DataNode: its other commands are not
+            # obeyed.
             await self._greet(calls)
         self._member.commanded(self.who, [one for one in commands if not isinstance(one, Register)])
 

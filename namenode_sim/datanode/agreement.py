@@ -15,7 +15,7 @@ N = TypeVar("N")
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[N]):
-    """A replica that takes part, as its DataNode has told; ``state`` is what it was before."""
+    """A replica that takes part, as its DataNode has reported; ``state`` is its earlier state."""
 
     node: N
     state: ReplicaState
@@ -81,5 +81,8 @@ def agree(
 
 
 def _common(lengths: Iterable[int]) -> int:
-    """All that was acknowledged is in the shortest of replicas that were being written."""
+    """Return the shortest of the lengths.
+
+    It contains every acknowledged byte of replicas that were being written.
+    """
     return min(lengths)

@@ -19,7 +19,7 @@ MAX_SUMS_BYTES: Final = 64 * 1024 * 1024
 async def block_checksum(
     store: Store, block: Block, length: int, options: pb.BlockChecksumOptionsProto
 ) -> pb.OpBlockChecksumResponseProto:
-    """The checksum of the first ``length`` bytes that readers see (0: of all).
+    """Return the checksum of the first ``length`` bytes that readers see (0: of all).
 
     Raises:
         ReplicaMissing: if there is no such replica.

@@ -10,10 +10,10 @@ _MAX_LENGTH = 1 << 48
 
 
 def checked_block(message: hdfs.ExtendedBlockProto, pool: PoolId) -> Block:
-    """The block that a peer names.
+    """Return the block that a peer names.
 
     Raises:
-        MalformedTransfer: if it is of another pool, or if its numbers cannot be.
+        MalformedTransfer: if it is of another pool, or if its numbers are out of range.
     """
     if message.poolId != pool:
         raise MalformedTransfer(f"{message.poolId[:256]!r} is not the pool {pool} that is here")
@@ -23,19 +23,19 @@ def checked_block(message: hdfs.ExtendedBlockProto, pool: PoolId) -> Block:
 
 
 def checked_stamp(number: int) -> GenerationStamp:
-    """A new stamp that a peer names; raises ``MalformedTransfer`` for one that cannot be."""
+    """Return a new stamp that a peer names; raise ``MalformedTransfer`` if it is out of range."""
     if number > _MAX_NUMBER:
         raise MalformedTransfer("a generation stamp that cannot be")
     return GenerationStamp(number)
 
 
 def block_of(message: BlockProto) -> Block:
-    """The block that a NameNode names."""
+    """Return the block that a NameNode names."""
     return Block(block_id_of(message.blockId), GenerationStamp(message.genStamp))
 
 
 def extended(block: Block, pool: PoolId, length: int = 0) -> hdfs.ExtendedBlockProto:
-    """A block as clients and DataNodes name it."""
+    """Return the message by which clients and DataNodes name a block."""
     return hdfs.ExtendedBlockProto(
         poolId=pool,
         blockId=unsigned(block.block_id),
@@ -45,20 +45,20 @@ def extended(block: Block, pool: PoolId, length: int = 0) -> hdfs.ExtendedBlockP
 
 
 def plain(block: Block, length: int = 0) -> BlockProto:
-    """A block as NameNodes and DataNodes name it, without its pool."""
+    """Return the message, without a pool, by which NameNodes and DataNodes name a block."""
     return BlockProto(blockId=unsigned(block.block_id), genStamp=block.stamp, numBytes=length)
 
 
 def address_of(target: hdfs.DatanodeInfoProto) -> str:
-    """Where a DataNode takes blocks, as Hadoop writes it in answers."""
+    """Return the transfer address of a DataNode, as Hadoop writes it in answers."""
     return f"{target.id.ipAddr}:{target.id.xferPort}"
 
 
 def block_id_of(number: int) -> BlockId:
-    """The id that a message means: those that old releases of Hadoop drew may be negative."""
+    """Return the signed id of an unsigned number: old Hadoop releases drew negative ids, too."""
     return BlockId(number - (1 << 64) if number >> 63 else number)
 
 
 def unsigned(block_id: BlockId) -> int:
-    """An id as messages have it."""
+    """Return a block id as the unsigned number of messages."""
     return block_id & ((1 << 64) - 1)

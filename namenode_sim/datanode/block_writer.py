@@ -1,4 +1,4 @@
-"""Puts the packets of one block into its files, and checks them where nobody behind us does.
+"""Writes the packets of one block into its files, and verifies them if no DataNode behind us does.
 
 Packets of whole chunks that follow each other are written together.
 
@@ -21,7 +21,10 @@ class BlockWriter:
     def __init__(
         self, store: Store, replica: Replica, files: ReplicaFiles, sent: Checksum, *, checks: bool
     ) -> None:
-        """``sent``: the checksums of the packets; ``checks``: nobody behind us verifies them."""
+        """Take packets with checksums of kind ``sent``; ``checks``: verify them here.
+
+        No DataNode behind us does then.
+        """
         self.block: Block = replica.block
         self._store, self._replica, self._files = store, replica, files
         self._sent = sent
@@ -46,12 +49,12 @@ class BlockWriter:
     def take(self, packet: Packet) -> bytes:
         """Take a packet, which is on the disk after ``flush`` at the latest.
 
-        Returns the checksum of the chunk that its end cuts, or nothing.
+        Return the checksum of the chunk that its end cuts, or nothing.
 
         Raises:
             MalformedTransfer: if bytes before it are missing, or checksums.
             ChecksumMismatch: if its bytes, or those of its first chunk on the disk, are damaged.
-            ReplicaMissing: if the replica has been deleted meanwhile.
+            ReplicaMissing: if the replica has been deleted in the meantime.
             OSError: if the disk refuses.
         """
         header, sent = packet.header, self._sent
@@ -90,11 +93,11 @@ class BlockWriter:
             self._files.write(begin, data, sums)
         except OSError:
             with contextlib.suppress(OSError):
-                self._files.shorten(self._length)  # a part may be there, and nobody knows of it
+                self._files.shorten(self._length)  # A part may be there, and is in no record.
             raise
 
     def _follows(self, header: PacketHeader) -> bool:
-        """Whether it is of whole chunks, and goes to the end as it is."""
+        """Return whether a packet consists of whole chunks and can be appended unchanged."""
         chunk = self._files.checksum.bytes_per_chunk
         return (
             header.offset == self._length
@@ -134,7 +137,7 @@ class BlockWriter:
         self._write(begin, [data], [sums])
 
     def _merged(self, packet: Packet, start: int) -> tuple[memoryview, memoryview]:
-        """A packet that begins inside a chunk, with the bytes of that chunk before it."""
+        """Join a packet that begins inside a chunk with the bytes of that chunk before it."""
         disk, header = self._files.checksum, packet.header
         if header.end > start + disk.bytes_per_chunk:
             raise MalformedTransfer(

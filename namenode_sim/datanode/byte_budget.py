@@ -5,7 +5,8 @@ from collections import deque
 
 
 class ByteBudget:
-    """Who takes bytes gives them back; who wants too many waits for others, in order.
+    """A budget whose takers must give bytes back; a taker for which too few are left waits in
+    order.
 
     Its methods belong to the event loop.
     """
@@ -21,14 +22,14 @@ class ByteBudget:
         return self._held
 
     def try_take(self, count: int) -> bool:
-        """Take so many bytes if they are there and nobody has waited for longer."""
+        """Take ``count`` bytes and return True if they are free and no other taker waits."""
         if self._waiting or self._held + count > self.limit:
             return False
         self._held += count
         return True
 
     async def take(self, count: int) -> None:
-        """Take so many bytes; raises ``ValueError`` if there will never be as many."""
+        """Take ``count`` bytes; raise ``ValueError`` if that is more than the whole budget."""
         if count > self.limit:
             raise ValueError(f"{count} bytes are more than the {self.limit} that all share")
         if self.try_take(count):

@@ -28,7 +28,7 @@ _SUM_OF: Final[dict[ChecksumType, Callable[[bytes], int]]] = {
 
 
 def checksums_of(data: _Buffer, checksum: Checksum) -> bytes:
-    """The checksums of the chunks of ``data``, four bytes each, as in meta files and packets."""
+    """Return the checksums of the chunks, four bytes each, as in meta files and packets."""
     sum_of = _SUM_OF.get(checksum.kind)
     if sum_of is None:
         return b""
@@ -53,7 +53,7 @@ def verify(data: _Buffer, sums: _Buffer, checksum: Checksum, *, at: int, what: s
 
 
 def composite(sums: bytes, length: int, checksum: Checksum) -> bytes:
-    """The CRC of a whole block of ``length`` bytes, composed from those of its chunks."""
+    """Compose the CRC of a whole block of ``length`` bytes from those of its chunks."""
     words = np.frombuffer(sums, dtype=">u4").astype(np.uint32)
     if len(words) < 2:
         return sums or bytes(4)
@@ -71,7 +71,7 @@ def composite(sums: bytes, length: int, checksum: Checksum) -> bytes:
 
 @lru_cache(maxsize=2048)
 def _behind(count: int, kind: ChecksumType) -> _Words:
-    """What each bit of a CRC becomes when ``count`` zero bytes follow."""
+    """Return what each bit of a CRC becomes when ``count`` zero bytes follow."""
     if count == 0:
         return _BITS
     half = _behind(count // 2, kind)
@@ -80,7 +80,7 @@ def _behind(count: int, kind: ChecksumType) -> _Words:
 
 
 def _one_behind(words: _Words, kind: ChecksumType) -> _Words:
-    """What CRCs become when one zero byte follows."""
+    """Return what CRCs become when one zero byte follows."""
     polynomial = np.uint32(_POLYNOMIALS[kind])
     for _ in range(8):
         words = (words >> np.uint32(1)) ^ polynomial * (words & np.uint32(1))

@@ -21,10 +21,10 @@ class Said(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """Who is obeyed, and the highest transaction with which anybody claimed to be active.
+    """The NameNode that is obeyed, and the highest txid with which any claimed to be active.
 
     ``remembered`` was obeyed last, by an earlier process or until it called itself a standby: its
-    claim need not have grown meanwhile.  An active without its read lease calls itself so, and no
+    claim need not have grown since.  An active without its read lease calls itself standby, and no
     edit may come between that and the lease's renewal.
     """
 
@@ -58,15 +58,15 @@ def hear(claims: Claims, who: NameNodeId, said: Said, txid: int) -> tuple[Claims
 
 
 def encode(claims: Claims) -> bytes:
-    """The claim as it is kept over a restart."""
+    """Return the bytes in which the claim survives a restart."""
     return f"{claims.highest}{_SEPARATOR}{claims.obeyed or claims.remembered or ''}\n".encode()
 
 
 def decode(data: bytes) -> Claims:
-    """The claims that a restarted DataNode begins with; nobody is obeyed yet.
+    """Return the claims that a restarted DataNode begins with; it obeys no NameNode yet.
 
     Raises:
-        ValueError: if it is not what ``encode`` writes.
+        ValueError: if the data is not what ``encode`` writes.
     """
     highest, _, who = data.decode().rstrip("\n").partition(_SEPARATOR)
     return Claims(highest=int(highest), remembered=NameNodeId(who) if who else None)

@@ -18,7 +18,7 @@ _FILE: Final = Path("nnha") / "claim"
 
 
 def read_claims(volumes: Iterable[Path]) -> Claims:
-    """The highest claim that any volume knows; none on new volumes, or where it cannot be read."""
+    """Return the highest claim of any volume; none on new volumes, or where it cannot be read."""
     best = Claims()
     for volume in volumes:
         try:

@@ -16,7 +16,7 @@ from namenode_sim.proto import datanode_types_pb2 as types
 from namenode_sim.proto import hdfs_types_pb2 as hdfs
 
 _NO_ACK: Final = (1 << 63) - 1
-"""A length that means: do not tell me when it is deleted."""
+"""A length that means: do not report when it is deleted."""
 _Type = pb.DatanodeCommandProto
 _Action = pb.BlockCommandProto
 
@@ -72,7 +72,7 @@ Command: TypeAlias = Transfer | Delete | Recover | Register | Ignored
 
 
 def commands_of(message: pb.DatanodeCommandProto, pool: PoolId) -> Iterator[Command]:
-    """The commands that a message holds, one for each block.
+    """Yield the commands that a message holds, one for each block.
 
     Raises:
         MalformedTransfer: if it is about another pool, or if its lists do not fit.

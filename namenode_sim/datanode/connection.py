@@ -14,7 +14,7 @@ from namenode_sim.datanode.receive_buffer import ReceiveBuffer
 FIRST_BYTES: Final = 4 * 1024
 """The buffer of a connection that has not sent much: operations are short."""
 PACKET_BYTES: Final = 64 * 1024
-"""Each connection may have so much in its buffer: a packet of Hadoop's client fits."""
+"""The buffer of each connection may have this size: a packet of Hadoop's client fits."""
 MANY_PACKETS_BYTES: Final = 1024 * 1024
 """The buffer of a connection that sends faster than we work, as long as the budget lasts."""
 
@@ -84,11 +84,11 @@ class Connection(asyncio.BufferedProtocol):
         return self._buffer.peek(len(self._buffer))
 
     def skip(self, count: int) -> None:
-        """So many bytes of ``waiting`` have been read."""
+        """Drop ``count`` bytes of ``waiting``, which have been read."""
         self._buffer.skip(count)
 
     async def wait_for(self, count: int, *, until: float) -> None:
-        """Until so many bytes wait to be read; ``until`` is a time of the loop.
+        """Wait until ``count`` bytes can be read; ``until`` is a time of the loop.
 
         Raises:
             PeerLost: if they do not come in time.
@@ -127,7 +127,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def _capacity_for(self, count: int) -> int:
-        """How large the buffer should be to hold so many bytes that are not all there."""
+        """Return the size for the buffer to hold ``count`` bytes that are not all there."""
         now = self._buffer.capacity
         if count > now:
             return max(count, PACKET_BYTES)
@@ -163,7 +163,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(data)
 
     async def flushed(self, *, seconds: float) -> None:
-        """Until the kernel has taken everything.
+        """Wait until the kernel has taken everything.
 
         Raises:
             PeerLost: if the other side makes it wait for too long, or has gone.

@@ -1,6 +1,7 @@
-"""Carries out commands of NameNodes, in order; who may command is looked at when one is taken.
+"""Carries out commands of NameNodes, in order.
 
-See docs/reference/datanode.md#commands.
+Whether the sender may command is checked when a command is taken from the queue.  See
+docs/reference/datanode.md#commands.
 """
 
 import asyncio
@@ -81,7 +82,7 @@ class Executor:
         self._queue = own
 
     async def run(self) -> None:
-        """Until it is cancelled; what runs beside it ends with it."""
+        """Carry out queued commands until cancelled; the tasks that it has started end with it."""
         try:
             while True:
                 await self._more.wait()
@@ -150,7 +151,7 @@ class Executor:
                 self.transfers -= 1
 
     async def _complain(self, who: NameNodeId, command: Transfer, problem: Exception) -> None:
-        """Tell the NameNode what only it can do something about."""
+        """Report to the NameNode a failed transfer for which only it has a remedy."""
         calls = self._calls(who)
         if calls is None:
             return

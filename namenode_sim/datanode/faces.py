@@ -47,7 +47,7 @@ class DataNodeFaces:
     uptime_seconds: Callable[[], float]
 
     def protocols(self) -> list[RpcProtocol]:
-        """For an RPC server."""
+        """Return the protocols for an RPC server."""
         return [
             RpcProtocol(
                 INTER_DATANODE_PROTOCOL,

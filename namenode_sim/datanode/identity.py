@@ -1,4 +1,4 @@
-"""Who this DataNode is, and of which namespace its blocks are."""
+"""The identity of this DataNode, and the namespace of its blocks."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from namenode_sim.proto import hdfs_types_pb2 as hdfs
 from namenode_sim.proto import namenode_protocol_pb2 as nn
 
 SOFTWARE_VERSION = "3.5.0-nnha"
-"""The Hadoop release whose protocols we speak; the ending tells NameNodes that we are ours."""
+"""The Hadoop release whose protocols we speak; the suffix marks the DataNodes that are nnha's."""
 _MASK_32 = (1 << 32) - 1
 
 
@@ -72,6 +72,6 @@ class Identity:
 
 
 def namespace_of(info: nn.NamespaceInfoProto) -> Namespace:
-    """The namespace of a NameNode's answer."""
+    """Return the namespace of a NameNode's answer."""
     stored = info.storageInfo
     return Namespace(stored.namespceID, stored.clusterID, stored.cTime, PoolId(info.blockPoolID))

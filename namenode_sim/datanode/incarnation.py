@@ -1,7 +1,7 @@
-"""``nnha/incarnation``: tells a data directory from a copy of it.
+"""``nnha/incarnation``: distinguishes a data directory from a copy of it.
 
-A copy has the identity of the original.  NameNodes would hear two DataNodes by one name, and
-believe the one that spoke last.  See docs/reference/datanode.md#data-directories.
+A copy has the identity of the original.  NameNodes would see two DataNodes of one name, and believe
+the last report of either.  See docs/reference/datanode.md#data-directories.
 """
 
 import os
@@ -31,7 +31,7 @@ def mark_original(volume: Path) -> None:
 
 
 def check_original(volume: Path) -> None:
-    """Raises ``UnusableVolume`` for a copy; a directory that was never marked is no copy."""
+    """Raise ``UnusableVolume`` for a copy; a directory that was never marked is no copy."""
     file = volume / _FILE
     try:
         with file.open("rb") as found:

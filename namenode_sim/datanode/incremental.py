@@ -1,4 +1,4 @@
-"""What one NameNode is still to be told of replicas: the newest of each, until it has answered.
+"""What is still to be reported to one NameNode: the newest of each replica, until it answers.
 
 See docs/reference/datanode.md#incremental-reports.
 """
@@ -36,10 +36,11 @@ class IncrementalQueue:
     def take(
         self, is_here: Callable[[Announcement], bool] = lambda _: True
     ) -> Mapping[StorageId, Sequence[Announcement]]:
-        """The next report; what does not fit stays.
+        """Return the next report; what does not fit stays in the queue.
 
-        Of what came and ``is_here`` no more nothing is told: its files are about to go, and a
-        NameNode would take this for newer than the full report that lacks it.
+        Announcements of replicas that came, but that ``is_here`` no longer finds, are dropped:
+        their files are about to go, and a NameNode would take this for newer than the full report
+        that lacks them.
         """
         for blocks in self._news.values():
             for one in list(blocks.values()):
@@ -58,7 +59,7 @@ class IncrementalQueue:
         return taken
 
     def put_back(self, taken: Mapping[StorageId, Sequence[Announcement]]) -> None:
-        """The NameNode did not answer: keep what nothing newer has replaced meanwhile."""
+        """Requeue an unanswered report, apart from what newer news has replaced since."""
         for storage, announcements in taken.items():
             for one in announcements:
                 block_id = one.block.block_id

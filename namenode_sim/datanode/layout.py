@@ -65,24 +65,24 @@ def meta_name(block: Block) -> str:
 
 
 def parse_block_name(name: str) -> BlockId | None:
-    """The id of a block file; None for any other file."""
+    """Return the id of a block file; None for any other file."""
     found = _BLOCK_FILE.fullmatch(name)
     return BlockId(int(found[1])) if found else None
 
 
 def parse_meta_name(name: str) -> Block | None:
-    """The block of a meta file; None for any other file."""
+    """Return the block of a meta file; None for any other file."""
     found = _META_FILE.fullmatch(name)
     return Block(BlockId(int(found[1])), GenerationStamp(int(found[2]))) if found else None
 
 
 def subdirectory(block_id: BlockId) -> Path:
-    """Where below ``finalized`` a block lies."""
+    """Return the folder of a block below ``finalized``."""
     return Path(f"subdir{block_id >> 16 & _FAN_OUT}") / f"subdir{block_id >> 8 & _FAN_OUT}"
 
 
 def folder_of(pool_folder: Path, replica: Replica) -> Path:
-    """Where the files of a replica lie, below ``current/<pool>``."""
+    """Return the folder for the files of a replica, below ``current/<pool>``."""
     if isinstance(replica, Temporary):
         return pool_folder / TMP
     if reported_state(replica) is ReplicaState.FINALIZED:
@@ -119,7 +119,7 @@ def pool_version_text(version: PoolVersion, *, comment: str) -> bytes:
 
 
 def parse_node_version(data: bytes) -> NodeVersion:
-    """Raises ``ValueError`` if the directory is not a DataNode's, or has another layout."""
+    """Parse a VERSION file; raise ``ValueError`` if it is no DataNode's, or has another layout."""
     found = _fields(data, "storageID", "clusterID", "datanodeUuid", "layoutVersion", "storageType")
     if found["storageType"] != DATA_NODE:
         raise ValueError(f"it belongs to a {found['storageType']}, not to a {DATA_NODE}")
@@ -132,7 +132,7 @@ def parse_node_version(data: bytes) -> NodeVersion:
 
 
 def parse_pool_version(data: bytes) -> PoolVersion:
-    """Raises ``ValueError`` if a field is missing or no number, or if the layout is another."""
+    """Parse a pool's VERSION; raise ``ValueError`` for a bad field or another layout."""
     found = _fields(data, "namespaceID", "cTime", "blockpoolID", "layoutVersion")
     return PoolVersion(
         PoolId(found["blockpoolID"]),

@@ -25,10 +25,10 @@ def encode_header(checksum: Checksum) -> bytes:
 
 
 def decode_header(data: bytes) -> Checksum:
-    """The checksums that a meta file has.
+    """Return the kind of checksums that a meta file has.
 
     Raises:
-        BadMetaFile: if the header is short or has numbers that cannot be.
+        BadMetaFile: if the header is short or has invalid numbers.
     """
     if len(data) < HEADER_BYTES:
         raise BadMetaFile(f"the meta file has {len(data)} bytes, fewer than its header")
@@ -39,7 +39,7 @@ def decode_header(data: bytes) -> Checksum:
 
 
 def checked(kind: int, bytes_per_chunk: int) -> Checksum:
-    """A checksum from numbers that a file or a peer gave.
+    """Return a checksum from numbers that a file or a peer gave.
 
     Raises:
         BadMetaFile: if there is no such kind, or if the chunks are too short or too long.
@@ -52,10 +52,10 @@ def checked(kind: int, bytes_per_chunk: int) -> Checksum:
 
 
 def sums_at(checksum: Checksum, offset: int) -> int:
-    """Where in the meta file the checksum of the chunk stands that holds ``offset``."""
+    """Return the place in the meta file of the checksum for the chunk that holds ``offset``."""
     return HEADER_BYTES + offset // checksum.bytes_per_chunk * checksum.size
 
 
 def meta_bytes(checksum: Checksum, length: int) -> int:
-    """The size of the meta file of a block of ``length`` bytes."""
+    """Return the size of the meta file of a block of ``length`` bytes."""
     return HEADER_BYTES + checksum.chunks(length) * checksum.size

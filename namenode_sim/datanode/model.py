@@ -41,11 +41,11 @@ class Checksum:
         return 0 if self.kind is ChecksumType.NULL else 4
 
     def chunks(self, length: int) -> int:
-        """How many chunks so many bytes have; the last may be short."""
+        """Return the number of chunks in ``length`` bytes; the last may be short."""
         return -(-length // self.bytes_per_chunk)
 
     def chunk_start(self, offset: int) -> int:
-        """Where the chunk begins that holds this offset."""
+        """Return the beginning of the chunk that holds this offset."""
         return offset - offset % self.bytes_per_chunk
 
 
@@ -91,7 +91,7 @@ class BeingWritten:
 class WaitingForRecovery:
     """A replica that was being written when the DataNode ended (RWR).
 
-    ``readable``: the disk told what it has.  Else it has length 0, and may have more.
+    ``readable``: its length could be read from the disk.  Else it has length 0, and may have more.
     """
 
     block: Block
@@ -138,12 +138,12 @@ _STATES: dict[type[Recoverable], ReplicaState] = {
 
 
 def state_of(replica: Recoverable) -> ReplicaState:
-    """The state by its number on the wire."""
+    """Return the state, which has its number of the wire."""
     return _STATES[type(replica)]
 
 
 def reported_state(replica: Replica) -> ReplicaState | None:
-    """The state that a full report gives; None for a replica that no report names."""
+    """Return the state that a full report gives; None for a replica that no report names."""
     match replica:
         case Temporary():
             return None
@@ -154,7 +154,7 @@ def reported_state(replica: Replica) -> ReplicaState | None:
 
 
 def readable_length(replica: Replica) -> int:
-    """How many bytes a reader may count on."""
+    """Return the number of bytes that readers are sure to find."""
     match replica:
         case BeingWritten():
             return replica.acked

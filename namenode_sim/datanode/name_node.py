@@ -59,7 +59,7 @@ class NameNodeCalls:
 
     @classmethod
     async def open(cls, address: HostPort, *, seconds: float) -> "NameNodeCalls":
-        """Raises ``ConnectFailed`` if nobody takes the connection in time."""
+        """Connect to a NameNode; raise ``ConnectFailed`` if it does not accept in time."""
         return cls(
             await RpcConnection.open(
                 address.host, address.port, protocol=DATANODE_PROTOCOL, deadline_seconds=seconds
@@ -70,7 +70,7 @@ class NameNodeCalls:
         await self.connection.close()
 
     async def version(self) -> nn.NamespaceInfoProto:
-        """Whose namespace it is."""
+        """Return the namespace that the NameNode serves."""
         answer = await self._call(
             "versionRequest", nn.VersionRequestProto(), nn.VersionResponseProto
         )
@@ -112,7 +112,7 @@ class NameNodeCalls:
         news: Mapping[StorageId, Sequence[Announcement]],
         types: Mapping[StorageId, str],
     ) -> None:
-        """Tell what has come, is coming and has gone."""
+        """Report what has come, is coming and has gone."""
         request = pb.BlockReceivedAndDeletedRequestProto(
             registration=identity.registration,
             blockPoolId=identity.namespace.pool,
@@ -144,10 +144,10 @@ class NameNodeCalls:
         lease: int,
         split_blocks: int,
     ) -> None:
-        """Tell of every replica; volumes without any are told of, too.
+        """Report every replica; volumes without any are reported, too.
 
-        From ``split_blocks`` replicas on, each volume has a call of its own: one for all would
-        hold up the NameNode for too long, and be longer than it takes.
+        From ``split_blocks`` replicas on, each volume has a call of its own: one for all would hold
+        up the NameNode for too long, and be longer than it takes.
         """
         by_storage: dict[StorageId, list[Replica]] = {storage: [] for storage in types}
         for replica in replicas:
@@ -170,14 +170,14 @@ class NameNodeCalls:
             )
 
     async def bad_replica(self, identity: Identity, replica: Replica, storage_type: str) -> None:
-        """Tell of a replica whose bytes are damaged."""
+        """Report a replica whose bytes are damaged."""
         located = _located(replica.block, replica.length, identity, identity.node_id)
         located.storageIDs.append(replica.storage)
         located.storageTypes.append(hdfs.StorageTypeProto.Value(storage_type))
         await self._bad_block(located)
 
     async def bad_source(self, identity: Identity, source: DamagedSource) -> None:
-        """Tell of a replica of another DataNode, whose bytes came damaged; its storage is unknown.
+        """Report a replica of another DataNode, whose bytes came damaged; its storage is unknown.
 
         As Hadoop's ``DataNode.reportRemoteBadBlock``.
         """
@@ -188,14 +188,14 @@ class NameNodeCalls:
         await self._call("reportBadBlocks", request, pb.ReportBadBlocksResponseProto)
 
     async def error(self, identity: Identity, code: int, message: str) -> None:
-        """Tell why a command could not be carried out."""
+        """Report why a command could not be carried out."""
         request = pb.ErrorReportRequestProto(
             registartion=identity.registration, errorCode=code, msg=message
         )
         await self._call("errorReport", request, pb.ErrorReportResponseProto)
 
     async def commit_recovery(self, request: pb.CommitBlockSynchronizationRequestProto) -> None:
-        """Tell what the replicas of a block have become."""
+        """Report what the replicas of a block have become."""
         await self._call(
             "commitBlockSynchronization", request, pb.CommitBlockSynchronizationResponseProto
         )
@@ -227,7 +227,7 @@ def recovery_request(
     nodes: Sequence[hdfs.DatanodeIDProto] = (),
     storages: Sequence[str] = (),
 ) -> pb.CommitBlockSynchronizationRequestProto:
-    """The end of a recovery; no nodes: the block goes."""
+    """Return the request that ends a recovery; without nodes the block is deleted."""
     return pb.CommitBlockSynchronizationRequestProto(
         block=extended(block, pool),
         newGenStamp=new_stamp,

@@ -117,7 +117,7 @@ class DataNode:
         return self._joined.identity, self._joined.store
 
     def condition(self) -> Condition:
-        """How this DataNode is, for a heartbeat."""
+        """Return the condition of this DataNode, for a heartbeat."""
         joined = self._joined
         if joined is None:
             return Condition((), self._unusable, 0, 0)
@@ -132,12 +132,12 @@ class DataNode:
         )
 
     async def heard(self, who: NameNodeId, said: Said, txid: int) -> None:
-        """Take in a claim; who is obeyed anew is written down first."""
+        """Take in a claim; write it to the disk before a new NameNode is obeyed."""
         claims, verdict = hear(self._claims, who, said, txid)
         if verdict is Verdict.OBEYED:
             paths = [volume.path for volume in self._volumes]
             await asyncio.to_thread(write_claims, paths, claims)
-            # Another NameNode may have been heard meanwhile.
+            # Another NameNode may have been heard in the meantime.
             claims, verdict = hear(self._claims, who, said, txid)
         if verdict is not Verdict.NOTHING_NEW:
             log.info("datanode.claim", namenode=who, txid=txid, verdict=verdict.value)
@@ -153,7 +153,7 @@ class DataNode:
     # For pages.
 
     def status(self) -> Mapping[str, object]:
-        """What /status shows."""
+        """Return what /status shows."""
         joined = self._joined
         return {
             "role": "datanode",
@@ -168,7 +168,7 @@ class DataNode:
         }
 
     def trouble(self) -> str | None:
-        """Why this DataNode is no good, if it is not."""
+        """Return why this DataNode is not ready, or None."""
         if self._joined is None:
             states = "; ".join(f"{who}: {actor.state}" for who, actor in self._actors.items())
             return f"no NameNode has taken this DataNode yet ({states})"

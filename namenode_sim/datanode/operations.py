@@ -1,4 +1,4 @@
-"""What is asked of replicas, and what NameNodes are told when it has been done.
+"""What is asked of replicas, and what is reported to NameNodes when it has been done.
 
 See docs/reference/datanode.md#replica-operations.
 """
@@ -142,7 +142,7 @@ class News(IntEnum):
 
 
 def news_of(operation: Operation) -> News | None:
-    """What the NameNodes are told when an operation has been done."""
+    """Return the news for the NameNodes when an operation has been done."""
     match operation:
         case Create() | Append() | RecoverAppend():
             return News.RECEIVING
@@ -156,7 +156,7 @@ def news_of(operation: Operation) -> News | None:
 
 
 def interrupts(operation: Operation) -> bool:
-    """Whether another task that writes the replica must end first."""
+    """Return whether another task that writes the replica must end first."""
     match operation:
         case Complete() | OpenCopy():
             return False  # by the writer itself

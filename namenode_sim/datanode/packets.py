@@ -77,12 +77,12 @@ class Packet:
 
 
 def encode_op(op: Op, message: Message) -> bytes:
-    """An operation with its request."""
+    """Return the bytes of an operation and its request."""
     return OP_HEAD.pack(VERSION, op) + encode_message(message)
 
 
 def decode_op(head: bytes) -> Op:
-    """The operation that a request begins with.
+    """Return the operation that a request begins with.
 
     Raises:
         MalformedTransfer: if the peer speaks another protocol, or if there is no such operation.
@@ -99,13 +99,13 @@ def decode_op(head: bytes) -> Op:
 
 
 def encode_message(message: Message) -> bytes:
-    """A message behind its length."""
+    """Return the bytes of a message behind its length."""
     body = message.SerializeToString()
     return encode_varint(len(body)) + body
 
 
 def encode_varint(number: int) -> bytes:
-    """A number that is not negative, least bits first."""
+    """Return the bytes of a number that is not negative, least bits first."""
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -115,7 +115,7 @@ def encode_varint(number: int) -> bytes:
 
 
 def parse_message(kind: type[M], body: bytes) -> M:
-    """Raises ``MalformedTransfer`` if the bytes are not such a message."""
+    """Parse a message; raise ``MalformedTransfer`` if the bytes are not of its kind."""
     try:
         return kind.FromString(body)
     except DecodeError as problem:
@@ -123,14 +123,14 @@ def parse_message(kind: type[M], body: bytes) -> M:
 
 
 def checked_message_length(length: int) -> int:
-    """Raises ``MalformedTransfer`` if a message is longer than any operation needs."""
+    """Return ``length``; raise ``MalformedTransfer`` if no operation needs messages as long."""
     if length > MAX_MESSAGE_BYTES:
         raise MalformedTransfer(f"a message of {length} bytes; at most {MAX_MESSAGE_BYTES}")
     return length
 
 
 def encode_packet(header: PacketHeader, sums: bytes, data: bytes | memoryview) -> bytes:
-    """A packet's bytes.
+    """Return a packet's bytes.
 
     Raises:
         MalformedTransfer: if it is not one that ``decode_packet`` would take.
@@ -155,7 +155,7 @@ def encode_packet(header: PacketHeader, sums: bytes, data: bytes | memoryview) -
 
 
 def rest_of_packet(head: bytes | memoryview) -> int:
-    """How many bytes follow the two lengths that a packet begins with.
+    """Return the number of bytes behind the two lengths that a packet begins with.
 
     Raises:
         MalformedTransfer: if the lengths are beyond a limit.
@@ -166,7 +166,7 @@ def rest_of_packet(head: bytes | memoryview) -> int:
 
 
 def decode_packet(raw: bytes | memoryview) -> Packet:
-    """A packet from its bytes, the two lengths included; it has views of them.
+    """Return a packet with views of its bytes, which include the two lengths.
 
     Raises:
         MalformedTransfer: if its header makes no sense.

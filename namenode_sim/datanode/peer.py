@@ -41,10 +41,11 @@ class TransferLimits:
     max_connections: int = 4096
     """dfs.datanode.max.transfer.threads."""
     shared_bytes: int = 256 * 1024 * 1024
-    """What all connections together may have in memory, beside 64 KiB that each may have."""
+    """What all connections together may have in memory, in addition to 64 KiB that each may have.
+    """
 
     def waiting(self, downstream: int) -> float:
-        """How long to wait for a peer that itself waits for so many others."""
+        """Return how long to wait for a peer that itself waits for ``downstream`` others."""
         return self.packet_seconds + self.downstream_seconds * downstream
 
 
@@ -74,10 +75,10 @@ class Peer:
     async def connect(
         cls, host: str, port: int, *, seconds: float, budget: ByteBudget = NO_BUDGET
     ) -> "Peer":
-        """``budget`` is for packets that are longer than usual.
+        """Connect to a peer; ``budget`` is for packets that are longer than usual.
 
         Raises:
-            PeerLost: if nobody takes the connection in time.
+            PeerLost: if the connection is not accepted in time.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -90,7 +91,7 @@ class Peer:
     # Reading.
 
     async def read(self, count: int, *, seconds: float) -> bytes:
-        """Exactly so many bytes.
+        """Return exactly ``count`` bytes.
 
         Raises:
             PeerLost: if they do not come in time.
@@ -101,7 +102,7 @@ class Peer:
         return found
 
     async def read_message(self, kind: type[M], *, seconds: float) -> M:
-        """A message behind its length.
+        """Return the next message, which comes behind its length.
 
         Raises:
             PeerLost: if it does not come in time.
@@ -118,7 +119,7 @@ class Peer:
         return parse_message(kind, body)
 
     async def read_packets(self, *, seconds: float) -> Batch:
-        """All packets that have come whole, and one at least; raises as ``read_message``."""
+        """Return all packets that have come whole, and at least one; raise as ``read_message``."""
         connection = self._connection
         until = _in(seconds)
         await connection.wait_for(LENGTHS.size, until=until)
@@ -146,7 +147,7 @@ class Peer:
         self._connection.write(data)
 
     async def flushed(self, *, seconds: float) -> None:
-        """Until the kernel has what was sent.
+        """Wait until the kernel has what was sent.
 
         Raises:
             PeerLost: if the other side does not take it in time.
@@ -159,7 +160,7 @@ class Peer:
         await self._connection.flushed(seconds=seconds)
 
     async def send_message(self, message: Message, *, seconds: float) -> None:
-        """A message behind its length; raises ``PeerLost``."""
+        """Send a message behind its length; raise ``PeerLost``."""
         await self.send(encode_message(message), seconds=seconds)
 
     async def send_soon(self, message: Message, *, seconds: float) -> None:
@@ -192,7 +193,7 @@ def _in(seconds: float) -> float:
 
 
 def _message_length(waiting: memoryview) -> tuple[int, int] | None:
-    """Where a message begins, and its length; None while its length has not come whole."""
+    """Return where a message begins, and its length; None while its length has not come whole."""
     length = 0
     for place, byte in enumerate(waiting[:MAX_VARINT_BYTES]):
         length |= (byte & 0x7F) << (7 * place)

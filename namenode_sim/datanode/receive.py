@@ -84,7 +84,7 @@ class Receiver:
 
     @contextlib.asynccontextmanager
     async def _mirror(self) -> AsyncIterator[Peer | None]:
-        """The next DataNode, once it is set up, too; the client has heard of it then."""
+        """Yield the next DataNode, set up, or None; the client has its answer by then."""
         target = self._plan.next_target
         mirror = None
         status, bad_link, message = _SUCCESS, "", ""
@@ -126,7 +126,7 @@ class Receiver:
         return mirror
 
     async def _answer(self, status: int, *, bad_link: str = "", message: str = "") -> None:
-        """A copy gets no answers at all; a transfer gets one when it is whole."""
+        """Send the outcome; a copy gets no answer at all, a transfer one when it is whole."""
         if not self._plan.from_client and (
             status == _SUCCESS or not self._plan.request.header.clientName
         ):
@@ -188,7 +188,7 @@ class Receiver:
     async def _write(
         self, writer: BlockWriter, packets: Sequence[Packet], acknowledger: Acknowledger
     ) -> bool:
-        """Whether the block is whole now."""
+        """Write packets, and return whether the block is complete."""
         due: list[Due] = []
         for packet in packets:
             header = packet.header
@@ -211,7 +211,7 @@ class Receiver:
         return packets[-1].header.last
 
     async def _settle(self, writer: BlockWriter, header: PacketHeader) -> None:
-        """What must be so before a packet that asks for it is acknowledged."""
+        """Finish or sync what a packet requires before it may be acknowledged."""
         if header.last:
             writer.finish(header)
         if header.sync:

@@ -9,7 +9,7 @@ class ReceiveBuffer:
         self._begin = self._end = 0
 
     def __len__(self) -> int:
-        """How many bytes wait to be read."""
+        """Return the number of bytes that wait to be read."""
         return self._end - self._begin
 
     @property
@@ -22,23 +22,23 @@ class ReceiveBuffer:
         return self._end == len(self._view)
 
     def free(self) -> memoryview:
-        """Where the next bytes go."""
+        """Return a view of the free part, which the next bytes fill."""
         return self._view[self._end :]
 
     def filled(self, count: int) -> None:
-        """So many bytes have come."""
+        """Count ``count`` bytes that have come."""
         self._end += count
 
     def peek(self, count: int) -> memoryview:
-        """The first bytes that wait to be read; the view is good until ``make_room``."""
+        """Return the first bytes that wait to be read; the view is good until ``make_room``."""
         return self._view[self._begin : self._begin + count]
 
     def skip(self, count: int) -> None:
-        """These bytes have been read."""
+        """Drop ``count`` bytes, which have been read."""
         self._begin += count
 
     def make_room(self, capacity: int) -> None:
-        """Have so many bytes in all; what waits moves to the beginning, and views are void."""
+        """Resize to ``capacity`` bytes; what waits moves to the beginning, and views are void."""
         waiting = self._view[self._begin : self._end]
         if capacity != len(self._view):
             self._view = memoryview(bytearray(capacity))

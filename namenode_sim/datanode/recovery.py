@@ -97,10 +97,10 @@ class Leader:
     own: Identity
 
     async def lead(self, command: Recover, calls: NameNodeCalls) -> None:
-        """Recover one block, and tell the NameNode.
+        """Recover one block, and report the result to the NameNode.
 
         Raises:
-            RecoveryInProgress: if a newer recovery runs; nothing is told then.
+            RecoveryInProgress: if a newer recovery runs; nothing is reported then.
             RecoveryFailed: if too few DataNodes answer, or if their replicas do not fit.
             RpcError, RemoteFault: if the NameNode does not take the result.
         """
@@ -127,7 +127,7 @@ class Leader:
         log.info("datanode.recovered", block=str(block), recovery_id=command.recovery_id)
 
     async def _ask_all(self, command: Recover) -> tuple[list[Found[hdfs.DatanodeIDProto]], int]:
-        """The replicas that there are, and how many DataNodes did not answer."""
+        """Return the replicas that there are, and how many DataNodes did not answer."""
         nodes = command.nodes[:MAX_NODES]
         answers = await asyncio.gather(
             *(self._ask(node, command) for node in nodes), return_exceptions=True

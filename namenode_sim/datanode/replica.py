@@ -58,7 +58,7 @@ Outcome: TypeAlias = Next | Refused
 
 
 def decide(operation: Operation, replica: Replica | None) -> Outcome:
-    """What becomes of the replica of the operation's block."""
+    """Decide what becomes of the replica of the operation's block."""
     match operation:
         case Create():
             return _create(operation, replica)
@@ -96,21 +96,21 @@ def _change(operation: Change, replica: Replica) -> Outcome:
 
 
 def received(replica: Replica, end: int) -> Replica:
-    """The replica once the bytes before ``end`` are on the disk; rewriting does not shorten it."""
+    """Return the replica with all before ``end`` on the disk; rewriting does not shorten it."""
     if isinstance(replica, BeingWritten | Temporary):
         return replace(replica, length=max(replica.length, end))
     return replica
 
 
 def acknowledged(replica: Replica, end: int, tail: bytes) -> Replica:
-    """The replica once all DataNodes behind it have the bytes before ``end``, too."""
+    """Return the replica after all DataNodes behind it have the bytes before ``end``, too."""
     if isinstance(replica, BeingWritten) and replica.acked <= end <= replica.length:
         return replace(replica, acked=end, tail=tail)
     return replica
 
 
 def shown(replica: Replica) -> str:
-    """A replica in a message."""
+    """Return a description of a replica for messages."""
     return f"{type(replica).__name__} {replica.block} of {replica.length} bytes"
 
 

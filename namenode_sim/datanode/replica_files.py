@@ -54,7 +54,7 @@ class ReplicaFiles:
         return os.pread(self.block_fd, length, offset)
 
     def read_sums(self, offset: int, length: int) -> bytes:
-        """The checksums of the chunks that so many bytes from ``offset`` on touch."""
+        """Return the checksums of the chunks that the ``length`` bytes from ``offset`` on touch."""
         checksum = self.checksum
         count = checksum.chunks(offset + length) - offset // checksum.bytes_per_chunk
         return os.pread(self.meta_fd, count * checksum.size, sums_at(checksum, offset))
@@ -113,7 +113,7 @@ class ReplicaFiles:
         return os.fstat(self.block_fd).st_size
 
     def valid_length(self, what: str) -> int:
-        """How many bytes fit their checksums, if all but the last chunk do.
+        """Return the number of bytes that fit their checksums, if all but the last chunk do.
 
         A process that was killed may have made the last chunk longer and not its checksum yet: then
         that of the shorter chunk is still there, and readers may have seen that much.
@@ -133,7 +133,7 @@ class ReplicaFiles:
         return length
 
     def _fitting(self, chunk: bytes, stored: bytes) -> int:
-        """How many bytes at the beginning of a chunk have this checksum; 0 for none."""
+        """Return how many bytes at the beginning of a chunk have this checksum; 0 for none."""
         for count in range(len(chunk) - 1, 0, -1):
             if checksums_of(chunk[:count], self.checksum) == stored:
                 return count
@@ -181,7 +181,7 @@ def open_files(paths: ReplicaPaths, *, writable: bool) -> ReplicaFiles:
 
 @contextmanager
 def opened(paths: ReplicaPaths, *, writable: bool) -> Iterator[ReplicaFiles]:
-    """The files of a replica for the time of the ``with``; raises as ``open_files``."""
+    """Open the files of a replica for the time of the ``with``; raise as ``open_files``."""
     files = open_files(paths, writable=writable)
     try:
         yield files
@@ -198,7 +198,7 @@ def _write_all(fd: int, pieces: Sequence[memoryview], offset: int) -> None:
 
 
 def _behind(pieces: Sequence[memoryview], count: int) -> Sequence[memoryview]:
-    """What is left when so many bytes have been written."""
+    """Return what is left when ``count`` bytes have been written."""
     for index, piece in enumerate(pieces):
         if count < len(piece):
             return [piece[count:], *pieces[index + 1 :]]

@@ -17,7 +17,7 @@ _SHIFTS: Final = np.arange(0, 7 * _GROUPS, 7, dtype=np.uint64)
 
 
 def encode_rows(replicas: Iterable[Replica]) -> tuple[int, Sequence[bytes]]:
-    """How many replicas there are to report, and their rows in buffers."""
+    """Return the number of replicas to report, and their rows in buffers."""
     numbers = np.fromiter(_numbers(replicas), dtype=np.uint64)
     rows = _varints(numbers)
     buffers = [rows[at : at + BUFFER_BYTES] for at in range(0, len(rows), BUFFER_BYTES)]
@@ -36,7 +36,7 @@ def _numbers(replicas: Iterable[Replica]) -> Iterator[int]:
 
 
 def _varints(numbers: "np.ndarray[tuple[int], np.dtype[np.uint64]]") -> bytes:
-    """All numbers one after the other, each with its least groups first."""
+    """Encode all numbers one after the other, each with its least groups first."""
     rest = numbers[:, None] >> _SHIFTS
     follows = np.zeros(rest.shape, dtype=bool)
     follows[:, :-1] = rest[:, 1:] != 0

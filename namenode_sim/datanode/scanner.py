@@ -33,7 +33,7 @@ class ScanRhythm:
 
 
 def in_order(replicas: Iterable[Replica]) -> deque[Block]:
-    """The blocks of one pass: those with whole replicas, by id."""
+    """Return the blocks of one pass: those with whole replicas, by id."""
     whole = (one.block for one in replicas if isinstance(one, Finalized))
     return deque(sorted(whole, key=lambda block: block.block_id))
 
@@ -55,7 +55,7 @@ class Scanner:
             self._wake.set()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Scan suspects, and all replicas once in each period, until cancelled."""
         loop = asyncio.get_running_loop()
         period = self._rhythm.period_seconds
         rest: deque[Block] = deque()
@@ -92,7 +92,7 @@ class Scanner:
             await self.scan(replica)
 
     async def scan(self, replica: Finalized) -> None:
-        """Read one replica, and tell of what is wrong with it."""
+        """Read one replica, and report what is wrong with it."""
         try:
             files = await self._store.open(replica)
         except ReplicaMissing:

@@ -45,7 +45,7 @@ async def open_stretch(
 ) -> Stretch:
     """Open the part of a replica that holds these bytes; ``length`` None means all.
 
-    Who asks closes ``files``.
+    The caller must close ``files``.
 
     Raises:
         ReplicaMissing: if there is no such replica.
@@ -80,7 +80,7 @@ async def open_stretch(
 
 
 async def _grown(store: Store, block: Block, end: int) -> Replica:
-    """The replica, once it has these bytes; a writer may be just about to send them."""
+    """Return the replica, and wait for these bytes if a writer may be about to send them."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _GROW_SECONDS
     while True:
@@ -151,5 +151,5 @@ def _cached(fd: int, offset: int, length: int) -> bytes | None:
     try:
         got = os.preadv(fd, [buffer], offset, os.RWF_NOWAIT)
     except OSError:
-        return None  # not in memory, or a file system that cannot tell
+        return None  # Not in memory, or a file system without RWF_NOWAIT.
     return bytes(buffer) if got == length else None

@@ -41,7 +41,7 @@ class DataNodeSettings:
     scan: ScanRhythm = ScanRhythm()
 
     def doors(self) -> list[Door]:
-        """Every address that the DataNode listens on."""
+        """Return every address that the DataNode listens on."""
         return [
             Door(key.name, address.host, address.port)
             for key, address in (
@@ -51,10 +51,10 @@ class DataNodeSettings:
 
 
 def read_settings(conf: Configuration) -> DataNodeSettings:
-    """The settings.
+    """Return the DataNode's settings.
 
-    Where no address is configured we listen on the loopback interface only, not on all
-    interfaces as Hadoop does.
+    Where no address is configured we listen on the loopback interface only, not on all interfaces
+    as Hadoop does.
 
     Raises:
         ConfigurationError: for what cannot be read, or is not done here.
@@ -114,7 +114,7 @@ def _directory(entry: str) -> DataDirectory:
 
 
 def _name_of(host: str) -> str:
-    """What clients are told where we listen on all interfaces: the name of this machine."""
+    """Return the name of this machine where we listen on all interfaces: clients receive it."""
     return socket.gethostname() if host in _WILDCARDS else host
 
 

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What NameNodes are to be told of a replica."""
+    """What is to be reported to NameNodes of a replica."""
 
     news: News
     storage: StorageId
@@ -97,7 +97,7 @@ class Store:
     # Looking.
 
     def find(self, block: Block) -> Replica:
-        """The replica of a block; one that is older than asked for counts as none.
+        """Return the replica of a block; one that is older than asked for counts as none.
 
         Raises:
             ReplicaMissing: if there is none.
@@ -108,11 +108,11 @@ class Store:
         return replica
 
     def holds(self, replica: Replica) -> bool:
-        """Whether this very replica is here, unchanged; not one like it that has come since."""
+        """Return whether this very replica is here, unchanged; not a later one like it."""
         return self._replicas.get(replica.block.block_id) is replica
 
     def has(self, announced: Announcement) -> bool:
-        """Whether the storage that is named has a replica of the block, not only a part of one."""
+        """Return whether the announced storage has a replica of the block, not just a part."""
         replica = self._replicas.get(announced.block.block_id)
         if replica is None or isinstance(replica, Temporary):
             return False
@@ -135,10 +135,10 @@ class Store:
     ) -> Replica:
         """Carry out an operation on a replica: files first, then the map, then the news.
 
-        Where it is allowed, another task that writes the replica ends first.
-        ``checksum`` is for operations that make a replica.  Who is cancelled meanwhile leaves the
-        operation to end by itself: files and map must not part.  ``to_write``: the running task
-        writes the replica from then on, until ``end_writing``; the next operation must find it.
+        Where it is allowed, another task that writes the replica ends first. ``checksum`` is for
+        operations that make a replica.  If the caller is cancelled, the operation still runs to its
+        end: files and map must not part.  ``to_write``: the running task writes the replica from
+        then on, until ``end_writing``; the next operation must find it.
 
         Raises:
             ReplicaRefused, ReplicaMissing: nothing has changed.
@@ -226,14 +226,18 @@ class Store:
             self._tell(Announcement(News.DELETED, replica.storage, replica.block, replica.length))
 
     def received(self, block: Block, end: int) -> None:
-        """The bytes before ``end`` are on the disk; raises ``ReplicaMissing``."""
+        """Record that the bytes before ``end`` are on the disk; raise ``ReplicaMissing``."""
         before = self._mine(block)
         after = received(before, end)
         self.volumes.grew(after, after.length - before.length)
         self._replicas[block.block_id] = after
 
     def acknowledged(self, block: Block, end: int, tail: bytes) -> None:
-        """Every DataNode behind us has the bytes before ``end``; raises ``ReplicaMissing``."""
+        """Record that all DataNodes behind us have the bytes before ``end``.
+
+        Raises:
+            ReplicaMissing: if there is no such replica.
+        """
         # Its length, and so the space that it takes, stay.
         self._replicas[block.block_id] = acknowledged(self._mine(block), end, tail)
 
@@ -244,13 +248,13 @@ class Store:
             await self.delete(self.forget(block), quietly=True)
 
     async def discard_unacknowledged(self, block: Block) -> None:
-        """Delete an open replica of which nobody counts on a byte, for want of room."""
+        """Delete, for want of room, an open replica of which no byte has been acknowledged."""
         replica = self._replicas.get(block.block_id)
         if isinstance(replica, BeingWritten) and replica.block == block and not replica.acked:
             await self.delete(self.forget(block))
 
     async def open(self, replica: Replica, *, writable: bool = False) -> ReplicaFiles:
-        """The files of a replica; who asks closes them.
+        """Open the files of a replica; the caller must close them.
 
         Raises:
             ReplicaMissing: if the files are gone.
@@ -267,7 +271,7 @@ class Store:
             raise ReplicaMissing(f"the files of {replica.block} are gone: {gone}") from gone
 
     async def copy(self, replica: Replica, to: Block, length: int) -> Replica:
-        """A whole replica of another block, with the first bytes of this one.
+        """Make a complete replica of block ``to`` from the first ``length`` bytes of this one.
 
         Raises:
             ReplicaRefused, ReplicaMissing: if there is one of that block that is not older.
@@ -276,7 +280,7 @@ class Store:
         """
         source = await self.open(replica)
         try:
-            # An earlier recovery may have made one, and told nobody.
+            # An earlier recovery may have made one, and reported it to no NameNode.
             wanted = CreateCopy(to, replica.storage, length, replaces_whole=True)
             made = await self.perform(wanted, source.checksum)
             try:
@@ -306,7 +310,7 @@ class Store:
     # Writers.
 
     def end_writing(self, block_id: BlockId) -> None:
-        """The running task does not write this block any more."""
+        """End the running task's registration as this block's writer."""
         if self._writers.get(block_id) is asyncio.current_task():
             del self._writers[block_id]
 
@@ -361,7 +365,7 @@ class _Turn:
 async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
     """Await something that goes on when the one who waits is cancelled."""
     task = asyncio.ensure_future(work)
-    # Whoever is cancelled does not ask for the outcome any more.
+    # A cancelled caller does not ask for the outcome any more.
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return await asyncio.shield(task)
 

@@ -27,7 +27,7 @@ _NO_TOKEN: Final = hdfs.TokenProto(identifier=b"", password=b"", kind="", servic
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Who gets the replica; each passes it on to the next."""
+    """The DataNodes that get the replica; each passes it on to the next."""
 
     nodes: Sequence[hdfs.DatanodeInfoProto]
     storage_types: Sequence[hdfs.StorageTypeProto.ValueType]
@@ -57,9 +57,10 @@ async def push(
     client: str = "",
     source: hdfs.DatanodeIDProto | None = None,
 ) -> None:
-    """Send a replica to the first target; with ``client`` wait for its word that it has it.
+    """Send a replica to the first target; with ``client`` wait until it confirms that it has it.
 
-    A target that finds the bytes damaged tells the NameNode of ``source``, us, if it is given.
+    A target that finds the bytes damaged reports to the NameNode that ``source``, this DataNode,
+    has a bad replica, if it is given.
 
     Raises:
         ReplicaMissing, ReplicaRefused: if the replica is not here, or not in a state to be sent.

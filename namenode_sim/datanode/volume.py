@@ -63,7 +63,7 @@ class Volume:
     """A data directory that this process has locked."""
 
     def __init__(self, directory: DataDirectory) -> None:
-        """Raises ``UnusableVolume`` if it is in use, belongs to others or cannot be written."""
+        """Lock a directory; raise ``UnusableVolume`` if it is in use, not ours or not writable."""
         self.directory = directory
         self.path = directory.path
         self._pool: Path | None = None
@@ -150,7 +150,7 @@ class Volume:
         self._pool = folder
 
     def scan(self) -> list[Replica]:
-        """The replicas that lie here; files that make no replica stay, with a line in the log.
+        """Return the replicas on the disk; files that make no replica stay, with a line in the log.
 
         Raises:
             OSError: if a folder cannot be read: all that is in it would seem to be gone.
@@ -179,7 +179,7 @@ class Volume:
         return found
 
     def _mend_torn(self, finalized: "_Found", rbw: "_Found") -> None:
-        """A crash between two renames has parted block and meta file: they meet in ``rbw``."""
+        """Reunite in ``rbw`` block and meta files that a crash between two renames has parted."""
         for block_id in [*finalized.blocks, *rbw.blocks]:
             for one, other in ((finalized, rbw), (rbw, finalized)):
                 if block_id in one.blocks and not one.metas.get(block_id):
@@ -202,7 +202,7 @@ class Volume:
         return WaitingForRecovery(block, self.storage, length)
 
     def paths(self, replica: Replica) -> ReplicaPaths:
-        """Where the files of a replica lie."""
+        """Return the paths of the files of a replica."""
         assert self._pool is not None
         folder = layout.folder_of(self._pool, replica)
         block = replica.block
@@ -248,12 +248,12 @@ class Volume:
                 sync_folder(folder)
 
     def usage(self) -> Usage:
-        """The space of the file system."""
+        """Return the space of the file system."""
         found = os.statvfs(self.path)
         return Usage(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
     def check(self) -> None:
-        """Raises ``OSError`` if nothing can be written here, or if the folders are gone."""
+        """Raise ``OSError`` if nothing can be written here, or if the folders are gone."""
         assert self._pool is not None
         probe = self._pool / layout.CURRENT / layout.RBW / ".probe"
         probe.write_bytes(b"x")
@@ -277,7 +277,7 @@ class _Found:
                 self.metas.setdefault(meta.block_id, []).append((meta, path))
 
     def newest_meta(self, block_id: BlockId) -> Block | None:
-        """The block by its highest stamp; meta files of older ones are deleted."""
+        """Return the block with its highest stamp, and delete the meta files of older ones."""
         metas = sorted(self.metas.get(block_id, ()), key=lambda pair: pair[0].stamp)
         for old, path in metas[:-1]:
             log.warning("datanode.second_meta_file", block=str(old), file=str(path))

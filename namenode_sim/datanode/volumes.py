@@ -132,7 +132,7 @@ class Volumes:
             raise VolumeFailed(volume.path, problem) from problem
 
     def usage(self) -> list[StorageUse]:
-        """The space of each volume, as last measured."""
+        """Return the space of each volume, as last measured."""
         return [
             StorageUse(
                 storage,
@@ -151,7 +151,7 @@ class Volumes:
                 shelf.usage = await self.run(storage, shelf.volume.usage)
 
     def choose(self, size: int, storage_type: str, wish: str = "") -> StorageId:
-        """A volume for a new replica: the wished one, else those of the type in turn.
+        """Choose a volume for a new replica: the wished one, else those of the type in turn.
 
         Raises:
             NoRoom: if no volume has ``size`` bytes left.
@@ -189,7 +189,7 @@ class Volumes:
             shelf.reserved -= min(count, max(0, _reserve(replica) - before))
 
     async def suspect(self, storage: StorageId, problem: OSError) -> None:
-        """An operation has failed: look whether the whole volume does not work any more."""
+        """Check after a failed operation whether the whole volume has failed, and drop it if so."""
         shelf = self._shelves.get(storage)
         if shelf is None:
             return

@@ -68,7 +68,7 @@ class WritePlan:
         return self.request.targets[0] if self.request.targets else None
 
     def set_up(self, storage: StorageId) -> SetUp:
-        """The operation that the request begins with; ``storage`` is for a new replica.
+        """Return the operation that the request begins with; ``storage`` is for a new replica.
 
         Raises:
             MalformedTransfer: for a stage that no peer begins with.
@@ -93,7 +93,7 @@ class WritePlan:
                 raise MalformedTransfer(f"no write begins with stage {self.stage}")
 
     def for_next(self) -> pb.OpWriteBlockProto:
-        """The request to the next DataNode: the same, with one target less."""
+        """Return the request to the next DataNode: the same, with one target less."""
         passed = pb.OpWriteBlockProto()
         passed.CopyFrom(self.request)
         for field in ("targets", "targetStorageTypes", "targetStorageIds", "targetPinnings"):

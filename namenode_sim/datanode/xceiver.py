@@ -131,7 +131,7 @@ class XceiverServer:
             log.exception("datanode.operation_broken", peer=peer.name)
 
     async def _carry_out(self, op: Op, peer: Peer) -> bool:
-        """One operation; whether another one may follow on the connection."""
+        """Carry out one operation; return whether another may follow on the connection."""
         seconds = self._limits.operation_seconds
         match op:
             case Op.WRITE_BLOCK:
