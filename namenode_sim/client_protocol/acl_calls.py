@@ -53,7 +53,7 @@ def _to_proto(entry: AclEntry) -> types.AclEntryProto:
 def get_acl_status(
     scene: Scene, request: calls.GetAclStatusRequestProto
 ) -> calls.GetAclStatusResponseProto:
-    """The ACL's feature entries; owner, mask and others are in the permission."""
+    """Return the ACL's feature entries; owner, mask and others are in the permission."""
     _check_enabled(scene)
     route = find(scene, request.src)
     if route.is_dot_snapshot:
@@ -108,7 +108,7 @@ def _check_enabled(scene: Scene) -> None:
 
 
 def _node(route: Route) -> INodeFile | INodeDirectory:
-    """What the path leads to, which must be there; ``find`` has refused a symlink."""
+    """Return the existing inode that the path leads to; ``find`` has refused a symlink."""
     if not isinstance(route.last, INodeFile | INodeDirectory):
         raise not_found(f"cannot find {route.path}")
     return route.last
@@ -117,7 +117,7 @@ def _node(route: Route) -> INodeFile | INodeDirectory:
 def _plan(
     scene: Scene, path: str, change: Callable[[Acl], Acl], answer: Callable[[], Message]
 ) -> EditPlan:
-    """The owner's change of the whole ACL of a file or directory."""
+    """Plan the owner's change of the whole ACL of a file or directory."""
     _check_enabled(scene)
     route = find(scene, path)
     check_owner(scene.caller, route)
@@ -185,7 +185,7 @@ def _complete(entries: Collection[AclEntry], *, touched: Collection[AclEntry]) -
 
 
 def _copied_defaults(entries: Iterable[AclEntry]) -> list[AclEntry]:
-    """What a default ACL lacks of owner, group and others, copied from the access entries."""
+    """Copy from the access entries what a default ACL lacks of owner, group and others."""
     by_key = {_key(entry): entry for entry in entries}
     if AclScope.DEFAULT not in _scopes(by_key.values()):
         return []
@@ -204,7 +204,7 @@ def _of(scope: AclScope, entries: Iterable[AclEntry]) -> list[AclEntry]:
 def _mask(
     scope: AclScope, ruled: list[AclEntry], mask: list[AclEntry], changes: list[AclEntry]
 ) -> list[AclEntry]:
-    """The mask is what all groups and named users may get, unless the caller decided on one.
+    """Return as mask what all groups and named users may get, unless the caller decided on one.
 
     One that was there stays, computed anew, also when the last name is removed.
     """

@@ -70,7 +70,7 @@ def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> EditPlan:
 
 
 def is_retry(scene: Scene, path: str, file: INodeFile, previous: Block | None) -> bool:
-    """Whether the call was carried out before (FSDirWriteFileOp.analyzeFileState).
+    """Return whether the call was carried out before (FSDirWriteFileOp.analyzeFileState).
 
     Raises:
         FsError: if the caller goes on behind another block than the file's last one.
@@ -85,8 +85,8 @@ def is_retry(scene: Scene, path: str, file: INodeFile, previous: Block | None) -
         return False
     before = blocks[-2] if len(blocks) > 1 else None
     if before is not None and previous is None and _is_whole(scene, file, before):
-        # Who appends behind a whole block names none; Hadoop fails its client here if the answer
-        # to the first call was lost.
+        # A client that appends behind a whole block names none; Hadoop fails its client here if the
+        # answer to the first call was lost.
         before = None
     if not same(previous, before):
         raise _other_last(scene, path, previous, last)
@@ -99,7 +99,7 @@ def is_retry(scene: Scene, path: str, file: INodeFile, previous: Block | None) -
 
 
 def _is_whole(scene: Scene, file: INodeFile, block: Block) -> bool:
-    """Whether nobody writes to a block any more, and no more would go into it."""
+    """Return whether a block is complete and has its full size: no client writes to it any more."""
     complete = stage_of(scene, block) is Stage.COMPLETE
     return complete and block.num_bytes >= file.preferred_block_size
 
@@ -114,9 +114,9 @@ def _other_last(scene: Scene, path: str, previous: Block | None, last: Block | N
 def _last_again(
     scene: Scene, path: str, file: INodeFile, request: calls.AddBlockRequestProto
 ) -> EditPlan:
-    """The block that the same call has made before.
+    """Answer with the block that the same call has made before.
 
-    After a failover nobody may know where it was to be, and no DataNode have heard of it.
+    After a failover its places may be unknown here, and no DataNode may have heard of it.
     """
     blocks = blocks_now(scene, file)
     last, offset = blocks[-1], sum(block.num_bytes for block in blocks)
@@ -140,7 +140,7 @@ def _added(
 def _new_places(
     scene: Scene, path: str, file: INodeFile, request: calls.AddBlockRequestProto
 ) -> tuple[Place, ...]:
-    """Where a new block goes.
+    """Choose the places for a new block.
 
     Raises:
         FsError: if fewer DataNodes are fit for it than dfs.namenode.replication.min.
@@ -163,7 +163,7 @@ def _new_places(
 
 
 def _nowhere(scene: Scene, path: str, choice: Choice, excluded: int) -> FsError:
-    """The first line is Hadoop's, the second says what speaks against each DataNode."""
+    """Return Hadoop's error, with a second line that counts the reasons against DataNodes."""
     running = sum(node.alive for node in scene.cluster.nodes.values())
     why = ", ".join(f"{count} {reason.value}" for reason, count in choice.reasons.items())
     return io_error(
@@ -175,7 +175,7 @@ def _nowhere(scene: Scene, path: str, choice: Choice, excluded: int) -> FsError:
 
 
 def _favored(cluster: Cluster, names: Iterable[str]) -> tuple[Node, ...]:
-    """The DataNodes that a client asks for, each as "host:port" or "host".
+    """Return the DataNodes that a client asks for, each as "host:port" or "host".
 
     One at another port of the host will do (DatanodeManager.getDatanodeDescriptor); for an unknown
     host Hadoop favors one that is drawn, and here none is.
@@ -191,7 +191,7 @@ def _favored(cluster: Cluster, names: Iterable[str]) -> tuple[Node, ...]:
 
 
 def writer_node(scene: Scene, file: INodeFile) -> Node | None:
-    """The DataNode on the writer's machine; one that is drawn if there are several."""
+    """Return the DataNode on the writer's machine; one that is drawn if there are several."""
     writer = file.under_construction
     assert writer is not None, f"file {file.id} is not open"
     beside = on_host(scene.cluster.nodes.values(), writer.client_machine)
@@ -200,5 +200,5 @@ def writer_node(scene: Scene, file: INodeFile) -> Node | None:
 
 
 def uuids(infos: Iterable[DatanodeInfoProto]) -> frozenset[str]:
-    """The DataNodes that a client names."""
+    """Return the UUIDs of the DataNodes that a client names."""
     return frozenset(info.id.datanodeUuid for info in infos)

@@ -66,7 +66,7 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
 
 
 def _check_replicas(scene: Scene, last: Block, path: str) -> None:
-    """The last block must have the replicas that a complete one needs, or all that there can be."""
+    """Check that the last block has the replicas that a complete one needs, or all possible."""
     state, slot = scene.cluster.blocks, slot_of(scene, last)
     where = f"append: lastBlock={name_of(last)} of src={path} is"
     if stage_of(scene, last) is Stage.COMMITTED:
@@ -77,8 +77,9 @@ def _check_replicas(scene: Scene, last: Block, path: str) -> None:
 
 
 def _appended(scene: Scene, file: INodeFile, *, new_block: bool) -> calls.AppendResponseProto:
-    """The file, and the block to go on with; a client that is to begin a new one is told where
-    the file ends, without locations.
+    """Return the file, and the block to go on with.
+
+    A client that is to begin a new block gets the last one, without locations: where the file ends.
     """
     answer = calls.AppendResponseProto(stat=status_of(scene.namespace, file))
     gone = scene.namespace.tree.inodes.get(file.id) is not file  # since a call that is repeated
@@ -93,5 +94,5 @@ def _appended(scene: Scene, file: INodeFile, *, new_block: bool) -> calls.Append
 
 
 def appended_before(scene: Scene, request: calls.AppendRequestProto) -> calls.AppendResponseProto:
-    """The answer to an append that was carried out already."""
+    """Return the answer to an append that was carried out already."""
     return _appended(scene, opened_before(scene), new_block=bool(request.flag & NEW_BLOCK))

@@ -52,7 +52,7 @@ _LAZY_PERSIST = (
 
 
 def signed(number: int) -> int:
-    """A Java long that travelled as uint64."""
+    """Return the Java long that travelled as uint64."""
     return number - _U64 if number >= _I64 else number
 
 
@@ -61,7 +61,7 @@ def set_permission(scene: Scene, request: calls.SetPermissionRequestProto) -> Ed
     check_not_the_reserved(request.src)
     route = find(scene, request.src)
     check_owner(scene.caller, route)
-    assert route.last is not None  # or nobody would own it
+    assert route.last is not None  # check_owner has refused a missing path.
     mode = request.permission.perm & MODE_BITS
     if mode == route.last.mode:
         return no_edits(calls.SetPermissionResponseProto())
@@ -85,7 +85,7 @@ def set_owner(scene: Scene, request: calls.SetOwnerRequestProto) -> EditPlan:
         if request.groupname and request.groupname not in caller.groups:
             raise denied(f"User {caller.user} does not belong to {request.groupname}")
     node = route.last
-    assert node is not None  # or nobody would own it
+    assert node is not None  # check_owner has refused a missing path.
     if request.username in {"", node.user} and request.groupname in {"", node.group}:
         return no_edits(calls.SetOwnerResponseProto())
     op = SetOwner(route.path, request.username, request.groupname)
@@ -154,7 +154,7 @@ def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> EditPlan:
 
 
 def _check_may_limit(caller: Caller, route: Route) -> None:
-    """The superuser, or whoever owns the directory above: nobody lifts a limit set from there."""
+    """Allow the superuser and the owner of the directory above, whose limits no other may lift."""
     if caller.exempt:
         return
     if route.names and route.parent is None:
@@ -195,7 +195,7 @@ def unset_storage_policy(scene: Scene, request: calls.UnsetStoragePolicyRequestP
 
 
 def _policy_target(scene: Scene, path: str, policy_id: int) -> Route:
-    """Where to set a policy.  A file has LAZY_PERSIST from its creation to its end, or never."""
+    """Return the route to set a policy on; a file's LAZY_PERSIST is from its creation or never."""
     route = find(scene, path)
     check_path(scene.caller, route, WRITE)
     if route.last is None:

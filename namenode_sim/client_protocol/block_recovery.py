@@ -1,4 +1,4 @@
-"""commitBlockSynchronization: a DataNode tells what a block recovery has made of a block.
+"""commitBlockSynchronization: a DataNode reports what a block recovery has made of a block.
 
 See docs/reference/blocks.md#the-end-of-a-recovery.
 """
@@ -87,7 +87,7 @@ def _construction(scene: Scene, last: Block) -> Construction:
 def _check_recovery(
     scene: Scene, request: pb.CommitBlockSynchronizationRequestProto, last: Block
 ) -> None:
-    """It must be the recovery that runs, of the block that it was ordered for."""
+    """Check that this is the running recovery, of the block that it was ordered for."""
     known = _construction(scene, last)
     current = known.recovery_stamp
     if current != request.newGenStamp:
@@ -117,7 +117,7 @@ def _without_last(
     file: INodeFile,
     path: str,
 ) -> EditPlan:
-    """No DataNode has a byte of the last block: the file ends before it."""
+    """Plan that the file ends before its last block, of which no DataNode has a byte."""
     _check_unwritten(scene, request, file.blocks[-1])
     left = file.blocks[:-1]
     ops: list[Op] = [UpdateBlocks(path, left)]
@@ -130,7 +130,7 @@ def _without_last(
 def _check_unwritten(
     scene: Scene, request: pb.CommitBlockSynchronizationRequestProto, last: Block
 ) -> None:
-    """No storage that may come back has told of bytes: its DataNode may only not have answered."""
+    """Refuse if a storage that may come back has reported bytes: it may only be silent."""
     for location in _construction(scene, last).locations:
         if location.length > 0:
             storage = scene.cluster.blocks.storages.at(location.storage)
@@ -142,7 +142,7 @@ def _check_unwritten(
 
 
 def _check_before(scene: Scene, blocks: tuple[Block, ...], path: str) -> None:
-    """What comes before the last block must be complete, or the file cannot be closed."""
+    """Check that what comes before the last block is complete, or the file cannot be closed."""
     for block in blocks:
         stage = stage_of(scene, block)
         if stage is not Stage.COMPLETE:
@@ -185,7 +185,7 @@ def _with_last(
 def _storages(
     scene: Scene, request: pb.CommitBlockSynchronizationRequestProto, path: str
 ) -> tuple[NodeStorage, ...]:
-    """The storages that have the recovered block; what is not known here is left out."""
+    """Return the storages that have the recovered block; what is not known here is left out."""
     nodes, names = request.newTaragets, request.newTargetStorages
     if len(nodes) != len(names):
         raise FsError(

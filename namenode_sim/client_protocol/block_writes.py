@@ -69,7 +69,7 @@ def complete(scene: Scene, request: calls.CompleteRequestProto) -> EditPlan:
 
 
 def _is_closed_with(node: INode | None, last: Block | None) -> bool:
-    """Whether a file is closed and ends in this very block: the call's first answer was lost."""
+    """Return whether a file is closed with this last block: the first answer was lost."""
     if not isinstance(node, INodeFile) or node.under_construction is not None:
         return False
     return same(last, node.blocks[-1] if node.blocks else None)
@@ -85,11 +85,11 @@ def _committed(scene: Scene, slot: Slot, final: Block) -> calls.CompleteResponse
 
 
 def fsync(scene: Scene, request: calls.FsyncRequestProto) -> EditPlan:
-    """Record the blocks of an open file, and a length of the last one if the writer tells it."""
+    """Record an open file's blocks, with the last one's length if the writer sends it."""
     route = by_id(scene, request.src, request.fileId)
     file = check_lease(scene, route, request.client, request.fileId)
     blocks = file.blocks
-    # Once the final length is told, another would be a mistake of the caller's.
+    # Once the final length is reported, another would be a mistake of the caller's.
     growing = bool(blocks) and stage_of(scene, blocks[-1]) is Stage.UNDER_CONSTRUCTION
     if request.lastBlockLength > 0 and growing:
         blocks = (*blocks[:-1], replace(blocks[-1], num_bytes=request.lastBlockLength))

@@ -16,16 +16,16 @@ from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import hdfs_types_pb2 as types
 
 MOST_CORRUPT_FILES: Final = 100
-"""dfs.corruptfilesreturned.max: so many are listed by one call."""
+"""dfs.corruptfilesreturned.max: the most that one call lists."""
 
 MOST_DIGITS: Final = 20
 
 MOST_DAMAGED: Final = 1000
-"""So many replicas may be reported by one call."""
+"""The most replicas that one call may report."""
 
 
 def get_fs_stats(scene: Scene, _: calls.GetFsStatusRequestProto) -> calls.GetFsStatsResponseProto:
-    """The sizes of all live DataNodes, and how many blocks lack replicas."""
+    """Return the sizes of all live DataNodes, and how many blocks lack replicas."""
     blocks = scene.cluster.blocks
     alive = (node for node in scene.cluster.nodes.values() if node.alive)
     rooms = [storage.room for node in alive for storage in node.storages.values()]
@@ -45,7 +45,7 @@ def get_fs_stats(scene: Scene, _: calls.GetFsStatusRequestProto) -> calls.GetFsS
 def get_fs_replicated_block_stats(
     scene: Scene, _: calls.GetFsReplicatedBlockStatsRequestProto
 ) -> calls.GetFsReplicatedBlockStatsResponseProto:
-    """How many replicated blocks lack replicas; no others are counted here."""
+    """Return how many replicated blocks lack replicas; no others are counted here."""
     blocks = scene.cluster.blocks
     return calls.GetFsReplicatedBlockStatsResponseProto(
         low_redundancy=len(blocks.needed),
@@ -75,7 +75,7 @@ def get_fs_ec_block_group_stats(
 def get_datanode_report(
     scene: Scene, request: calls.GetDatanodeReportRequestProto
 ) -> calls.GetDatanodeReportResponseProto:
-    """The DataNodes of a kind."""
+    """Return the DataNodes of a kind."""
     check_superuser(scene.caller)
     infos = [info_of(node, scene.now, scene.now_ms) for node in _of_kind(scene, request.type)]
     return calls.GetDatanodeReportResponseProto(di=infos)
@@ -84,7 +84,7 @@ def get_datanode_report(
 def get_datanode_storage_report(
     scene: Scene, request: calls.GetDatanodeStorageReportRequestProto
 ) -> calls.GetDatanodeStorageReportResponseProto:
-    """The storages of the DataNodes of a kind."""
+    """Return the storages of the DataNodes of a kind."""
     check_superuser(scene.caller)
     return calls.GetDatanodeStorageReportResponseProto(
         datanodeStorageReports=[
@@ -98,7 +98,7 @@ def get_datanode_storage_report(
 
 
 def _of_kind(scene: Scene, kind: types.DatanodeReportTypeProto.ValueType) -> list[Node]:
-    """None is being decommissioned or maintained: this NameNode does neither."""
+    """Return the DataNodes of a kind; none is being decommissioned or maintained here."""
     nodes = scene.cluster.nodes.values()
     match kind:
         case types.DatanodeReportTypeProto.ALL:
@@ -133,9 +133,9 @@ def _storage_report(storage: NodeStorage) -> types.StorageReportProto:
 def list_corrupt_file_blocks(
     scene: Scene, request: calls.ListCorruptFileBlocksRequestProto
 ) -> calls.ListCorruptFileBlocksResponseProto:
-    """The files below a path with missing blocks, a path for each block.
+    """Return the files below a path with missing blocks, a path for each block.
 
-    The cookie says how many blocks earlier calls have looked at (FSNamesystem).
+    The cookie is the number of blocks that earlier calls have looked at (FSNamesystem).
     """
     check_superuser(scene.caller)
     blocks = scene.cluster.blocks
@@ -159,12 +159,12 @@ def list_corrupt_file_blocks(
 
 
 def _is_at_or_below(path: str, top: str) -> bool:
-    """Whether a path is that of a directory or of something in it (DFSUtil.isParentEntry)."""
+    """Return whether a path is ``top`` or something in it (DFSUtil.isParentEntry)."""
     return top in {"/", path} or path.startswith(f"{top}/")
 
 
 def report_bad_blocks(scene: Scene, request: calls.ReportBadBlocksRequestProto) -> EditPlan:
-    """A reader found replicas damaged."""
+    """Mark as corrupt the replicas that a reader found damaged."""
     damaged = [
         Damaged(told_block(located.b).block_id, located.b.generationStamp, info.id.datanodeUuid)
         for located in request.blocks

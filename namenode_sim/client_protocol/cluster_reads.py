@@ -24,7 +24,7 @@ from namenode_sim.proto import hdfs_types_pb2 as types
 def get_server_defaults(
     scene: Scene, _: calls.GetServerDefaultsRequestProto
 ) -> calls.GetServerDefaultsResponseProto:
-    """The defaults that a client may take over from the server."""
+    """Return the defaults that a client may take over from the server."""
     settings = scene.settings
     return calls.GetServerDefaultsResponseProto(
         serverDefaults=types.FsServerDefaultsProto(
@@ -53,7 +53,7 @@ def get_storage_policies(
 def get_storage_policy(
     scene: Scene, request: calls.GetStoragePolicyRequestProto
 ) -> calls.GetStoragePolicyResponseProto:
-    """The policy in force at a path; in a snapshot, that of the inode as it is now."""
+    """Return the policy in force at a path; in a snapshot, that of the inode as it is now."""
     route = find(scene, request.path, follow_last=False)
     if isinstance(route.last, INodeSymlink):
         raise FsError(UNSUPPORTED_OPERATION, "Storage policy are not supported on symlinks")
@@ -70,13 +70,13 @@ def get_storage_policy(
 def get_erasure_coding_policies(
     scene: Scene, _: calls.GetErasureCodingPoliciesRequestProto
 ) -> calls.GetErasureCodingPoliciesResponseProto:
-    """All erasure coding policies and their states."""
+    """Return all erasure coding policies and their states."""
     policies = [ec_policy_proto(policy) for policy in scene.namespace.ec_policies.values()]
     return calls.GetErasureCodingPoliciesResponseProto(ecPolicies=policies)
 
 
 def _readable(scene: Scene, path: str) -> Route:
-    """A path, there or not, whose last step the caller may read."""
+    """Return the route of a path, there or not, whose last step the caller may read."""
     route = find(scene, path)
     check_path(scene.caller, route, READ)
     return route
@@ -85,7 +85,7 @@ def _readable(scene: Scene, path: str) -> Route:
 def get_erasure_coding_policy(
     scene: Scene, request: calls.GetErasureCodingPolicyRequestProto
 ) -> calls.GetErasureCodingPolicyResponseProto:
-    """The erasure coding policy in force at a path; unset if it is replicated."""
+    """Return the erasure coding policy in force at a path; unset if it is replicated."""
     route = _readable(scene, request.src)
     if route.is_dot_snapshot:
         return calls.GetErasureCodingPolicyResponseProto()
@@ -100,7 +100,7 @@ def get_erasure_coding_policy(
 def get_ez_for_path(
     scene: Scene, request: calls.GetEZForPathRequestProto
 ) -> calls.GetEZForPathResponseProto:
-    """No encryption zones are served."""
+    """Return no zone: encryption zones are not served."""
     _readable(scene, request.src)
     return calls.GetEZForPathResponseProto()
 
@@ -108,7 +108,7 @@ def get_ez_for_path(
 def list_encryption_zones(
     scene: Scene, _: calls.ListEncryptionZonesRequestProto
 ) -> calls.ListEncryptionZonesResponseProto:
-    """No encryption zones are served."""
+    """Return an empty list: encryption zones are not served."""
     check_superuser(scene.caller)
     return calls.ListEncryptionZonesResponseProto(hasMore=False)
 
@@ -124,7 +124,7 @@ def get_enclosing_root(
 def get_delegation_token(
     _: Scene, __: calls.GetDelegationTokenRequestProto
 ) -> calls.GetDelegationTokenResponseProto:
-    """None: tokens are for clusters with Kerberos; a client without takes this as "not needed"."""
+    """Return no token: only Kerberos clusters have them, and clients take it as "not needed"."""
     return calls.GetDelegationTokenResponseProto()
 
 
@@ -138,10 +138,10 @@ def get_current_edit_log_txid(
 def upgrade_status(
     _: Scene, __: calls.UpgradeStatusRequestProto
 ) -> calls.UpgradeStatusResponseProto:
-    """No upgrade is ever open."""
+    """Return that no upgrade is open, as ever."""
     return calls.UpgradeStatusResponseProto(upgradeFinalized=True)
 
 
 def msync(_: Scene, __: calls.MsyncRequestProto) -> calls.MsyncResponseProto:
-    """Nothing to do: every answer is as new as the active's state."""
+    """Do nothing: every answer is as new as the active's state."""
     return calls.MsyncResponseProto()

@@ -24,7 +24,7 @@ _UNSUPPORTED = ("/.reserved/raw", "/.reserved/.inodes")
 
 
 def concat(scene: Scene, request: calls.ConcatRequestProto) -> EditPlan:
-    """Move the blocks of files to the end of another one beside them; the files are gone then."""
+    """Move the blocks of files to the end of another in their directory; delete the files."""
     if not request.srcs:
         raise FsError(ILLEGAL_ARGUMENT, "No sources given")
     for path in (request.trg, *request.srcs):
@@ -54,7 +54,7 @@ def _invalid(message: str) -> FsError:
 
 
 def _refusals(scene: Scene, source: Route, target: Route) -> Iterator[FsError]:
-    """What speaks against one source, the first of which is told."""
+    """Yield what speaks against one source; only the first is reported."""
     file, end, path = as_file(source), as_file(target), source.path
     if file.parent is not end.parent:
         yield _invalid(
@@ -80,7 +80,7 @@ def _refusals(scene: Scene, source: Route, target: Route) -> Iterator[FsError]:
 
 
 def _kept_by_snapshots(scene: Scene, path: str, file: INodeFile) -> Iterator[FsError]:
-    """A snapshot that has a source would lose its blocks."""
+    """Refuse a source that is in a snapshot, which would lose its blocks."""
     if in_latest(entry_of(file), latest_snapshot(scene.namespace.tree, path)):
         yield snapshot_error(f"Concat: the source file {path} is in snapshot")
     if file.reference is not None and file.reference.count() > 1:

@@ -55,7 +55,7 @@ def create(scene: Scene, request: calls.CreateRequestProto) -> EditPlan:
 
 
 def _refusing(scene: Scene, route: Route, client: str) -> EditPlan:
-    """The path is taken, also by an abandoned file; that one's lease is released all the same."""
+    """Refuse a path that is taken; release the lease of an abandoned file there all the same."""
     taken = take_lease(scene, route, client, Intent.CREATE)
     if isinstance(taken, NotYet):
         return taken.plan
@@ -64,19 +64,19 @@ def _refusing(scene: Scene, route: Route, client: str) -> EditPlan:
 
 
 def created(scene: Scene, path: str) -> calls.CreateResponseProto:
-    """The answer to create, from the file as it now is."""
+    """Return the answer to create, from the file as it now is."""
     file = scene.namespace.tree.file(path)
     return calls.CreateResponseProto(fs=status_of(scene.namespace, file))
 
 
 def created_before(scene: Scene) -> calls.CreateResponseProto:
-    """The answer to a create that was carried out already, for a client that missed it."""
+    """Return the answer to a create that was carried out already, for a client that missed it."""
     file = opened_before(scene)
     return calls.CreateResponseProto(fs=status_of(scene.namespace, file))
 
 
 def _check_path(scene: Scene, request: calls.CreateRequestProto) -> Route:
-    """Whether the caller may create, or overwrite, at this path."""
+    """Check that the caller may create, or overwrite, at this path."""
     check_length("create", request.src)
     if not is_valid_name(request.src):
         raise invalid_path(request.src)
@@ -104,7 +104,7 @@ def _check_path(scene: Scene, request: calls.CreateRequestProto) -> Route:
 def _check_kind(
     scene: Scene, request: calls.CreateRequestProto, route: Route, above: INodeDirectory
 ) -> None:
-    """Whether there can be such a file: its block size, and its replication if it has one."""
+    """Check that there can be such a file: its block size, and its replication if it has one."""
     if request.blockSize < scene.settings.min_block_size:
         raise io_error(
             "Specified block size is less than configured minimum value "
@@ -121,7 +121,7 @@ def _check_kind(
 
 
 def _is_striped(scene: Scene, request: calls.CreateRequestProto, above: INodeDirectory) -> bool:
-    """Whether Hadoop's NameNode would stripe the file."""
+    """Return whether Hadoop's NameNode would stripe the file."""
     if request.createFlag & SHOULD_REPLICATE:
         return False
     if request.ecPolicyName:
@@ -143,7 +143,7 @@ def check_replication(scene: Scene, replication: int, path: str, asker: str | No
 
 
 def _missing(scene: Scene, ids: NewIds, route: Route, above: INodeDirectory) -> list[Mkdir]:
-    """The directories missing above a new file, whose mode comes from the last there."""
+    """Make the missing directories above a new file, with the mode of the last one there."""
     mode = passable(above.mode)
     modes = Modes(mode, None, above=mode)
     return make_directories(scene, ids, route, len(route.names) - 1, modes)
@@ -156,7 +156,7 @@ def _add(
     above: INodeDirectory,
     inode_id: int,
 ) -> Add:
-    """The file, whose group and ACL come from the last directory that is there."""
+    """Return the edit for the file, whose group and ACL come from the last directory there."""
     inherited = inherited_by_file(scene, request, above.acl)
     return Add(
         inode_id=inode_id,
@@ -177,7 +177,7 @@ def _add(
 
 
 def _policy_for(request: calls.CreateRequestProto, above: INodeDirectory) -> int:
-    """The file's own storage policy, 0 if it has none; LAZY_PERSIST is never only inherited."""
+    """Return the file's own storage policy, 0 for none; LAZY_PERSIST is never only inherited."""
     policy_id = 0
     if request.storagePolicy:
         policy = BY_NAME.get(request.storagePolicy.upper())

@@ -76,7 +76,7 @@ def inherit(
 def unmasked(
     scene: Scene, request: calls.CreateRequestProto | calls.MkdirsRequestProto
 ) -> int | None:
-    """The mode before the client's umask, if the client tells it and it is to count."""
+    """Return the mode before the client's umask, if the client sends it and it is to count."""
     if scene.settings.posix_acl_inheritance and request.HasField("unmasked"):
         return request.unmasked.perm
     return None
@@ -85,12 +85,12 @@ def unmasked(
 def inherited_by_file(
     scene: Scene, request: calls.CreateRequestProto, parent_acl: tuple[AclEntry, ...] | None
 ) -> Inherited:
-    """The mode and ACL of a new file below a directory with that ACL."""
+    """Return the mode and ACL of a new file below a directory with that ACL."""
     return inherit(parent_acl, request.masked.perm, unmasked(scene, request), directory=False)
 
 
 def _limit(entry: AclEntry, mode: int, *, minimal: bool) -> int:
-    """What the asked-for mode, in its last bits, leaves of an entry: of owner, mask and others."""
+    """Return what the mode asked for, in its last bits, leaves of an entry: owner, mask, others."""
     match entry.type:
         case AclType.USER:
             return mode >> 6 if entry.name is None else 7
@@ -111,7 +111,7 @@ class Modes:
     above: int
 
     def at(self, *, last: bool) -> int:
-        """The mode for the last directory or for one above it."""
+        """Return the mode for the last directory or for one above it."""
         return self.last if last else self.above
 
 
@@ -144,12 +144,12 @@ def make_directories(
 
 
 def passable(mode: int) -> int:
-    """The mode of a directory that is created on the way: its owner can always walk it."""
+    """Return the mode of a directory created on the way, which its owner can always walk."""
     return mode | _OWNER_WX
 
 
 def check_room(scene: Scene, directory: INodeDirectory, added: int) -> None:
-    """The limits on a directory that is about to get an entry with ``added`` inodes in all."""
+    """Check the limits on a directory that is about to get an entry of ``added`` inodes."""
     settings = scene.settings
     if len(directory.children) >= settings.max_directory_items:
         raise FsError(
@@ -163,7 +163,7 @@ def check_room(scene: Scene, directory: INodeDirectory, added: int) -> None:
 def check_quotas(
     scene: Scene, directory: INodeDirectory, added: int, *, stop: INode | None = None
 ) -> None:
-    """The name quotas of a directory and those above it, up to (without) ``stop``.
+    """Check the name quotas of a directory and those above it, up to (without) ``stop``.
 
     Where nothing is added nothing is refused, though a quota be less than what is there.
     """
@@ -184,5 +184,5 @@ def check_quotas(
 
 
 def described(file: INodeFile) -> Permission:
-    """A file's owner, group and mode, as its Close records them."""
+    """Return a file's owner, group and mode, as its Close records them."""
     return Permission(file.user, file.group, file.mode)

@@ -7,7 +7,7 @@ U64 = 2**64
 
 
 def info_of(node: Node, now: float, now_ms: int) -> DatanodeInfoProto:
-    """DatanodeInfo: who it is, its sizes summed over its storages, when it was last heard of.
+    """Return a DatanodeInfo: its id, its sizes summed over its storages, when it was last heard of.
 
     ``now`` and ``now_ms`` are the same moment, as monotonic seconds and as Unix milliseconds.
     """

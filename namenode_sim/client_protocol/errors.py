@@ -1,6 +1,6 @@
 """How a client call is refused: a Java exception by name, with the text that the NameNode gives.
 
-The shells and file systems built on HDFS tell these apart by class, and print the first line.
+The shells and file systems built on HDFS distinguish these by class, and print the first line.
 """
 
 from ha.rpc import java_names
@@ -34,7 +34,7 @@ class FsError(Exception):
 
 
 def io_error(message: str) -> FsError:
-    """An IOException of no particular class."""
+    """Return an IOException of no particular class."""
     return FsError(java_names.IO_EXCEPTION, message)
 
 
@@ -55,7 +55,7 @@ def denied(message: str) -> FsError:
 
 
 def invalid_path(said: str) -> FsError:
-    """An InvalidPathException, which takes whatever it is given for a path."""
+    """Return an InvalidPathException, which takes any text for a path."""
     return FsError(java_names.INVALID_PATH, f"Invalid path name {said}")
 
 
@@ -64,7 +64,7 @@ def lease_expired(message: str) -> FsError:
 
 
 def no_datanodes(path: str) -> FsError:
-    """What addBlock answers when there is nowhere to put a block."""
+    """Return the error of addBlock when there is nowhere to put a block."""
     return io_error(
         f"File {path} could only be written to 0 of the 1 minReplication nodes. "
         "There are 0 datanode(s) running and 0 node(s) are excluded in this operation."

@@ -34,9 +34,10 @@ def renew_lease(scene: Scene, request: calls.RenewLeaseRequestProto) -> EditPlan
 
 
 def due_files(scene: Scene) -> list[int]:
-    """The files that the NameNode is to release now, by id, those of the longest silent first.
+    """Return the ids of files that the NameNode should release now, of the longest silent first.
 
-    Behind them come the files whose last block waits for a recovery that nobody leads any more.
+    Behind them come the files whose last block waits for a recovery that no DataNode leads any
+    more.
     """
     tree = scene.namespace.tree
     heard = scene.leases.last_heard(tree.leases, scene.now)
@@ -61,7 +62,7 @@ def release_due(scene: Scene, file_id: int) -> Released | None:
     if not isinstance(node, INodeFile) or node.under_construction is None:
         return None
     if not is_current(node):
-        return None  # a snapshot holds it as it was; nobody closes it
+        return None  # a snapshot holds it as it was, and it is never closed there
     silent = scene.leases.idle_seconds(node.under_construction.client_name, scene.now)
     if silent > scene.settings.hard_lease_seconds:
         own = scene.leases.own_holder(scene.now, scene.now_ms, scene.settings.hard_lease_seconds)

@@ -122,13 +122,13 @@ def _step(scene: Scene, file: INodeFile) -> Step:
 
 
 def _is_dead(scene: Scene, number: StorageNumber) -> bool:
-    """Whether a storage is one of a DataNode that is dead and may come back with it."""
+    """Return whether a storage is one of a DataNode that is dead and may come back with it."""
     node, storage = scene.cluster.place(number)
     return not node.alive and storage.state is not StorageState.FAILED
 
 
 def _all_have_told(scene: Scene) -> bool:
-    """Whether every DataNode that lives has registered here, and reported to this active.
+    """Return whether every live DataNode has registered here, and reported to this active.
 
     Bad schedule: a NameNode that was just started is the active, and of all DataNodes only those
     without the block have registered.
@@ -164,17 +164,17 @@ def _reassigned(file: INodeFile, path: str, new_holder: str | None) -> tuple[Op,
 
 
 def _renew(scene: Scene, file: INodeFile) -> None:
-    """Whoever holds the file now has all its time, so that the recovery has its own."""
+    """Give the file's present holder its full time, so that the recovery has its own."""
     writer = file.under_construction
     assert writer is not None
     scene.leases.renew(writer.client_name, scene.now)
 
 
 def is_stalled(scene: Scene, block_id: int) -> bool:
-    """Whether a block waits for a recovery that nobody leads, or that has had its time.
+    """Return whether a block waits for a recovery that has no leader, or that has had its time.
 
-    It is not while no DataNode could lead one.
-    A truncation is a recovery from its edit on, also for a NameNode that became the active since.
+    It is not while no DataNode could lead one. A truncation is a recovery from its edit on, also
+    for a NameNode that became the active since.
     """
     state = scene.cluster.blocks
     slot = state.index.get(block_id)

@@ -39,10 +39,10 @@ class NotYet:
 
 
 def take_lease(scene: Scene, route: Route, client: str, intent: Intent) -> Taken | NotYet:
-    """What it takes to get a file that may be open.
+    """Plan what it takes to get a file that may be open.
 
     Raises:
-        FsError: while another writes it, and for the one who writes it.
+        FsError: while another client writes it, or if the caller itself does.
     """
     file = as_file(route)
     caller = Caller(client, scene.caller.host, intent)
@@ -58,10 +58,10 @@ def take_lease(scene: Scene, route: Route, client: str, intent: Intent) -> Taken
 
 
 def force_lease(scene: Scene, route: Route, client: str) -> Released:
-    """What recoverLease does to an open file, whose writer may be well.
+    """Release an open file for recoverLease, though its writer may be well.
 
     Raises:
-        FsError: if nobody holds its lease, or only reports of DataNodes can help.
+        FsError: if its lease has no holder, or only reports of DataNodes can help.
     """
     file = as_file(route)
     caller = Caller(client, scene.caller.host, Intent.RECOVER, force=True)

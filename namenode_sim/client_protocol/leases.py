@@ -22,15 +22,15 @@ class LeaseTimes:
         self._renewed[holder] = now
 
     def idle_seconds(self, holder: str, now: float) -> float:
-        """How long a holder has been silent; 0 for one never asked about before."""
+        """Return how long a holder has been silent; 0 for one never asked about before."""
         return now - self._renewed.setdefault(holder, now)
 
     def last_heard(self, holders: Iterable[str], now: float) -> dict[str, float]:
-        """When each of these holders was last heard of; now, for one never asked about before."""
+        """Return when each holder was last heard of; ``now`` for one never asked about before."""
         return {holder: self._renewed.setdefault(holder, now) for holder in holders}
 
     def own_holder(self, now: float, now_ms: int, hard_limit_seconds: float) -> str:
-        """The name under which the NameNode itself takes files."""
+        """Return the name under which the NameNode itself takes files."""
         self._own = own_holder(self._own, now, now_ms, hard_limit_seconds)
         return self._own.name
 

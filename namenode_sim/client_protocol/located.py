@@ -28,9 +28,9 @@ from namenode_sim.proto.hdfs_types_pb2 import (
 
 
 def blocks_now(scene: Scene, file: INodeFile) -> tuple[Block, ...]:
-    """A file's blocks; the length of the last one is what its writer has told by now.
+    """Return a file's blocks, the last one with the length that its writer last reported.
 
-    Edits tell the length only with the next block or with the end of the file.
+    Edits contain the length only with the next block or with the end of the file.
     """
     blocks = file.blocks
     if not blocks:
@@ -41,13 +41,15 @@ def blocks_now(scene: Scene, file: INodeFile) -> tuple[Block, ...]:
 
 
 def stage_of(scene: Scene, block: Block) -> Stage:
-    """How far the writing of a block is."""
+    """Return how far the writing of a block is."""
     return scene.cluster.blocks.columns.stage(slot_of(scene, block))
 
 
 def slot_of(scene: Scene, block: Block) -> Slot:
-    """Where the map has a block of a file: it has those of all files that are in the tree or in a
-    snapshot."""
+    """Return the map's slot of a file's block.
+
+    The map has the blocks of all files that are in the tree or in a snapshot.
+    """
     slot = scene.cluster.blocks.index.get(block.block_id)
     assert slot is not None, f"block {block.block_id} is not in the map"
     return slot
@@ -56,11 +58,11 @@ def slot_of(scene: Scene, block: Block) -> Slot:
 def located_blocks(
     scene: Scene, file: INodeFile, offset: int, length: int, *, in_snapshot: bool
 ) -> LocatedBlocksProto:
-    """The blocks that hold a range of a file, and its last one.
+    """Return the blocks that hold a range of a file, and its last one.
 
     The length is that of the file without a last block which is being written: readers ask the
     DataNodes for that one's.  ``in_snapshot``: the file is what a snapshot kept of it, which ends
-    where it ended and which nobody writes.
+    where it ended and has no writer.
     """
     blocks = file.blocks if in_snapshot else blocks_now(scene, file)
     is_open = file.under_construction is not None
@@ -85,7 +87,7 @@ def located_blocks(
 
 
 def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple[int, Block]]:
-    """The blocks of a range with their offsets; the first one even where it is still empty."""
+    """Return the blocks of a range with their offsets; the first one even where still empty."""
     found: list[tuple[int, Block]] = []
     begin = 0
     for block in blocks:
@@ -99,13 +101,13 @@ def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple
 
 
 def located_block(scene: Scene, block: Block, offset: int) -> LocatedBlockProto:
-    """A block with the DataNodes that have it, the nearest to the caller first."""
+    """Return a block with the DataNodes that have it, the nearest to the caller first."""
     places, corrupt = _readable(scene, slot_of(scene, block))
     return block_at(scene, block, offset, _by_distance(scene, places), corrupt=corrupt)
 
 
 def _readable(scene: Scene, slot: Slot) -> tuple[list[Place], bool]:
-    """The places to read from; corrupt replicas only where there are no others."""
+    """Return the places to read from, and whether all are corrupt; else only good ones count."""
     cluster, state = scene.cluster, scene.cluster.blocks
     construction = state.constructions.get(slot)
     if construction is not None:
@@ -116,7 +118,7 @@ def _readable(scene: Scene, slot: Slot) -> tuple[list[Place], bool]:
 
 
 def _by_distance(scene: Scene, places: Iterable[Place]) -> list[Place]:
-    """The nearest to the caller first, equals in an order that is drawn; stale ones last."""
+    """Sort places by distance from the caller, equals in random order, stale ones last."""
     cluster = scene.cluster
     local = on_host(cluster.nodes.values(), scene.caller.host)
 
@@ -131,7 +133,7 @@ def _by_distance(scene: Scene, places: Iterable[Place]) -> list[Place]:
 def block_at(
     scene: Scene, block: Block, offset: int, places: Iterable[Place], *, corrupt: bool = False
 ) -> LocatedBlockProto:
-    """A block at places, in their order; ``offset`` -1 stands for a block of no file."""
+    """Return a block at places, in their order; ``offset`` -1 stands for a block of no file."""
     answer = LocatedBlockProto(
         b=extended(scene, block),
         offset=offset % U64,
@@ -147,7 +149,7 @@ def block_at(
 
 
 def extended(scene: Scene, block: Block) -> ExtendedBlockProto:
-    """A block with its pool."""
+    """Return a block with its pool."""
     return ExtendedBlockProto(
         poolId=scene.cluster.pool,
         blockId=block.block_id % U64,
@@ -157,7 +159,7 @@ def extended(scene: Scene, block: Block) -> ExtendedBlockProto:
 
 
 def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestProto) -> EditPlan:
-    """Where a file's bytes are; reading it may move its access time (at most once an hour)."""
+    """Return the blocks of a file; reading it may move its access time (at most once an hour)."""
     for name, number in (("offset", request.offset), ("length", request.length)):
         if number >= U64 // 2:
             raise FsError(

@@ -57,7 +57,7 @@ DEFAULT_SETTINGS = Settings()
 
 @record
 class Caller:
-    """Who calls: the name that the client claims, the groups that the NameNode knows it in.
+    """The caller: the name that the client claims, and its groups as the NameNode knows them.
 
     ``exempt``: asked for no permission, being the superuser or because permissions are switched
     off; only the owner's calls (chmod, chown, ACLs) then still look at ``is_super``.
@@ -95,7 +95,7 @@ class EditPlan:
 
 
 def refused(ops: tuple[Op, ...], error: FsError) -> EditPlan:
-    """A plan that refuses the call, and has edits all the same: a lease that was released."""
+    """Return a plan that refuses the call, and yet has edits: a lease that was released."""
 
     def answer() -> NoReturn:
         raise error
@@ -104,5 +104,5 @@ def refused(ops: tuple[Op, ...], error: FsError) -> EditPlan:
 
 
 def no_edits(answer: Message) -> EditPlan:
-    """A plan that changes nothing."""
+    """Return a plan that changes nothing."""
     return EditPlan((), lambda: answer)

@@ -14,7 +14,7 @@ from namenode_sim.namespace.tree import components
 
 
 def by_id(scene: Scene, path: str, file_id: int) -> Route:
-    """Where the file is now, which may have been renamed since it was opened."""
+    """Return the route to the file, which may have been renamed since it was opened."""
     if file_id == 0:
         return find(scene, path)
     node = scene.namespace.tree.inodes.get(file_id)
@@ -26,7 +26,7 @@ def by_id(scene: Scene, path: str, file_id: int) -> Route:
 
 
 def check_lease(scene: Scene, route: Route, holder: str, file_id: int) -> INodeFile:
-    """The caller must hold the file's lease (FSNamesystem.checkLease)."""
+    """Check that the caller holds the file's lease, and renew it (FSNamesystem.checkLease)."""
     files = scene.namespace.tree.leases.get(holder)
     lease = (
         f"[Lease.  Holder: {holder}, pending creates: {len(files)}]"
@@ -54,7 +54,7 @@ def check_lease(scene: Scene, route: Route, holder: str, file_id: int) -> INodeF
 def close_edit(
     file: INodeFile, path: str, now_ms: int, blocks: tuple[Block, ...] | None = None
 ) -> Close:
-    """The edit that completes a file; ``blocks`` if they are other than edits have told so far."""
+    """Return the edit that completes a file; ``blocks`` if they differ from the file's."""
     return Close(
         inode_id=0,
         path=path,

@@ -72,7 +72,7 @@ class Route:
         return self.prefix(len(self.names) - 1)
 
     def prefix(self, length: int) -> str:
-        """The path of the first ``length`` names."""
+        """Return the path of the first ``length`` names."""
         return "/" + text(b"/".join(self.names[:length]))
 
     @property
@@ -85,7 +85,7 @@ class Route:
 
 
 def text(name: bytes) -> str:
-    """A name as the client writes it."""
+    """Return a name as the client writes it."""
     return name.decode("utf-8", "replace")
 
 
@@ -118,14 +118,14 @@ def check_length(method: str, path: str) -> None:
 
 
 def check_new_name(name: bytes, parent: INodeDirectory, settings: Settings) -> None:
-    """What a name must satisfy that is about to appear in a directory."""
+    """Check a name that is about to appear in a directory."""
     if is_too_long(name, settings):
         raise too_long(name, full_path(parent), settings)
     check_not_reserved(name, in_root=parent.parent is None)
 
 
 def check_not_reserved(name: bytes, *, in_root: bool) -> None:
-    """Nothing may have the name by which snapshots are seen, or in the root that of inodes."""
+    """Refuse the name by which snapshots are seen and, in the root, that of inodes."""
     if name == DOT_SNAPSHOT:
         raise FsError(HADOOP_ILLEGAL_ARGUMENT, f'"{text(name)}" is a reserved name.')
     if name == _RESERVED and in_root:
@@ -144,12 +144,12 @@ def check_not_the_reserved(path: str) -> None:
 
 
 def is_too_long(name: bytes, settings: Settings) -> bool:
-    """Whether one name is over its limit, in bytes; 0 is none."""
+    """Return whether one name is over its limit, in bytes; 0 means no limit."""
     return 0 < settings.max_component_bytes < len(name)
 
 
 def too_long(name: bytes, parent_path: str, settings: Settings) -> FsError:
-    """What refuses such a name."""
+    """Return the error that refuses such a name."""
     return FsError(
         NAME_TOO_LONG,
         f"The maximum path component name limit of {text(name)} in directory {parent_path} is "
@@ -158,10 +158,10 @@ def too_long(name: bytes, parent_path: str, settings: Settings) -> FsError:
 
 
 def resolve(namespace: Namespace, path: str) -> Route:
-    """The inodes along a path.
+    """Return the inodes along a path.
 
-    ``/.reserved/.inodes/ID`` means the inode of that id, and ``/.reserved/raw`` all that follows
-    it as it is stored, which differs in Hadoop's encryption zones only.
+    ``/.reserved/.inodes/ID`` means the inode of that id, and ``/.reserved/raw`` all that follows it
+    as it is stored, which differs in Hadoop's encryption zones only.
     """
     tree = namespace.tree
     if not path.startswith("/"):
@@ -187,7 +187,7 @@ def _may_have_snapshots(namespace: Namespace, directory: INodeDirectory) -> bool
 def _into_snapshot(
     namespace: Namespace, path: str, names: list[bytes], nodes: list[INode | None]
 ) -> Route:
-    """The route from a directory's ``.snapshot`` on; ``nodes`` lead to the directory."""
+    """Return the route from a directory's ``.snapshot`` on; ``nodes`` lead to the directory."""
     directory = nodes[-1]
     assert isinstance(directory, INodeDirectory)
     before, rest = names[: len(nodes) - 1], names[len(nodes) :]
@@ -205,7 +205,7 @@ def _into_snapshot(
 
 
 def route_to(node: INode) -> Route:
-    """The route to an inode that is in the tree."""
+    """Return the route to an inode that is in the tree."""
     nodes: list[INode] = [node]
     while (parent := nodes[-1].parent) is not None:
         nodes.append(parent)
@@ -232,7 +232,7 @@ def _reserved(tree: Tree, path: str, names: list[bytes]) -> tuple[str, list[byte
 
 
 def is_raw(names: list[bytes]) -> bool:
-    """Whether a path leads through ``/.reserved/raw``."""
+    """Return whether a path leads through ``/.reserved/raw``."""
     return names[:2] == [_RESERVED, _RAW]
 
 
@@ -241,7 +241,7 @@ def _joined(names: list[bytes]) -> str:
 
 
 def check_is_directory(route: Route, index: int) -> None:
-    """An existing step of the path must be a directory (FSPermissionChecker.checkIsDirectory)."""
+    """Check that an existing step is a directory (FSPermissionChecker.checkIsDirectory)."""
     node = route.nodes[index]
     if isinstance(node, INodeSymlink):
         raise unresolved(route, index, node)
@@ -250,7 +250,7 @@ def check_is_directory(route: Route, index: int) -> None:
 
 
 def check_not_symlink(route: Route) -> None:
-    """The last step must not be a symlink, whose target the client has to resolve itself."""
+    """Refuse a symlink as the last step: the client has to resolve its target itself."""
     if isinstance(route.last, INodeSymlink):
         raise unresolved(route, len(route.names), route.last)
 
@@ -264,7 +264,7 @@ def unresolved(route: Route, index: int, link: INodeSymlink) -> FsError:
 
 
 def as_file(route: Route) -> INodeFile:
-    """The file a path leads to (INodeFile.valueOf)."""
+    """Return the file a path leads to (INodeFile.valueOf)."""
     if route.last is None:
         raise not_found(f"File does not exist: {route.path}")
     if not isinstance(route.last, INodeFile):

@@ -1,4 +1,4 @@
-"""Who may do what: HDFS's permission model (Hadoop's FSPermissionChecker).
+"""HDFS's permission model (Hadoop's FSPermissionChecker): which users may do what.
 
 The superuser is exempt from all of it; so is everybody with ``dfs.permissions.enabled`` false, but
 for the calls that change owners, modes and ACLs (HdfsPermissionsGuide).  Access is given as bits:
@@ -50,8 +50,8 @@ _ACTIONS = (
 def find(scene: Scene, path: str, *, follow_last: bool = True, creates: bool = False) -> Route:
     """Resolve a path and check that the caller may walk it (FSDirectory.resolvePath).
 
-    Calls that create something learn that a parent is no directory; the others are told the same
-    as an access problem, since their Java signatures have no other exception for it.
+    Calls that create something report that a parent is no directory; the others report the same as
+    an access problem, since their Java signatures have no other exception for it.
     """
     route = resolve(scene.namespace, path)
     if scene.changes and route.path != path and is_raw(components(path)):
@@ -70,9 +70,9 @@ def find(scene: Scene, path: str, *, follow_last: bool = True, creates: bool = F
 
 
 def _check_way(route: Route, walker: Caller | None) -> None:
-    """Every existing step before the last is a directory, and the walker may go through it.
+    """Check that every existing step before the last is a directory that the walker may go through.
 
-    Step by step, so that nobody learns what is in a directory that is closed to them.
+    Step by step, so that a caller does not learn what is in a directory that is closed to it.
     """
     for index, node in enumerate(route.nodes[:-1]):
         if node is None:
@@ -104,7 +104,7 @@ def check_parent(caller: Caller, route: Route, access: int) -> None:
 
 
 def check_subtree(caller: Caller, node: INode | None) -> None:
-    """All access to a directory and to all below it that hold something; files do not matter."""
+    """Require all access to a directory and to those below it that are not empty, not to files."""
     if caller.exempt or node is None:
         return
     for below in subtree(node):
@@ -121,7 +121,7 @@ def check_directory(caller: Caller, node: INodeDirectory, access: int) -> None:
 
 
 def check_owner(caller: Caller, route: Route) -> None:
-    """The caller must own the path, also where permissions are switched off."""
+    """Check that the caller owns the path, also where permissions are switched off."""
     if route.last is None:
         raise not_found(f"Directory/File does not exist {route.path}")
     if caller.is_super:
@@ -134,7 +134,7 @@ def check_owner(caller: Caller, route: Route) -> None:
 
 
 def check_unmarked(scene: Scene, file: INodeFile) -> None:
-    """A superuser does not read a file with this mark (FSDirectory.checkUnreadableBySuperuser)."""
+    """Refuse a superuser a file with this mark (FSDirectory.checkUnreadableBySuperuser)."""
     if not (scene.caller.is_super and scene.settings.permissions_enabled):
         return
     if UNREADABLE_BY_SUPERUSER in ((xattr.namespace, xattr.name) for xattr in file.xattrs or ()):
@@ -145,13 +145,13 @@ def check_unmarked(scene: Scene, file: INodeFile) -> None:
 
 
 def check_superuser(caller: Caller) -> None:
-    """The caller must be the superuser."""
+    """Check that the caller is the superuser."""
     if not caller.exempt:
         raise denied(f"Access denied for user {caller.user}. Superuser privilege is required")
 
 
 def allows(caller: Caller, node: INodeFile | INodeDirectory, access: int) -> bool:
-    """Whether a node's mode or ACL gives the caller all these bits."""
+    """Return whether a node's mode or ACL gives the caller all these bits."""
     entries = [entry for entry in node.acl or () if entry.scope == AclScope.ACCESS]
     if caller.user == node.user:
         granted = node.mode >> 6
@@ -167,7 +167,7 @@ def allows(caller: Caller, node: INodeFile | INodeDirectory, access: int) -> boo
 def _acl_allows(
     caller: Caller, node: INodeFile | INodeDirectory, entries: list[AclEntry], access: int
 ) -> bool:
-    """An ACL, for others than the owner: named users, groups (any that grants), then the rest.
+    """Check an ACL for others than the owner: named users, groups (any that grants), the rest.
 
     The mode's bits of the group limit what the entries grant.
     """
@@ -185,7 +185,7 @@ def _acl_allows(
 
 def _require(caller: Caller, route: Route, index: int, access: int) -> None:
     node = route.nodes[index]
-    assert not isinstance(node, INodeSymlink)  # ``find`` refuses it, or nobody asks about it
+    assert not isinstance(node, INodeSymlink)  # ``find`` refuses it, or no caller asks about it
     if node is not None and not allows(caller, node, access):
         raise denied(_denial(caller, node, route.prefix(index), access))
 
@@ -198,7 +198,7 @@ def _denial(caller: Caller, node: INode, path: str, access: int) -> str:
 
 
 def _check_sticky(caller: Caller, node: INode) -> None:
-    """In a sticky directory only its owner and the node's own may take the node away."""
+    """Refuse to let any but its owner and the node's take a node out of a sticky directory."""
     parent = node.parent
     assert parent is not None
     if not parent.mode & _STICKY or caller.user in {parent.user, node.user}:
@@ -216,7 +216,7 @@ def _described(node: INode) -> str:
 
 
 def symbolic(mode: int) -> str:
-    """A mode as ``rwxr-xr-t`` (FsPermission.toString)."""
+    """Return a mode as ``rwxr-xr-t`` (FsPermission.toString)."""
     bits = "".join(
         letter if mode & 0o400 >> index else "-" for index, letter in enumerate("rwxrwxrwx")
     )

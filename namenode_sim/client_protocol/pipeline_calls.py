@@ -67,7 +67,7 @@ def get_additional_datanode(
 def update_block_for_pipeline(
     scene: Scene, request: calls.UpdateBlockForPipelineRequestProto
 ) -> EditPlan:
-    """A new generation stamp, by which a replica that missed the rest is told apart."""
+    """Return a new generation stamp, which distinguishes a replica that missed the rest."""
     _open_block(scene, request.block, request.clientName)
     stamp = scene.namespace.counters.generation_stamp_v2 + 1
     block = replace(told_block(request.block), generation_stamp=stamp)
@@ -76,7 +76,7 @@ def update_block_for_pipeline(
 
 
 def update_pipeline(scene: Scene, request: calls.UpdatePipelineRequestProto) -> EditPlan:
-    """The pipeline that was set up anew, under the stamp that the writer got for it.
+    """Record the pipeline that was set up anew, under the stamp that the writer got for it.
 
     Hadoop takes any larger stamp; one that was never given out is refused here.
     """
@@ -121,7 +121,7 @@ def _updated(
 
 
 def _open_block(scene: Scene, told: ExtendedBlockProto, client: str) -> INodeFile:
-    """The file whose last block this is, being written by the caller (checkUCBlock)."""
+    """Return the file whose last block this is, being written by the caller (checkUCBlock)."""
     check_pool(scene, told)
     block, state = told_block(told), scene.cluster.blocks
     name = pooled_name(scene, block)
@@ -148,7 +148,7 @@ def _open_block(scene: Scene, told: ExtendedBlockProto, client: str) -> INodeFil
 
 
 def _places(scene: Scene, path: str, nodes: Sequence[str], storages: Sequence[str]) -> list[Place]:
-    """The storages that a client names; what did not register here is left out.
+    """Return the storages that a client names; what did not register here is left out.
 
     Its DataNode reports the replica once it is back.
     """

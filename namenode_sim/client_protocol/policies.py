@@ -9,7 +9,7 @@ from namenode_sim.proto.hdfs_types_pb2 import (
 
 
 def policy_proto(policy: StoragePolicy) -> BlockStoragePolicyProto:
-    """A policy as clients read it."""
+    """Return a policy as clients read it."""
     return BlockStoragePolicyProto(
         policyId=policy.id,
         name=policy.name,

@@ -1,4 +1,4 @@
-"""Directories that nobody deletes or moves while they are not empty (fs.protected.directories)."""
+"""Directories that cannot be deleted or moved while not empty (fs.protected.directories)."""
 
 from namenode_sim.client_protocol.errors import denied
 from namenode_sim.client_protocol.model import Scene

@@ -44,21 +44,21 @@ ACCESS_CONTROL_CLASSES = frozenset({"org.apache.hadoop.security.AccessControlExc
 def get_file_info(
     scene: Scene, request: calls.GetFileInfoRequestProto
 ) -> calls.GetFileInfoResponseProto:
-    """A path's status; an unset field if there is none."""
+    """Return a path's status; an unset field if there is none."""
     return calls.GetFileInfoResponseProto(fs=_status(scene, request.src, follow_last=True))
 
 
 def get_file_link_info(
     scene: Scene, request: calls.GetFileLinkInfoRequestProto
 ) -> calls.GetFileLinkInfoResponseProto:
-    """As getFileInfo, but a symlink's own status instead of its target's."""
+    """Do as getFileInfo, but return a symlink's own status instead of its target's."""
     return calls.GetFileLinkInfoResponseProto(fs=_status(scene, request.src, follow_last=False))
 
 
 def get_located_file_info(
     scene: Scene, request: calls.GetLocatedFileInfoRequestProto
 ) -> calls.GetLocatedFileInfoResponseProto:
-    """As getFileInfo, with the block locations of a file."""
+    """Do as getFileInfo, and add the block locations of a file."""
     status = _status(scene, request.src, follow_last=True, located=True)
     return calls.GetLocatedFileInfoResponseProto(fs=status)
 
@@ -66,7 +66,7 @@ def get_located_file_info(
 def _status(
     scene: Scene, path: str, *, follow_last: bool, located: bool = False
 ) -> types.HdfsFileStatusProto | None:
-    """None where there is nothing, which leaves the answer's field unset."""
+    """Return a path's status; None if there is nothing: the answer's field stays unset."""
     route = _find_or_none(scene, path, follow_last=follow_last)
     if route is not None and route.is_dot_snapshot:
         return dot_snapshot_status()
@@ -78,7 +78,7 @@ def _status(
 
 
 def _find_or_none(scene: Scene, path: str, *, follow_last: bool) -> Route | None:
-    """The superuser's one possible denial, a file among the ancestors, means "no such path"."""
+    """Return None for the one denial that a superuser can get: a file among the ancestors."""
     try:
         return find(scene, path, follow_last=follow_last)
     except FsError as error:
@@ -90,13 +90,13 @@ def _find_or_none(scene: Scene, path: str, *, follow_last: bool) -> Route | None
 def get_listing(
     scene: Scene, request: calls.GetListingRequestProto
 ) -> calls.GetListingResponseProto:
-    """One page of a directory, from the name after ``startAfter`` on; a file lists itself."""
+    """Return one page of a directory, after the name ``startAfter``; a file lists itself."""
     route = find(scene, request.src)
     after = _start_name(scene, request.startAfter)
     if route.is_dot_snapshot:
         return _list_snapshots(scene, route, after)
     if route.is_reserved:
-        # Of the supergroup in Hadoop, to which a root belongs that nobody has given away.
+        # Of the supergroup in Hadoop, to which the root belongs until its group is changed.
         entries = reserved_entries(scene.namespace.tree.root.group)
         listing = types.DirectoryListingProto(partialListing=entries, remainingEntries=0)
         return calls.GetListingResponseProto(dirList=listing)
@@ -123,7 +123,7 @@ def get_listing(
 
 
 def _start_name(scene: Scene, after: bytes) -> bytes:
-    """The name to begin after, which an NFS gateway gives as the path of its inode."""
+    """Return the name to begin after, which an NFS gateway gives as the path of its inode."""
     if not after.startswith(b"/.reserved/"):
         return after
     try:
@@ -133,7 +133,7 @@ def _start_name(scene: Scene, after: bytes) -> bytes:
 
 
 def _child(route: Route, directory: INodeDirectory, name: bytes) -> INode:
-    """A directory's child, as it was if the route leads into a snapshot."""
+    """Return a directory's child, as it was if the route leads into a snapshot."""
     below = route.sight.child(name) if route.sight is not None else None
     return directory.children[name] if below is None else below.node
 
@@ -141,7 +141,7 @@ def _child(route: Route, directory: INodeDirectory, name: bytes) -> INode:
 def _entry(
     scene: Scene, route: Route, node: INode, name: bytes = b"", *, located: bool
 ) -> types.HdfsFileStatusProto:
-    """A status, with a file's blocks if they are asked for."""
+    """Return a status, with a file's blocks if they are asked for."""
     status = status_of(scene.namespace, node, name)
     if located and isinstance(node, INodeFile):
         status.locations.CopyFrom(
@@ -151,14 +151,14 @@ def _entry(
 
 
 def _page(scene: Scene, names: list[bytes], after: bytes) -> tuple[list[bytes], int]:
-    """The names of one answer, and how many come after them."""
+    """Return the names of one answer, and how many come after them."""
     start = bisect_right(names, signed_order(after), key=signed_order)
     end = min(start + scene.settings.listing_limit, len(names))
     return names[start:end], len(names) - end
 
 
 def _list_snapshots(scene: Scene, route: Route, after: bytes) -> calls.GetListingResponseProto:
-    """The snapshots of a directory as the entries of its ``.snapshot``."""
+    """Return the snapshots of a directory as the entries of its ``.snapshot``."""
     directory = route.parent
     assert isinstance(directory, INodeDirectory)
     taken = scene.namespace.snapshots.snapshottable.get(directory.id, [])
@@ -175,7 +175,7 @@ def _list_snapshots(scene: Scene, route: Route, after: bytes) -> calls.GetListin
 def is_file_closed(
     scene: Scene, request: calls.IsFileClosedRequestProto
 ) -> calls.IsFileClosedResponseProto:
-    """Whether nobody writes the file."""
+    """Return whether the file has no writer."""
     file = as_file(find(scene, request.src))
     return calls.IsFileClosedResponseProto(result=file.under_construction is None)
 
@@ -183,7 +183,7 @@ def is_file_closed(
 def get_preferred_block_size(
     scene: Scene, request: calls.GetPreferredBlockSizeRequestProto
 ) -> calls.GetPreferredBlockSizeResponseProto:
-    """The block size that a file was created with."""
+    """Return the block size that a file was created with."""
     file = as_file(find(scene, request.filename, follow_last=False))
     return calls.GetPreferredBlockSizeResponseProto(bsize=file.preferred_block_size)
 
@@ -191,7 +191,7 @@ def get_preferred_block_size(
 def get_link_target(
     scene: Scene, request: calls.GetLinkTargetRequestProto
 ) -> calls.GetLinkTargetResponseProto:
-    """Where a link leads, or a path that goes through one: clients ask for both to go on there."""
+    """Return the target of a link at or on the way to a path: clients go on there in both cases."""
     try:
         status = _status(scene, request.path, follow_last=False)
     except FsError as error:
@@ -244,7 +244,7 @@ def list_open_files(
 def _open_file(file: INode, path: str) -> calls.OpenFilesBatchResponseProto:
     assert isinstance(file, INodeFile)
     writer = file.under_construction
-    assert writer is not None  # or nobody would have a lease of it
+    assert writer is not None  # or it would not be in the list of leases
     return calls.OpenFilesBatchResponseProto(
         id=file.id, path=path, clientName=writer.client_name, clientMachine=writer.client_machine
     )

@@ -70,19 +70,19 @@ class SafeModeAt:
     now: float
 
     def check_edit(self, method: str, request: Message) -> None:
-        """Raises FsError for a call that changes something."""
+        """Raise FsError for a call that changes something."""
         if self.cluster.safe_mode.hold() is not Hold.NOTHING:  # or every edit would pay for words
             self.check(_words(method, request))
 
     def check_located(self, answer: Message, path: str) -> None:
-        """Raises FsError for blocks without a place: DataNodes may just not have reported."""
+        """Raise FsError for blocks without a place: DataNodes may just not have reported."""
         if not isinstance(answer, calls.GetBlockLocationsResponseProto):
             return
         if not all(block.locs for block in answer.locations.blocks):
             self.check(f"Zero blocklocations for {path}")
 
     def check(self, what: str) -> None:
-        """Raises FsError while safe mode is on.
+        """Raise FsError while safe mode is on.
 
         Clients of an active wait for the end of the start's safe mode, and of no other.
         """
@@ -104,7 +104,7 @@ def _words(method: str, request: Message) -> str:
 def switch(
     caller: Caller, request: calls.SetSafeModeRequestProto, cluster: Cluster
 ) -> calls.SetSafeModeResponseProto:
-    """Enter or leave safe mode, or tell whether it is on.
+    """Enter or leave safe mode, and return whether it is on.
 
     Raises:
         FsError: if the caller may not, or if leaving would have replicas deleted.

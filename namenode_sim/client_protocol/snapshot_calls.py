@@ -44,7 +44,7 @@ from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import HdfsFileStatusProto
 
 SNAPSHOT_TIME_LAYOUT = -66
-"""Since then edits about snapshots tell when."""
+"""Since then edits about snapshots contain their time."""
 
 _NO_COMPONENTS = {".", "..", DOT_SNAPSHOT.decode(), ".reserved"}
 """DFSUtil.isValidNameForComponent refuses these."""
@@ -54,9 +54,9 @@ SNAPSHOT_QUOTA = 1 << 16
 
 
 def _time(scene: Scene) -> int | None:
-    """The time for an edit, if the layout that we write has a place for it.
+    """Return the time for an edit, if the layout that we write has a place for it.
 
-    Otherwise nobody may use it: a standby would not know it (HDFS-15566).
+    Otherwise it must not be used: a standby would not know it (HDFS-15566).
     """
     return scene.now_ms if LAYOUT_VERSION <= SNAPSHOT_TIME_LAYOUT else None
 
@@ -71,7 +71,7 @@ def _directory(route: Route) -> INodeDirectory:
 
 
 def _snapshots(scene: Scene, route: Route) -> list[Snapshot]:
-    """The snapshots of a directory that may have some (SnapshotManager.getSnapshottableRoot)."""
+    """Return a directory's snapshots if it may have some (SnapshotManager.getSnapshottableRoot)."""
     directory = _directory(route)
     taken = scene.namespace.snapshots.snapshottable.get(directory.id)
     if taken is None:
@@ -141,7 +141,7 @@ def create(scene: Scene, request: calls.CreateSnapshotRequestProto) -> EditPlan:
 
 
 def created_before(scene: Scene) -> calls.CreateSnapshotResponseProto:
-    """The answer to a snapshot that was taken already, for a client that missed it."""
+    """Return the answer to a snapshot that was taken already, for a client that missed it."""
     answer = scene.namespace.retry_cache.find(scene.caller.rpc)
     assert isinstance(answer, SnapshotTaken)
     return calls.CreateSnapshotResponseProto(snapshotPath=answer.path)
@@ -206,7 +206,7 @@ def rename(scene: Scene, request: calls.RenameSnapshotRequestProto) -> EditPlan:
 def get_snapshottable_dir_listing(
     scene: Scene, _: calls.GetSnapshottableDirListingRequestProto
 ) -> calls.GetSnapshottableDirListingResponseProto:
-    """The snapshottable directories that the caller owns; all of them for the superuser."""
+    """Return the snapshottable directories that the caller owns; all of them for the superuser."""
     snapshottable = scene.namespace.snapshots.snapshottable
     answer = calls.GetSnapshottableDirListingResponseProto()
     if not snapshottable:
@@ -231,7 +231,7 @@ def get_snapshottable_dir_listing(
 
 
 def _plain(status: HdfsFileStatusProto) -> HdfsFileStatusProto:
-    """The status without what Hadoop leaves out where it lists snapshots and their directories."""
+    """Clear in the status what Hadoop leaves out where it lists snapshots and their directories."""
     status.ClearField("flags")
     status.ClearField("ecPolicy")
     status.storagePolicy = 0
@@ -241,7 +241,7 @@ def _plain(status: HdfsFileStatusProto) -> HdfsFileStatusProto:
 def get_snapshot_listing(
     scene: Scene, request: calls.GetSnapshotListingRequestProto
 ) -> calls.GetSnapshotListingResponseProto:
-    """The snapshots of a directory by name."""
+    """Return the snapshots of a directory by name."""
     route = find(scene, request.snapshotRoot)
     check_path(scene.caller, route, READ)
     taken = _snapshots(scene, route)

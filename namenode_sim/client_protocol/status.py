@@ -24,7 +24,7 @@ _EC_NAME_OFFSET = 4  # the xattr's value is a Java text with a 4-byte length
 
 
 def status_of(namespace: Namespace, node: INode, name: bytes = b"") -> HdfsFileStatusProto:
-    """An inode's status.  ``name`` is empty where the client knows the path."""
+    """Return an inode's status.  ``name`` is empty where the client knows the path."""
     status = HdfsFileStatusProto(
         path=name,
         length=0,
@@ -76,22 +76,22 @@ def _is_snapshottable(namespace: Namespace, node: INodeDirectory) -> bool:
 def snapshot_root_status(
     namespace: Namespace, directory: INodeDirectory, snapshot: Snapshot
 ) -> HdfsFileStatusProto:
-    """The status of a snapshot as an entry of its directory's ``.snapshot``."""
+    """Return the status of a snapshot as an entry of its directory's ``.snapshot``."""
     return status_of(namespace, look_at_root(directory, snapshot).node, snapshot.root.name)
 
 
 def dot_snapshot_status() -> HdfsFileStatusProto:
-    """What Hadoop says of any ``.snapshot`` (FSDirectory.DOT_SNAPSHOT_DIR_STATUS)."""
+    """Return Hadoop's status of any ``.snapshot`` (FSDirectory.DOT_SNAPSHOT_DIR_STATUS)."""
     return _without_inode(0o777)
 
 
 def reserved_status() -> HdfsFileStatusProto:
-    """What Hadoop says of ``/.reserved`` (FSDirectory.DOT_RESERVED_STATUS)."""
+    """Return Hadoop's status of ``/.reserved`` (FSDirectory.DOT_RESERVED_STATUS)."""
     return _without_inode(0o1770)
 
 
 def reserved_entries(group: str) -> list[HdfsFileStatusProto]:
-    """What ``/.reserved`` lists; what the first of them has can only be named."""
+    """Return what ``/.reserved`` lists; what the first of them has can only be named."""
     return [_without_inode(0o770, name, group) for name in (b".inodes", b"raw")]
 
 
@@ -111,7 +111,7 @@ def _without_inode(mode: int, name: bytes = b"", group: str = "") -> HdfsFileSta
 
 
 def erasure_coding_of(namespace: Namespace, node: INode) -> ErasureCodingPolicy | None:
-    """The erasure coding policy of a file, or the one that new files in a directory would get."""
+    """Return the erasure coding policy of a file, or that of new files in a directory."""
     if isinstance(node, INodeFile):
         return namespace.ec_policies.get(node.ec_policy_id)  # no policy has a replicated file's 0
     step: INode | None = node
@@ -125,7 +125,7 @@ def erasure_coding_of(namespace: Namespace, node: INode) -> ErasureCodingPolicy 
 
 
 def _live(namespace: Namespace, node: INode) -> INode:
-    """The inode behind a copy that a look into a snapshot gave; any other one itself.
+    """Return the inode behind a copy that a look into a snapshot gave; any other one itself.
 
     The copy is linked to nothing, but what is set on directories above counts for it as for the
     inode as it is now (INode.getStoragePolicyID).  An inode with a parent needs no look-up; one
@@ -139,7 +139,7 @@ def _by_name(namespace: Namespace, name: str) -> ErasureCodingPolicy | None:
 
 
 def ec_policy_proto(known: ErasureCodingPolicy) -> ErasureCodingPolicyProto:
-    """An erasure coding policy as clients read it."""
+    """Return an erasure coding policy as clients read it."""
     policy = known.policy
     options = [ECSchemaOptionEntryProto(key=key, value=value) for key, value in policy.options]
     return ErasureCodingPolicyProto(

@@ -69,7 +69,7 @@ def counting(caller: Caller, top: INode | Sight, counts: Counts) -> Iterator[Non
 
 
 def _gone_from(node: INode) -> Iterator[INode]:
-    """What was below a directory and is in snapshots only (computeContentSummary4Snapshot)."""
+    """Yield what was below a directory and only snapshots have (computeContentSummary4Snapshot)."""
     if not isinstance(node, INodeDirectory) or node.history is None:
         return
     for diff in node.history.diffs:
@@ -84,7 +84,7 @@ def _gone_from(node: INode) -> Iterator[INode]:
 
 
 def content_summary(node: INode, counts: Counts) -> ContentSummaryProto:
-    """The answer to getContentSummary; "no quota" travels as 2^64-1."""
+    """Return the answer to getContentSummary; "no quota" travels as 2^64-1."""
     quotas = quotas_of(node)
     replicated = isinstance(node, INodeFile) and node.block_type != STRIPED
     gone = counts.in_snapshots or Counts()
@@ -114,7 +114,7 @@ def quota_usage(node: INode, counts: Counts) -> QuotaUsageProto:
 
 
 def quotas_of(node: INode) -> Quotas:
-    """A directory's quotas; none for anything else."""
+    """Return a directory's quotas; none for anything else."""
     if isinstance(node, INodeDirectory):
         return node.quotas
     return Quotas(QUOTA_RESET, QUOTA_RESET)

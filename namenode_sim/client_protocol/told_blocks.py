@@ -14,43 +14,43 @@ from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 
 
 def told_block(told: ExtendedBlockProto) -> Block:
-    """A block as a client names it."""
+    """Return the block that a client names."""
     number = told.blockId - U64 if told.blockId >= U64 // 2 else told.blockId
     return Block(number, told.numBytes, told.generationStamp)
 
 
 def same(one: Block | None, other: Block | None) -> bool:
-    """Whether two blocks have the same id and stamp, or neither is there."""
+    """Return whether two blocks have the same id and stamp, or neither is there."""
     if one is None or other is None:
         return one is other
     return (one.block_id, one.generation_stamp) == (other.block_id, other.generation_stamp)
 
 
 def name_of(block: Block | None) -> str:
-    """A block as Hadoop's texts name it."""
+    """Return a block as Hadoop's texts name it."""
     return "null" if block is None else f"blk_{block.block_id}_{block.generation_stamp}"
 
 
 def pooled_name(scene: Scene, block: Block | None) -> str:
-    """A block with its pool, as Hadoop prints an ExtendedBlock."""
+    """Return a block with its pool, as Hadoop prints an ExtendedBlock."""
     return "null" if block is None else f"{scene.cluster.pool}:{name_of(block)}"
 
 
 def check_pool(scene: Scene, told: ExtendedBlockProto) -> None:
-    """A block of another pool belongs to another file system."""
+    """Refuse a block of another pool: it belongs to another file system."""
     if told.poolId != scene.cluster.pool:
         raise io_error(f"Unexpected BlockPoolId {told.poolId} - expected {scene.cluster.pool}")
 
 
 def expected_places(scene: Scene, block: Block) -> list[Place]:
-    """Where a block that is being written is, or is to be."""
+    """Return the present and the planned places of a block that is being written."""
     construction = scene.cluster.blocks.constructions.get(slot_of(scene, block))
     locations = construction.locations if construction is not None else ()
     return [scene.cluster.place(one.storage) for one in locations]
 
 
 def committed(scene: Scene, file: INodeFile, told: Block | None) -> Block | None:
-    """The file's last block with the final length that its writer tells.
+    """Return the file's last block with the final length that its writer reports.
 
     None if there is nothing to commit: no block, or one whose length is known already.
 

@@ -86,7 +86,7 @@ def delete(scene: Scene, request: calls.DeleteRequestProto) -> EditPlan:
 
 
 def check_no_snapshots(scene: Scene, node: INode) -> None:
-    """A tree that holds snapshots can be neither deleted nor moved (FSDirSnapshotOp)."""
+    """Refuse a tree that holds snapshots: it can be neither deleted nor moved (FSDirSnapshotOp)."""
     for directory in _snapshottable_in(scene, node):
         if scene.namespace.snapshots.snapshottable[directory.id]:
             path = full_path(directory)
@@ -97,7 +97,7 @@ def check_no_snapshots(scene: Scene, node: INode) -> None:
 
 
 def _snapshottable_in(scene: Scene, node: INode) -> list[INode]:
-    """The directories of a tree that may have snapshots."""
+    """Return the directories of a tree that may have snapshots."""
     found: list[INode] = []
     for number in scene.namespace.snapshots.snapshottable:
         directory = scene.namespace.tree.inodes[number]
@@ -127,7 +127,7 @@ def _check_nesting(scene: Scene, source: Route, parent: INodeDirectory) -> None:
 
 
 def rename(scene: Scene, request: calls.RenameRequestProto) -> EditPlan:
-    """The first rename: false on failure, and an existing directory is moved into."""
+    """Rename as of old: false on failure, and an existing directory is moved into."""
     source, target = _find_ends(scene, request)
     check_unprotected(scene, source)
     requested = target.path
@@ -151,7 +151,7 @@ def rename(scene: Scene, request: calls.RenameRequestProto) -> EditPlan:
 
 
 def rename2(scene: Scene, request: calls.Rename2RequestProto) -> EditPlan:
-    """The rename with POSIX semantics: every failure is an exception.
+    """Rename with POSIX semantics: every failure is an exception.
 
     What is moved to the trash will be deleted there, so the caller must be allowed to delete it.
     """
@@ -178,7 +178,7 @@ def rename2(scene: Scene, request: calls.Rename2RequestProto) -> EditPlan:
 def _find_ends(
     scene: Scene, request: calls.RenameRequestProto | calls.Rename2RequestProto
 ) -> tuple[Route, Route]:
-    """The source and the destination of a rename, which may be links themselves."""
+    """Find the source and the destination of a rename, which may be links themselves."""
     check_length("rename", request.dst)
     source = find(scene, request.src, follow_last=False)
     if not is_valid_name(request.dst):
@@ -187,7 +187,7 @@ def _find_ends(
 
 
 def _check_rename_ends(scene: Scene, source: Route, target: Route) -> INode:
-    """What rename2 asks of its two paths themselves; returns the node that moves."""
+    """Check what rename2 asks of its two paths themselves; return the node that moves."""
     src, dst = source.path, target.path
     node = source.last
     if node is None:
@@ -209,7 +209,7 @@ def _check_rename_ends(scene: Scene, source: Route, target: Route) -> INode:
 
 
 def _to_own_target(source: Route, target: Route) -> bool:
-    """Whether a link is to be moved to where it leads, as written in it."""
+    """Return whether a link is to be moved to where it leads, as written in it."""
     link = source.last
     written = target.prefix(len(target.names))
     return isinstance(link, INodeSymlink) and text(link.target) == written
@@ -225,7 +225,7 @@ def _check_overwrite(source: INode, target: INode, src: str, dst: str, *, overwr
 
 
 def _check_move(scene: Scene, source: Route, target: Route) -> None:
-    """What may be at the new place: snapshots, the name's length, the directory's size, quotas."""
+    """Check the new place: snapshots, the name's length, the directory's size, quotas."""
     node, parent = source.last, target.parent
     assert node is not None
     assert isinstance(parent, INodeDirectory)

@@ -54,7 +54,7 @@ def truncate(scene: Scene, request: calls.TruncateRequestProto) -> EditPlan:
 
 
 def _length_when_cut(scene: Scene, file: INodeFile) -> int | None:
-    """The length that a file is being truncated to; None if it is not."""
+    """Return the length that a file is being truncated to; None if it is not."""
     if not file.blocks:
         return None
     state, last = scene.cluster.blocks, file.blocks[-1]
@@ -69,7 +69,7 @@ def _length_when_cut(scene: Scene, file: INodeFile) -> int | None:
 def _while_running(
     scene: Scene, route: Route, request: calls.TruncateRequestProto, length: int
 ) -> EditPlan:
-    """A repeated call waits with the first; another one is refused."""
+    """Let a repeated call wait with the first; refuse another one."""
     if request.newLength == length:
         return no_edits(calls.TruncateResponseProto(result=False))
     raise FsError(
@@ -106,7 +106,7 @@ def _cut(scene: Scene, route: Route, request: calls.TruncateRequestProto, taken:
 
 
 def _cut_inside(blocks: tuple[Block, ...], length: int) -> Block | None:
-    """The block in which a file of this length ends; None where it ends with a block."""
+    """Return the block in which a file of this length ends; None where it ends with a block."""
     for block in blocks:
         if length <= 0:
             return None
@@ -117,10 +117,10 @@ def _cut_inside(blocks: tuple[Block, ...], length: int) -> Block | None:
 
 
 def _new_numbers(scene: Scene, route: Route, last: Block) -> tuple[tuple[Op, ...], Block]:
-    """The block that the edit names: itself with a new stamp, or a new one if a snapshot has it.
+    """Return the block for the edit: the same with a new stamp, or a new one if in a snapshot.
 
-    In a rolling upgrade Hadoop copies too, since the DataNodes may be rolled back; it keeps the
-    old block in memory alone.
+    In a rolling upgrade Hadoop copies too, since the DataNodes may be rolled back; it keeps the old
+    block in memory alone.
     """
     counters = scene.namespace.counters
     stamp = counters.generation_stamp_v2 + 1

@@ -81,7 +81,7 @@ def _inode(route: Route) -> INodeFile | INodeDirectory:
 
 
 def _check_change(scene: Scene, route: Route) -> INodeFile | INodeDirectory:
-    """A sticky directory's attributes are changed by its owner only, others by who may write."""
+    """Let only its owner change a sticky directory's attributes, and writers those of others."""
     node = _inode(route)
     if not (isinstance(node, INodeDirectory) and node.mode & _STICKY):
         check_path(scene.caller, route, WRITE)
@@ -144,7 +144,7 @@ def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> EditPl
 
 
 def get_xattrs(scene: Scene, request: calls.GetXAttrsRequestProto) -> calls.GetXAttrsResponseProto:
-    """The asked-for attributes, all of which must be there; or all that the caller may see."""
+    """Return the asked-for attributes, which must all be there; or all that the caller may see."""
     _check_enabled(scene)
     asked = [_from_proto(xattr) for xattr in request.xAttrs]
     for xattr in asked:
@@ -163,14 +163,14 @@ def get_xattrs(scene: Scene, request: calls.GetXAttrsRequestProto) -> calls.GetX
 def list_xattrs(
     scene: Scene, request: calls.ListXAttrsRequestProto
 ) -> calls.ListXAttrsResponseProto:
-    """All attributes that the caller may see, of which a Java client keeps the names."""
+    """Return all attributes that the caller may see, of which a Java client keeps the names."""
     _check_enabled(scene)
     seen = _seen(scene, request.src)
     return calls.ListXAttrsResponseProto(xAttrs=[_to_proto(xattr) for xattr in seen])
 
 
 def _seen(scene: Scene, path: str) -> list[XAttr]:
-    """What there is, for who may read the path (their names alone take that, too)."""
+    """Return the attributes for a caller that may read the path (even their names need it)."""
     route = find(scene, path)
     node = _inode(route)
     check_path(scene.caller, route, READ)
