@@ -31,11 +31,11 @@ _STEERING: Final = re.compile(
 def command_environment(
     inherited: Mapping[str, str], configuration: Mapping[str, str], target: Target
 ) -> dict[str, str]:
-    """What a command finds: few of our own variables, every configuration key, and ``target_*``.
+    """Return a command's environment: few of our variables, every key, and ``target_*``.
 
-    ``configuration`` is the target's own view, its suffixed keys under their generic names.  In
-    the names ``.`` and ``-`` become ``_``.  Left out, which Hadoop does not do: keys that look
-    secret, names that no variable can have, and those that would steer bash.
+    ``configuration`` is the target's own view, its suffixed keys under their generic names.  In the
+    names ``.`` and ``-`` become ``_``.  Left out, which Hadoop does not do: keys that look secret,
+    names that no variable can have, and those that would steer bash.
     """
     exported = {
         _variable(key): redacted(value)

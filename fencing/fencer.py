@@ -104,7 +104,7 @@ async def fence(
 
 
 def _fault_of(target: Target) -> str:
-    """Why no method may be given this target; empty if there is no reason.
+    """Return why no method may be given this target; empty if there is no reason.
 
     The bad schedule: a znode that anybody could write names the host ``$(id)``, and a script puts
     it into a command line.
@@ -126,14 +126,14 @@ def load_code_of(methods: Iterable[MethodSpec]) -> None:
     would hold 14 MB that most have no use for.
     """
     if any(isinstance(method, SshMethod) for method in methods):
-        # Without this paramiko loads invoke, 3 MB, for ssh_config files, which nobody reads here.
+        # Without this paramiko loads invoke, 3 MB, for ssh_config files, which are not read here.
         sys.modules.setdefault("invoke", None)  # type: ignore[arg-type] # an import of it fails
         importlib.import_module("fencing.ssh")
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What a method is given beside its target."""
+    """What a method is given in addition to its target."""
 
     environment: Mapping[str, str]
     ssh: SshSettings
@@ -156,7 +156,7 @@ async def _supervised(
     try:
         return await _try(method, target, given)
     except Exception as failure:
-        # A bug in one method must not cost the methods behind it their turn: nobody is active.
+        # A bug in one method must not cost the methods behind it their turn: there is no active.
         log.exception("fencing.method_crashed", target=str(target), method=shown(method))
         return FencingOutcome.FAILED, f"unexpected {type(failure).__name__}: {failure}", ""
 

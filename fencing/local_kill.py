@@ -43,7 +43,7 @@ async def kill_on_this_machine(
 
 
 class _Attempt:
-    """One search for the victim and its kill, on a thread that nobody need wait for.
+    """One search for the victim and its kill, on a thread that need not be waited for.
 
     The bad schedule: a resolver hangs, the takeover is called off, the victim is rightly made
     active again, and only then the resolver answers.  So a kill needs leave that can be withdrawn.
@@ -57,7 +57,7 @@ class _Attempt:
         self.doing = "starting"
 
     def call_off(self) -> None:
-        """Nobody is killed any more when this has returned."""
+        """Withdraw the leave to kill: no process is killed any more when this has returned."""
         with self._leave:
             self._called_off = True
 
@@ -113,7 +113,7 @@ class _Attempt:
 
 
 def _is_here(host: str) -> bool:
-    """Whether a host name means this machine: only then can we bind to its addresses."""
+    """Return whether a host name means this machine: only then can we bind to its addresses."""
     try:
         found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
     except OSError:
@@ -131,7 +131,7 @@ def _can_bind(family: int, address: tuple[object, ...]) -> bool:
 
 
 def _listening(port: int) -> set[str]:
-    """The inodes of the sockets that listen on a port."""
+    """Return the inodes of the sockets that listen on a port."""
     found = set()
     for name in ("tcp", "tcp6"):
         try:
@@ -146,7 +146,7 @@ def _listening(port: int) -> set[str]:
 
 
 def _holders(inodes: set[str], folders: str = "[0-9]*/fd") -> set[int]:
-    """The processes that have one of these sockets open, of those in these folders of /proc."""
+    """Return the processes, of those in these folders of /proc, that have such a socket open."""
     wanted = {f"socket:[{inode}]" for inode in inodes}
     found = set()
     for folder in Path("/proc").glob(folders):

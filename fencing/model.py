@@ -17,7 +17,7 @@ class Target:
     port: int
 
     def __str__(self) -> str:
-        """The form used in logs and messages."""
+        """Return the form used in logs and messages."""
         return f"{self.nameservice}.{self.namenode} at {self.host}:{self.port}"
 
 
@@ -39,7 +39,7 @@ class SshMethod:
     port: int
 
     def __str__(self) -> str:
-        """As configured, the port always written out."""
+        """Return it as configured, the port always written out."""
         return f"sshfence({self.user or ''}:{self.port})"
 
 
@@ -67,7 +67,10 @@ MethodSpec = ShellMethod | SshMethod | KillMethod | JournalEpochMethod
 
 
 def shown(method: MethodSpec) -> str:
-    """A method for logs, status pages and reports, where strangers read; ``str`` hides nothing."""
+    """Return a method as strangers may read it, in logs, status pages and reports.
+
+    ``str`` hides nothing.
+    """
     if isinstance(method, ShellMethod):
         return f"shell({redacted(method.command)})"
     return str(method)
@@ -77,7 +80,7 @@ _DOES_NOTHING = ("true", "/bin/true", "/usr/bin/true", ":", "exit 0")
 
 
 def proves_gone(method: MethodSpec) -> bool:
-    """Whether a success of this method means that the old active can serve nobody any more."""
+    """Return whether this method's success means that the old active serves no client any more."""
     match method:
         case ShellMethod(command):
             return command.strip() not in _DOES_NOTHING
@@ -110,7 +113,7 @@ class Attempt:
     duration_seconds: float
     output: str = ""
     proves_gone: bool = False
-    """Whether, if it succeeded, the target can serve nobody any more."""
+    """Whether, if it succeeded, the target can serve no client any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +131,14 @@ class FencingReport:
 
     @property
     def proven_gone(self) -> bool:
-        """Whether the target can serve nobody any more, not even a read."""
+        """Whether the target can serve no client any more, not even a read."""
         return any(
             attempt.outcome is FencingOutcome.SUCCEEDED and attempt.proves_gone
             for attempt in self.attempts
         )
 
     def __str__(self) -> str:
-        """One line that tells the whole story."""
+        """Return the whole story in one line."""
         if not self.attempts:
             return f"{self.target} was not fenced: no fencing method is configured"
         verdict = "was fenced" if self.fenced else "could not be fenced"

@@ -29,12 +29,12 @@ class Lines:
             self._skim(rest)
 
     def close(self) -> None:
-        """There is no more: a last line without its end counts too."""
+        """Finish a last line without its end, as there is no more output."""
         if self._pending:
             self._finish()
 
     def _skim(self, data: bytes) -> None:
-        """Only count what nobody will read, or a flood would keep the event loop busy."""
+        """Count lines that will not be read, as a flood would keep the event loop busy."""
         superfluous = data.count(b"\n") - TAIL_LINES
         if superfluous > 0:
             self._pending.clear()

@@ -51,7 +51,7 @@ class Mark:
 
 
 def fresh_mark() -> Mark:
-    """A mark that nobody else carries."""
+    """Make a mark that no other process carries."""
     since = time.clock_gettime(time.CLOCK_BOOTTIME) - _SLACK_SECONDS
     return Mark(secrets.token_hex(16), since * os.sysconf("SC_CLK_TCK"))
 
@@ -60,7 +60,7 @@ def kill_strays(mark: Mark) -> None:
     """Kill every process that carries the mark, as far as this user may look into it.
 
     A process may leave its group, its session and its parent (``setsid``, a daemon); its
-    environment it takes along.  Parents tell nothing once one of them has ended, and to adopt
+    environment it takes along.  Parents show nothing once one of them has ended, and to adopt
     orphans (PR_SET_CHILD_SUBREAPER) would give a controller children that are none of its own.
     """
     for _ in range(_ROUNDS):
@@ -188,14 +188,14 @@ async def _left(transport: asyncio.SubprocessTransport, run: "_Run", mark: Mark)
         _kill_group(transport.get_pid())
     else:
         _kill_all(transport.get_pid(), mark)
-    # A cancelled caller waits for this moment too; nobody else would collect the child.
+    # A cancelled caller waits for this moment too; nothing else would collect the child.
     await _reaped(run)
     transport.close()
     run.close()
 
 
 def abbreviate(command: str, length: int) -> str:
-    """The command cut in its middle to ``length`` characters, as Hadoop's fencer logs it."""
+    """Cut the command in its middle to ``length`` characters, as Hadoop's fencer logs it."""
     if len(command) <= length or length < len("a...b"):
         return command
     first = (length - 3) // 2
@@ -233,7 +233,7 @@ class _Run(asyncio.SubprocessProtocol):
             log.warning("fencing.output_cut", command=self._command, lines=dropped)
 
     def output(self) -> str:
-        """The last lines of both streams, stderr after stdout."""
+        """Return the last lines of both streams, stderr after stdout."""
         for stream in self._streams.values():
             stream.close()
         return "\n".join(line for stream in self._streams.values() for line in stream.tail)
@@ -257,6 +257,6 @@ def _kill_all(group: int, mark: Mark) -> None:
 
 async def _reaped(run: _Run) -> None:
     """Wait until the process and its pipes are gone, which SIGKILL can delay (disk sleep)."""
-    # In a task that is being cancelled, asyncio.timeout tells no TimeoutError on Python 3.11.2.
+    # In a task that is being cancelled, asyncio.timeout raises no TimeoutError on Python 3.11.2.
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(run.gone.wait(), REAP_SECONDS)

@@ -16,7 +16,7 @@ from fencing.model import (
 
 DEFAULT_SSH_PORT = 22
 MAX_METHODS = 20
-"""More than anyone has; each may take its whole deadline while nobody is active."""
+"""More than anyone has; each may take its whole deadline, and there is no active until then."""
 
 _LINE = re.compile(r"([a-zA-Z0-9.$-]+)(?:\((.+)\))?")
 _SSH_ARGUMENT = re.compile(r"([^:]+)?(?::([0-9]{1,5}))?")
@@ -24,7 +24,7 @@ _HIGHEST_PORT = 65535
 
 
 def parse_methods(text: str) -> tuple[MethodSpec, ...]:
-    """The methods, one a line, in the order in which they are tried.
+    """Parse the methods, one a line, in the order in which they are tried.
 
     A line is ``name`` or ``name(argument)``; blank lines are skipped, and a ``#`` starts a comment
     **even inside an argument**, as in Hadoop.  Raises ``BadSpec`` naming the line.

@@ -69,7 +69,7 @@ class _Session:
         self.doing = "starting"
 
     def output(self) -> str:
-        """What the commands wrote, the end of it."""
+        """Return the end of what the commands wrote."""
         return "\n".join(self._said)[-MAX_OUTPUT_BYTES:]
 
     def abort(self) -> None:
@@ -177,7 +177,10 @@ class _Session:
                 return left
 
     def _probe_there(self) -> Port:
-        """nc as in Hadoop; bash where there is no nc; anything else has told nothing."""
+        """Probe with nc, as Hadoop does, or with bash where there is no nc.
+
+        Any other status leaves the port unknown.
+        """
         host, port = shlex.quote(self._target.host), shlex.quote(str(self._target.port))
         seconds = int(PROBE_SECONDS)
         status, _ = self._command(f"{_PATH}nc -w {seconds} -z {host} {port}")
@@ -220,7 +223,7 @@ class _Session:
 
 
 class _RefuseUnknown:
-    """Nobody is trusted who is not in the file."""
+    """A host that is not in the file is not trusted."""
 
     def __init__(self, known_hosts: Path) -> None:
         self._known_hosts = known_hosts

@@ -13,7 +13,7 @@ class HostKeys(StrEnum):
     ACCEPT_NEW = "accept-new"
     """An unknown host's key is remembered; a changed one is refused."""
     OFF = "off"
-    """Any, as in Hadoop: whoever answers at the address is believed."""
+    """Any, as in Hadoop: every host that answers at the address is believed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

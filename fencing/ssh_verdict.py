@@ -38,10 +38,10 @@ class SshResult:
 
 
 def judge_killed(killed: Killed, left: frozenset[int]) -> SshResult | None:
-    """Decide from ``fuser`` alone, or None where only the port can tell.
+    """Decide from ``fuser`` alone, or return None where only the port can decide.
 
-    ``left`` are the processes on the port a moment after the kill.  Other ones than those that
-    were killed do no harm: a supervisor has started the NameNode anew, and it starts as standby.
+    ``left`` are the processes on the port a moment after the kill.  Other ones than those that were
+    killed do no harm: a supervisor has started the NameNode anew, and it starts as standby.
     """
     if killed.status == 0:
         unkillable = sorted(killed.pids & left)
@@ -58,7 +58,7 @@ def judge_killed(killed: Killed, left: frozenset[int]) -> SshResult | None:
 
 
 def judge_port(on_host: Port, from_here: Port) -> SshResult:
-    """Decide where ``fuser`` found nobody: there is nobody, or it may not see him.
+    """Decide where ``fuser`` found no process: there is none, or it may not see it.
 
     Hadoop takes any failure of ``nc``, also that it is not installed, for a closed port.
     """
