@@ -39,7 +39,7 @@ def remove_acl(node: INodeFile | INodeDirectory) -> None:
 
 
 def logical_acl(node: INodeFile | INodeDirectory) -> tuple[AclEntry, ...]:
-    """The whole ACL as ``set_acl`` takes it (AclStorage.readINodeLogicalAcl)."""
+    """Return the whole ACL as ``set_acl`` takes it (AclStorage.readINodeLogicalAcl)."""
     feature = node.acl or ()
     access = tuple(entry for entry in feature if entry.scope == AclScope.ACCESS)
     default = tuple(entry for entry in feature if entry.scope == AclScope.DEFAULT)

@@ -50,7 +50,10 @@ EcOp = (
 
 
 def apply_secrets(secrets: Secrets, op: SecretsOp) -> None:
-    """Delegation tokens and their keys; a token whose key is unknown is dropped, as in Hadoop."""
+    """Apply an edit about delegation tokens or their keys.
+
+    A token whose key is unknown is dropped, as in Hadoop.
+    """
     match op:
         case ops.GetDelegationToken(token=token, expiry_time=expiry):
             secrets.token_sequence_number = max(
@@ -117,7 +120,7 @@ def _merged(old: Described, change: Described) -> Described:
 
 
 def apply_erasure_coding(policies: dict[int, ErasureCodingPolicy], op: EcOp) -> None:
-    """The cluster's erasure coding policies, by id.  A removed one keeps its id."""
+    """Apply an edit to the erasure coding policies, by id.  A removed one keeps its id."""
     match op:
         case ops.AddErasureCodingPolicy(policy=policy):
             name = policy_name(policy)

@@ -59,7 +59,7 @@ def set_quota(tree: Tree, path: str, ns_quota: int, ds_quota: int) -> None:
 
 
 def quotas_after(directory: INodeDirectory, ns_quota: int, ds_quota: int) -> Quotas:
-    """A directory's quotas once these are set; the root's name quota is the greatest if reset."""
+    """Return a directory's quotas after an edit; the root's name quota is the greatest if reset."""
     quotas = directory.quotas
     if ns_quota == QUOTA_DONT_SET:
         ns_quota = quotas.namespace
@@ -160,7 +160,7 @@ def set_storage_policy(tree: Tree, op: ops.SetStoragePolicy) -> None:
 
 
 def storage_policy_of(node: INode) -> int:
-    """The policy set on this very node; 0 if none."""
+    """Return the policy set on this very node; 0 if none."""
     if isinstance(node, INodeFile):
         return node.storage_policy_id
     if isinstance(node, INodeDirectory):

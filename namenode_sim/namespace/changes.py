@@ -1,7 +1,7 @@
-"""What an edit changes about blocks, for whoever keeps a map of them beside the namespace.
+"""What an edit changes about blocks, for a map of them that is kept next to the namespace.
 
-A watched namespace compares, after each edit, what the files that the edit touched held before
-with what they hold now.  The changes are the difference, so that no edit can forget one.
+A watched namespace compares, after each edit, what the files that the edit touched held before with
+what they hold now.  The changes are the difference, so that no edit can forget one.
 
 See docs/reference/blocks.md#changes-of-blocks.
 """
@@ -124,7 +124,7 @@ _NOTHING = _Holding()
 
 
 def expected_replication(file: INodeFile) -> int:
-    """The largest replication of a file and its snapshots; what is deleted has only the latter.
+    """Return the largest replication of a file and its snapshots; if deleted, of the latter.
 
     0 for a striped file: its groups are not replicated.
     """
@@ -137,7 +137,7 @@ def expected_replication(file: INodeFile) -> int:
 
 
 def blocks_held(file: INodeFile) -> Iterator[tuple[int, Held]]:
-    """Each block that a file or a snapshot of it holds, once.
+    """Yield each block that a file or a snapshot of it holds, once.
 
     All are complete but the last one of an open file.
     """
@@ -152,7 +152,7 @@ def _holding(file: INodeFile) -> _Holding:
 
 
 def _held(file_id: int, holding: _Holding, start: int) -> Iterator[tuple[int, Held]]:
-    """The blocks from an offset in the current list on, then those that only snapshots have."""
+    """Yield the blocks from an offset in the current list on, then those only snapshots have."""
     size = PACKED_BLOCK.size
     last = len(holding.blocks) - size
     offset = start
@@ -213,7 +213,7 @@ class BlockWatch:
         self._told.append(change)
 
     def take(self, inodes: InodeMap) -> tuple[BlockChange, ...]:
-        """The changes since the last call; ``inodes`` are those that there are now."""
+        """Return the changes since the last call; ``inodes`` are those that there are now."""
         if not (self._before or self._dropped or self._told):
             return ()
         changes = (*self._differences(inodes), *self._told)

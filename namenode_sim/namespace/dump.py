@@ -1,4 +1,4 @@
-"""A namespace as plain data: to show it, and to tell whether two namespaces are the same."""
+"""A namespace as plain data: to show it, and to compare two namespaces."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -78,7 +78,7 @@ def _dump_diff(diff: FileDiff | DirectoryDiff) -> tuple[object, ...]:
 
 
 def dump_past(namespace: Namespace) -> dict[int, dict[str, object]]:
-    """What snapshots hold of each inode: its diffs, its places, and itself if only they have it."""
+    """Return what snapshots hold of each inode: diffs, places, and itself if only they have it."""
     past: dict[int, dict[str, object]] = {}
     for number, node in namespace.tree.inodes.items():
         found: dict[str, object] = {}
@@ -102,7 +102,7 @@ def dump_past(namespace: Namespace) -> dict[int, dict[str, object]]:
 
 
 def dump_state(namespace: Namespace) -> dict[str, object]:
-    """All that is not in the tree: counters, leases, secrets, cache, EC policies, snapshots."""
+    """Return all outside the tree: counters, leases, secrets, cache, EC policies, snapshots."""
     snapshots = {
         namespace.tree.inodes[number].id: [
             (snapshot.id, snapshot.name, dump_node(snapshot.root)) for snapshot in taken
@@ -129,7 +129,7 @@ def dump_state(namespace: Namespace) -> dict[str, object]:
 
 
 def differences(one: Namespace, other: Namespace) -> list[str]:
-    """What tells two namespaces apart, one sentence each; empty if they are equal.
+    """Return the differences between two namespaces, one sentence each; empty if they are equal.
 
     The retry caches are not compared: an image does not hold them.
     """

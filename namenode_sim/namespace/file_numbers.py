@@ -29,7 +29,7 @@ pack_times: Final = Struct(">qq").pack
 
 
 def pack_numbers(inode_id: int, mtime: int, atime: int, packed_blocks: bytes = b"") -> bytes:
-    """A file's numbers; the blocks as ``pack_blocks`` gives them."""
+    """Pack a file's numbers; the blocks as ``pack_blocks`` gives them."""
     return PACKED_HEAD.pack(inode_id, mtime, atime) + packed_blocks
 
 

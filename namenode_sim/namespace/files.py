@@ -109,7 +109,7 @@ def _open(tree: Tree, file: INodeFile, client_name: str, client_machine: str) ->
 
 
 def close(tree: Tree, op: ops.Close) -> None:
-    """Complete a file.  The op's inode id is always 0; the path tells which file."""
+    """Complete a file.  The op's inode id is always 0; the path says which file it is."""
     file = tree.file(op.path)
     file.set_times(op.mtime, op.atime)
     _update_blocks(tree, file, op)
@@ -199,8 +199,8 @@ def truncate(tree: Tree, op: ops.Truncate) -> None:
     if op.block is None:
         return
     if op.block.block_id != last.block_id:
-        # Copy on truncate: a snapshot or an upgrade still needs the old block.  The edit tells no
-        # length of the new one (FSDirTruncateOp.prepareFileForTruncate).
+        # Copy on truncate: a snapshot or an upgrade still needs the old block.  The edit contains
+        # no length of the new one (FSDirTruncateOp.prepareFileForTruncate).
         file.blocks = (*file.blocks[:-1], replace(op.block, num_bytes=length))
     if tree.watch is not None:
         cut = BlockCut(op.block.block_id, length, op.block.generation_stamp, last.block_id)
@@ -210,7 +210,7 @@ def truncate(tree: Tree, op: ops.Truncate) -> None:
 def concat(tree: Tree, op: ops.ConcatDelete) -> None:
     """Move the blocks of the sources to the target's end; the sources go away.
 
-    Who logs this makes sure that no snapshot has a source.
+    The caller that logs this must ensure that no snapshot has a source.
     """
     target = tree.file(op.target)
     parent = target.parent

@@ -41,7 +41,7 @@ _SIGNED = bytes(b ^ 0x80 for b in range(256))
 
 
 def signed_order(name: bytes) -> bytes:
-    """The sort key that orders names as Hadoop does: as signed bytes.
+    """Return the sort key that orders names as Hadoop does: as signed bytes.
 
     See docs/reference/formats.md#order-of-children.
     """
@@ -50,7 +50,7 @@ def signed_order(name: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class UnderConstruction:
-    """Who writes a file: the lease holder and the machine it writes from."""
+    """The writer of a file: the lease holder and the machine it writes from."""
 
     client_name: str
     client_machine: str
@@ -94,13 +94,13 @@ class FileTraits(NamedTuple):
 
 
 SHARED_AT_MOST: Final = 65_536
-"""So many records are shared at a time; each takes about 300 bytes."""
+"""The most records that are shared at a time; each takes about 300 bytes."""
 
 _shared: Final[dict[FileTraits, FileTraits]] = {}
 
 
 def shared(traits: FileTraits) -> FileTraits:
-    """The one record of all files with these traits; a record with something rare is itself.
+    """Return the one record of all files with these traits; one with a rare trait is not shared.
 
     To share saves memory and nothing depends on it, so the table begins anew when it is full.
     """
@@ -129,7 +129,7 @@ def _change(place: int, file: "INodeFile", value: object) -> None:
 
 
 def _trait(name: str) -> _Trait[Any]:
-    """An attribute of ``INodeFile`` that lies in its traits."""
+    """Return an attribute of ``INodeFile`` that lies in its traits."""
     change = partial(_change, FileTraits._fields.index(name))
     return cast(_Trait[Any], property(attrgetter(f"traits.{name}"), change))
 
@@ -208,11 +208,11 @@ class INodeFile:
         self.packed_blocks = pack_blocks(blocks)
 
     def length(self) -> int:
-        """The file's length in bytes, a last block under construction included."""
+        """Return the file's length in bytes, a last block under construction included."""
         return sum(length for _, length, _ in PACKED_BLOCK.iter_unpack(self.packed_blocks))
 
     def kept_copy(self, name: bytes, packed_blocks: bytes) -> "INodeFile":
-        """What a snapshot keeps: nobody writes it, it has no past, and is in no directory."""
+        """Return the copy for a snapshot: without writer, past and parent directory."""
         traits = self.traits._replace(under_construction=None, history=None, reference=None)
         return INodeFile(name, self.numbers[:HEAD_SIZE] + packed_blocks, shared(traits))
 
@@ -253,13 +253,16 @@ class INodeDirectory:
     reference: "Reference | None" = None
 
     def ordered_names(self) -> list[bytes]:
-        """The children's names in Hadoop's order; kept up to date once asked for.  Do not alter."""
+        """Return the children's names in Hadoop's order, kept up to date from now on.
+
+        Do not alter the list.
+        """
         if self.sorted_names is None:
             self.sorted_names = sorted(self.children, key=signed_order)
         return self.sorted_names
 
     def ordered_children(self) -> "Iterator[INode]":
-        """The children in Hadoop's order, as a DirEntry must list them."""
+        """Return the children in Hadoop's order, as a DirEntry must list them."""
         return (self.children[name] for name in self.ordered_names())
 
 
@@ -353,7 +356,7 @@ class Reference:
     place: NewPlace | None = None
 
     def count(self) -> int:
-        """How many places there are; without any the inode goes."""
+        """Return the number of places; without any the inode goes."""
         return len(self.old_names) + (self.place is not None)
 
 
@@ -362,7 +365,7 @@ Entry = INode | OldName | NewPlace
 
 
 def full_path(inode: INode) -> str:
-    """The absolute path of an inode that is linked into the tree."""
+    """Return the absolute path of an inode that is linked into the tree."""
     parts: list[bytes] = []
     node: INode | None = inode
     while node is not None:
@@ -372,7 +375,7 @@ def full_path(inode: INode) -> str:
 
 
 def subtree(inode: INode) -> Iterator[INode]:
-    """The inode and all below it, parents first, without recursion."""
+    """Yield the inode and all below it, parents first, without recursion."""
     waiting: list[INode] = [inode]
     while waiting:
         node = waiting.pop()

@@ -36,14 +36,14 @@ class InodeMap:
         return self.get(number) is not None
 
     def __iter__(self) -> Iterator[int]:
-        """The ids."""
+        """Iterate over the ids."""
         if self._by_id is not None:
             return iter(self._by_id)
         row = enumerate(self._row, self._first)
         return (number for number, inode in row if inode is not None)
 
     def values(self) -> Iterator[INode]:
-        """The inodes."""
+        """Iterate over the inodes."""
         if self._by_id is not None:
             return iter(self._by_id.values())
         return (inode for inode in self._row if inode is not None)
@@ -53,7 +53,7 @@ class InodeMap:
         return zip(self, self.values(), strict=True)
 
     def get(self, number: int, default: T | None = None) -> INode | T | None:
-        """The inode of that id, or the default."""
+        """Return the inode of that id, or the default."""
         if self._by_id is not None:
             return self._by_id.get(number, default)
         place = number - self._first
@@ -67,7 +67,7 @@ class InodeMap:
         return found
 
     def several(self, numbers: Sequence[int]) -> list[INode]:
-        """The inodes of these ids; KeyError unless there are all of them."""
+        """Return the inodes of these ids; raise KeyError unless there are all of them."""
         row, first = self._row, self._first
         if numbers and first <= min(numbers) and max(numbers) < first + len(row):
             found = [row[number - first] for number in numbers]

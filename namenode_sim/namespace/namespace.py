@@ -133,11 +133,11 @@ class Namespace:
         """Messages of the loaded image with fields of a newer Hadoop, for the next save."""
         self.last_applied = TxId(0)
         self.follower: Callable[[TxId, tuple[BlockChange, ...]], None] | None = None
-        """Who is told of each edit's changes of blocks, in the turn that applies it."""
+        """Called with each edit's changes of blocks, in the turn that applies it."""
 
     @classmethod
     def empty(cls, user: str, group: str = "supergroup") -> "Namespace":
-        """A newly formatted file system: a root that belongs to ``user``, and no edit yet."""
+        """Return a newly formatted file system: a root that ``user`` owns, and no edit yet."""
         return cls(new_root(user, group))
 
     def watch_blocks(self) -> None:
@@ -295,7 +295,7 @@ class Namespace:
             assert_never(op)
 
     def _inode_id(self, op: ops.Add | ops.Mkdir | ops.Symlink) -> int:
-        """The new inode's id; 0 comes from logs older than inode ids and takes the next one."""
+        """Return the new inode's id; 0, from logs older than inode ids, takes the next one."""
         number = op.inode_id or self.counters.last_inode_id + 1
         self.counters.last_inode_id = max(self.counters.last_inode_id, number)
         return number

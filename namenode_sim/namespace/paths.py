@@ -94,7 +94,7 @@ def rename_old(tree: Tree, snapshots: Snapshots, op: ops.RenameOld) -> None:
 
 
 def old_rename_target(tree: Tree, src: str, dst: str) -> str | None:
-    """Where the boolean rename would put ``src``; None if it would answer false.
+    """Return where the boolean rename would put ``src``; None if it would answer false.
 
     The path of ``src`` itself means: true, and nothing to do.
     """

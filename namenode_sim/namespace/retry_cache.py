@@ -48,7 +48,7 @@ class SnapshotTaken:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """The call was answered and changed nothing; no edit tells of it, so a standby never knows."""
+    """The call was answered and changed nothing; no edit mentions it, so a standby never knows."""
 
     answer: Message
 
@@ -95,7 +95,7 @@ class RetryCache:
         self._young[rpc] = answer
 
     def find(self, rpc: RpcIds) -> Remembered | None:
-        """The answer this very call got before, if it is still known."""
+        """Return the answer this very call got before, if it is still known."""
         return self._young.get(rpc) or self._old.get(rpc)
 
     def advance(self, now: float) -> None:
@@ -112,5 +112,5 @@ class RetryCache:
 
 
 def identifies(rpc: RpcIds) -> bool:
-    """Whether these ids name one client's call (RetryCache.skipRetryCache)."""
+    """Return whether these ids name one client's call (RetryCache.skipRetryCache)."""
     return len(rpc.client_id) == _CLIENT_ID_BYTES and rpc.call_id >= 0

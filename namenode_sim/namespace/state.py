@@ -1,4 +1,4 @@
-"""What the namespace holds besides the tree: counters, secrets, cache pools, EC, snapshots.
+"""What the namespace holds in addition to the tree: counters, secrets, cache pools, EC, snapshots.
 
 Each class mirrors one section of the fsimage.
 """
@@ -94,7 +94,7 @@ def policy_name(policy: EcPolicy) -> str:
 
 
 def system_ec_policies() -> dict[int, ErasureCodingPolicy]:
-    """The five policies every Hadoop 3 knows (SystemErasureCodingPolicies), all disabled."""
+    """Return the five policies of every Hadoop 3 (SystemErasureCodingPolicies), all disabled."""
     schemas = [("rs", 6, 3), ("rs", 3, 2), ("rs-legacy", 6, 3), ("xor", 2, 1), ("rs", 10, 4)]
     policies = [EcPolicy(codec, data, parity, _CELL) for codec, data, parity in schemas]
     return {
@@ -135,5 +135,5 @@ class Snapshots:
     rules: SnapshotRules = SnapshotRules()
 
     def count(self) -> int:
-        """How many snapshots there are."""
+        """Return the number of snapshots."""
         return sum(len(snapshots) for snapshots in self.snapshottable.values())

@@ -19,17 +19,17 @@ from namenode_sim.namespace.inode_map import InodeMap
 
 
 def components(path: str) -> list[bytes]:
-    """The names along an absolute path.  A lone surrogate becomes ``?``, as in Java."""
+    """Return the names along an absolute path.  A lone surrogate becomes ``?``, as in Java."""
     return [name for name in path.encode("utf-8", "replace").split(b"/") if name]
 
 
 def new_root(user: str, group: str, mode: int = 0o755) -> INodeDirectory:
-    """The root of an empty file system (FSDirectory.createRoot)."""
+    """Return the root of an empty file system (FSDirectory.createRoot)."""
     return INodeDirectory(ROOT_ID, b"", user, group, mode, mtime=0, quotas=ROOT_QUOTAS)
 
 
 def size(top: INode) -> int:
-    """How many inodes a node and all below it are."""
+    """Return how many inodes a node and all below it are."""
     return sum(1 for _ in subtree(top))
 
 
@@ -52,11 +52,11 @@ class Tree:
         self._counted: dict[int, int] = {}
 
     def intern(self, text: str) -> str:
-        """One shared copy of a user or group name."""
+        """Return one shared copy of a user or group name."""
         return self._interned.setdefault(text, text)
 
     def along(self, names: Sequence[bytes]) -> list[INode | None]:
-        """The inodes at each of these names from the root on; the last is None where they end."""
+        """Return the inodes at these names from the root on; the last is None if missing."""
         node: INode | None = self.root
         nodes = [node]
         for name in names:
@@ -67,7 +67,7 @@ class Tree:
         return nodes
 
     def find(self, path: str) -> INode | None:
-        """The inode at a path, or None.  Symlinks are not followed."""
+        """Return the inode at a path, or None.  Symlinks are not followed."""
         node: INode | None = self.root
         for name in components(path):
             if not isinstance(node, INodeDirectory):
@@ -76,7 +76,7 @@ class Tree:
         return node
 
     def parent_of(self, path: str) -> tuple[INodeDirectory | None, bytes]:
-        """The directory that holds (or would hold) a path, and the last name on it."""
+        """Return the directory that holds (or would hold) a path, and the last name on it."""
         *above, name = components(path) or [b""]
         node: INode | None = self.root
         for part in above:
@@ -86,14 +86,14 @@ class Tree:
         return (node if isinstance(node, INodeDirectory) else None), name
 
     def file(self, path: str) -> INodeFile:
-        """The file at a path; ApplyError if it is not one."""
+        """Return the file at a path; raise ApplyError if it is not one."""
         node = self.find(path)
         if not isinstance(node, INodeFile):
             raise ApplyError(f"{path} is not a file of the namespace")
         return node
 
     def node(self, path: str) -> INode:
-        """The inode at a path; ApplyError if there is none."""
+        """Return the inode at a path; raise ApplyError if there is none."""
         node = self.find(path)
         if node is None:
             raise ApplyError(f"{path} does not exist")
@@ -141,10 +141,10 @@ class Tree:
             self.drop_lease(node)
 
     def count(self, directory: INodeDirectory) -> int:
-        """How many inodes a directory holds, itself included.
+        """Return how many inodes a directory holds, itself included.
 
-        The first question costs a walk; from then on the number is kept, so that a directory with
-        a name quota does not make every creation in it slow.
+        The first question costs a walk; from then on the number is kept, so that a directory with a
+        name quota does not make every creation in it slow.
         """
         if directory.id not in self._counted:
             self._counted[directory.id] = size(directory)

@@ -130,7 +130,7 @@ def _clean_history(
     combined = diff_of(history.diffs, prior)
     if combined is None:
         return
-    # Nobody sees what came after the prior snapshot, once the directory is in no other.
+    # What came after the prior snapshot cannot be seen, once the directory is in no other.
     unseen = (
         is_last_place(directory) and last_id(history.diffs) == prior and not is_current(directory)
     )

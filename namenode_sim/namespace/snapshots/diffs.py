@@ -1,9 +1,9 @@
 """What inodes were in snapshots: diffs are looked up here, and made before something changes.
 
 A snapshot costs nothing when it is taken.  The first change of an inode after it saves what the
-inode was, as a diff that belongs to the latest snapshot.  Who may ask: everything that changes a
-node first calls ``record`` with the latest snapshot of the path that the edit names, and children
-come and go through ``add_child`` and ``remove_child`` (Hadoop's DirectoryWithSnapshotFeature,
+inode was, as a diff that belongs to the latest snapshot.  Everything that changes a node must first
+call ``record`` with the latest snapshot of the path that the edit names, and children come and go
+through ``add_child`` and ``remove_child`` (Hadoop's DirectoryWithSnapshotFeature,
 AbstractINodeDiffList, INode.isInLatestSnapshot).
 """
 
@@ -40,18 +40,18 @@ Diffs = Sequence[FileDiff | DirectoryDiff]
 
 
 def entry_of(child: INode) -> Entry:
-    """How a child of a current directory stands in the lists of diffs."""
+    """Return the entry that stands in lists of diffs for a child of a current directory."""
     place = _place_of(child)
     return child if place is None else place
 
 
 def _place_of(node: INode) -> NewPlace | None:
-    """Where a node is that was moved while a snapshot held it."""
+    """Return the present place of a node that was moved while a snapshot held it, or None."""
     return None if node.reference is None else node.reference.place
 
 
 def inode_of(entry: Entry) -> INode:
-    """The inode behind a list's entry."""
+    """Return the inode behind a list's entry."""
     if isinstance(entry, OldName | NewPlace):
         return entry.reference.inode
     return entry
@@ -70,7 +70,7 @@ def in_order(entries: Mapping[bytes, Entry]) -> Iterator[Entry]:
 
 
 def position(diffs: Diffs, snapshot_id: int) -> int:
-    """Where the diff lies that tells of a snapshot: the first not older than it."""
+    """Return the index of the diff for a snapshot: the first not older than it."""
     return bisect_left(diffs, snapshot_id, key=_snapshot_of)
 
 
@@ -79,38 +79,38 @@ def _snapshot_of(diff: FileDiff | DirectoryDiff) -> int:
 
 
 def diff_of(diffs: list[D], snapshot_id: int) -> D | None:
-    """The diff made for this very snapshot."""
+    """Return the diff made for this very snapshot, or None."""
     index = position(diffs, snapshot_id)
     found = diffs[index] if index < len(diffs) else None
     return found if found is not None and found.snapshot_id == snapshot_id else None
 
 
 def last_id(diffs: Diffs) -> int:
-    """The newest diff's snapshot; CURRENT if there is none."""
+    """Return the newest diff's snapshot; CURRENT if there is none."""
     return diffs[-1].snapshot_id if diffs else CURRENT
 
 
 def prior_id(diffs: Diffs, anchor: int, *, exclusive: bool = False) -> int:
-    """The newest diff's snapshot up to (or, exclusive, before) another; NONE if there is none."""
+    """Return the newest diff's snapshot up to (or, exclusive, before) another; NONE without one."""
     find = bisect_left if exclusive else bisect_right
     index = find(diffs, anchor, key=_snapshot_of)
     return diffs[index - 1].snapshot_id if index > 0 else NONE
 
 
 def later_prior(diffs: Diffs, snapshot_id: int, prior: int) -> int:
-    """The later one of ``prior`` and the newest diff's snapshot before another."""
+    """Return the later one of ``prior`` and the newest diff's snapshot before another."""
     return max(prior, prior_id(diffs, snapshot_id, exclusive=True))
 
 
 def diffs_of(node: INode) -> Diffs | None:
-    """A node's diffs; None for a node without any history."""
+    """Return a node's diffs; None for a node without any history."""
     if isinstance(node, INodeSymlink) or node.history is None:
         return None
     return node.history.diffs
 
 
 def children_at(directory: INodeDirectory, snapshot_id: int) -> dict[bytes, Entry]:
-    """A directory's entries as of a snapshot."""
+    """Return a directory's entries as of a snapshot."""
     children = {name: entry_of(child) for name, child in directory.children.items()}
     if directory.history is None:
         return children
@@ -123,7 +123,7 @@ def children_at(directory: INodeDirectory, snapshot_id: int) -> dict[bytes, Entr
 
 
 def child_at(directory: INodeDirectory, name: bytes, snapshot_id: int) -> Entry | None:
-    """A directory's entry of one name as of a snapshot."""
+    """Return a directory's entry of one name as of a snapshot."""
     if directory.history is not None:
         diffs = directory.history.diffs
         for diff in diffs[position(diffs, snapshot_id) :]:
@@ -136,7 +136,7 @@ def child_at(directory: INodeDirectory, name: bytes, snapshot_id: int) -> Entry 
 
 
 def attributes_at(node: INode, snapshot_id: int) -> INode:
-    """The attributes of a node as of a snapshot: a saved copy, or the node itself."""
+    """Return the attributes of a node as of a snapshot: a saved copy, or the node itself."""
     diffs = diffs_of(node)
     if diffs is None:
         return node
@@ -145,7 +145,7 @@ def attributes_at(node: INode, snapshot_id: int) -> INode:
 
 
 def blocks_at(file: INodeFile, snapshot_id: int) -> tuple[bytes, int]:
-    """A file's packed blocks and its length as of a snapshot."""
+    """Return a file's packed blocks and its length as of a snapshot."""
     diffs = file.history.diffs if file.history is not None else []
     later = diffs[position(diffs, snapshot_id) :]
     if not later:
@@ -155,7 +155,7 @@ def blocks_at(file: INodeFile, snapshot_id: int) -> tuple[bytes, int]:
 
 
 def up_to(packed: bytes, size: int) -> bytes:
-    """As many blocks from the front as it takes to hold ``size`` bytes."""
+    """Return as many blocks from the front as it takes to hold ``size`` bytes."""
     total = count = 0
     for _, length, _ in PACKED_BLOCK.iter_unpack(packed):
         if total >= size:
@@ -166,10 +166,10 @@ def up_to(packed: bytes, size: int) -> bytes:
 
 
 def latest_snapshot(tree: Tree, path: str) -> int:
-    """The snapshot that a change at a path belongs to; CURRENT if there is none.
+    """Return the snapshot that a change at a path belongs to; CURRENT if there is none.
 
-    INodesInPath.resolve: the newest among the directories on the path.  A directory that was
-    moved here brings its own, unless snapshots were taken here since.
+    INodesInPath.resolve: the newest among the directories on the path.  A directory that was moved
+    here brings its own, unless snapshots were taken here since.
     """
     latest = CURRENT
     if not tree.has_snapshots:
@@ -189,13 +189,13 @@ def latest_snapshot(tree: Tree, path: str) -> int:
 
 
 def in_latest(entry: Entry, latest: int) -> bool:
-    """Whether a snapshot has this entry, seen from the place where it is now."""
+    """Return whether a snapshot has this entry, seen from the place where it is now."""
     if latest in {CURRENT, NONE}:
         return False
     while True:
         moved = not isinstance(entry, OldName | NewPlace) and entry.reference is not None
         if moved:
-            return True  # whoever moved it has looked
+            return True  # the move has checked it
         parent = entry.parent
         if parent is None:
             return True
@@ -205,7 +205,7 @@ def in_latest(entry: Entry, latest: int) -> bool:
 
 
 def is_current(node: INode) -> bool:
-    """Whether a node is in the current tree, and not in snapshots only."""
+    """Return whether a node is in the current tree, and not in snapshots only."""
     while node.parent is not None:
         if node.parent.children.get(node.name) is not node:
             return False
@@ -214,7 +214,7 @@ def is_current(node: INode) -> bool:
 
 
 def _recorded_at_source(node: INode, latest: int) -> bool:
-    """Whether a moved node has no newer snapshot here than when it came."""
+    """Return whether a moved node has no newer snapshot here than when it came."""
     place = _place_of(node)
     return place is not None and CURRENT > place.snapshot_id >= latest
 
@@ -259,14 +259,14 @@ def _record_file(file: INodeFile, latest: int, *, with_blocks: bool) -> None:
 def keep_blocks(diff: FileDiff, packed: bytes) -> None:
     """Give a diff its own list of blocks, if it has none yet.
 
-    None at all is not kept apart from no list: an image does not tell the two apart.
+    An empty list is kept as no list: an image does not distinguish the two.
     """
     if diff.packed_blocks is None:
         diff.packed_blocks = up_to(packed, diff.size) or None
 
 
 def keeps_block(tree: Tree, path: str, file: INodeFile, block_id: int) -> bool:
-    """Whether a snapshot goes on holding a block that a truncation takes from the file."""
+    """Return whether a snapshot still holds a block that a truncation takes from the file."""
     diffs = file.history.diffs if file.history is not None else []
     if any(_lists(diff.packed_blocks, block_id) for diff in diffs):
         return True
@@ -295,14 +295,14 @@ def follow_blocks(file: INodeFile) -> None:
 
 
 def copy_of_directory(directory: INodeDirectory) -> INodeDirectory:
-    """A directory's attributes alone."""
+    """Return a directory's attributes alone."""
     return replace(
         directory, parent=None, children={}, sorted_names=None, history=None, reference=None
     )
 
 
 def latest_diff(directory: INodeDirectory, latest: int) -> DirectoryDiff:
-    """The diff for the latest snapshot, made now if this is the first change since."""
+    """Return the diff for the latest snapshot, made now if this is the first change since."""
     if directory.history is None:
         directory.history = DirectoryHistory()
     diffs = directory.history.diffs

@@ -58,7 +58,7 @@ def destroy_file(context: Reclaim, file: INodeFile) -> None:
 def leave_file(context: Reclaim, file: INodeFile) -> None:
     """Note that a file went out of the current tree with a moved directory above it.
 
-    Hadoop does not, and neither does its image tell: whether such a file keeps blocks that no
+    Hadoop does not, and its image does not record it: whether such a file keeps blocks that no
     snapshot needs would depend on how often the NameNode was started.
     """
     context.touch(file)
@@ -114,7 +114,7 @@ def _drop_blocks(context: Reclaim, file: INodeFile, history: FileHistory) -> Non
 
 
 def _common(blocks: bytes, kept: bytes) -> bytes:
-    """The blocks from the front that two lists share; a block is known by its id."""
+    """Return the blocks from the front that two lists share; a block is known by its id."""
     end = 0
     pairs = zip(PACKED_BLOCK.iter_unpack(blocks), PACKED_BLOCK.iter_unpack(kept), strict=False)
     for one, other in pairs:

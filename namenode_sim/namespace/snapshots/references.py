@@ -69,7 +69,7 @@ def remove_place(entry: Entry) -> int:
 
 
 def prior_place_snapshot(entry: OldName | NewPlace) -> int:
-    """The newest diff that belongs to the place before this one (getPriorSnapshot)."""
+    """Return the newest diff that belongs to the place before this one (getPriorSnapshot)."""
     names = entry.reference.old_names
     if isinstance(entry, OldName):
         names = names[: bisect_left(names, entry.last_snapshot_id, key=_snapshot_of)]
@@ -77,7 +77,7 @@ def prior_place_snapshot(entry: OldName | NewPlace) -> int:
 
 
 def own_snapshot(entry: OldName) -> int:
-    """The newest diff up to the snapshot that an old name belongs to (getSelfSnapshot)."""
+    """Return the newest diff up to the snapshot that an old name belongs to (getSelfSnapshot)."""
     return _newest(entry.reference.inode, entry.last_snapshot_id)
 
 
@@ -88,11 +88,11 @@ def _newest(inode: INode, anchor: int) -> int:
 
 
 def snapshot_since(entry: NewPlace, prior: int) -> int:
-    """The newest diff made at this place, CURRENT if none was."""
+    """Return the newest diff made at this place, CURRENT if none was."""
     last = last_id(diffs_of(entry.reference.inode) or ())
     return CURRENT if last == prior else last
 
 
 def is_last_place(node: INode) -> bool:
-    """Whether a node was moved, and only one place of it is left."""
+    """Return whether a node was moved, and only one place of it is left."""
     return node.reference is not None and node.reference.count() == 1

@@ -86,7 +86,7 @@ def _make_way(tree: Tree, gone: Entry, latest: int) -> Callable[[], None]:
 
 
 def _leave_to_old_names(tree: Tree, gone: Entry) -> None:
-    """What had moved to where another comes now is left as it is, unlike when it is deleted."""
+    """Leave an overwritten node that had moved there as it is, unlike when it is deleted."""
     context, inode = Reclaim(tree.watch), inode_of(gone)
     if isinstance(inode, INodeFile):
         leave_file(context, inode)

@@ -35,7 +35,7 @@ DELETED_MARK = XAttr(XAttrNamespace.SYSTEM, "hdfs.snapshot.deleted", None)
 
 
 def snapshottable_below(tree: Tree, snapshots: Snapshots, node: INode) -> list[INodeDirectory]:
-    """The snapshottable directories at or below a node.
+    """Return the snapshottable directories at or below a node.
 
     Raises:
         ApplyError: if one of them has snapshots, so that the node may be neither moved nor removed.
@@ -118,7 +118,7 @@ def _create(
 ) -> None:
     if any(snapshot.name == op.snapshot_name for snapshot in taken):
         raise ApplyError(f"{op.snapshot_root} already has a snapshot {op.snapshot_name!r}")
-    # A log before layout -66 tells no time; Hadoop's trunk then reads 0.
+    # A log before layout -66 contains no time; Hadoop's trunk then reads 0.
     time = op.mtime or 0
     root = copy_of_directory(directory)
     root.name = op.snapshot_name.encode("utf-8", "replace")

@@ -28,14 +28,14 @@ class Sight:
     snapshot_id: int
 
     def child(self, name: bytes) -> "Sight | None":
-        """A directory's child as of then."""
+        """Return a directory's child as of then."""
         if not isinstance(self.live, INodeDirectory):
             return None
         entry = child_at(self.live, name, self.snapshot_id)
         return None if entry is None else look(entry, name, self.snapshot_id)
 
     def subtree(self) -> "Iterator[Sight]":
-        """This inode and all that was below it, parents first."""
+        """Yield this inode and all that was below it, parents first."""
         waiting = [self]
         while waiting:
             sight = waiting.pop()
@@ -46,7 +46,7 @@ class Sight:
 
 
 def look(entry: Entry, name: bytes, snapshot_id: int) -> Sight:
-    """An entry of a directory as of a snapshot, where it had this name."""
+    """Return the view of a directory's entry as of a snapshot, where it had this name."""
     live = inode_of(entry)
     was = attributes_at(live, snapshot_id)
     if isinstance(live, INodeFile):
@@ -62,7 +62,7 @@ def look(entry: Entry, name: bytes, snapshot_id: int) -> Sight:
 
 
 def look_at_root(directory: INodeDirectory, snapshot: Snapshot) -> Sight:
-    """A snapshot's root; its name is the snapshot's."""
+    """Return the view of a snapshot's root; its name is the snapshot's."""
     copy = _seen_directory(directory, snapshot.root, snapshot.root.name, snapshot.id)
     return Sight(copy, directory, snapshot.id)
 
