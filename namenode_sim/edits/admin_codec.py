@@ -1,4 +1,4 @@
-"""Bytes of the ops about no path.  ``file_codec`` tells how they work."""
+"""Bytes of the ops about no path.  ``file_codec`` explains how they work."""
 
 from struct import Struct
 from typing import Final

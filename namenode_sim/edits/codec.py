@@ -49,7 +49,7 @@ _MALFORMED = (ValueError, IndexError, StructError, DecodeError)
 def encode(
     op: Op, txid: TxId, layout: int = LAYOUT_VERSION, *, unversioned_mtime: bool = False
 ) -> bytes:
-    """The whole frame of one op.
+    """Return the whole frame of one op.
 
     Args:
         op: the edit.
@@ -77,7 +77,7 @@ def encode(
 
 
 def decode(data: bytes, offset: int, layout: int) -> tuple[TxId, Op, int]:
-    """The op whose frame begins at ``offset``, with its txid and the offset behind it.
+    """Return the op whose frame begins at ``offset``, with its txid and the offset behind it.
 
     Raises:
         EditsError: if no sound frame of a known op stands there.
@@ -135,9 +135,9 @@ def _reader(opcode: int, offset: int, txid: int) -> Reader:
 
 
 def _decode_3_3_0(reader: Reader, frame: bytes) -> Op | None:
-    """A snapshot op as Hadoop 3.3.0 GA writes it: layout -65, but with the time of -66.
+    """Read a snapshot op of Hadoop 3.3.0 GA: layout -65, but with the time of -66.
 
-    Only the length of the frame tells.
+    Only the length of the frame distinguishes the two.
     """
     try:
         op, pos = reader(frame, 13, SNAPSHOT_MTIME_LAYOUT)
@@ -147,7 +147,7 @@ def _decode_3_3_0(reader: Reader, frame: bytes) -> Op | None:
 
 
 def _decode_old(data: bytes, offset: int, layout: int) -> tuple[TxId, Op, int]:
-    """A frame without length: the fields tell where it ends, the checksum whether that is true."""
+    """Read a frame without length: its fields say where it ends, and the checksum verifies that."""
     try:
         opcode, txid = _OLD_FRAME.unpack_from(data, offset)
     except StructError:
@@ -168,7 +168,7 @@ def _decode_old(data: bytes, offset: int, layout: int) -> tuple[TxId, Op, int]:
 def decode_all(
     records: bytes, layout: int = LAYOUT_VERSION, *, start: int = 0
 ) -> Iterator[tuple[TxId, Op]]:
-    """The ops of ``records`` from ``start`` to the end or to a terminator.
+    """Yield the ops of ``records`` from ``start`` to the end or to a terminator.
 
     Raises:
         EditsError: at the first frame that is not sound, or when anything but padding follows

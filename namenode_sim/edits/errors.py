@@ -26,12 +26,12 @@ class EditsError(Exception):
         self.txid = txid
 
     def __str__(self) -> str:
-        """One sentence: file, offset and transaction first."""
+        """Return one sentence: file, offset and transaction first."""
         facts = ((self.file, "{}"), (self.offset, "offset {}"), (self.txid, "transaction {}"))
         where = ", ".join(form.format(fact) for fact, form in facts if fact is not None)
         return f"{where}: {self.what}" if where else self.what
 
     def at(self, file: str, base: int = 0) -> "EditsError":
-        """The same error with the file named and the offset counted from its start."""
+        """Return the same error with the file named and the offset counted from its start."""
         offset = None if self.offset is None else self.offset + base
         return EditsError(self.what, file=file, offset=offset, txid=self.txid)

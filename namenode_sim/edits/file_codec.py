@@ -144,7 +144,7 @@ def _write_old_add(op: ops.Add, layout: int) -> bytes:
 def inherited(
     entries: tuple[AclEntry, ...], attributes: tuple[XAttr, ...], layout: int
 ) -> list[bytes]:
-    """The ACL and the extended attributes of a new inode, as far as the layout has them."""
+    """Return the ACL and extended attributes of a new inode, as far as the layout has them."""
     parts = []
     if layout <= ACL_LAYOUT:
         parts.append(acl(entries))

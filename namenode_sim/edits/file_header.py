@@ -27,7 +27,7 @@ class Header:
 
 
 def parse_header(data: bytes) -> Header:
-    """The header at the start of ``data``.
+    """Return the header at the start of ``data``.
 
     Raises:
         EditsError: if it is cut short, was never written, names flags or a layout whose ops we do
@@ -53,7 +53,7 @@ def parse_header(data: bytes) -> Header:
 
 
 def header_bytes(layout: int) -> bytes:
-    """The header of a file of that layout."""
+    """Return the header of a file of that layout."""
     if layout > FLAGS_LAYOUT:
         return _I32.pack(layout)
     return _I32.pack(layout) + bytes(4)

@@ -104,7 +104,7 @@ def vlong(number: int) -> bytes:
 
 
 def read_vint(data: bytes, pos: int) -> tuple[int, int]:
-    """A variable-length number that must fit in 32 bits."""
+    """Read a variable-length number that must fit in 32 bits."""
     number, pos = read_vlong(data, pos)
     if not -0x80000000 <= number <= 0x7FFFFFFF:
         raise ValueError(f"{number} does not fit in 32 bits")
@@ -112,14 +112,14 @@ def read_vint(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def vint(number: int) -> bytes:
-    """A variable-length number that must fit in 32 bits."""
+    """Encode a variable-length number that must fit in 32 bits."""
     if not -0x80000000 <= number <= 0x7FFFFFFF:
         raise ValueError(f"{number} does not fit in 32 bits")
     return vlong(number)
 
 
 def read_sized(data: bytes, pos: int, limit: int) -> tuple[bytes, int]:
-    """A vint length and that many bytes."""
+    """Read a vint length and that many bytes."""
     size, pos = read_vint(data, pos)
     end = pos + size
     if size < 0 or size > limit or end > len(data):
@@ -153,7 +153,7 @@ def read_permission(data: bytes, pos: int) -> tuple[Permission, int]:
 
 @lru_cache(maxsize=4096)
 def _permission(raw: bytes) -> Permission:
-    """The same few owners and modes come again and again; equal ones share one object."""
+    """Return one shared object for equal bytes: the same few owners and modes come repeatedly."""
     return _read_long_permission(raw, 0)[0]
 
 

@@ -1,6 +1,6 @@
 """What a damaged segment still holds; only for recovery, which asks before it believes it.
 
-Nobody else looks behind damage: an op found behind a hole is sound, but what it builds on may be
+No other code looks behind damage: an op found behind a hole is sound, but what it builds on may be
 what is missing.
 """
 
@@ -46,7 +46,7 @@ class Skipped:
     """Bytes that are no sound ops, and what they cost.
 
     ``after`` and ``before`` are the sound transactions around them; None at an end of the file or
-    where nothing tells.
+    where they are unknown.
     """
 
     offset: int
@@ -56,7 +56,7 @@ class Skipped:
     before: TxId | None
 
     def __str__(self) -> str:
-        """One sentence for the operator."""
+        """Return one sentence for the operator."""
         return f"offset {self.offset}: {self.length} bytes skipped, {self._loss()}: {self.what}"
 
     def _loss(self) -> str:
@@ -89,7 +89,7 @@ class SegmentReport:
 
 
 def salvage(path: Path) -> Iterator[tuple[TxId, Op] | Skipped]:
-    """Every sound op of a segment file in order, and a ``Skipped`` for all that lies between.
+    """Yield every sound op of a segment file in order, and a ``Skipped`` for all in between.
 
     Raises:
         EditsError: if the header is not sound or its layout unknown: then no op can be read.
@@ -102,7 +102,7 @@ def salvage(path: Path) -> Iterator[tuple[TxId, Op] | Skipped]:
 def salvage_ops(
     segment: SegmentFile, *, numbered: bool = True
 ) -> Iterator[tuple[TxId, Op] | Skipped]:
-    """As ``salvage``, from the place of an open segment file.
+    """Yield as ``salvage`` does, from the place of an open segment file.
 
     Args:
         segment: the file.
@@ -125,7 +125,7 @@ def salvage_ops(
 
 
 def scan_segment(path: Path) -> SegmentReport:
-    """Read a whole segment file and tell what it holds.
+    """Read a whole segment file and report what it holds.
 
     Raises:
         EditsError: if the header is not sound or its layout unknown.
@@ -148,7 +148,7 @@ def scan_segment(path: Path) -> SegmentReport:
 
 
 def _short_of_name(path: Path, segment: SegmentFile, last: TxId | None) -> Skipped | None:
-    """A finalized file that ends before its name says lacks ops without any damaged byte."""
+    """Return what a finalized file lacks that ends, undamaged, before the txid in its name."""
     promised = named_range(path.name)
     if promised is None or promised.last is None or (last is not None and last >= promised.last):
         return None
@@ -209,7 +209,7 @@ class _Search:
                 yield base + found.start()
 
     def _sound_at(self, offset: int, lowest: int, highest: int) -> TxId | None:
-        """The transaction of the sound op at ``offset`` if it is one that may stand there."""
+        """Return the transaction of the sound op at ``offset`` if it may stand there."""
         window, head = self._window, self._head
         at = window.hold(offset, self._smallest)
         if len(window.data) - at < self._smallest:
@@ -227,7 +227,7 @@ class _Search:
         return None
 
     def _padding_start(self) -> int:
-        """Where a terminator begins the padding from the place on that reaches the file's end."""
+        """Return where, from the place on, a terminator begins padding up to the file's end."""
         place = self._segment.offset
         if self._padding_at is None or self._padding_at < place:
             window = self._window
@@ -244,7 +244,7 @@ class _Search:
 
 
 def _looks_like_a_frame(lowest: int, highest: int, *, framed: bool) -> re.Pattern[bytes]:
-    """Finds an opcode, a possible length and the bytes that all possible txids begin with."""
+    """Match an opcode, a possible length and the bytes that all possible txids begin with."""
     low, high = _TXID.pack(lowest), _TXID.pack(highest)
     same = 0
     while same < len(low) and low[same] == high[same]:

@@ -39,7 +39,7 @@ class NamedRange:
 
 
 def named_range(name: str) -> NamedRange | None:
-    """What a segment's file name says; None for any other name."""
+    """Return the range in a segment's file name; None for any other name."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -55,7 +55,7 @@ class SegmentFile:
         name: the path as it was given; in every error.
         header: layout and size of the header.
         offset: where the next frame begins; stays at the bad frame when one is refused.
-        expected: the transaction that is due next; None when nothing tells.
+        expected: the transaction that is due next; None when it is unknown.
     """
 
     def __init__(self, file: BinaryIO, name: str, *, first: TxId | None = None) -> None:
@@ -77,7 +77,7 @@ class SegmentFile:
         except EditsError as problem:
             raise EditsError(problem.what, file=name, offset=problem.offset, txid=first) from None
         if self.header.layout > LENGTH_LAYOUT:
-            # Its fields alone tell where such a frame ends, so the codec copies all it is given.
+            # Only its fields show where such a frame ends, so the codec copies all it is given.
             self._window = FileWindow(file, _OLD_CHUNK_BYTES)
         self.offset = self.header.size
         self.expected = first
@@ -98,7 +98,7 @@ class SegmentFile:
         return self._window
 
     def next(self) -> tuple[TxId, Op] | None:
-        """The next op; None at the end of the file or at padding that reaches it.
+        """Return the next op; None at the end of the file or at padding that reaches it.
 
         Raises:
             EditsError: if anything else stands there.
@@ -106,7 +106,7 @@ class SegmentFile:
         window, offset = self._window, self.offset
         at = window.hold(offset)
         if at >= len(window.data):
-            return None  # Perhaps because its NameNode has cut the padding off meanwhile.
+            return None  # Perhaps because its NameNode has cut the padding off in the meantime.
         if window.data[at] == TERMINATOR:
             self._check_padding()
             return None
@@ -120,7 +120,7 @@ class SegmentFile:
         return txid, op
 
     def ops(self, *, numbered: bool = True) -> Iterator[tuple[TxId, Op]]:
-        """The ops from the place to the end.
+        """Yield the ops from the place to the end.
 
         Args:
             numbered: refuse an op whose transaction is not the one that is due.
@@ -139,19 +139,19 @@ class SegmentFile:
             yield found
 
     def frame(self, start: int) -> bytes:
-        """The bytes from ``start`` to the place; for the op that was just read."""
+        """Return the bytes from ``start`` to the place; for the op that was just read."""
         at = self._window.hold(start, self.offset - start)
         return self._window.data[at : at + self.offset - start]
 
     def error(self, what: str, *, frame_txid: int | None = None) -> EditsError:
-        """An error at the place; names the transaction that is due there."""
+        """Return an error at the place, which names the transaction that is due there."""
         if frame_txid is not None and self.expected is not None and frame_txid != self.expected:
             what = f"{what} (the frame says transaction {frame_txid})"
         txid = self.expected if self.expected is not None else frame_txid
         return EditsError(what, file=self.name, offset=self.offset, txid=txid)
 
     def _decode_with_more(self, problem: EditsError) -> tuple[TxId, Op, int]:
-        """The frame may only have been cut by the window's end; see more of it and try again."""
+        """Read more of a frame that may only have been cut by the window's end, and try again."""
         window, offset = self._window, self.offset
         while window.end < window.size:
             seen = window.end  # what it was decoded from; looking at its length may move the window
@@ -170,7 +170,7 @@ class SegmentFile:
         raise self.error(problem.what, frame_txid=problem.txid) from None
 
     def _bytes_needed(self, data: bytes, at: int) -> int:
-        """How many bytes from the place on hold the frame, as far as it can be told."""
+        """Return how many bytes from the place on hold the frame, as far as that is known."""
         held = len(data) - at
         if self.header.layout > LENGTH_LAYOUT:
             return min(4 * held, MAX_OP_BYTES, self._window.size - self.offset)
@@ -203,7 +203,7 @@ def open_segment(path: Path) -> Iterator[SegmentFile]:
 
 
 def read_segment(path: Path) -> Iterator[tuple[TxId, Op]]:
-    """The ops of a segment file, all of them sound and numbered as its name promises.
+    """Yield the ops of a segment file, all of them sound and numbered as its name promises.
 
     What stands behind the last promised op means nothing.
 

@@ -1,4 +1,4 @@
-"""Bytes of the ops about paths.  ``file_codec`` tells how they work."""
+"""Bytes of the ops about paths.  ``file_codec`` explains how they work."""
 
 from struct import Struct
 from typing import Final
@@ -231,7 +231,10 @@ def _read_snapshot_tail(data: bytes, pos: int, layout: int) -> tuple[int | None,
 
 
 def _snapshot_tail(mtime: int | None, ids: RpcIds, layout: int) -> bytes:
-    """An older layout has no field for the time; its readers would lose the op boundary."""
+    """Return the end of a snapshot op: an older layout has no field for the time.
+
+    Its readers would lose the op boundary.
+    """
     if layout > SNAPSHOT_MTIME_LAYOUT:
         return rpc_ids(ids)
     return I64.pack(mtime or 0) + rpc_ids(ids)

@@ -27,7 +27,7 @@ class AclType(IntEnum):
 
 
 class XAttrNamespace(IntEnum):
-    """Who may see an extended attribute."""
+    """The namespace of an extended attribute, which decides which users see it."""
 
     USER = 0
     TRUSTED = 1

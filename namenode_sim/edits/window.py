@@ -12,7 +12,7 @@ CHUNK_BYTES: Final = 1 << 20
 class FileWindow:
     """Some bytes of a file; ``base`` is the offset of the first, ``end`` that behind the last.
 
-    The file's ``size`` is taken once: what a writer appends meanwhile is not seen.
+    The file's ``size`` is taken once: what a writer appends later is not seen.
     """
 
     __slots__ = ("_chunk", "_file", "base", "data", "size")
@@ -42,11 +42,11 @@ class FileWindow:
         self.data = self._file.read(max(count, self._chunk))[: self.size - offset]
         self.base = offset
         if self.end < wanted:
-            self.size = self.end  # The file was cut meanwhile.
+            self.size = self.end  # The file was cut in the meantime.
         return 0
 
     def last_not_in(self, padding: bytes, start: int) -> int:
-        """The offset behind the last byte from ``start`` on that is none of ``padding``."""
+        """Return the offset behind the last byte from ``start`` on that is none of ``padding``."""
         end = self.size
         while end > start:
             begin = max(start, end - self._chunk)
