@@ -217,7 +217,7 @@ def read_erasure_coding(section: Iterator[bytes], namespace: Namespace) -> None:
 
 
 def ec_policy(found: pb.ErasureCodingPolicy) -> ErasureCodingPolicy:
-    """A policy of the image; the schema of the system's own is known, not stored."""
+    """Return a policy of the image; the schema of the system's own is known, not stored."""
     state = EcState(found.state or EcState.DISABLED)
     known = system_ec_policies().get(found.id)
     if known is not None:

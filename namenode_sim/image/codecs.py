@@ -44,14 +44,14 @@ class Compressor(Protocol):
     """One compressed stream being written."""
 
     def compress(self, data: bytes, /) -> bytes:
-        """What is ready after more data."""
+        """Return what is ready after more data."""
 
     def flush(self) -> bytes:
-        """The end of the stream; nothing may follow."""
+        """Return the end of the stream; nothing may follow."""
 
 
 def decompressed(chunks: Iterator[bytes], codec: str) -> Iterator[bytes]:
-    """The plain bytes of a section; ``codec`` is Hadoop's class name, or empty.
+    """Yield the plain bytes of a section; ``codec`` is Hadoop's class name, or empty.
 
     A section may be several streams behind each other, one for each sub-section.
 
@@ -76,7 +76,7 @@ def decompressed(chunks: Iterator[bytes], codec: str) -> Iterator[bytes]:
 
 
 def compressor(codec: str) -> Compressor:
-    """A stream to write.
+    """Return a stream to write.
 
     Raises:
         ImageError: if the codec is unknown or its package is missing.

@@ -55,14 +55,14 @@ class Summary:
     """The message itself, for fields that we do not know."""
 
     def find(self, name: str) -> Section | None:
-        """The section of that name, if there is one."""
+        """Return the section of that name, or None."""
         return next((section for section in self.sections if section.name == name), None)
 
     def parts(self, name: str) -> tuple[Section, ...]:
-        """The sub-sections of a section in their order, or the section itself if it has none.
+        """Return the sub-sections of a section in order, or the section itself if it has none.
 
-        Each is a compressed stream of its own and ends between two messages, so that several can
-        be read at the same time (docs/reference/formats.md#sub-sections).
+        Each is a compressed stream of its own and ends between two messages, so that several can be
+        read at the same time (docs/reference/formats.md#sub-sections).
 
         Raises:
             ImageError: if they are not together exactly the section.
@@ -133,7 +133,7 @@ class MessagePosition:
 def section_messages(
     file: BinaryIO, section: Section, codec: str, place: MessagePosition | None = None
 ) -> Iterator[bytes]:
-    """The messages of a section, one after another, in constant memory.
+    """Yield the messages of a section, one after another, in constant memory.
 
     Raises:
         ImageError: if the section is cut short or its compression is broken or unknown.
@@ -148,7 +148,7 @@ def section_messages(
 def stretch(
     file: BinaryIO, offset: int, length: int, *, of: str = "it", at_once: int = CHUNK_BYTES
 ) -> Iterator[bytes]:
-    """The bytes of a stretch as they lie in the file; others may read there in between.
+    """Yield the bytes of a stretch as they lie in the file; others may read there in between.
 
     Raises:
         ImageError: if the file ends inside; the text calls the stretch ``of``.
@@ -195,7 +195,7 @@ def messages(
 
 
 def _completed(data: bytes, chunks: Iterator[bytes], limit: int) -> bytes:
-    """A message that begins with ``data``, and what came with its end, joined only once."""
+    """Return a message that begins with ``data``, and what came with its end, joined only once."""
     length, start = _long_length(data, 0, limit) if data[0] > 0x7F else (data[0], 1)
     if length < 0 or start + length <= len(data):
         return data
@@ -207,7 +207,7 @@ def _completed(data: bytes, chunks: Iterator[bytes], limit: int) -> bytes:
 
 
 def _long_length(data: bytes, pos: int, limit: int) -> tuple[int, int]:
-    """A length of several bytes and the position behind it; -1 if the data ends inside."""
+    """Return a length of several bytes and the position behind it; -1 if the data ends inside."""
     length = 0
     for shift in range(0, 35, 7):
         if pos >= len(data):
@@ -223,7 +223,7 @@ def _long_length(data: bytes, pos: int, limit: int) -> tuple[int, int]:
 
 
 def next_message(section: Iterator[bytes]) -> bytes:
-    """The next message of a section; ImageError if there is none."""
+    """Return the next message of a section; raise ImageError if there is none."""
     raw = next(section, None)
     if raw is None:
         raise ImageError("a section ends before all that it announces")
@@ -304,7 +304,7 @@ class ImageWriter:
         self.position += len(data)
 
     def add_entry(self, name: str, start: int) -> None:
-        """Tell the summary of what was written since ``start``; nothing, if that is nothing."""
+        """Enter in the summary what was written since ``start``, but no empty sub-section."""
         length = self.position - start
         if length or not name.endswith(SUB):
             self._summary.sections.add(name=name, length=length, offset=start)

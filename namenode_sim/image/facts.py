@@ -14,7 +14,7 @@ from namenode_sim.image.sections import ImageSections
 class ImageFacts:
     """What a newer image takes over from an image.
 
-    ``codec`` is empty for none, and so many ``sub_sections`` has the section of inodes (0: none).
+    ``codec`` is empty for none; ``sub_sections`` is the number in the section of inodes (0: none).
     ``txid`` is the last edit that it holds, whatever its file is called.
     """
 

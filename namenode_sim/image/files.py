@@ -1,4 +1,4 @@
-"""Names of image files and the digests beside them.
+"""Names of image files and the digests next to them.
 
 See docs/reference/formats.md#image-names-and-digests.
 """
@@ -22,22 +22,22 @@ _RESTORE = (
 
 
 def image_name(txid: TxId) -> str:
-    """The image of everything up to and including an edit."""
+    """Return the name of the image of everything up to and including an edit."""
     return f"fsimage_{txid:019d}"
 
 
 def digest_path(image: Path) -> Path:
-    """Where an image's MD5 digest is kept."""
+    """Return the path of an image's MD5 digest."""
     return image.with_name(image.name + ".md5")
 
 
 def write_digest(image: Path, digest: str) -> None:
-    """Put an image's digest beside it, durably."""
+    """Put an image's digest next to it, durably."""
     write_durably(digest_path(image), f"{digest} *{image.name}\n".encode())
 
 
 def read_digest(image: Path) -> str:
-    """The digest that an image must have.
+    """Return the digest that an image must have.
 
     Raises:
         ImageError: if there is none, or it is another image's.

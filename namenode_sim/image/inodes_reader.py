@@ -57,14 +57,14 @@ SeenTraits = dict[TraitsKey, FileTraits]
 
 
 def signed(number: int) -> int:
-    """A 64-bit number that protobuf stored without its sign."""
+    """Return a 64-bit number that protobuf stored without its sign."""
     return number - _TWO_64 if number >= _SIGN else number
 
 
 def read_inodes(
     section: Iterator[bytes], strings: Strings, kept: Kept, place: MessagePosition | None = None
 ) -> tuple[int, InodeMap]:
-    """The last inode id given out, and all inodes by id, not linked yet.
+    """Return the last inode id given out, and all inodes by id, not linked yet.
 
     Args:
         section: the messages of INODE.
@@ -99,7 +99,7 @@ def read_inodes(
 
 
 def inodes_of(raws: list[bytes], strings: Strings, kept: Kept, seen: SeenTraits) -> Iterator[INode]:
-    """The inodes of a batch of messages, linked to nothing yet; see ``read_file`` for ``seen``."""
+    """Yield the inodes of a batch, linked to nothing yet; see ``read_file`` for ``seen``."""
     messages, plain = _parsed(raws, kept)
     for message in messages:
         if message.type == _FILE:
@@ -112,7 +112,7 @@ def inodes_of(raws: list[bytes], strings: Strings, kept: Kept, seen: SeenTraits)
 
 
 def _size_from_failure(raws: list[bytes], strings: Strings) -> int:
-    """How many bytes lie between the beginnings of the first malformed inode and of the last."""
+    """Return the bytes between the beginnings of the first malformed inode and of the last."""
     done = 0
     with suppress(Exception):
         for raw in raws:
@@ -127,11 +127,11 @@ def _size_from_failure(raws: list[bytes], strings: Strings) -> int:
 
 
 def _parsed(raws: list[bytes], kept: Kept) -> tuple[Iterable[pb.INode], bool]:
-    """Inodes, and whether none of the files among them has a feature that is rare.
+    """Return inodes, and whether none of the files among them has a feature that is rare.
 
-    They are parsed together, which takes less time and tells of fields that a message has no
-    word for by one look; first with one that has none for the rare features, as to look for
-    them in each file takes a tenth of the time of loading.
+    They are parsed together, which takes less time and shows unknown fields by one look; first as a
+    message that has no fields for the rare features, as to look for them in each file takes a tenth
+    of the time of loading.
     """
     parts: list[bytes] = []
     for raw in raws:
@@ -161,14 +161,14 @@ _TAGGED: Final = len(_TAGS)
 
 
 def _tag(size: int) -> bytes:
-    """What stands before an inode of ``size`` bytes in an INodeBatch."""
+    """Return what stands before an inode of ``size`` bytes in an INodeBatch."""
     return _TAGS[size] if size < _TAGGED else _FIELD + delimited(bytes(size))[:-size]
 
 
 def read_file(
     inode_id: int, name: bytes, message: pb.INodeFile, strings: Strings, seen: SeenTraits
 ) -> INodeFile:
-    """A file, linked to nothing yet.
+    """Read a file, linked to nothing yet.
 
     ``seen`` holds the traits of the files of one image that were read before.
     """
@@ -180,7 +180,7 @@ def read_file(
 def read_plain_file(
     inode_id: int, name: bytes, message: pb.INodeFile, strings: Strings, seen: SeenTraits
 ) -> INodeFile:
-    """A file without the features that are rare (``read_features``)."""
+    """Read a file without the features that are rare (``read_features``)."""
     mtime, atime = message.modificationTime, message.accessTime
     found = message.blocks
     if len(found) == 1:
@@ -211,7 +211,7 @@ def _plain_traits(key: TraitsKey, strings: Strings) -> FileTraits:
 
 
 def read_features(inode: INodeFile, message: pb.INodeFile, strings: Strings) -> None:
-    """Who writes a file, its ACL and its extended attributes."""
+    """Read the writer of a file, its ACL and its extended attributes."""
     if message.HasField("fileUC"):
         holder = message.fileUC
         check_texts(holder)
@@ -230,7 +230,7 @@ def pack_protos(blocks: Iterable[pb.BlockProto]) -> bytes:
 def read_directory(
     inode_id: int, name: bytes, message: pb.INodeDirectory, strings: Strings
 ) -> INodeDirectory:
-    """A directory without its children."""
+    """Read a directory without its children."""
     user, group, mode = strings.owner(message.permission)
     inode = INodeDirectory(inode_id, name, user, group, mode, message.modificationTime)
     if message.HasField("acl"):
@@ -270,12 +270,12 @@ def _read_other(inode_id: int, message: pb.INode, strings: Strings) -> INode:
 
 
 def read_acl(message: pb.AclFeatureProto, strings: Strings) -> tuple[AclEntry, ...] | None:
-    """The entries of an ACL that the mode does not hold; None if there are none."""
+    """Return the entries of an ACL that the mode does not hold; None if there are none."""
     return tuple(map(strings.acl_entry, message.entries)) or None
 
 
 def read_xattrs(message: pb.XAttrFeatureProto, strings: Strings) -> tuple[XAttr, ...] | None:
-    """Extended attributes in their order; None if there are none."""
+    """Return extended attributes in their order; None if there are none."""
     return tuple(strings.xattr(x.name, x.value or None) for x in message.xAttrs) or None
 
 
@@ -325,7 +325,7 @@ def link_children(
 
 
 def _check_no_loop(directories: Iterable[INodeDirectory]) -> None:
-    """Whoever followed the parents of a directory that is below itself would never arrive."""
+    """Refuse a directory below itself: a walk along its parents would never end."""
     sound: set[int] = set()
     for directory in directories:
         trail: set[int] = set()

@@ -211,7 +211,7 @@ def inode_message(inode: INode, numbers: StringNumbers, layout: int) -> pb.INode
 
 
 def fill_file(message: pb.INodeFile, inode: INodeFile, numbers: StringNumbers, layout: int) -> None:
-    """A file's attributes and blocks, without id and name."""
+    """Set a file's attributes and blocks, without id and name."""
     message.replication = inode.replication
     message.modificationTime = inode.mtime & _MASK_64
     message.accessTime = inode.atime & _MASK_64
@@ -239,7 +239,7 @@ def fill_file(message: pb.INodeFile, inode: INodeFile, numbers: StringNumbers, l
 def fill_directory(
     message: pb.INodeDirectory, inode: INodeDirectory, numbers: StringNumbers
 ) -> None:
-    """A directory's attributes, without id and name."""
+    """Set a directory's attributes, without id and name."""
     message.modificationTime = inode.mtime
     message.nsQuota = inode.quotas.namespace & _MASK_64
     message.dsQuota = inode.quotas.space & _MASK_64
@@ -282,13 +282,13 @@ class ReferenceNumbers:
         self.places: list[OldName | NewPlace] = []
 
     def add(self, place: OldName | NewPlace) -> int:
-        """The index of a place of a moved inode; each is asked for once."""
+        """Return the index of a place of a moved inode; call this once for each place."""
         self.places.append(place)
         return len(self.places) - 1
 
 
 def _divided(children: list[INode], references: ReferenceNumbers) -> tuple[list[int], list[int]]:
-    """The ids of the children that are there themselves, and indices for those moved there."""
+    """Return the ids of the children that are there themselves, and indices of moved ones."""
     ids: list[int] = []
     indices: list[int] = []
     for child in children:

@@ -1,4 +1,4 @@
-"""How far an image is loaded, told by the thread that loads it to whoever asks meanwhile."""
+"""How far an image is loaded: written by the thread that loads it, read by others."""
 
 import io
 from pathlib import Path
@@ -9,7 +9,7 @@ DIGEST_SHARE: Final = 0.03
 
 
 class LoadAbandoned(Exception):
-    """Nobody waits for the namespace any more."""
+    """The namespace is not wanted any more."""
 
 
 class LoadProgress:
@@ -46,10 +46,10 @@ class LoadProgress:
         return io.BufferedReader(_WatchedFile(path, self, start, end))
 
     def reached(self, share: float) -> None:
-        """Note a reading.
+        """Note that a share has been read.
 
         Raises:
-            LoadAbandoned: if nobody waits any more.
+            LoadAbandoned: if the namespace is not wanted any more.
         """
         if self._abandoned:
             raise LoadAbandoned
@@ -57,7 +57,7 @@ class LoadProgress:
 
 
 class _WatchedFile(io.FileIO):
-    """A file that tells of each reading.  What is read twice counts twice, up to the end."""
+    """A file that reports each reading.  What is read twice counts twice, up to the end."""
 
     def __init__(self, path: Path, progress: LoadProgress, start: float, end: float) -> None:
         super().__init__(path, "rb")

@@ -44,7 +44,7 @@ def load_image(path: Path, progress: LoadProgress | None = None) -> Namespace:
     """Check an image against its digest and load it.
 
     Raises:
-        LoadAbandoned: if ``progress`` was abandoned meanwhile.
+        LoadAbandoned: if ``progress`` was abandoned in the meantime.
         ImageError: if the digest is missing or differs, or the image cannot be understood;
             names the file.
         OSError: if it cannot be read.
@@ -68,7 +68,7 @@ def load_image(path: Path, progress: LoadProgress | None = None) -> Namespace:
 
 
 def read_namespace(file: BinaryIO) -> Namespace:
-    """The namespace of an image, without looking at a digest.
+    """Read the namespace of an image, without looking at a digest.
 
     Raises:
         ImageError: if it is not a sound image; the message does not name the file.
@@ -136,7 +136,7 @@ class _Loader:
         return namespace
 
     def _add_lease(self, namespace: Namespace, file: INodeFile) -> None:
-        """Nobody writes a file that only snapshots have, though it looks open in the image."""
+        """Add the lease of an open file, unless only snapshots have it: then it has no writer."""
         if not namespace.tree.has_snapshots or is_current(file):
             namespace.tree.add_lease(file)
 
@@ -158,7 +158,7 @@ class _Loader:
 
 
 def _root(inodes: InodeMap) -> INodeDirectory:
-    """The root has a fixed id today; very old images have another, but no name either."""
+    """Return the root: of a fixed id today, of another in very old images, but without name."""
     usual = inodes.get(ROOT_ID)
     if isinstance(usual, INodeDirectory):
         return usual

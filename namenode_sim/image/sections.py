@@ -30,7 +30,7 @@ BROKEN: Final = (
     OverflowError,
     StructError,
 )
-"""What malformed messages raise; EncodeError is how protobuf tells of fields that are missing."""
+"""What malformed messages raise; protobuf raises EncodeError for fields that are missing."""
 
 
 class ImageSections:
@@ -63,7 +63,7 @@ class ImageSections:
 
     @contextmanager
     def open(self, name: str) -> Iterator[Iterator[bytes]]:
-        """The messages of a section, none if it is absent; all of them must be wanted.
+        """Yield the messages of a section, none if it is absent; all of them must be wanted.
 
         Raises:
             ImageError: for whatever is found wrong inside the ``with``; says where.

@@ -55,14 +55,14 @@ def read_references(section: Iterator[bytes], inodes: InodeMap, kept: Kept) -> P
 
 
 def _id(number: int) -> int:
-    """A snapshot's id; Hadoop stores NO_SNAPSHOT_ID, -1, without its sign."""
+    """Return a snapshot's id; Hadoop stores NO_SNAPSHOT_ID, -1, without its sign."""
     return number - (1 << 32) if number >= 1 << 31 else number
 
 
 def read_snapshots(
     section: Iterator[bytes], inodes: InodeMap, strings: Strings, kept: Kept
 ) -> Snapshots:
-    """The snapshottable directories and their snapshots, without diffs."""
+    """Return the snapshottable directories and their snapshots, without diffs."""
     raw = next_message(section)
     header = pb.SnapshotSection.FromString(raw)
     keep_unknown(kept, ("SNAPSHOT", ""), raw, header)
@@ -199,7 +199,7 @@ class _DiffReader:
 
 
 def _created(directory: INodeDirectory, name: bytes) -> Entry:
-    """Who was created under a name: whom a later diff has as deleted, or who still has it."""
+    """Return the entry created under a name: the one a later diff deleted, or the present child."""
     assert directory.history is not None
     for later in directory.history.diffs:
         if name in later.deleted:
@@ -212,7 +212,7 @@ def _created(directory: INodeDirectory, name: bytes) -> Entry:
 
 
 def settle(inodes: InodeMap, places: Places) -> None:
-    """Tell files that only snapshots have from those in the current tree; an image does not.
+    """Mark the files that only snapshots have, as an image does not.
 
     Raises:
         ImageError: if a moved inode is at no place.

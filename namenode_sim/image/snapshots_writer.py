@@ -55,14 +55,14 @@ def write_snapshots(
 
 
 def has_diffs(namespace: Namespace) -> bool:
-    """Whether the image needs a section SNAPSHOT_DIFF."""
+    """Return whether the image needs a section SNAPSHOT_DIFF."""
     if namespace.snapshots.count():
         return True
     return namespace.tree.has_snapshots and any(map(_is_told, namespace.tree.inodes.values()))
 
 
 def _is_told(node: INode) -> bool:
-    """Whether a history says anything that the section SNAPSHOT does not."""
+    """Return whether a history contains anything that the section SNAPSHOT does not."""
     if isinstance(node, INodeSymlink) or node.history is None:
         return False
     return isinstance(node, INodeFile) or bool(node.history.diffs or not node.history.snapshottable)
@@ -162,7 +162,7 @@ class _DiffWriter:
 
 
 def write_references(write: WriteBytes, references: ReferenceNumbers, kept: Kept) -> None:
-    """INODE_REFERENCE: the places that the sections before it told by their numbers."""
+    """Write INODE_REFERENCE: the places to which the sections before it refer by number."""
     for place in references.places:
         number = place.reference.inode.id
         message = pb.INodeReference(referredId=number)

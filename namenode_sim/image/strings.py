@@ -90,7 +90,7 @@ class Strings:
 
 
 def read_strings(section: Iterator[bytes], kept: Kept) -> Strings:
-    """The table in the messages of STRING_TABLE; ``kept`` takes a header with unknown fields."""
+    """Return the table in STRING_TABLE; ``kept`` takes a header with unknown fields."""
     raw = next_message(section)
     header = pb.StringTableSection.FromString(raw)
     keep_unknown(kept, ("STRING_TABLE", ""), raw, header)
@@ -175,7 +175,7 @@ class StringNumbers:
         return (namespace & 3) << 30 | name << 6 | (namespace >> 2) << 5
 
     def entries(self) -> Iterator[tuple[int, str]]:
-        """The table's entries as (id, string)."""
+        """Yield the table's entries as (id, string)."""
         if not self.masked:
             flat = {number: text for text, number in self._users.numbers.items()}
             yield from sorted((flat | self._seed).items())

@@ -22,7 +22,7 @@ _NEAR: Final = 16
 
 
 def announced_inodes(path: Path) -> int:
-    """How many inodes an image says it holds.
+    """Return how many inodes an image says it holds.
 
     Raises:
         ImageError: if it cannot be understood so far.

@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from namenode_sim.image.errors import ImageError
 
 Kept = dict[tuple[str, int | str], bytes]
-"""Messages with unknown fields, by section and by what tells them apart in it."""
+"""Messages with unknown fields, by section and by what identifies them in it."""
 
 
 def keep_unknown(kept: Kept, key: tuple[str, int | str], raw: bytes, message: Message) -> None:
@@ -39,7 +39,7 @@ def check_texts(message: Message) -> None:
 
 
 def holds_unknown(message: Message, raw: bytes) -> bool:
-    """Whether a message parsed from ``raw`` has unknown fields anywhere; drops them from it."""
+    """Drop all unknown fields from a message parsed from ``raw``; return whether it had some."""
     message.DiscardUnknownFields()
     if message.ByteSize() == len(raw):
         return False
@@ -78,7 +78,7 @@ def _graft(new: Message, old: Message) -> None:
 
 
 def _same(ours: Message, theirs: Message) -> bool:
-    """Whether two messages agree in all that we know: a changed block is another block."""
+    """Return whether two messages agree in all that we know: a changed block is another block."""
     plain = type(theirs)()
     plain.CopyFrom(theirs)
     plain.DiscardUnknownFields()

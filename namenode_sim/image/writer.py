@@ -48,11 +48,11 @@ def save_image(
 ) -> None:
     """Save a namespace; when this returns the image and its digest are on the disk.
 
-    The order is Hadoop's: ``fsimage.ckpt_N`` whole and synced, then the digest, then the name.
-    A crash in between leaves a file that nobody takes for an image.
+    The order is Hadoop's: ``fsimage.ckpt_N`` whole and synced, then the digest, then the name. A
+    crash in between leaves a file that is never taken for an image.
 
     Args:
-        namespace: what to save; must not change meanwhile.
+        namespace: what to save; must not change until this returns.
         path: ``fsimage_N`` in a name directory; N should be ``namespace.last_applied``.
         info: layout version and namespace id to write.
         codec: Hadoop's class name of a compression codec; none if empty.
@@ -148,7 +148,7 @@ def _write_tree(
 
 
 def open_files(namespace: Namespace) -> list[INodeFile]:
-    """The files that somebody writes now."""
+    """Return the files that have a writer now."""
     ids = [number for files in namespace.tree.leases.values() for number in files]
     files = [namespace.tree.inodes[number] for number in ids]
     return [file for file in files if isinstance(file, INodeFile) and file.parent is not None]
