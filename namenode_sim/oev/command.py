@@ -129,7 +129,7 @@ def _convert(source: Source, sink: Sink, *, fix_txids: bool) -> None:
 
 
 def _watched(source: Source) -> Iterator[Event]:
-    """The source's events, with progress on a terminal if there are many."""
+    """Yield the source's events, with progress on a terminal if there are many."""
     console = Console(stderr=True)
     if source.size < _BIG_FILE_BYTES or not console.is_terminal:
         yield from source.events()
@@ -156,7 +156,7 @@ class _Tee:
 
 @contextmanager
 def output_to(path: Path, *, echo: bool = False) -> Iterator[BinaryIO]:
-    """The file, or standard output."""
+    """Open the file, or standard output."""
     if path == STDOUT:
         if sys.stdout is None:
             raise OSError("standard output is closed")

@@ -61,7 +61,7 @@ class Source(Protocol):
         """Bytes read so far."""
 
     def events(self) -> Iterator[Event]:
-        """The parts in their order.
+        """Yield the parts in their order.
 
         Raises:
             EditsError: at the first part that is not sound.
@@ -79,7 +79,7 @@ class Sink(Protocol):
 
 
 def renumbered(events: Iterator[Event]) -> Iterator[Event]:
-    """The same ops, numbered without gaps from the first one's txid on (oev's ``--fix-txids``)."""
+    """Yield the same ops, without gaps from the first one's txid on (oev's ``--fix-txids``)."""
     expected = 0
     for event in events:
         if not isinstance(event, Edit):

@@ -122,7 +122,7 @@ async def _gather(
 
 
 def _reader(conf_dir: Path | None, overrides: tuple[str, ...]) -> Callable[[], JournalReader]:
-    """Makes the reader, once there is an event loop."""
+    """Return a function that makes the reader, once there is an event loop."""
     conf = load_configuration(conf_dir, overrides)
     call_under_certificate(conf)
     nameservice = nameservice_of(conf)

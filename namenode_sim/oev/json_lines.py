@@ -1,9 +1,9 @@
 """An edit log as JSON lines, without loss: the bytes come back as they were.
 
 The first line is ``{"layout": …}``, then one line per op, ``{"padding": [[byte, count], …]}`` for
-what follows them, and ``{"bytes": hex}`` for what is neither.  An op whose bytes are not those
-that we would write has them beside its fields, as ``frame``; they count as long as they say the
-same as the fields.
+what follows them, and ``{"bytes": hex}`` for what is neither.  An op whose bytes are not those that
+we would write has them next to its fields, as ``frame``; they count as long as they say the same as
+the fields.
 """
 
 import json
@@ -24,7 +24,7 @@ _MAX_PADDING: Final = 1 << 40
 
 
 def frame_of(edit: Edit, layout: int) -> bytes:
-    """The op's frame; the time of snapshot ops is written wherever it is known (3.3.0 GA).
+    """Return the op's frame; the time of snapshot ops is written if it is known (3.3.0 GA).
 
     Raises:
         EditsError: if the layout cannot hold the op.
@@ -61,7 +61,7 @@ class JsonLinesSink:
         self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
     def finish(self) -> None:
-        """Nothing belongs at the end."""
+        """Do nothing: nothing belongs at the end."""
 
     def _canonical(self, edit: Edit) -> bytes | None:
         try:
@@ -81,7 +81,7 @@ class JsonLinesSource:
         file.seek(0)
 
     def events(self) -> Iterator[Event]:
-        """The header, the ops and what stands between them.
+        """Yield the header, the ops and what stands between them.
 
         Raises:
             EditsError: at the first line that is none of these.
@@ -141,7 +141,7 @@ def _runs(runs: object) -> tuple[tuple[int, int], ...]:
 
 
 def _frame(frame: object, txid: int, op: Op, layout: int) -> bytes | None:
-    """The frame that a line gives, unless somebody has changed the fields beside it."""
+    """Return the frame that a line gives, unless the fields next to it have been changed."""
     if frame is None:
         return None
     if not isinstance(frame, str):

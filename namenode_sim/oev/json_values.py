@@ -120,13 +120,13 @@ _FORMS: Final = {kind: _object(kind) for kind in ops.OP_CLASSES}
 
 
 def to_json(txid: int, op: ops.Op) -> dict[str, Any]:
-    """One op as an object with ``txid``, ``op`` and its fields."""
+    """Return one op as an object with ``txid``, ``op`` and its fields."""
     kind = type(op)
     return {"txid": txid, "op": NAME_OF[kind], **_FORMS[kind].write(op)}
 
 
 def from_json(record: dict[str, Any]) -> tuple[int, ops.Op]:
-    """The txid and the op of such an object.
+    """Return the txid and the op of such an object.
 
     Raises:
         ValueError: if it is none.

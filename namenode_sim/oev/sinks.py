@@ -93,7 +93,7 @@ class BinarySink:
                 assert_never(event)
 
     def finish(self) -> None:
-        """Nothing belongs at the end."""
+        """Do nothing: nothing belongs at the end."""
 
     def _edit(self, edit: Edit) -> None:
         if self._exact and edit.frame is not None:

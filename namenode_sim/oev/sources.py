@@ -1,4 +1,4 @@
-"""Opens an edit log in any of its three forms, told apart by ending and content."""
+"""Opens an edit log in any of its three forms, distinguished by ending and content."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -38,7 +38,7 @@ class BinarySource:
         return self._segment.offset
 
     def events(self) -> Iterator[Event]:
-        """The header, the ops, and the padding behind them.
+        """Yield the header, the ops, and the padding behind them.
 
         Raises:
             EditsError: at the first frame that is not sound, unless recovering.
@@ -46,7 +46,7 @@ class BinarySource:
         segment = self._segment
         yield Start(segment.layout)
         start = segment.offset
-        # As Hadoop's viewer: any txids are shown; who reads them judges them.
+        # As Hadoop's viewer: any txids are shown; the reader judges them.
         ops = salvage_ops(segment, numbered=False) if self._recover else segment.ops(numbered=False)
         for found in ops:
             if isinstance(found, Skipped):
@@ -92,7 +92,7 @@ def _runs(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def open_source(file: BinaryIO, path: Path, *, recover: bool) -> Source:
-    """The edits in a file: XML if its name ends so, as in Hadoop, or if it looks so.
+    """Open the edits in a file: XML if its name ends so, as in Hadoop, or if it looks so.
 
     Raises:
         EditsError: if a binary file's header is not sound or its layout unknown.

@@ -26,11 +26,11 @@ class Stanza:
         return made
 
     def all(self, tag: str) -> "list[Stanza]":
-        """The children of that tag, perhaps none."""
+        """Return the children of that tag, perhaps none."""
         return self.children.get(tag, [])
 
     def one(self, tag: str) -> "Stanza":
-        """The only child of that tag."""
+        """Return the only child of that tag."""
         found = self.children.get(tag)
         if found is None:
             raise ValueError(f"there is no <{tag}>")
@@ -39,26 +39,26 @@ class Stanza:
         return found[0]
 
     def value(self, tag: str) -> str:
-        """The text of the only child of that tag, unmangled, without spaces around it."""
+        """Return the text of the only child of that tag, unmangled, without spaces around it."""
         return unmangle(self.one(tag).text).strip(JAVA_SPACE)
 
     def value_or_none(self, tag: str) -> str | None:
-        """As ``value``; None without such a child."""
+        """Return ``value``; None without such a child."""
         return self.value(tag) if tag in self.children else None
 
     def number(self, tag: str) -> int:
-        """The decimal number in the only child of that tag."""
+        """Return the decimal number in the only child of that tag."""
         text = self.value(tag)
         if _NUMBER.fullmatch(text) is None:
             raise ValueError(f"<{tag}> holds {text[:40]!r}, which is no number")
         return int(text)
 
     def number_or_none(self, tag: str) -> int | None:
-        """As ``number``; None without such a child."""
+        """Return ``number``; None without such a child."""
         return self.number(tag) if tag in self.children else None
 
     def name(self, tag: str, kind: type[E]) -> E:
-        """The constant that the only child of that tag names."""
+        """Return the constant that the only child of that tag names."""
         text = self.value(tag)
         try:
             return kind[text]

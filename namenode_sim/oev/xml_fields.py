@@ -1,7 +1,7 @@
 """The fields of every op in Hadoop's XML, in its order: one table for both directions.
 
 Hadoop's FSEditLogOp has a toXml and a fromXml in each op; the element names are from there.  What
-XML does not tell (docs/reference/formats.md#edits-as-xml) gets the default of the op's class.
+XML does not contain (docs/reference/formats.md#edits-as-xml) gets the default of the op's class.
 """
 
 from collections.abc import Callable
@@ -353,7 +353,7 @@ def to_xml(txid: int, op: ops.Op, name: str) -> str:
 
 
 def from_xml(op: type[ops.Op], data: Stanza) -> ops.Op:
-    """The op that the elements below <DATA> tell of.
+    """Return the op that the elements below <DATA> describe.
 
     Raises:
         ValueError: if they do not fit the op.

@@ -133,7 +133,7 @@ class XmlSource:
         file.seek(0)
 
     def events(self) -> Iterator[Event]:
-        """The header and the ops.
+        """Yield the header and the ops.
 
         Raises:
             EditsError: at the first thing that does not belong into such a file; names the line.

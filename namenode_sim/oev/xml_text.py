@@ -29,12 +29,12 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """A text as it stands between two tags."""
+    """Return a text as it stands between two tags."""
     return _SPECIAL.sub(_escaped, text)
 
 
 def unmangle(text: str) -> str:
-    """What was mangled, from a text whose XML references the parser has resolved.
+    """Restore what was mangled, in a text whose XML references the parser has resolved.
 
     Raises:
         ValueError: if a backslash begins no mangled character.

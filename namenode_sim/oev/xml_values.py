@@ -38,22 +38,22 @@ _SYMBOLS: Final = ("---", "--x", "-w-", "-wx", "r--", "r-x", "rw-", "rwx")
 
 
 def leaf(tag: str, text: str, indent: str = FIELD) -> str:
-    """An element that holds a text."""
+    """Return an element that holds a text."""
     return f"{indent}<{tag}>{escape(text)}</{tag}>\n" if text else f"{indent}<{tag}/>\n"
 
 
 def number(tag: str, value: int, indent: str = FIELD) -> str:
-    """An element that holds a number."""
+    """Return an element that holds a number."""
     return f"{indent}<{tag}>{value}</{tag}>\n"
 
 
 def group(tag: str, content: str) -> str:
-    """An element that holds others."""
+    """Return an element that holds others."""
     return f"{FIELD}<{tag}>\n{content}{FIELD}</{tag}>\n" if content else f"{FIELD}<{tag}/>\n"
 
 
 def write_blocks(blocks: Iterable[Block]) -> str:
-    """One <BLOCK> each."""
+    """Write one <BLOCK> each."""
     return "".join([
         f"{FIELD}<BLOCK>\n{INNER}<BLOCK_ID>{block.block_id}</BLOCK_ID>\n"
         f"{INNER}<NUM_BYTES>{block.num_bytes}</NUM_BYTES>\n"
@@ -86,7 +86,7 @@ def read_mode(stanza: Stanza) -> int:
 
 
 def write_acl(entries: Iterable[AclEntry]) -> str:
-    """One <ENTRY> each."""
+    """Write one <ENTRY> each."""
     parts = []
     for entry in entries:
         inside = leaf("SCOPE", entry.scope.name, INNER) + leaf("TYPE", entry.type.name, INNER)
@@ -109,7 +109,7 @@ def read_acl(stanza: Stanza) -> tuple[AclEntry, ...]:
 
 
 def write_xattrs(xattrs: Iterable[XAttr]) -> str:
-    """One <XATTR> each."""
+    """Write one <XATTR> each."""
     parts = []
     for xattr in xattrs:
         inside = leaf("NAMESPACE", xattr.namespace.name, INNER) + leaf("NAME", xattr.name, INNER)
@@ -204,7 +204,7 @@ def read_key(stanza: Stanza) -> DelegationKey:
 
 
 def write_policy(policy: EcPolicy) -> str:
-    """The fields of an erasure coding policy, and one <EXTRAOPTION> for each option."""
+    """Write the fields of an erasure coding policy, and one <EXTRAOPTION> for each option."""
     parts = [
         leaf("CODEC", policy.codec),
         number("DATAUNITS", policy.data_units),
@@ -218,7 +218,7 @@ def write_policy(policy: EcPolicy) -> str:
 
 
 def read_policy(stanza: Stanza) -> EcPolicy:
-    """The fields of an erasure coding policy."""
+    """Read the fields of an erasure coding policy."""
     wanted = stanza.number("EXTRAOPTIONS")
     options = tuple((o.value("KEY"), o.value("VALUE")) for o in stanza.all("EXTRAOPTION"))
     if len(options) != wanted:
