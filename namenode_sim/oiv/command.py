@@ -81,7 +81,7 @@ def oiv(  # noqa: PLR0913 - as many as Hadoop's has
         with source.open("rb") as file, _output(target) as out, shown_progress() as report:
             remark = process(processor, file, out, options, report)
     except BrokenPipeError:
-        # Whoever read has seen enough; nothing can be said to him on standard output.
+        # The reader has seen enough; there is no more use for standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(HADOOP_FAILURE)
     except ImageError as problem:
@@ -95,7 +95,7 @@ def oiv(  # noqa: PLR0913 - as many as Hadoop's has
 
 
 def _spare_image(source: Path, target: Path) -> None:
-    """The view of an image must not take its place; it may be the only copy."""
+    """Refuse to overwrite an image with its view: it may be the only copy."""
     for path in (target, _beside(target)):
         if path.exists() and source.exists() and path.samefile(source):
             raise click.UsageError(f"writing to {target} would overwrite the image")
@@ -117,7 +117,7 @@ def _processor(name: str) -> Processor:
 
 @contextmanager
 def _output(target: Path) -> Iterator[TextIO]:
-    """Where to write: standard output, a device, or a file that gets its name when it is whole."""
+    """Open standard output, a device, or a file that gets its name when it is whole."""
     if str(target) == "-":
         if sys.stdout is None:
             raise OSError("standard output is closed")

@@ -33,7 +33,7 @@ Numbers = tuple[int, int, int, int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What the table has besides Hadoop's twelve columns, and what stands between them."""
+    """What the table has in addition to Hadoop's twelve columns, and what stands between them."""
 
     delimiter: str = "\t"
     storage_policy: bool = False
@@ -160,7 +160,7 @@ def _local_date(millis: int) -> str:
 
 
 def _numbers(inode: pb.INode) -> tuple[Numbers, int, bool]:
-    """The numeric columns, the packed permission, and whether there is an ACL."""
+    """Return the numeric columns, the packed permission, and whether there is an ACL."""
     if inode.HasField("file"):
         file = inode.file
         size = sum(block.numBytes for block in file.blocks)

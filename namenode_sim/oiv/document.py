@@ -16,7 +16,7 @@ _View = Callable[[str, Iterator[bytes], Reading], SectionView | None]
 
 
 def write_xml(image: OpenedImage, out: TextIO, *, hadoop: int | None = None) -> None:
-    """The image as Hadoop's viewer prints it.
+    """Write the image as Hadoop's viewer prints it.
 
     Args:
         image: what to print.
@@ -67,7 +67,7 @@ def _write_section(view: SectionView, out: TextIO) -> None:
 
 
 def write_json_lines(image: OpenedImage, out: TextIO) -> None:
-    """The image as one JSON object a line, with the names of Hadoop 3's XML.
+    """Write the image as one JSON object a line, with the names of Hadoop 3's XML.
 
     A name that is not UTF-8 keeps its bytes as lone surrogates (Python's ``surrogateescape``).
 

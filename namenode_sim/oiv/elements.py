@@ -36,7 +36,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """A text as Hadoop's viewer prints it: mangled where XML has no way to say it (XMLUtils)."""
+    """Return a text as Hadoop's viewer prints it: mangled where XML cannot hold it (XMLUtils)."""
     return _ILLEGAL.sub(_escaped, text)
 
 
@@ -51,7 +51,7 @@ _TWO_LINES_AFTER: Final = frozenset(("erasureCodingPolicy",))
 
 
 def xml(element: Element) -> str:
-    """One element, with line breaks where Hadoop has them."""
+    """Return one element, with line breaks where Hadoop has them."""
     tag, content = element
     if isinstance(content, bool):
         return f"<{tag}/>" if content else ""
@@ -71,13 +71,13 @@ _REPEATED: Final = frozenset((
     "child", "refChild", "typeQuota", "deletedInode", "deletedInoderef", "created",
     "fileDiff", "dirDiff",
 ))  # fmt: skip
-"""Elements that stand any number of times beside others."""
+"""Elements that stand any number of times next to others."""
 
 Plain: TypeAlias = "str | int | bool | list[Plain] | dict[str, Plain]"
 
 
 def plain(tag: str, content: Content) -> Plain:
-    """The content of an element as JSON has it."""
+    """Return the content of an element as JSON has it."""
     if not isinstance(content, list):
         return content
     if tag in _LISTS:
@@ -94,7 +94,7 @@ def plain(tag: str, content: Content) -> Plain:
 
 
 def json_lines(view: SectionView) -> Iterator[str]:
-    """A section as lines: first its own numbers, if it has some, then one for each thing in it."""
+    """Yield a section as lines: first its own numbers, if any, then one for each thing in it."""
     own: dict[str, Plain] = {}
     items = iter(view.elements)
     first = next(items, None)

@@ -42,7 +42,7 @@ def _permission_of(inode: pb.INode) -> int:
 
 
 def view(name: str, found: Messages, reading: Reading) -> SectionView | None:
-    """A section of the image as one of the document; None if that viewer has no word for it."""
+    """Return a section of the image for the document; None if that viewer does not show it."""
     if name == "ERASURE_CODING":
         return None
     newer = hadoop3.view(name, found, reading)

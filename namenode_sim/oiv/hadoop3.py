@@ -22,7 +22,7 @@ Messages = Iterator[bytes]
 
 
 def version_view(layout: int, on_disk: int, revision: str) -> SectionView:
-    """What stands before the sections."""
+    """Return what stands before the sections."""
     elements: list[Element] = [
         ("layoutVersion", layout),
         ("onDiskVersion", on_disk),
@@ -32,7 +32,7 @@ def version_view(layout: int, on_disk: int, revision: str) -> SectionView:
 
 
 def view(name: str, found: Messages, reading: Reading) -> SectionView | None:
-    """A section of the image as one of the document; None if the viewer has no word for it."""
+    """Return a section of the image for the document; None if the viewer does not show it."""
     if name not in _SECTIONS:
         return None
     title, elements, closing = _SECTIONS[name]
@@ -100,7 +100,7 @@ def _references(found: Messages, reading: Reading) -> Elements:
 
 
 def _signed32(number: int) -> int:
-    """A snapshot id as Java prints it: "none" is -1."""
+    """Return a snapshot id as Java prints it: "none" is -1."""
     return number - (1 << 32) if number >= 1 << 31 else number
 
 
@@ -220,7 +220,7 @@ def pool_fields(pool: pb.CachePoolInfo) -> Elements:
 
 
 def directive_fields(directive: pb.CacheDirectiveInfo, relative: str) -> Elements:
-    """A cache directive; ``relative`` is the tag that says so of its expiry."""
+    """Yield a cache directive's fields; ``relative`` is the tag for a relative expiry."""
     yield "id", directive.id
     yield "path", directive.path
     yield "replication", directive.replication

@@ -28,7 +28,7 @@ class Reading:
 
 
 def inode_fields(inode: pb.INode, reading: Reading) -> Iterator[Element]:
-    """All that the image holds of one inode."""
+    """Yield all that the image holds of one inode."""
     yield "id", inode.id
     yield "type", pb.INode.Type.Name(inode.type)
     yield "name", reading.text(inode.name)
@@ -45,7 +45,7 @@ def inode_fields(inode: pb.INode, reading: Reading) -> Iterator[Element]:
 
 
 def file_fields(file: pb.INodeFile, reading: Reading) -> Iterator[Element]:
-    """A file, also as a snapshot remembers it."""
+    """Yield the fields of a file, also of one in a snapshot."""
     striped = file.HasField("erasureCodingPolicyID")
     yield "replication", _STRIPED_REPLICATION if striped else file.replication
     yield "mtime", file.modificationTime
@@ -71,7 +71,7 @@ def block_fields(block: pb.BlockProto) -> Iterator[Element]:
 
 
 def construction_fields(file: pb.INodeFile) -> Iterator[Element]:
-    """Who writes the file, if anybody does."""
+    """Yield the writer of the file, if it has one."""
     if file.HasField("fileUC"):
         holder = file.fileUC
         yield (
@@ -81,7 +81,7 @@ def construction_fields(file: pb.INodeFile) -> Iterator[Element]:
 
 
 def directory_fields(directory: pb.INodeDirectory, reading: Reading) -> Iterator[Element]:
-    """A directory, also as a snapshot remembers it."""
+    """Yield the fields of a directory, also of one in a snapshot."""
     yield "mtime", directory.modificationTime
     yield "permission", reading.permission(directory.permission)
     yield from xattr_fields(directory, reading)
@@ -95,7 +95,7 @@ def directory_fields(directory: pb.INodeDirectory, reading: Reading) -> Iterator
 
 
 def xattr_fields(holder: pb.INodeFile | pb.INodeDirectory, reading: Reading) -> Iterator[Element]:
-    """Extended attributes, if there are any; a value is text, or hexadecimal where it is not."""
+    """Yield the extended attributes, if any; a value is text, or hexadecimal where it is not."""
     if holder.HasField("xAttrs"):
         yield "xattrs", [("xattr", list(_xattr(one, reading))) for one in holder.xAttrs.xAttrs]
 
@@ -111,7 +111,7 @@ def _xattr(one: pb.XAttrCompactProto, reading: Reading) -> Iterator[Element]:
 
 
 def acl_fields(holder: pb.INodeFile | pb.INodeDirectory, reading: Reading) -> Iterator[Element]:
-    """The ACL entries that the mode does not hold, if there are any."""
+    """Yield the ACL entries that the mode does not hold, if there are any."""
     if holder.acl.entries:
         entries = map(reading.strings.acl_entry, holder.acl.entries)
         yield "acls", [("acl", acl_text(entry)) for entry in entries]

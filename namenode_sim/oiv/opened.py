@@ -14,7 +14,7 @@ STEP: Final = 4096
 """Messages between two reports of progress."""
 
 ReportRead = Callable[[str, int], None]
-"""Told the section being read and how many messages were taken from it since the last time."""
+"""Called with the section being read and how many messages were taken from it since last time."""
 
 
 class OpenedImage:
@@ -22,7 +22,7 @@ class OpenedImage:
 
     Args:
         file: the image.
-        report: is told of the progress, if given.
+        report: called with the progress, if given.
 
     Raises:
         ImageError: if it is no image.
@@ -42,17 +42,17 @@ class OpenedImage:
         return self._sections.summary
 
     def has(self, name: str) -> bool:
-        """Whether the image has a section."""
+        """Return whether the image has a section."""
         return name in self._sections
 
     @contextmanager
     def section(self, name: str) -> Iterator[Iterator[bytes]]:
-        """The messages of a section; ImageError if anything is wrong inside the ``with``."""
+        """Yield a section's messages; raise ImageError if anything is wrong inside the ``with``."""
         with self._sections.open(name) as found:
             yield found if self._report is None else _reported(found, name, self._report)
 
     def inodes(self) -> Iterator[pb.INode]:
-        """All inodes, in the image's order.
+        """Yield all inodes, in the image's order.
 
         Raises:
             ImageError: while iterating, if the section is malformed.

@@ -24,7 +24,7 @@ class Parents(Protocol):
         """Note what a directory lists."""
 
     def get(self, child: int) -> int | None:
-        """The directory of an inode; None if none lists it."""
+        """Return the directory of an inode; None if none lists it."""
 
 
 class _InMemory:
@@ -57,7 +57,7 @@ class _InDatabase:
 
 @contextmanager
 def parents_store(folder: Path | None) -> Iterator[Parents]:
-    """A place for parents: memory, or a database in a folder, gone afterwards.
+    """Open a store for parents: memory, or a database in a folder, gone afterwards.
 
     Raises:
         FileExistsError: if there is such a file already; Hadoop refuses a folder that exists.
@@ -90,7 +90,7 @@ class PathFinder:
         self._paths: dict[int, str] = {ROOT_ID: "/"}
 
     def parent_path(self, inode: int) -> str:
-        """The path of the directory that lists an inode; the root is in itself, as in Hadoop.
+        """Return the path of the directory that lists an inode; the root is in itself (Hadoop).
 
         Raises:
             Unlinked: if there is no such path.
@@ -117,7 +117,7 @@ class PathFinder:
 
 
 def join(parent: str, name: str) -> str:
-    """A path; the root has an empty name."""
+    """Return a path; the root has an empty name."""
     if not name:
         return parent
     return f"{parent}/{name}" if parent != "/" else f"/{name}"

@@ -12,7 +12,7 @@ from namenode_sim.oiv.opened import ReportRead
 
 @contextmanager
 def shown_progress() -> Iterator[ReportRead | None]:
-    """What to tell the progress to; None if standard error is no terminal."""
+    """Yield a function that shows the progress; None if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return

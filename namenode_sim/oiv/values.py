@@ -11,7 +11,7 @@ _PREFIXES: Final = "KMGTPE"
 
 
 def acl_text(entry: AclEntry) -> str:
-    """An entry as ``default:user:bob:rw-`` (AclEntry.toString)."""
+    """Return an entry as ``default:user:bob:rw-`` (AclEntry.toString)."""
     scope = "default:" if entry.scope is AclScope.DEFAULT else ""
     return f"{scope}{entry.type.name.lower()}:{entry.name or ''}:{_SYMBOLS[entry.permission]}"
 
@@ -49,7 +49,7 @@ def size_text(size: int) -> str:
 
 
 def csv_field(text: str) -> str:
-    """A text that keeps its place in a line: quoted, and without line breaks."""
+    """Return a text for one field of a line: quoted if needed, and without line breaks."""
     if not any(char in text for char in ',"\r\n'):
         return text
     quoted = '"' + text.replace('"', '""') + '"'

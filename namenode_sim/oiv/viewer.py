@@ -16,7 +16,7 @@ from namenode_sim.oiv.opened import OpenedImage, ReportRead
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a processor may be told; each uses what concerns it."""
+    """The options of the processors; each uses those that concern it."""
 
     hadoop: int | None = None
     columns: Columns = field(default_factory=Columns)
@@ -27,7 +27,7 @@ class Options:
 
 
 Processor = Callable[[OpenedImage, TextIO, Options], str]
-"""Writes its view of an image; returns what the user should know besides, or nothing."""
+"""Writes its view of an image; returns what the user should know in addition, or nothing."""
 
 
 def _xml(image: OpenedImage, out: TextIO, options: Options) -> str:
