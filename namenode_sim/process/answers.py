@@ -1,7 +1,7 @@
 """When the active may answer: once what an answer has seen is certain.
 
-Every answer, also of a read and also a refusal, waits until the last applied edit is durable:
-nobody ever learns of an edit that could still vanish.  What changes nothing also takes the read
+Every answer, also of a read and also a refusal, waits until the last applied edit is durable: no
+client ever learns of an edit that could still vanish.  What changes nothing also takes the read
 lease, so that a superseded active never answers from the past.  See
 docs/reference/namenode.md#certain-answers.
 """
@@ -44,7 +44,7 @@ class Answers:
         self._waiting: set[asyncio.Task[None]] = set()
 
     def begin(self, compute: Callable[[], Message], ended: Ended) -> None:
-        """Compute in this turn, and call ``ended`` once what was seen may be told.
+        """Compute in this turn, and call ``ended`` once the answer may be given.
 
         An edit of this very call proves by its quorum that we were the active after the call came.
         Anything else was only seen, and takes the read lease.
@@ -65,7 +65,7 @@ class Answers:
             self._log.when_durable(seen, partial(self._confirm, seen, outcome, ended))
 
     async def answer(self, compute: Callable[[], Message]) -> Message:
-        """Compute in this turn, and wait until what was seen may be told; raises what it must."""
+        """Compute in this turn, and return or raise the outcome once it may be given."""
         done: asyncio.Future[Message | Exception] = asyncio.get_running_loop().create_future()
 
         def ended(outcome: Message | Exception) -> None:

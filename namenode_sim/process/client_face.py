@@ -45,7 +45,7 @@ LOOK_SECONDS = 0.025
 """The default of dfs.namenode.max-lock-hold-to-release-lease-ms."""
 
 MAX_UNCHANGED = 20_000
-"""Of the answers to calls that changed nothing so many are kept, for ten minutes at most."""
+"""How many answers to calls that changed nothing are kept, for ten minutes at most."""
 
 MOST_REMEMBERED_CHARACTERS = 400
 """Of a refusal: paths in it may be long."""
@@ -79,10 +79,10 @@ class ClientFace:
     """The calls of one NameNode's clients.
 
     ``superuser`` owns the file system.  ``state`` names the HA state for getHAServiceState.
-    ``on_broken`` is told why when an edit was logged that does not apply: the process must end.
-    ``roll`` ends the open segment if it holds anything; it gives the first txid of the open one.
-    ``host`` is ours, as a refusal in safe mode names it.
-    Both clocks tell seconds; ``wall_clock`` since 1970.
+    ``on_broken`` is called with the reason when an edit was logged that does not apply: the process
+    must end.  ``roll`` ends the open segment if it holds anything; it gives the first txid of the
+    open one.  ``host`` is ours, as a refusal in safe mode names it. Both clocks return seconds;
+    ``wall_clock`` since 1970.
     """
 
     namespace: Namespace
@@ -107,7 +107,7 @@ class ClientFace:
         self._answers = Answers(self.log, self.namespace)
 
     def protocol(self) -> RpcProtocol:
-        """The Java interface with every method that is served."""
+        """Return the Java interface with every method that is served."""
         methods = {
             name: self._served(name, read.request, partial(self._read, read), writes=False)
             for name, read in READS.items()
@@ -139,7 +139,7 @@ class ClientFace:
         self.leases.forget_all()
 
     def scene(self, call: Call, *, changes: bool = False) -> Scene:
-        """What planning this call may look at."""
+        """Return what planning this call may look at."""
         groups = self.groups.known(call.user)
         is_super = call.user == self.superuser or self.supergroup in groups
         caller = Caller(
@@ -176,7 +176,7 @@ class ClientFace:
         *,
         writes: bool,
     ) -> Method:
-        """A method that is computed in one turn of the loop, once the call is let in."""
+        """Return a method that is computed in one turn of the loop, once the call is let in."""
 
         async def handle(call: Call, request: Message) -> Message:
             await self._admit(call, name, writes=writes)
@@ -220,10 +220,11 @@ class ClientFace:
         return answer
 
     def _carry_out_once(self, write: WriteCall, scene: Scene, request: Message) -> Message:
-        """Do it, and remember the answer where no edit tells of it.
+        """Carry out a call, and remember the answer where no edit records it.
 
-        The bad schedule: an attempt is late on its way, and the client repeats it and is told that
-        there is nothing to delete or move.  Somebody makes it; the late one deletes or moves it.
+        The bad schedule: an attempt is late on its way, and the client repeats it and gets the
+        answer that there is nothing to delete or move.  Somebody makes it; the late one deletes or
+        moves it.
         """
         rpc = scene.caller.rpc
         try:
@@ -239,7 +240,7 @@ class ClientFace:
         return answer
 
     def _before(self, scene: Scene) -> Remembered | None:
-        """What this very call was answered before."""
+        """Return the earlier answer to this very call, or None."""
         rpc = scene.caller.rpc
         self._unchanged.advance(scene.now)
         return self.namespace.retry_cache.find(rpc) or self._unchanged.find(rpc)
@@ -252,7 +253,7 @@ class ClientFace:
         return SafeModeAt(self.cluster, self.host, self.clock())
 
     def _log_and_apply(self, ops: Sequence[Op]) -> None:
-        """Number, buffer and apply edits in one turn of the loop.
+        """Log and apply edits in one turn of the loop: number, buffer, apply.
 
         An edit that is logged but does not apply means that planning and applying disagree: what
         the log says is then not what this process has, and it must not go on.
@@ -383,6 +384,6 @@ _NOBODY = Call(CLIENT_PROTOCOL, "", b"", -2, -1, "", None, "")
 
 
 def _request_of(method: str) -> type[Message]:
-    """The request class by Hadoop's naming rule."""
+    """Return the request class by Hadoop's naming rule."""
     found: type[Message] = getattr(calls, f"{method[0].upper()}{method[1:]}RequestProto")
     return found

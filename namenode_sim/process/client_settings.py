@@ -13,7 +13,7 @@ _HEARTBEATS_OF_A_RECOVERY = 30
 
 
 def client_settings(conf: Configuration) -> Settings:
-    """Every field of the settings from its key.
+    """Read every field of the settings from its key.
 
     Raises:
         ConfigurationError: if a key has a value that cannot be, or two contradict each other.

@@ -38,7 +38,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _mode_options(command: F) -> F:
-    """One flag for each mode, and one for each that is not built, so that it can say so."""
+    """Add a flag for each mode, and one for each unbuilt mode, to refuse that by name."""
     for mode in reversed(MODES):
         command = click.option(
             *mode.spellings, f"mode_{mode.name}", is_flag=True, help=mode.summary

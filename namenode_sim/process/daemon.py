@@ -78,15 +78,15 @@ async def run_namenode(
 ) -> None:
     """Serve until ``stop`` is set; halt with exit code 1 when the journal refuses us.
 
-    It listens before it loads the image, which may take minutes, and says so meanwhile: who looks
-    at it must not take it for dead.
+    It listens before it loads the image, which may take minutes, and reports that it is loading: an
+    observer must not take it for dead.
 
     Raises:
         ExitWith: 1 with the reason, when an address is taken.
         ImageError, EditsError, StorageError: when the name directories cannot be used.
     """
     place = NameNodeIdentity.from_configuration(conf)
-    client_settings(conf)  # what is wrong in it is told before the load
+    client_settings(conf)  # reports what is wrong in it before the load
     async with AsyncExitStack() as running:
         storage = open_name_dirs(name_directories(conf, place.address), storage_settings(conf))
         running.callback(storage.close)
@@ -143,7 +143,7 @@ class _Loaded:
 def _load(
     conf: Configuration, place: NameNodeIdentity, storage: NameStorage, progress: LoadProgress
 ) -> _Loaded:
-    """Runs in a thread; nothing else touches the storage meanwhile."""
+    """Load the image, in a thread; nothing else touches the storage until this returns."""
     namespace = storage.load(progress)
     namespace.retry_cache = _retry_cache(conf)
     local = edits_directories(conf, place.address)
@@ -241,7 +241,7 @@ class _Parts:
         return namenode
 
     def _namenode(self, gate: Gate, journal: JournalAccess) -> NameNode:
-        """The NameNode itself, which nobody knows yet."""
+        """Make the NameNode itself, which no other part refers to yet."""
         conf, address = self.conf, self.place.address
         scope = {"nameservice": address.nameservice, "namenode": address.namenode}
         return NameNode(
@@ -257,7 +257,7 @@ class _Parts:
 def _duties(
     conf: Configuration, place: NameNodeIdentity, namenode: NameNode, client_face: ClientFace
 ) -> dict[str, Coroutine[object, object, None]]:
-    """What an active does every now and then."""
+    """Return what an active does every now and then."""
     scope = {"nameservice": place.address.nameservice, "namenode": place.address.namenode}
     most = conf.get(keys_namenode.AUTOROLL_MULTIPLIER) * conf.get(
         keys_namenode.CHECKPOINT_TXNS, **scope
@@ -285,7 +285,7 @@ def _local_copies(
 
 
 def _ha_face(conf: Configuration, place: NameNodeIdentity, loading: Loading) -> HaFace:
-    """What operators and ZKFCs see of the NameNode."""
+    """Return the NameNode's interface for operators and ZKFCs."""
     return HaFace(
         loading,
         superuser=own_user(),
@@ -301,7 +301,7 @@ def _ha_face(conf: Configuration, place: NameNodeIdentity, loading: Loading) -> 
 def _client_face(
     conf: Configuration, place: NameNodeIdentity, namenode: NameNode, gate: Gate, cluster: Cluster
 ) -> ClientFace:
-    """What clients see of it."""
+    """Return the NameNode's interface for clients."""
     client_face = ClientFace(
         namenode.namespace,
         namenode,
@@ -334,17 +334,17 @@ def _image_routes(
 
 
 async def _prepare(listeners: Listeners) -> None:
-    """Have aiohttp when it is needed, and not while a NameNode starts: it takes 0.15 s.
+    """Import aiohttp before it is needed, but not while a NameNode starts: it takes 0.15 s.
 
-    A cluster that starts elects its first active meanwhile.  Who takes over later may have to
-    fetch edits by HTTP, and must not wait for an import then.
+    A cluster that starts elects its first active in that time.  A later active may have to fetch
+    edits by HTTP when it takes over, and must not wait for an import then.
     """
     await asyncio.sleep(PREPARE_AFTER_SECONDS)
     await listeners.prepare()
 
 
 async def _leave_orderly(namenode: NameNode) -> None:
-    """On SIGTERM an active ends its segment, so that its successor has nothing to recover."""
+    """End an active's segment on SIGTERM, so that its successor has nothing to recover."""
     if namenode.state.role is not Role.ACTIVE:
         return
     try:
@@ -355,14 +355,14 @@ async def _leave_orderly(namenode: NameNode) -> None:
 
 
 async def _roll_edits(namenode: NameNode, period_seconds: float) -> None:
-    """The active rolls by itself, so that standbys see edits without asking it."""
+    """Roll the active's edits from time to time: standbys see them without asking for it."""
     while True:
         await asyncio.sleep(period_seconds)
         namenode.roll_edits()
 
 
 async def _roll_long_segments(namenode: NameNode, look_seconds: float, most: float) -> None:
-    """The active ends a segment that has grown long before its time (NameNodeEditLogRoller)."""
+    """Roll early a segment of the active that has grown long (NameNodeEditLogRoller)."""
     while True:
         await asyncio.sleep(look_seconds)
         if namenode.edit_log is not None and namenode.edit_log.edits_in_segment > most:
@@ -377,7 +377,7 @@ async def _release_leases(namenode: NameNode, client_face: ClientFace, look_seco
 
 
 async def _end(duties: Sequence[asyncio.Task[None]]) -> None:
-    """A checkpoint under way ends before the directories are let go of."""
+    """Cancel and await the duties: a checkpoint must end before the directories are released."""
     for duty in duties:
         duty.cancel()
     await asyncio.gather(*duties, return_exceptions=True)

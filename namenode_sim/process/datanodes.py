@@ -28,11 +28,14 @@ from namenode_sim.term.role import Role
 DEFAULT_DELETIONS: Final = 1000
 DELETIONS_A_SECOND: Final = 20
 SILENT_HEARTBEATS: Final = 3
-"""After so many a DataNode is stale at the earliest, and its address may be another's."""
+"""The missed heartbeats after which a DataNode is stale at the earliest.
+
+Its address may be another's from then on.
+"""
 
 
 def keeper_rules(conf: Configuration, info: NamespaceInfo) -> KeeperRules:
-    """The limits of DataNodes, out of Hadoop's keys."""
+    """Return the limits of DataNodes, out of Hadoop's keys."""
     heartbeat = conf.get(keys_datanode.HEARTBEAT_INTERVAL)
     deletions = conf.get(keys.DELETIONS) or DEFAULT_DELETIONS
     return KeeperRules(
@@ -65,7 +68,7 @@ def keeper_rules(conf: Configuration, info: NamespaceInfo) -> KeeperRules:
 def keeper_of(
     conf: Configuration, info: NamespaceInfo, namenode: NameNode, cluster: Cluster
 ) -> Keeper:
-    """The owner of blocks and DataNodes, which follows the NameNode's role."""
+    """Return the owner of blocks and DataNodes, which follows the NameNode's role."""
     keeper = Keeper(
         cluster,
         keeper_rules(conf, info),
@@ -80,13 +83,13 @@ def keeper_of(
 def datanode_protocols(
     keeper: Keeper, info: NamespaceInfo, client_face: ClientFace
 ) -> tuple[RpcProtocol, RpcProtocol]:
-    """What DataNodes call; the end of a block's recovery is an edit, and so the clients' face's."""
+    """Return what DataNodes call; the end of a block's recovery is an edit: the clients' face's."""
     face = DatanodeFace(keeper, info, client_face.commit_block_synchronization)
     return face.protocol(), face.lifeline()
 
 
 def cluster_of(conf: Configuration, pool: str, namespace: Namespace) -> Cluster:
-    """Where the blocks of the namespace are."""
+    """Return the record of where the namespace's blocks are."""
     blocks = BlockState(
         minimum=conf.get(keys_files.REPLICATION_MIN), safe_minimum=conf.get(keys.SAFE_REPLICATION)
     )
@@ -102,13 +105,16 @@ def cluster_of(conf: Configuration, pool: str, namespace: Namespace) -> Cluster:
 
 
 def _stale_after(conf: Configuration) -> float:
-    """So long a DataNode may be silent until it is avoided; a lost heartbeat or two are nothing."""
+    """Return the seconds of silence after which a DataNode is avoided.
+
+    A lost heartbeat or two do not count.
+    """
     heartbeat = conf.get(keys_datanode.HEARTBEAT_INTERVAL)
     return max(conf.get(keys.STALE_AFTER), SILENT_HEARTBEATS * heartbeat)
 
 
 def standing_of(namenode: NameNode) -> Standing:
-    """What DataNodes may be told now.
+    """Return what may be reported to DataNodes now.
 
     Only with the read lease may a NameNode say that it is the active: one that was stopped, and
     goes on, must not be obeyed by DataNodes that have not heard of its successor yet.

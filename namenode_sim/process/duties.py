@@ -1,4 +1,4 @@
-"""What a NameNode tells systemd: when it is ready, and that its own duties are done."""
+"""What a NameNode reports to systemd: when it is ready, and that its own duties are done."""
 
 import asyncio
 import contextlib
@@ -8,16 +8,16 @@ from ha.daemon.notify import SERVICE
 from namenode_sim.term.namenode import NameNode
 
 SILENT_SECONDS: Final = 60.0
-"""Far longer than any answer of the journal is waited for: whoever is silent for so long hangs."""
+"""Far longer than any wait for an answer of the journal: a duty that is silent for longer hangs."""
 READY_WITHOUT_JOURNAL_SECONDS: Final = 10.0
-"""So long systemd waits until what follows us may start, where the journal cannot be followed."""
+"""How long systemd holds back what follows us if the journal cannot be followed."""
 LOOK_SECONDS: Final = 0.05
 
 
 def overdue(namenode: NameNode) -> str:
-    """Which duty has not moved for SILENT_SECONDS; empty where all is well.
+    """Return which duty has not moved for SILENT_SECONDS; empty where all is well.
 
-    A standby follows the journal, an active writes it.  Failures count as done: they are told
+    A standby follows the journal, an active writes it.  Failures count as done: they are reported
     elsewhere, and to start again mends none of them.
     """
     following = namenode.tailer.silent_seconds
@@ -31,7 +31,10 @@ def overdue(namenode: NameNode) -> str:
 
 
 async def tell_when_ready(namenode: NameNode) -> None:
-    """When it could take over.  Blocks are not waited for: DataNodes may come later."""
+    """Report to systemd when this NameNode could take over.
+
+    Blocks are not waited for: DataNodes may come later.
+    """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(READY_WITHOUT_JOURNAL_SECONDS):
             while namenode.tailer.trouble or namenode.lacking():  # noqa: ASYNC110 - two owners

@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 
 class HaFace:
-    """Checks who asks for a transition, and tells how the NameNode is.
+    """Authorizes requests for a transition, and reports the NameNode's state.
 
     It is the same object while the image is loaded and afterwards, so that what its protocol
     remembers of locks outlives the load.
@@ -47,14 +47,14 @@ class HaFace:
         self._process = ProcessIdentity(pid, started_ticks(pid) or 0, machine())
 
     def loaded(self, namenode: NameNode, safe_mode_tip: Callable[[], str] = str) -> None:
-        """The image is loaded: from now on answer for this NameNode.
+        """Answer for this NameNode from now on: its image is loaded.
 
         ``safe_mode_tip`` says what safe mode waits for, and nothing where it is off.
         """
         self._stage, self.safe_mode_tip = namenode, safe_mode_tip
 
     async def status(self) -> ServiceStatus:
-        """The state as Hadoop knows it.  A takeover under way still counts as standby."""
+        """Return the state as Hadoop knows it.  A takeover under way still counts as standby."""
         stage = self._stage
         if isinstance(stage, Loading):
             return ServiceStatus(
@@ -73,7 +73,7 @@ class HaFace:
         )
 
     def not_ready_reason(self) -> str:
-        """Why this NameNode should not become active now; empty if it may."""
+        """Return why this NameNode should not become active now; empty if it may."""
         stage = self._stage
         if isinstance(stage, Loading):
             return stage.reason()
@@ -157,7 +157,7 @@ class HaFace:
 
 
 def disk_trouble_of(directories: list[Path], *, reserved_bytes: int) -> Callable[[], str | None]:
-    """A check that every given directory is there and has ``reserved_bytes`` left."""
+    """Return a check that every given directory is there and has ``reserved_bytes`` left."""
 
     def check() -> str | None:
         for directory in directories:

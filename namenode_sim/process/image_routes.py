@@ -43,7 +43,7 @@ def image_routes(
 
 
 def _follows_to(conf: Configuration, namenode: NameNode) -> TxId | None:
-    """How far a standby has come that makes no images itself, so that others' are welcome."""
+    """Return how far a standby has come that makes no images, and so accepts others'."""
     makes_none = not conf.get(keys_namenode.STANDBY_CHECKPOINTS)
     if makes_none and namenode.state.role is Role.STANDBY:
         return namenode.namespace.last_applied
@@ -51,7 +51,7 @@ def _follows_to(conf: Configuration, namenode: NameNode) -> TxId | None:
 
 
 def _fewest_inodes(conf: Configuration, namenode: NameNode) -> int:
-    """Half of what is there now: so much was not deleted since the image's last edit."""
+    """Return half of the present inodes: an image with fewer would mean too many deletions."""
     if conf.get(keys_namenode.IMAGE_ACCEPT_SHRINK):
         return 0
     return len(namenode.namespace.tree.inodes) // 2

@@ -68,7 +68,7 @@ class Listeners:
         page: StatusPage,
         routes: "Callable[[], Sequence[web.RouteDef]]",
     ) -> None:
-        """The image is loaded: serve the namespace."""
+        """Serve the namespace: the image is loaded."""
         for server, _ in self._servers:
             server.serve(protocols)
         self._page = page
@@ -96,7 +96,7 @@ class Listeners:
 
 
 def rpc_limits(conf: Configuration) -> RpcLimits:
-    """What one peer of a NameNode may ask of it."""
+    """Return what one peer of a NameNode may ask of it."""
     most = conf.get(keys.IPC_MAXIMUM_DATA_LENGTH)
     before = min(RpcLimits().max_handshake_frame_bytes, most)
     return RpcLimits(
@@ -108,18 +108,18 @@ def rpc_limits(conf: Configuration) -> RpcLimits:
 
 
 def frame_budget(conf: Configuration) -> FrameBudget:
-    """For all that is half received; a single request of the largest size always fits."""
+    """Return the budget for all half-received frames; one of the largest size always fits."""
     largest = conf.get(keys.IPC_MAXIMUM_DATA_LENGTH)
     return FrameBudget(max(conf.get(keys.RPC_MAX_BUFFERED), largest + largest // 3 + 1))
 
 
 def doors(conf: Configuration, place: NameNodeIdentity) -> list[Door]:
-    """Every address that a NameNode listens on."""
+    """Return every address that a NameNode listens on."""
     return [*_rpc_doors(conf, place), _http_door(conf, place)]
 
 
 def _rpc_doors(conf: Configuration, place: NameNodeIdentity) -> list[Door]:
-    """Where to serve RPC: the client port, and others that are set.
+    """Return where to serve RPC: the client port, and others that are set.
 
     A service or lifeline port of its own keeps ZKFCs and health probes from waiting behind clients.
     """
@@ -138,7 +138,7 @@ def _rpc_doors(conf: Configuration, place: NameNodeIdentity) -> list[Door]:
 
 
 def _http_door(conf: Configuration, place: NameNodeIdentity) -> Door:
-    """Where to serve HTTP; on loopback unless an address is configured, unlike Hadoop."""
+    """Return where to serve HTTP: loopback unless an address is configured, unlike Hadoop."""
     address = place.address
     scope = {"nameservice": address.nameservice, "namenode": address.namenode}
     name, port = keys.NAMENODE_HTTP.name, address.http.port

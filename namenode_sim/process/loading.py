@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 TOLD_EVERY_SECONDS: Final = 10.0
 ABANDONED_SECONDS: Final = 1.0
-"""How long a load that nobody wants any more may take to notice it; a hung disk never does."""
+"""How long an abandoned load may take to notice that it is; a hung disk never does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Loading:
     progress: LoadProgress = field(default_factory=LoadProgress)
 
     def reason(self) -> str:
-        """Why this NameNode cannot serve yet."""
+        """Return why this NameNode cannot serve yet."""
         what = self.progress.image or "its image"
         return f"it is loading {what}: {self.progress.share * 100:.0f} %"
 
 
 def loading_protocols() -> tuple[RpcProtocol, ...]:
-    """What clients and other NameNodes are told meanwhile.
+    """Return the protocols that answer clients and other NameNodes while the image is loaded.
 
     A client is sent to another NameNode, as a refused connection would send it.  A NameNode that
     asks for the image may ask again (docs/reference/namenode.md#loading).
@@ -65,7 +65,7 @@ def loading_protocols() -> tuple[RpcProtocol, ...]:
 async def loaded_beside(
     loading: Loading, work: Callable[[LoadProgress], T], stop: asyncio.Event
 ) -> T | None:
-    """The result of ``work``, which runs in a thread; None if ``stop`` was set before.
+    """Return the result of ``work``, run in a thread; None if ``stop`` was set before.
 
     Whatever ``work`` raises is raised here.  The thread is no worker of the loop's pool: a process
     that ends waits for those, and a reading from a hung disk never returns.
@@ -118,7 +118,7 @@ def _beside(work: Callable[[], T], name: str) -> asyncio.Future[T]:
             result = work()
         except BaseException as problem:  # noqa: BLE001 - raised again where it is awaited
             failure = problem
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: the result is not awaited any more
             loop.call_soon_threadsafe(settle, result, failure)
 
     threading.Thread(target=run, name=name, daemon=True).start()

@@ -39,7 +39,7 @@ def peer_protocol(namenode: NameNode, storage: NameStorage, superuser: str) -> R
 def checkpointer(
     conf: Configuration, place: NameNodeIdentity, namenode: NameNode, storage: NameStorage
 ) -> StandbyCheckpointer | None:
-    """The standby's checkpoints, unless ``dfs.ha.standby.checkpoints`` is off."""
+    """Return the standby's checkpointer, or None if ``dfs.ha.standby.checkpoints`` is off."""
     if not conf.get(keys_namenode.STANDBY_CHECKPOINTS):
         return None
     scope = {"nameservice": place.address.nameservice, "namenode": place.address.namenode}

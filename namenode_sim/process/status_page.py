@@ -32,7 +32,7 @@ class LoadingPage:
         self._started_at = started_at
 
     def status(self) -> Mapping[str, object]:
-        """As ``StatusPage.status``."""
+        """Return facts of the same keys as ``StatusPage.status``."""
         return {
             "role": "namenode",
             "nameservice": self._place.address.nameservice,
@@ -57,19 +57,19 @@ class LoadingPage:
         }
 
     def role(self) -> RoleSeen:
-        """The role for balancers: neither active nor standby."""
+        """Return the role for balancers: neither active nor standby."""
         return RoleSeen(INITIALIZING)
 
     def not_ready(self) -> str | None:
-        """Why no load should come here."""
+        """Return why no load should come here."""
         return self._loading.reason()
 
     def trouble(self) -> str | None:
-        """None: a process that loads is well, and must not be killed for it."""
+        """Return None: a process that loads is well, and must not be killed for it."""
         return None
 
     def jmx(self, _query: str) -> PageAnswer:
-        """No bean: there is no namespace to tell of."""
+        """Return no bean: there is no namespace to describe."""
         return json_answer({"beans": []})
 
 
@@ -98,7 +98,7 @@ class StatusPage:
         self._files = files
 
     def status(self) -> Mapping[str, object]:
-        """What this NameNode says about itself; the keys never change."""
+        """Return the facts about this NameNode; the keys never change."""
         namenode = self._namenode
         edit_log, writer = namenode.edit_log, namenode.writer
         applied = namenode.namespace.last_applied
@@ -126,7 +126,7 @@ class StatusPage:
         }
 
     def role(self) -> RoleSeen:
-        """The role for balancers; a NameNode that is changing it is neither."""
+        """Return the role for balancers; a NameNode that is changing it is neither."""
         role = self._namenode.state.role
         match role:
             case Role.ACTIVE | Role.STANDBY:
@@ -136,7 +136,7 @@ class StatusPage:
                 return RoleSeen(role.value)
 
     def not_ready(self) -> str | None:
-        """Why no load should come here, as an active or as a standby; None when it may."""
+        """Return why no load should come here, as an active or as a standby; None when it may."""
         if self._namenode.state.role is Role.ACTIVE:
             return None
         return self.trouble() or self._face.not_ready_reason() or None
@@ -153,5 +153,5 @@ class StatusPage:
         return math.nan if lag is None else lag
 
     def trouble(self) -> str | None:
-        """Why the process is not well, if it is not."""
+        """Return why the process is not well, or None."""
         return "stopping" if self._namenode.state.role is Role.STOPPED else None

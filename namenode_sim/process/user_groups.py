@@ -1,4 +1,4 @@
-"""The groups of users, as the operating system knows them; asked beside the event loop.
+"""The groups of users, as the operating system knows them; asked outside the event loop.
 
 A name is whatever a caller says, and behind the question may be a directory service that takes
 seconds: it must not stand between the NameNode and its other callers.
@@ -28,23 +28,23 @@ NOBODY: Final[frozenset[str]] = frozenset()
 
 
 class Groups(Protocol):
-    """Who is in which groups."""
+    """The groups of users."""
 
     async def learn(self, user: str) -> None:
         """Find out about a user, if need be."""
 
     def has_learnt(self, user: str) -> bool:
-        """Whether ``learn`` has nothing to do for this user."""
+        """Return whether ``learn`` has nothing to do for this user."""
 
     def known(self, user: str) -> frozenset[str]:
-        """What was learnt; no group for a user who was not asked about."""
+        """Return what was learnt; no group for a user about whom ``learn`` was not called."""
 
 
 class SystemGroups:
     """Remembers each answer for a while, the newest ``max_remembered`` of them.
 
-    A user about whom something is known is not waited for when that gets old: it is asked again
-    beside the call.  ``overrides`` has the groups of users about whom the system is not asked.
+    A call does not wait for a user whose known answer is old: it is asked for again in the
+    background.  ``overrides`` has the groups of users about whom the system is not asked.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class SystemGroups:
         self._threads = ThreadPoolExecutor(LOOKUPS_AT_ONCE, "groups-of-users")
 
     def has_learnt(self, user: str) -> bool:
-        """Whether the answer about a user is there, and not old."""
+        """Return whether the answer about a user is there, and not old."""
         if user in self._overrides:
             return True
         found = self._found.get(user)
@@ -84,7 +84,7 @@ class SystemGroups:
             await asyncio.shield(asking)
 
     def known(self, user: str) -> frozenset[str]:
-        """The groups of a user; none if the machine does not know the user."""
+        """Return the groups of a user; none if the machine does not know the user."""
         if user in self._overrides:
             return self._overrides[user]
         found = self._found.get(user)
@@ -110,7 +110,7 @@ class SystemGroups:
 
 
 def system_groups(user: str) -> frozenset[str]:
-    """What the operating system says; it may take a while."""
+    """Ask the operating system for a user's groups; it may take a while."""
     groups = {entry.gr_name for entry in grp.getgrall() if user in entry.gr_mem}
     try:
         groups.add(grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name)

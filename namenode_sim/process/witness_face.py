@@ -1,4 +1,4 @@
-"""What a NameNode tells the ZKFC beside it of the newest writer's silence: JournalWitness.
+"""What a NameNode reports to the ZKFC next to it of the newest writer's silence: JournalWitness.
 
 The ZKFC knows no journal.  This NameNode reads it anyway, and has connections to its nodes.
 """
@@ -18,7 +18,7 @@ WITHIN_SECONDS: Final = 0.2
 
 
 def witness_protocol(silence: Callable[[float], Awaitable[Silence]]) -> RpcProtocol:
-    """The protocol; ``silence`` asks the journal's nodes, and has so many seconds for it."""
+    """Return the protocol; ``silence`` asks the journal's nodes, within the given seconds."""
 
     async def tell() -> WriterSilence:
         try:
