@@ -56,7 +56,7 @@ class Recipient:
     written_to: Callable[[], TxId]
     """The last edit of an active: no image can hold more."""
     received: Callable[[TxId, int], None]
-    """Told of each new image, and in how many directories it is."""
+    """Called with each new image's txid, and the number of directories that have it."""
     follows_to: Callable[[], TxId | None] = lambda: None
     """The last edit that a standby has applied which makes no images itself; else None."""
     fewest_inodes: Callable[[], int] = lambda: 0
@@ -84,7 +84,7 @@ class ImageReceiver:
         self._received_at: float | None = None
 
     def route(self) -> web.RouteDef:
-        """What to hang into the daemon's HTTP server."""
+        """Return the route for the daemon's HTTP server."""
         return web.put(PATH, self._put, expect_handler=self._expect)
 
     async def _expect(self, request: web.Request) -> None:
@@ -164,17 +164,17 @@ class ImageReceiver:
         return offer
 
     def _require_newer(self, txid: TxId) -> TxId:
-        """The newest image that is here, which must be older."""
+        """Return the txid of the newest image that is here, which must be older."""
         newest = self._storage.newest_txid()
         if newest >= txid:
             raise web.HTTPConflict(text=f"there is an image up to {newest} here")
         return newest
 
     def _require_fit(self, request: web.Request, txid: TxId) -> None:
-        """An active takes what was planned in its own term; who planned nothing is believed.
+        """Check that an active gets no image planned under another epoch; one without is accepted.
 
         A standby that saves no images takes one that its own replay has reached: the journal has
-        told it the same.  An image with an epoch is meant for an active.
+        the same edits.  An image with an epoch is meant for an active.
         """
         planned = request.query.get(EPOCH_PARAMETER)
         if not self._recipient.active():
@@ -201,7 +201,10 @@ class ImageReceiver:
 
 
 def _room(directories: Sequence[Path]) -> tuple[Path, int]:
-    """The first directory that can be asked, and its free bytes; a write drops those that fail."""
+    """Return the first directory that can be asked, and its free bytes.
+
+    A write drops those that fail.
+    """
     for directory in directories:
         with suppress(OSError):
             return directory, shutil.disk_usage(directory).free

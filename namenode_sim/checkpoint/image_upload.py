@@ -60,12 +60,12 @@ async def upload_image(
 ) -> UploadAnswer:
     """Offer ``image``, which holds everything up to ``txid``, and send it if it is wanted.
 
-    The body waits for the other side's word (Expect: 100-continue), so that a standby or a
-    NameNode that has the image already costs no transfer.
+    The body waits for the other side's word (Expect: 100-continue), so that a standby or a NameNode
+    that has the image already costs no transfer.
 
     Args:
         target: the HTTP address of a NameNode.
-        image: ``fsimage_<txid>`` with its digest beside it.
+        image: ``fsimage_<txid>`` with its digest next to it.
         stall_seconds: how long nothing may move before we give up, be it their word, our bytes or
             their answer.
         bytes_per_second: how fast to send; 0 is no limit.
@@ -122,7 +122,7 @@ def _headers(size: int, digest: str) -> Mapping[str, str]:
 async def _put(
     url: str, headers: Mapping[str, str], body: AsyncGenerator[bytes], stall_seconds: float
 ) -> tuple["aiohttp.ClientResponse", str]:
-    """The answer and the beginning of its text."""
+    """Send the request; return the answer and the beginning of its text."""
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=stall_seconds)
@@ -159,7 +159,7 @@ def _url(
 async def _paced(
     file: BinaryIO, size: int, bytes_per_second: int, moved: Callable[[float], None]
 ) -> AsyncGenerator[bytes]:
-    """The image in pieces; ``moved`` hears of each that is out, and how long we pause next."""
+    """Yield the image in pieces; report each sent piece and the next pause to ``moved``."""
     piece = min(_CHUNK_BYTES, max(bytes_per_second // 8, 512)) if bytes_per_second else _CHUNK_BYTES
     began, sent = time.monotonic(), 0
     while sent < size:

@@ -56,7 +56,7 @@ def merge(
     A segment in progress is left out: where it ends is not decided yet.
 
     Args:
-        image: ``fsimage_N`` with its digest beside it.
+        image: ``fsimage_N`` with its digest next to it.
         edits: a folder with segments, or a directory that has them in ``current``.
         out: where ``fsimage_M`` and its digest go; created if it does not exist.
         progress: hears how far the replay is.
@@ -94,7 +94,7 @@ def merge(
 
 
 def namespace_info(facts: ImageFacts, segments: tuple[LocalSegment, ...]) -> NamespaceInfo:
-    """What the new image says of itself: the newest layout among image and edits."""
+    """Return what the new image says of itself: the newest layout among image and edits."""
     layouts = [facts.layout]
     for segment in segments:
         with open_segment(segment.path) as file:
@@ -105,7 +105,7 @@ def namespace_info(facts: ImageFacts, segments: tuple[LocalSegment, ...]) -> Nam
 def _telling(
     segments: tuple[LocalSegment, ...], progress: Callable[[Progress], None]
 ) -> Callable[[LocalSegment, Located], None]:
-    """Turns places in files into bytes of the whole."""
+    """Return a function that turns places in files into bytes of the whole."""
     starts, total = {}, 0
     for segment in segments:
         starts[segment.path] = total

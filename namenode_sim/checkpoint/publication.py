@@ -22,10 +22,10 @@ class MergeRefused(Exception):
 
 @contextmanager
 def staged(out: Path) -> Iterator[Path]:
-    """A folder inside ``out`` for an image in the making, while ``out`` is locked.
+    """Yield a folder inside ``out`` for an image in the making, while ``out`` is locked.
 
-    It lies there because only a rename within one file system is atomic.  What a killed run left
-    in it is removed; and so is the folder itself at the end, whatever happens.
+    It lies there because only a rename within one file system is atomic.  What a killed run left in
+    it is removed; and so is the folder itself at the end, whatever happens.
 
     Raises:
         InUse: if another merge works in ``out``.
@@ -62,7 +62,7 @@ def publish(made: Path, out: Path) -> bool:
             )
         if digest_path(target).exists():
             return True
-    # Whoever wrote the image may have left its bytes to the system; a name must not outlive them.
+    # The image's writer may have left its bytes to the system; a name must not outlive them.
     _sync(made)
     rename_durably(digest_path(made), digest_path(target))
     rename_durably(made, target)

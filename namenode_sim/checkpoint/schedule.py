@@ -22,7 +22,7 @@ class CheckpointRules:
     edits: int = 1_000_000
     check_seconds: float = 60.0
     quiet_multiplier: float = 1.5
-    """A standby whose images another one's forestall tries again after so many periods."""
+    """A standby whose images another one's forestall tries again after this number of periods."""
 
     @property
     def pause_seconds(self) -> float:
@@ -44,7 +44,7 @@ class Shipment:
     """How shipping to one NameNode has gone."""
 
     forestalled_at: float | None = None
-    """When it told us last that it has a newer image; None as long as it takes ours."""
+    """When it last reported a newer image; None as long as it takes ours."""
     offered: TxId = TxId(0)
     """The newest image that it has answered for, whatever it said."""
 
@@ -61,7 +61,7 @@ class CheckpointState:
 
 
 def why_due(state: CheckpointState, rules: CheckpointRules, applied: TxId, now: float) -> str:
-    """Why the namespace is to be saved now; empty if it is not."""
+    """Return why the namespace is to be saved now; empty if it is not."""
     waiting = applied - state.last_txid
     if waiting <= 0:
         return ""
@@ -80,7 +80,7 @@ def saved(state: CheckpointState, txid: TxId, now: float) -> CheckpointState:
 def targets_for(
     state: CheckpointState, rules: CheckpointRules, others: tuple[str, ...], now: float
 ) -> tuple[str, ...]:
-    """To whom the newest image goes now."""
+    """Return the NameNodes to which the newest image goes now."""
     quiet = rules.period_seconds * rules.quiet_multiplier
     wanted = []
     for name in others:

@@ -84,7 +84,7 @@ class StandbyCheckpointer:
         namenode.listen_for_roles(self._role_changed)
 
     async def run(self) -> None:
-        """Work until cancelled.  What nobody foresaw costs one look, not all that would follow."""
+        """Work until cancelled.  An unforeseen error costs one look, not all that would follow."""
         try:
             while True:
                 await asyncio.sleep(self._rules.pause_seconds)
@@ -98,11 +98,11 @@ class StandbyCheckpointer:
             self._abandon.set()
 
     def status(self) -> Mapping[str, object]:
-        """The newest image and what went wrong last, for /status."""
+        """Return the newest image and what went wrong last, for /status."""
         return dict(self._told)
 
     async def look(self) -> None:
-        """One look: save if that is due, then ship what others lack."""
+        """Save the namespace once if that is due, then ship what others lack."""
         if self._namenode.state.role is not Role.STANDBY:
             return
         self._adopt_newer()
@@ -203,7 +203,7 @@ async def _to_its_end(save: Callable[[], Path], abandon: threading.Event) -> Pat
 
 
 def _saved_at(storage: NameStorage) -> str | None:
-    """When the newest image was written, by its file; None where there is none."""
+    """Return when the newest image was written, by its file; None where there is none."""
     try:
         seconds = storage.newest_image().stat().st_mtime
     except (StorageError, OSError):
