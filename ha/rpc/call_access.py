@@ -1,4 +1,4 @@
-"""Control of access in the words of Hadoop RPC: who a connection is, and what it may call."""
+"""Control of access in the words of Hadoop RPC: whose connection it is, and what it may call."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final
@@ -42,7 +42,7 @@ class CallAccess:
         return None if self._access is None else self._access.tls
 
     def caller(self, transport: asyncio.BaseTransport) -> Caller | None:
-        """Who is at the other end; None where nobody asks."""
+        """Return the caller at the other end; None where access is not controlled."""
         if self._access is None:
             return None
         told = transport.get_extra_info
@@ -51,15 +51,15 @@ class CallAccess:
         )
 
     def lacks_name(self, caller: Caller | None) -> bool:
-        """Whether its user must be named before it is listened to."""
+        """Return whether the caller's user must be named before its calls are read."""
         return caller is not None and self._access is not None and self._access.lacks_name(caller)
 
     async def named(self, caller: Caller) -> Caller:
-        """The caller with its name, which may take a directory service some time."""
+        """Return the caller with its name, which may take a directory service some time."""
         return caller if self._access is None else await self._access.named(caller)
 
     def greeted(self, caller: Caller | None, greeted: Greeted) -> Caller | Hangup | None:
-        """The caller under the name that it gives itself, or its refusal."""
+        """Return the caller under the name that it gives itself, or its refusal."""
         if self._access is None or caller is None:
             return None
         face = _last(greeted.protocol)[:_MAX_FACE]
@@ -72,7 +72,7 @@ class CallAccess:
         return Hangup(last, found.reason)
 
     def refusal(self, caller: Caller | None, asked: Asked, method: Method) -> bytes | None:
-        """The answer to a call that its caller may not make; None where it may."""
+        """Return the answer to a call that its caller may not make; None where it may."""
         if self._access is None or caller is None:
             return None
         denied = self._access.refusal(
@@ -83,7 +83,7 @@ class CallAccess:
         return encode_failure(asked.key, ACCESS_CONTROL, denied.reason, Detail.ERROR_APPLICATION)
 
     def may(self, caller: Caller | None, asked: Asked) -> bool:
-        """Whether it may make a call that is in no audit; from any thread."""
+        """Return whether the caller may make a call that is in no audit; from any thread."""
         if self._access is None or caller is None:
             return True
         return self._access.may(caller, _last(asked.protocol), asked.method)
@@ -95,7 +95,7 @@ class CallAccess:
         method: Method,
         outcome: Message | Exception | None,
     ) -> None:
-        """Write down what became of a call, as the table says; None: nobody knows.
+        """Write down what became of a call, as the table says; None: the outcome is unknown.
 
         A handler may have rules of its own, and refuse; files' permissions are no such rule.
         """
@@ -123,7 +123,7 @@ class CallAccess:
 
 
 def _last(protocol: str) -> str:
-    """A Java interface as the table of rights names it; only one that is served is asked for."""
+    """Return a Java interface's name in the table of rights; it is only called for one served."""
     return protocol.rpartition(".")[2]
 
 

@@ -11,11 +11,11 @@ _START: Final = b"\x08\x02\x10\x00\x18"
 """A call in protobuf, whole; its number follows."""
 _NUMBER_BYTES: Final = 5
 _MOST_BYTES: Final = 256
-"""A longer one is kept by nobody."""
+"""A longer one is not cached."""
 
 
 def objection(header: RpcRequestHeaderProto) -> str | None:
-    """Why Java's server would not take a frame with this header, in its words; None if it would."""
+    """Return why Java's server would refuse a frame with this header, in its words, or None."""
     if not header.HasField("rpcOp"):
         return "IPC Server: No rpc op in rpcRequestHeader"
     if header.rpcOp != RpcRequestHeaderProto.RPC_FINAL_PACKET:
@@ -31,7 +31,7 @@ def objection(header: RpcRequestHeaderProto) -> str | None:
 
 
 def usual_call(data: bytes) -> tuple[CallKey, str] | None:
-    """A call's key and its CallerContext, or None where the header has to be parsed.
+    """Return a call's key and its CallerContext, or None where the header has to be parsed.
 
     The calls of a client differ in the call's number alone, so what follows that is parsed once.
     """

@@ -1,6 +1,6 @@
-"""Whose call is taken next, when there are more than a server carries out at once.
+"""Which call is taken next, when there are more than a server carries out at once.
 
-Nobody is refused: who has had enough waits until somebody else has had as much.  See
+No call is refused: a user that has had enough waits until others have had as much.  See
 docs/reference/rpc.md#limits.
 """
 
@@ -15,7 +15,7 @@ class Calling(Protocol):
 
     @property
     def user(self) -> str:
-        """Who it says it is."""
+        """The user that the connection names."""
 
     @property
     def privileged(self) -> bool:
@@ -37,7 +37,7 @@ class CallShare:
         """With their users."""
 
     def has_room(self, connection: Calling) -> bool:
-        """Whether one more call of it may be taken; if not, it waits from now on."""
+        """Return whether one more call of it may be taken; if not, it waits from now on."""
         limit = self._limit_met(connection)
         if limit is None:
             return True
@@ -47,12 +47,12 @@ class CallShare:
         return False
 
     def began(self, user: str) -> None:
-        """A call was taken."""
+        """Count a call that was taken."""
         self.running += 1
         self._of_user[user] = self._of_user.get(user, 0) + 1
 
     def ended(self, user: str) -> None:
-        """A call is answered, or will never be."""
+        """Count off a call that is answered, or will never be."""
         self.running -= 1
         left = self._of_user[user] - 1
         if left:
@@ -65,14 +65,14 @@ class CallShare:
         self.waiting.pop(connection, None)
 
     def next_one(self) -> Calling | None:
-        """The one that has waited longest of those whose call may be taken now; it leaves."""
+        """Remove and return the longest waiting connection of those whose call may be taken now."""
         found = next((one for one in self.waiting if self._limit_met(one) is None), None)
         if found is not None:
             self.leave(found)
         return found
 
     def _limit_met(self, connection: Calling) -> str | None:
-        """The limit that keeps a call of this connection back, by name."""
+        """Return the name of the limit that keeps a call of this connection back."""
         user = connection.user
         at_share = self._of_user.get(user, 0) >= self._share
         if self.running < self._of_clients and not at_share:
@@ -88,6 +88,9 @@ class CallShare:
         return "share_of_user" if self._others_wait(user) else None
 
     def _others_wait(self, user: str) -> bool:
-        """Whether somebody waits who has less than a share: two who have more wait for nobody."""
+        """Return whether another user waits that has less than its share.
+
+        Two users that both have more do not wait for one another.
+        """
         others = set(self.waiting.values()) - {user}
         return any(self._of_user.get(other, 0) < self._share for other in others)

@@ -62,7 +62,7 @@ class Connection(Protocol):
         deadline_seconds: float,
         context: str = "",
     ) -> M:
-        """As ``RpcConnection.call``."""
+        """Call as ``RpcConnection.call`` does."""
 
     async def wait_closed(self) -> Exception:
         """Wait until the connection is gone, and say why."""
@@ -89,8 +89,8 @@ class Connect(Protocol):
 class RpcConnection:
     """One connection to one server, for one protocol.
 
-    It does not reconnect and does not try again: who does must know whether the call may be
-    made twice.  After any ``ConnectionLost`` or ``MalformedFrame`` it is of no more use.
+    It does not reconnect and does not try again: a caller that does must know whether the call may
+    be made twice.  After any ``ConnectionLost`` or ``MalformedFrame`` it is of no more use.
     """
 
     def __init__(self, protocol: str, wire: "_Wire") -> None:
@@ -125,7 +125,7 @@ class RpcConnection:
             raise ConnectFailed(f"no connection to {host}:{port}: {failure}") from failure
         except (ValueError, OverflowError) as failure:
             # A name that DNS cannot have (an empty label), or a port beyond 65535.  Addresses come
-            # from ZooKeeper, too: one that cannot be must count as one where nobody is.
+            # from ZooKeeper, too: an impossible one must count as one where nothing listens.
             raise ConnectFailed(f"{host!r}:{port} is no address: {failure}") from failure
         wire.send(PREAMBLE + encode_context(client_id, protocol, user or own_user(), None))
         return cls(protocol, wire)
@@ -173,7 +173,7 @@ class RpcConnection:
 
     @staticmethod
     def finish(answer: CallAnswer, response: type[M]) -> M:
-        """The response of a call that was begun.
+        """Return the response of a call that was begun.
 
         Raises:
             RemoteFault: the server answered with an error.
@@ -222,7 +222,7 @@ _SERVERS: Final = {
 
 
 async def _connected(client_id: bytes, host: str, port: int, role: Role | None) -> "_Wire":
-    """A connection, over TLS where this process has certificates."""
+    """Connect, over TLS where this process has certificates."""
     loop, secured = asyncio.get_running_loop(), context_for(role)
     try:
         if secured is not None:
@@ -307,15 +307,13 @@ class _Wire(asyncio.Protocol):
             if not answer.done():
                 answer.set_exception(_loss(reason))
 
-    # What asyncio tells us.
+    # asyncio's callbacks.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The server has taken the connection."""
         # Not by isinstance: uvloop's transports are of no class of asyncio's.
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """The server has sent something."""
         self._splitter.feed(data)
         try:
             while not self.gone.done():
@@ -327,20 +325,18 @@ class _Wire(asyncio.Protocol):
             self.drop(failure)
 
     def eof_received(self) -> bool:
-        """The server has closed."""
         self.drop(ConnectionLost("closed by the peer"))
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is gone."""
         self.drop(ConnectionLost(f"connection broken: {exc}" if exc else "closed by the peer"))
 
     def pause_writing(self) -> None:
-        """The server does not read."""
+        """Hold calls back: the server does not read."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """The transport takes bytes again."""
+        """Let calls be sent again."""
         self._writable.set()
 
     # Our own.
@@ -361,7 +357,7 @@ class _Wire(asyncio.Protocol):
             raise MalformedFrame("an answer to another client")
         waiting = self._pending.pop(answer.call_id, None)
         if waiting is not None and not waiting.done():
-            waiting.set_result(answer)  # else it comes after its deadline, and nobody waits
+            waiting.set_result(answer)  # else it comes after its deadline, and no caller waits
         if answer.status is Status.FATAL:
             self.drop(RemoteFault(answer.java_class, answer.message, fatal=True))
 

@@ -20,7 +20,7 @@ _READ_BYTES: Final = 32 * 1024
 
 
 class Owner(Protocol):
-    """Who a connection belongs to."""
+    """The server that a connection belongs to."""
 
     @property
     def budget(self) -> FrameBudget:
@@ -31,19 +31,19 @@ class Owner(Protocol):
         """Knows who calls."""
 
     def greeted(self, connection: "ServerConnection") -> bool:
-        """Whether a connection may stay that has just said what it is for."""
+        """Return whether a connection may stay that has just named its user and protocol."""
 
     def is_privileged(self, connection: "ServerConnection") -> bool:
-        """Whether a part of what there is is kept for this connection."""
+        """Return whether reserved seats and calls are open to this connection."""
 
     def admit(self, connection: "ServerConnection") -> bool:
-        """Whether one more connection may be."""
+        """Return whether one more connection may be open."""
 
     def forget(self, connection: "ServerConnection") -> None:
-        """A connection is gone."""
+        """Forget a connection that is closed."""
 
     def has_room(self, connection: "ServerConnection") -> bool:
-        """Whether one more call may be taken; if not, ``pump`` is called once it may."""
+        """Return whether one more call may be taken; if not, ``pump`` is called once it may."""
 
     def take(self, connection: "ServerConnection", asked: Asked) -> None:
         """Carry out a call; ``answer`` or ``answer_and_hang_up`` is called once.
@@ -52,7 +52,7 @@ class Owner(Protocol):
         """
 
     def may_begin_thread(self, connection: "ServerConnection") -> bool:
-        """Whether a connection may be read by a thread of its own; ``thread_over`` ends it."""
+        """Return whether a thread of its own may read a connection; ``thread_over`` ends it."""
 
     def carry_out_in_thread(
         self, connection: "ServerConnection", asked: Asked, meters: Meters
@@ -60,7 +60,7 @@ class Owner(Protocol):
         """Carry out a call where this is called, which may block; None: it is the loop's."""
 
     def thread_over(self, connection: "ServerConnection") -> None:
-        """A connection is read by the loop again."""
+        """Take note that a connection is read by the loop again."""
 
 
 class ServerConnection(asyncio.Protocol):
@@ -91,7 +91,7 @@ class ServerConnection(asyncio.Protocol):
 
     @property
     def user(self) -> str:
-        """Who the peer says it is."""
+        """The user that the peer names."""
         return self.who.user
 
     @property
@@ -120,10 +120,9 @@ class ServerConnection(asyncio.Protocol):
         """When the peer said something last, or was answered."""
         return self._since.heard
 
-    # What asyncio tells us.
+    # asyncio's callbacks.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A peer has connected."""
         # Not by isinstance: uvloop's transports are of no class of asyncio's.
         transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
@@ -147,7 +146,6 @@ class ServerConnection(asyncio.Protocol):
         self.pump()
 
     def data_received(self, data: bytes) -> None:
-        """The peer has sent something."""
         self._since.heard = self._loop.time()
         if self._since.frame is None:
             self._since.frame = self._since.heard
@@ -155,7 +153,7 @@ class ServerConnection(asyncio.Protocol):
         self.pump()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The peer, or we, have closed.  Handlers go on: half a transition helps nobody."""
+        """Forget the closed connection.  Handlers go on: half a transition is of no use."""
         if self._thread is not None:
             self._thread.shut()
         if self._transport is not None:
@@ -163,11 +161,11 @@ class ServerConnection(asyncio.Protocol):
             self._owner.forget(self)
 
     def pause_writing(self) -> None:
-        """The peer does not read its answers."""
+        """Note since when the peer does not read its answers."""
         self._since.stalled = self._loop.time()
 
     def resume_writing(self) -> None:
-        """The transport takes bytes again."""
+        """Go on: the transport takes bytes again."""
         self._since.stalled = None
         self.pump()
 
@@ -219,7 +217,7 @@ class ServerConnection(asyncio.Protocol):
     def answer(self, data: bytes) -> None:
         """Send one call's answer."""
         self._unanswered -= 1
-        self._since.heard = self._loop.time()  # who had to wait for us was not idle
+        self._since.heard = self._loop.time()  # a peer that had to wait for us was not idle
         self._send(data)
         if not self._reading:
             self._loop.call_soon(self.pump)
@@ -241,7 +239,7 @@ class ServerConnection(asyncio.Protocol):
         self.connection_lost(None)
 
     def overdue(self, now: float) -> str | None:
-        """The limit whose wait the peer has exceeded, by name."""
+        """Return the name of the limit whose wait the peer has exceeded."""
         limits, since, thread = self._limits, self._since, self._thread
         reading = self._reading if thread is None else thread.waits
         match self._session.phase:
@@ -288,7 +286,7 @@ class ServerConnection(asyncio.Protocol):
         self._set_reading(may and not self._starved)
 
     def _thread_over(self, meters: Meters, event: Event | None) -> None:
-        """The thread has ended; what it has read and not carried out comes next."""
+        """Take over from the ended thread; what it has read and not carried out comes next."""
         self._leave_thread(meters)
         self._given_back = event
         if self._transport is not None:

@@ -45,18 +45,18 @@ class Dispatcher:
     # For connections (their Owner).
 
     def admit(self, connection: ServerConnection) -> bool:
-        """Whether one more connection may be."""
+        """Return whether one more connection may be open, and keep it if so."""
         if not self.accepting or not self._seats.admit(connection):
             return False
         self.connections.add(connection)
         return True
 
     def greeted(self, connection: ServerConnection) -> bool:
-        """Whether a connection may stay that has just said what it is for."""
+        """Return whether a connection may stay that has just named its user and protocol."""
         return self._seats.greeted(connection)
 
     def is_privileged(self, connection: ServerConnection) -> bool:
-        """Whether a part of what there is is kept for this connection."""
+        """Return whether reserved seats and calls are open to this connection."""
         return self._seats.is_privileged(connection)
 
     def forget(self, connection: ServerConnection) -> None:
@@ -67,7 +67,7 @@ class Dispatcher:
         self.budget.forget(connection)
 
     def has_room(self, connection: ServerConnection) -> bool:
-        """Whether one more call may be taken; if not, the connection is pumped when it may."""
+        """Return whether one more call may be taken; if not, pump the connection when it may."""
         return self._calls.has_room(connection)
 
     def cut_down(self) -> None:
@@ -96,7 +96,7 @@ class Dispatcher:
             call, request = running.call(), parse_request(method.request, asked.request)
             if method.begin is not None and method.begin(call, request, running.ended):
                 return
-        except Exception as failure:  # noqa: BLE001 - it is the call's outcome, and told as such
+        except Exception as failure:  # noqa: BLE001 - it is reported as the call's outcome
             running.ended(failure)
             return
         task = self._loop.create_task(_handle(method, call, request, running))
@@ -104,7 +104,7 @@ class Dispatcher:
         task.add_done_callback(self._tasks.discard)
 
     def may_begin_thread(self, connection: ServerConnection) -> bool:
-        """Whether a connection may be read by a thread of its own; ``thread_over`` ends it."""
+        """Return whether a thread of its own may read a connection; ``thread_over`` ends it."""
         if not self.accepting or not self.budget.set_aside(connection, THREAD_BYTES):
             return False
         self._in_threads.add(connection)
@@ -124,14 +124,14 @@ class Dispatcher:
         outcome: Message | Exception
         try:
             outcome = method.in_thread(parse_request(method.request, asked.request))
-        except Exception as failure:  # noqa: BLE001 - it is the call's outcome, and told as such
+        except Exception as failure:  # noqa: BLE001 - it is reported as the call's outcome
             outcome = failure
         answer = told(asked, connection.host, outcome, counted)
         counted.took(time.monotonic() - began)
         return answer
 
     def thread_over(self, connection: ServerConnection) -> None:
-        """A connection is read by the loop again."""
+        """Take note that a connection is read by the loop again."""
         self._in_threads.discard(connection)
         if not self._in_threads:
             self._idle.set()
@@ -155,7 +155,7 @@ class Dispatcher:
     # For calls.
 
     def ended(self, user: str, meters: MethodMeters, started_at: float) -> None:
-        """A call is answered, or will never be."""
+        """Count off a call that is answered, or will never be."""
         meters.took(self._loop.time() - started_at)
         self._calls.ended(user)
         if self._calls.running == 0:
@@ -180,7 +180,8 @@ class Dispatcher:
 
     def _pump_waiting(self) -> None:
         # The one that has waited longest goes first, and takes what it may.  Where that is nothing,
-        # for it has half a frame, it is the next one's turn now: it may be nobody's ever again.
+        # for it has half a frame, the next one must have its turn now: no later event may bring it
+        # one.
         self._pump_is_due = False
         while (connection := self._calls.next_one()) is not None:
             connection.pump()
@@ -211,7 +212,7 @@ class _Running:
         self._user = connection.user
 
     def call(self) -> Call:
-        """What its handler is told."""
+        """Return the call for its handler."""
         asked, who = self._asked, self._connection.who
         key = asked.key
         return Call(
@@ -253,7 +254,7 @@ async def _handle(method: Method, call: Call, request: Message, running: _Runnin
     outcome: Message | Exception
     try:
         outcome = await method.handle(call, request)
-    except Exception as failure:  # noqa: BLE001 - it is the call's outcome, and told as such
+    except Exception as failure:  # noqa: BLE001 - it is the call's outcome, and reported as such
         outcome = failure
     except asyncio.CancelledError:
         running.cut_off()

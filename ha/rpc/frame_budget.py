@@ -1,7 +1,7 @@
 """One budget for all frames that are half received, over all servers of a process.
 
-Without it a thousand peers could each leave most of a frame of the largest size here.  Who would
-exceed the budget is not read from until others' frames have ended; its bytes wait with the peer.
+Without it a thousand peers could each leave most of a frame of the largest size here.  A peer that
+would exceed the budget is not read from until others' frames have ended; its bytes wait with it.
 See docs/reference/rpc.md#limits.
 """
 
@@ -66,9 +66,9 @@ class FrameBudget:
         return may
 
     def set_aside(self, connection: Receiving, size: int) -> bool:
-        """Keep so much for a connection whatever it will buffer, until the next ``holds``.
+        """Reserve ``size`` bytes for a connection, whatever it buffers, until the next ``holds``.
 
-        Only if there is that much; else all is as before.
+        Return False, with nothing changed, if the budget does not have them.
         """
         more = size - self._held.get(connection, 0)
         if self.used_bytes + more > self._limit(connection):
@@ -80,7 +80,7 @@ class FrameBudget:
         return True
 
     def forget(self, connection: Receiving) -> None:
-        """The connection is gone, with what it had buffered."""
+        """Release what a closed connection had buffered."""
         self._waiting.pop(connection, None)
         self.used_bytes -= self._held.pop(connection, 0)
         BUFFERED.set(self.used_bytes)

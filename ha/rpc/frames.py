@@ -30,7 +30,7 @@ class FrameSplitter:
         return len(self._buffer) - self._start
 
     def peek(self, size: int) -> bytes:
-        """The next ``size`` bytes, or as many as are there."""
+        """Return the next ``size`` bytes, or as many as are there."""
         return bytes(self._buffer[self._start : self._start + size])
 
     def skip(self, size: int) -> None:
@@ -39,7 +39,7 @@ class FrameSplitter:
         self._compact()
 
     def take_frame(self, max_frame_bytes: int) -> bytes | None:
-        """The next frame without its length, or None until all of it is there.
+        """Return the next frame without its length, or None until all of it is there.
 
         Raises:
             MalformedFrame: if it announces more than ``max_frame_bytes``.
@@ -70,7 +70,7 @@ class FrameSplitter:
 
 
 def take_delimited(frame: bytes, offset: int) -> tuple[bytes, int]:
-    """One varint-prefixed message of a frame, and where the next begins.
+    """Return one varint-prefixed message of a frame, and the offset of the next.
 
     Raises:
         MalformedFrame: if the frame ends first.
@@ -99,7 +99,7 @@ def _long_length(frame: bytes, offset: int) -> tuple[int, int]:
 
 
 def varint(number: int) -> bytes:
-    """A length as protobuf writes it."""
+    """Encode a length as protobuf writes it."""
     if number < 0x80:
         return _SHORT[number]
     out = bytearray()
@@ -111,6 +111,6 @@ def varint(number: int) -> bytes:
 
 
 def frame_of(*messages: bytes) -> bytes:
-    """A whole frame, length first, of serialized messages."""
+    """Make a whole frame, length first, of serialized messages."""
     body = b"".join([piece for message in messages for piece in (varint(len(message)), message)])
     return len(body).to_bytes(4, "big") + body

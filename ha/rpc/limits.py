@@ -19,13 +19,15 @@ class RpcLimits:
 
     max_connections: int = 1024
     kept_share: int = 16
-    """One in so many is kept: for protocols other than ClientProtocol, and for who has not said
-    what it is for.  Of ``max_calls`` as well: for those protocols."""
+    """One in this number is kept: for protocols other than ClientProtocol, and for peers that have
+    not said what they are for.  Of ``max_calls`` as well: for those protocols.
+    """
 
     max_unproven: int = 128
     max_unproven_of_address: int = 16
-    """Connections that have not said who calls, where nothing else has proved it either.  They are
-    counted at each sweep: who has just come may have said it already."""
+    """Connections of unnamed callers that nothing else has proved either.  They are counted at each
+    sweep: a peer that has just come may have named itself already.
+    """
 
     max_of_user: int = 256
     max_of_address: int = 128

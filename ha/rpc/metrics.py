@@ -48,7 +48,7 @@ class MethodMeters:
         self._buckets = [0] * (len(_BUCKETS) + 1)
 
     def took(self, seconds: float) -> None:
-        """A call has ended that came so long ago."""
+        """Count the end of a call that took ``seconds``."""
         self.running -= 1
         self._seconds += seconds
         self._buckets[bisect_left(_BUCKETS, seconds)] += 1
@@ -63,11 +63,11 @@ class MethodMeters:
         self._buckets = [a + b for a, b in zip(self._buckets, other._buckets, strict=True)]
 
     def outcomes(self) -> dict[str, int]:
-        """How many calls ended how."""
+        """Return the number of calls by outcome."""
         return {"success": self.succeeded, "refused": self.refused, "failed": self.failed}
 
     def histogram(self) -> tuple[list[tuple[str, float]], float]:
-        """Calls up to each bound, and the seconds of all."""
+        """Return the number of calls up to each bound, and the seconds of all."""
         counts = map(float, accumulate(self._buckets))
         return list(zip(_BOUNDS, counts, strict=True)), self._seconds
 
@@ -86,20 +86,20 @@ class Meters:
         """Calls of methods that are not served here."""
 
     def of(self, protocol: str, method: str) -> MethodMeters:
-        """Those of a method that is known here: never of a peer's words."""
+        """Return those of a method; it must be one that is known here, never a peer's words."""
         found = self._found.get((protocol, method))
         if found is None:
             found = self._found[protocol, method] = MethodMeters()
         return found
 
     def begin_beside(self) -> "Meters":
-        """Meters for a thread, whose numbers nobody else may write; they count here as well."""
+        """Return meters that only one thread may write; they count here as well."""
         beside = Meters()
         self._beside.add(beside)
         return beside
 
     def end_beside(self, beside: "Meters") -> None:
-        """The thread has ended."""
+        """Add the meters of a thread that has ended."""
         self._beside.remove(beside)
         self._add(beside)
 
@@ -108,11 +108,11 @@ class Meters:
             self.of(*names).add(meters)
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing, so that registering costs nothing."""
+        """Return nothing, so that registering costs nothing."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """The meters as of now."""
+        """Yield the meters as of now."""
         total = Meters()
         for some in (self, *self._beside):
             total._add(some)

@@ -1,4 +1,4 @@
-"""How a call ended, as its caller is told, and counted by kind."""
+"""How a call ended, as its caller is informed, and counted by kind."""
 
 import structlog
 from google.protobuf.message import EncodeError, Message
@@ -15,7 +15,7 @@ log = structlog.get_logger()
 def told(
     asked: Asked, host: str, outcome: Message | Exception, meters: MethodMeters
 ) -> bytes | Hangup:
-    """The answer to a call: a frame, or the last words of its connection."""
+    """Return the answer to a call: a frame, or the last bytes of its connection."""
     if isinstance(outcome, Message):
         try:
             data = encode_success(asked.key, outcome.SerializeToString())

@@ -93,7 +93,7 @@ class CallAnswer:
 
 
 def parse(kind: type[M], data: bytes) -> M:
-    """A message from its bytes, with all its required fields.
+    """Parse a message from its bytes, with all its required fields.
 
     Raises:
         MalformedFrame: if they are not that message.
@@ -108,7 +108,7 @@ def parse(kind: type[M], data: bytes) -> M:
 
 
 def parse_request(kind: type[M], data: bytes) -> M:
-    """A caller's message, whose strings are strings.
+    """Parse a caller's message, whose strings must be UTF-8.
 
     The bad schedule: protobuf hands out bytes where UTF-8 is broken; a handler finds out only where
     it uses such a name, perhaps after it has carried out half of the call.
@@ -134,7 +134,10 @@ def _require_text(message: Message) -> None:
 
 @cache
 def _with_text(kind: Descriptor) -> tuple[tuple[str, bool, bool], ...]:
-    """The fields with text in them: name, whether repeated, whether messages; none is recursive."""
+    """Return the fields with text in them: name, whether repeated, whether messages.
+
+    No message is recursive.
+    """
     found = []
     for field in kind.fields:
         inside = field.message_type
@@ -144,14 +147,14 @@ def _with_text(kind: Descriptor) -> tuple[tuple[str, bool, bool], ...]:
 
 
 def text(value: str | bytes) -> str:
-    """A string field's value; protobuf hands out bytes where the peer's UTF-8 is broken."""
+    """Return a string field's value; protobuf gives bytes where the peer's UTF-8 is broken."""
     return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
 def encode_call(
     key: CallKey, protocol: str, method: str, request: bytes, context: str = ""
 ) -> bytes:
-    """A client's call as a frame; ``context`` says why it calls, for logs."""
+    """Encode a client's call as a frame; ``context`` says why it calls, for logs."""
     header = _request_header(key, context)
     which = RequestHeaderProto(
         methodName=method,
@@ -162,7 +165,7 @@ def encode_call(
 
 
 def encode_context(client_id: bytes, protocol: str, user: str, real_user: str | None) -> bytes:
-    """The frame that says who calls; it follows the preamble and has no answer."""
+    """Encode the frame that names the caller; it follows the preamble and has no answer."""
     context = IpcConnectionContextProto(protocol=protocol)
     context.userInfo.effectiveUser = user
     if real_user is not None:
@@ -185,14 +188,14 @@ def _request_header(key: CallKey, context: str = "") -> bytes:
 
 
 def encode_success(key: CallKey, response: bytes) -> bytes:
-    """A server's answer with the method's response."""
+    """Encode a server's answer with the method's response."""
     header = b"\x08" + varint(key.call_id % _U32) + _success(key.client_id, key.retry_count)
     return frame_of(header, response)
 
 
 @lru_cache(maxsize=1000)
 def _success(client_id: bytes, retry_count: int) -> bytes:
-    """An answer's header behind the call's number, which alone differs among a client's calls."""
+    """Encode an answer's header behind the call's number, in which alone a client's calls differ."""
     header = RpcResponseHeaderProto(
         callId=0,
         status=RpcResponseHeaderProto.SUCCESS,
@@ -206,7 +209,7 @@ def _success(client_id: bytes, retry_count: int) -> bytes:
 def encode_failure(
     key: CallKey, java_class: str, message: str, detail: Detail, *, fatal: bool = False
 ) -> bytes:
-    """A server's answer with an error; nothing follows its header."""
+    """Encode a server's answer with an error; nothing follows its header."""
     header = RpcResponseHeaderProto(
         callId=key.call_id % _U32,
         status=RpcResponseHeaderProto.FATAL if fatal else RpcResponseHeaderProto.ERROR,
@@ -221,7 +224,10 @@ def encode_failure(
 
 
 def encode_sasl_success() -> bytes:
-    """The answer that sends a client with tokens back to SIMPLE (docs/reference/rpc.md#sasl)."""
+    """Encode the answer that sends a client with tokens back to SIMPLE.
+
+    See docs/reference/rpc.md#sasl.
+    """
     return encode_success(
         CallKey(b"", SASL_CALL_ID, NO_RETRY),
         RpcSaslProto(state=RpcSaslProto.SUCCESS).SerializeToString(),
@@ -229,7 +235,7 @@ def encode_sasl_success() -> bytes:
 
 
 def decode_answer(frame: bytes) -> CallAnswer:
-    """What a client makes of a server's frame.
+    """Decode a server's frame for the client.
 
     Raises:
         MalformedFrame: if it is not an answer.

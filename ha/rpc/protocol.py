@@ -1,4 +1,4 @@
-"""What a server offers: protocols, their methods, and the call that a handler is told of."""
+"""What a server offers: protocols, their methods, and the call that a handler gets."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ class Call:
     """One call, as its handler sees it.
 
     ``client_id`` and ``call_id`` stay the same when a client tries again, on another server too;
-    only ``retry_count`` grows.  ``user`` is who the call is for and ``real_user`` who is behind
-    it (a proxy user).  Both are the client's claim; ``ha.security`` has let it have them.
+    only ``retry_count`` grows.  ``user`` is the user that the call is for and ``real_user`` the one
+    behind it (a proxy user).  Both are the client's claim; ``ha.security`` has let it have them.
     """
 
     protocol: str
@@ -38,16 +38,16 @@ Ended = Callable[[Message | Exception], None]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method: its request message, and who answers it.
+    """One method: its request message, and the function that answers it.
 
     ``begin`` is the short way of a method that often has nothing to wait for before it can be
     carried out: no task is needed then.  It returns False where ``handle`` is to be called, before
-    anything was changed; otherwise ``Ended`` is told once, in this turn of the loop or later, or
+    anything was changed; otherwise ``Ended`` is called once, in this turn of the loop or later, or
     never if the process ends.
 
     ``in_thread`` carries the call out where it is called, and may block, for instance until a disk
-    is in sync.  Where a method has it, a connection whose next call is of this method is read by
-    a thread of its own, until another call comes.
+    is in sync.  Where a method has it, a connection whose next call is of this method is read by a
+    thread of its own, until another call comes.
 
     ``action`` names the call in the table of rights where that depends on its request.
     """
@@ -90,7 +90,7 @@ class Catalogue:
 
     @staticmethod
     def of(protocols: Sequence[RpcProtocol]) -> "Catalogue":
-        """The catalogue of these protocols.
+        """Return the catalogue of these protocols.
 
         Raises:
             ValueError: if two have the same name.
@@ -106,7 +106,7 @@ class Catalogue:
         return frozenset(self.protocols) - {CLIENT_PROTOCOL}
 
     def find(self, protocol: str, method: str, version: int) -> Method | NotServed:
-        """The method, or what to answer instead; the texts are Java's."""
+        """Return the method, or what to answer instead; the texts are Java's."""
         served = self.protocols.get(protocol)
         if served is None:
             return NotServed(

@@ -1,7 +1,8 @@
 """A thread that reads one connection, as long as all that comes are calls to carry out there.
 
-Meanwhile nobody else reads it or writes to it: the loop looks at its waits, and may shut it.  So a
-connection's calls are carried out in the order in which they came, on both sides of each change.
+In this time only the thread reads it and writes to it: the loop looks at its waits, and may shut
+it.  So a connection's calls are carried out in the order in which they came, on both sides of each
+change.
 """
 
 import socket
@@ -86,7 +87,7 @@ class ReadingThread:
             self._peer.close()
 
     def _shut(self, how: int) -> None:
-        with suppress(OSError):  # nobody is at the other end any more
+        with suppress(OSError):  # the other end is gone already
             if self._peer is not None:
                 self._peer.shutdown(how)
 

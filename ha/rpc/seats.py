@@ -2,7 +2,7 @@
 
 The last seats are for connections that have not said yet what they are for, and for the protocols
 of failover and of administrators.  Where a newcomer finds no seat, the longest idle connection of
-whoever has the most gives way: first of those that have said nothing, then of clients.  The same
+the user with the most gives way: first of those that have said nothing, then of clients.  The same
 within the share of one user and of one address.  See docs/reference/rpc.md#limits.
 """
 
@@ -30,11 +30,11 @@ class Seated(Protocol):
 
     @property
     def caller(self) -> Caller | None:
-        """Who it is, as far as anybody has asked."""
+        """The caller, as far as the kernel or a certificate has shown it."""
 
     @property
     def user(self) -> str:
-        """Who it says it is; empty before it has."""
+        """The user that it names; empty before it has."""
 
     @property
     def protocol(self) -> str:
@@ -69,7 +69,8 @@ class Share(Enum):
 class Place:
     """Where a connection comes from, for the share that it has with others from there.
 
-    On this machine the address tells nobody apart: where the kernel was asked, the uid does.
+    On this machine the address does not distinguish callers: where the kernel was asked, the uid
+    does.
     """
 
     name: str
@@ -77,7 +78,7 @@ class Place:
 
 
 def place_of(host: str, caller: Caller | None) -> Place:
-    """The place of a connection from this address."""
+    """Return the place of a connection from this address."""
     if caller is not None and caller.uid is not None:
         return Place(f"uid {caller.uid}", Share.OF_USER)
     try:
@@ -102,13 +103,13 @@ class Seats:
         self._privileged = frozenset(privileged)
 
     def is_privileged(self, connection: Seated) -> bool:
-        """Whether a seat is kept for it: not for who is known to be a mere client of HDFS."""
+        """Return whether a seat is kept for it: not for a caller known to be a mere HDFS client."""
         caller = connection.caller
         mere_client = caller is not None and caller.proven and caller.roles <= _MERE_CLIENT
         return connection.protocol in self._privileged and not mere_client
 
     def admit(self, newcomer: Seated) -> bool:
-        """A connection was accepted; whether it may stay until it says what it is for."""
+        """Return whether an accepted connection may stay until it names its protocol."""
         if len(self.taken) >= self._limits.max_connections:
             LIMITS_MET.labels("max_connections").inc()
             if not self._make_room():
@@ -140,11 +141,11 @@ class Seats:
         )  # fmt: skip
 
     def cut_down(self) -> None:
-        """Hang up on those beyond their share of whom nothing is known, now and one sweep ago.
+        """Hang up on unknown callers beyond their share, if unknown now and one sweep ago.
 
-        The longest there go first: who has come to call says so at once.  After a standstill of
-        our own, what they have said may not have been read when the first sweep comes; before the
-        second one it has.
+        The longest there go first: a peer that has come to call says so at once.  After a
+        standstill of our own, what they have said may not have been read when the first sweep
+        comes; before the second one it has.
         """
         unknown = {one for one in self.taken if _unknown(one)}
         mute = sorted(unknown & self._mute, key=lambda one: one.born_at)
@@ -163,7 +164,7 @@ class Seats:
             _hang_up(one, "unproven")
 
     def leave(self, connection: Seated) -> None:
-        """The connection is gone."""
+        """Free the seat of a closed connection."""
         if connection in self.taken:
             self.taken.remove(connection)
             self._mute.discard(connection)
@@ -192,7 +193,7 @@ class Seats:
         self, connection: Seated, limit: str, most: int, count: int,
         crowd: Callable[[], Iterable[Seated]],
     ) -> bool:  # fmt: skip
-        """Whether a client is within a limit, or one of the crowd that counts for it gives way."""
+        """Return whether a client is within a limit, or one of the crowd within it gives way."""
         if count <= most:
             return True
         LIMITS_MET.labels(limit).inc()
@@ -205,7 +206,7 @@ class Seats:
         mute = [one for one in self.taken if not one.user]
         kept = [one for one in self.taken if self.is_privileged(one)]
         if len(kept) > self._limits.kept_connections and _evict(kept):
-            return True  # more than that many say what nobody can check
+            return True  # more than that many claim what cannot be checked
         return _evict(mute) or _evict(self._clients)
 
 
@@ -216,7 +217,7 @@ def _less(counts: Counter[T], key: T) -> None:
 
 
 def _unknown(connection: Seated) -> bool:
-    """Whether nothing is known of who calls."""
+    """Return whether nothing is known of the caller."""
     caller = connection.caller
     return not connection.user and (caller is None or not caller.proven)
 

@@ -1,12 +1,11 @@
 """The server's half of a connection: bytes in, events out; no sockets, no clock.
 
-    PREAMBLE ──magic, version──► CONTEXT ──who calls──► CALLS
+    PREAMBLE ──magic, version──► CONTEXT ──the user───► CALLS
         │                           │                      │
         └───────────── Hangup (with last bytes) ◄──────────┘
 
-Events are pulled one at a time, so that a server that is busy leaves the rest unread.
-Answers to hostile bytes are those of Java's Server.java:
-docs/reference/rpc.md#answers-and-refusals.
+Events are pulled one at a time, so that a server that is busy leaves the rest unread. Answers to
+hostile bytes are those of Java's Server.java: docs/reference/rpc.md#answers-and-refusals.
 """
 
 from dataclasses import dataclass
@@ -136,7 +135,7 @@ class ServerSession:
             self._splitter.feed(data)
 
     def next_event(self) -> Event | None:
-        """The next thing the peer wants, or None until more bytes come."""
+        """Return the next thing that the peer wants, or None until more bytes come."""
         event: Event | None
         while self._phase is not Phase.OVER:
             if self._phase is Phase.PREAMBLE:
@@ -257,7 +256,7 @@ class ServerSession:
 
 def _read_call(key: CallKey, context: str, frame: bytes, offset: int) -> Asked:
     data, offset = take_delimited(frame, offset)
-    # A longer one is nobody's method, and must not be kept.
+    # A longer one is the name of no method, and must not be kept.
     named = method_named if len(data) <= _MAX_KEPT_BYTES else method_named.__wrapped__
     request, _ = take_delimited(frame, offset)
     return Asked(key, *named(data), request, context[:MAX_CONTEXT_CHARACTERS])

@@ -13,14 +13,15 @@ CONNECT_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 0.5
 """After the end of a connection."""
 AGAIN_SECONDS: Final = 2.0
-"""Where there was none to be had: whoever refuses us has the work of a handshake each time."""
+"""Where there was none to be had: a server that refuses us has the work of a handshake each time.
+"""
 LOOK_SECONDS: Final = 1.0
 """Between two looks whether another server is meant."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A connection that nobody has taken yet."""
+    """A connection that has not been taken yet."""
 
     server: HostPort
     connection: Connection
@@ -42,7 +43,7 @@ class SpareConnection:
         *,
         connect: Connect = RpcConnection.open,
     ) -> None:
-        """``server`` tells which one is meant now; None: none."""
+        """Keep a connection to the server that ``server`` returns at the time; None: to none."""
         self._server = server
         self._protocol = protocol
         self._connect = connect
@@ -79,7 +80,7 @@ class SpareConnection:
         return True
 
     def take(self, server: HostPort) -> Connection | None:
-        """What is ready for this server, and the caller's from now on; None where nothing is."""
+        """Hand over the connection that is ready for this server; None where there is none."""
         kept = self._kept
         if kept is None or kept.server != server or kept.gone.done():
             return None
@@ -105,5 +106,5 @@ class SpareConnections:
                 group.create_task(one.run())
 
     def take(self, server: HostPort) -> Connection | None:
-        """As ``SpareConnection.take``."""
+        """Hand over a connection as ``SpareConnection.take`` does."""
         return next((ready for one in self._spares if (ready := one.take(server))), None)

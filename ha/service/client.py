@@ -1,4 +1,4 @@
-"""Asks a NameNode for its status and health, and tells it to change its role."""
+"""Asks a NameNode for its status and health, and orders it to change its role."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -75,7 +75,7 @@ class ServiceClient:
         connect: Connect = RpcConnection.open,
         over: Connection | None = None,
     ) -> AsyncIterator["ServiceClient"]:
-        """A connection for a few calls, ``over`` if it is open already; errors as for ``open``."""
+        """Connect for a few calls, ``over`` a connection if one is open; errors as for ``open``."""
         if over is None:
             client = await cls.open(address, deadline_seconds=deadline_seconds, connect=connect)
         else:
@@ -86,7 +86,7 @@ class ServiceClient:
             await client.close()
 
     async def status(self, *, deadline_seconds: float) -> ServiceStatus:
-        """The NameNode's state, and whether it could become active."""
+        """Return the NameNode's state, and whether it could become active."""
         with speaking_to(str(self.address)):
             answer = await self._connection.call(
                 "getServiceStatus",

@@ -14,8 +14,9 @@ from typing import Final
 CANNOT_TELL_ACTIVE: Final = "cannot tell who is active: "
 """How a ZKFC's refusal of a hand-over begins that it could not even begin."""
 NO_ZOOKEEPER_TO_ASK: Final = f"{CANNOT_TELL_ACTIVE}no ZooKeeper of "
-"""The same where no ZooKeeper answers (in the words of ha.elector.zookeeper.znodes): whoever asked
-may say that nothing was changed."""
+"""The same where no ZooKeeper answers (in the words of ha.elector.zookeeper.znodes): the asking
+program may say that nothing was changed.
+"""
 
 
 class ServiceError(Exception):

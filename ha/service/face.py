@@ -35,7 +35,7 @@ class HaService(Protocol):
     """A NameNode as HAServiceProtocol sees it.  Refusals are ``ServiceRefused`` kinds."""
 
     async def status(self) -> ServiceStatus:
-        """The NameNode's state, and whether it could become active."""
+        """Return the NameNode's state, and whether it could become active."""
 
     async def monitor_health(self) -> None:
         """Return if well, raise HealthCheckFailed with the reason if not."""
@@ -53,7 +53,7 @@ class ZkfcService(Protocol):
     """A failover controller as ZKFCProtocol sees it.  Refusals are ``ServiceRefused`` kinds."""
 
     async def cede_active(self, millis: int, call: Call) -> None:
-        """Leave the election for so many milliseconds; below one: come back now."""
+        """Leave the election for ``millis`` milliseconds; below one: come back now."""
 
     async def graceful_failover(self, call: Call) -> None:
         """Make the local NameNode active, or raise ServiceFailed with the reason."""
@@ -70,8 +70,8 @@ class _Demotions:
     controller takes over and this NameNode confirms that it is standby, and only then the first
     request is read.  Or the same controller asks again and has the NameNode promoted, gives its
     lock up, and a successor is at work when the first request is read: both were made under one
-    lock, and only when they were asked tells them apart, where their sender's clock is ours.
-    The lock is forgotten after a while: a new ZooKeeper ensemble counts from 1.
+    lock, and only the times of asking distinguish them, where their sender's clock is ours. The
+    lock is forgotten after a while: a new ZooKeeper ensemble counts from 1.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class _Demotions:
         self._until = 0.0
 
     def note(self, info: HAStateChangeRequestInfoProto) -> None:
-        """A request to become standby has come."""
+        """Take note of a request to become standby."""
         if info.nnhaClock == clock():
             self._asked_micros = max(self._asked_micros, info.nnhaAskedMicros)
         if info.nnhaTurn == 0:
@@ -106,11 +106,11 @@ class _Demotions:
 
 
 def _gone_until(info: HAStateChangeRequestInfoProto) -> float:
-    """Until when no other NameNode can serve, on our loop's clock; 0 if not known.
+    """Return until when no other NameNode can serve, on our loop's clock; 0 if not known.
 
     The bad schedule for a claim without an end: the host stops with the request in a socket,
-    another NameNode becomes active behind ``journal-epoch`` alone, and the request is read when
-    the host goes on.  What it says is true of an older active only.
+    another NameNode becomes active behind ``journal-epoch`` alone, and the request is read when the
+    host goes on.  What it says is true of an older active only.
     """
     if not info.nnhaPredecessorGone or info.nnhaClock != clock():
         return 0.0

@@ -23,7 +23,7 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def refusal_of(fault: RemoteFault) -> ServiceRefused:
-    """What a Java exception means."""
+    """Return the refusal that a Java exception means."""
     kind = _KINDS.get(fault.java_class)
     if kind is None:
         return ServiceFaulted(fault.java_class, fault.reason)
@@ -31,7 +31,7 @@ def refusal_of(fault: RemoteFault) -> ServiceRefused:
 
 
 def fault_of(refusal: ServiceRefused) -> RemoteFault:
-    """The Java exception for a refusal."""
+    """Return the Java exception for a refusal."""
     if isinstance(refusal, ServiceFaulted):
         return RemoteFault(refusal.java_class, refusal.reason)
     return RemoteFault(_NAMES.get(type(refusal), IO_EXCEPTION), str(refusal))

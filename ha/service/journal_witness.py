@@ -1,4 +1,4 @@
-"""JournalWitness, both sides: a NameNode tells for how long its journal has not heard a writer.
+"""JournalWitness, both sides: a NameNode reports for how long its journal has not heard a writer.
 
 See docs/reference/zkfc.md#witnessed-takeover.
 """
@@ -22,10 +22,10 @@ Tell = Callable[[], Awaitable[WriterSilence]]
 async def ask_writer_silence(
     address: HostPort, *, deadline_seconds: float, connect: Connect = RpcConnection.open
 ) -> WriterSilence:
-    """Ask a NameNode.
+    """Ask a NameNode for how long its journal has not heard a writer.
 
     Raises:
-        ServiceRefused: it cannot tell, or is a NameNode of Hadoop's.
+        ServiceRefused: it does not know, or is a NameNode of Hadoop's.
         ServiceUnreachable: there is no answer within the deadline.
     """
     with speaking_to(str(address)):
@@ -51,7 +51,7 @@ async def ask_writer_silence(
 
 
 def journal_witness_protocol(tell: Tell) -> RpcProtocol:
-    """JournalWitness, answered by ``tell``, whose refusals are ``ServiceRefused`` kinds."""
+    """Serve JournalWitness with a function whose refusals are ``ServiceRefused`` kinds."""
 
     async def silence(_: Call, __: WriterSilenceRequestProto) -> WriterSilenceResponseProto:
         with answering():

@@ -14,7 +14,7 @@ class ServiceState(StrEnum):
 
 
 class RequestSource(IntEnum):
-    """Who asks for a transition; a NameNode refuses the wrong kind.
+    """The requester of a transition; a NameNode refuses the wrong kind.
 
     See docs/reference/rpc.md#requesters-of-a-transition.
     """
@@ -44,7 +44,7 @@ class ServiceStatus:
     ready_to_become_active: bool
     not_ready_reason: str = ""
     process: ProcessIdentity | None = None
-    """None where the NameNode does not tell, as Hadoop's does not."""
+    """None where the NameNode does not report it, as Hadoop's does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,6 @@ class WriterSilence:
     """
     epoch: int
     silent_seconds: float
-    """A majority of all nodes has not heard the writer for so long."""
+    """A majority of all nodes has not heard the writer for this time."""
     lease_seconds: float
     """The longest read lease that it, or one before it, may still hold."""

@@ -58,7 +58,7 @@ class ZkfcClient:
         connect: Connect = RpcConnection.open,
         over: Connection | None = None,
     ) -> AsyncIterator["ZkfcClient"]:
-        """A connection for a few calls, ``over`` if it is open already; errors as for ``open``."""
+        """Connect for a few calls, ``over`` a connection if one is open; errors as for ``open``."""
         if over is None:
             client = await cls.open(address, deadline_seconds=deadline_seconds, connect=connect)
         else:
@@ -69,7 +69,7 @@ class ZkfcClient:
             await client.close()
 
     async def cede_active(self, millis: int, *, deadline_seconds: float) -> None:
-        """Ask it to leave the election for so many milliseconds; 0 or less: come back now.
+        """Ask it to leave the election for ``millis`` milliseconds; 0 or less: come back now.
 
         Java sends "come back now" as -1, which is no uint32; 0 means the same.
         """
