@@ -1,1 +1,1 @@
-"""Who calls, what each role may do, and what is written of it."""
+"""The caller of a daemon, what each role may do, and what is written of it."""

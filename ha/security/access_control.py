@@ -1,4 +1,4 @@
-"""A daemon's control of access: who calls it, whether they may, and what is written of it.
+"""A daemon's control of access: the caller, whether it may call, and what is written of it.
 
 Every face asks it before a handler runs: ``caller`` once for a connection, ``refusal`` for each
 call.  What it decides is ``ha.security.decision``.
@@ -84,15 +84,15 @@ class AccessControl:
         self._told: dict[str, float] = {}
         self._usual: set[tuple[frozenset[Role], str, str]] = set()
 
-    # Who calls.
+    # The caller.
 
     def caller(
         self, peer: object, own: object, connection: object, secured: object = None
     ) -> Caller:
-        """Whoever is at the other end of a socket, by the names of its ends.
+        """Return the caller at the other end of a socket, by the names of its ends.
 
-        ``secured``: the ssl object of a connection over TLS.  The name of whoever the kernel told
-        is still to be found where it ``lacks_name``.
+        ``secured``: the ssl object of a connection over TLS.  The name of a caller that the kernel
+        has identified is still to be found where it ``lacks_name``.
         """
         there, here = end_of(peer), end_of(own)
         if there is None or here is None:
@@ -105,11 +105,11 @@ class AccessControl:
         return unproven(str(there), provable=True)
 
     def certified(self, shown: bytes | None, address: str) -> Caller:
-        """Whoever has shown this certificate, in DER or PEM."""
+        """Return the caller that has shown this certificate, in DER or PEM."""
         return unproven(address) if self.tls is None else self.tls.caller(shown, address)
 
     def caller_of(self, peer: End, own: End) -> Caller:
-        """Whoever is at the other end of a connection of which only the ends are known."""
+        """Return the caller of a connection of which only the ends are known."""
         if self.policy.mode is Mode.INSECURE or not is_here(peer, own):
             return unproven(str(peer))
         uid = self._uid_of(peer, own)
@@ -121,17 +121,17 @@ class AccessControl:
         return found.named(self._names.known(uid))
 
     def lacks_name(self, caller: Caller) -> bool:
-        """Whether a user must be named before anything can be said of what it claims to be."""
+        """Return whether a user must be named before its claims can be judged."""
         return caller.proven and not caller.trusted and not caller.name
 
     async def named(self, caller: Caller) -> Caller:
-        """The caller with its name."""
+        """Return the caller with its name."""
         return caller if caller.uid is None else caller.named(await self._names.find(caller.uid))
 
     def claimed(
         self, caller: Caller, user: str, real_user: str | None, face: str
     ) -> Caller | Denied:
-        """The caller under the name that it gives itself; a refusal is written down."""
+        """Return the caller under the name that it gives itself; write a refusal down."""
         found = claim(self.policy, caller, user, real_user, None, face)
         if not isinstance(found, Denied):
             return found
@@ -147,7 +147,7 @@ class AccessControl:
     def refusal(
         self, caller: Caller, proto: str, face: str, name: str, context: str = ""
     ) -> Denied | None:
-        """None where the caller may do that; it is written down as the table says."""
+        """Return None where the caller may do that; write it down as the table says."""
         if self._is_usual(caller, face, name):
             return None
         action = Action(face, name)
@@ -174,19 +174,19 @@ class AccessControl:
         reason: str = "",
         context: str = "",
     ) -> None:
-        """What was allowed has ended; it is written down where the table says so."""
+        """Write down how an allowed action has ended, where the table says so."""
         if self.audits(face, name):
             self._audit.write(
                 Entry(outcome, caller, proto, face, name, self._target, reason, context)
             )
 
     def audits(self, face: str, name: str) -> bool:
-        """Whether an action is written down also when it is allowed."""
+        """Return whether an action is written down also when it is allowed."""
         right = self.policy.rights.get(face, _NO_RIGHTS).get(name)
         return right is not None and right.audited
 
     def may(self, caller: Caller, face: str, name: str) -> bool:
-        """The decision alone, with nothing written; from any thread."""
+        """Return the decision alone, and write nothing; from any thread."""
         if self._is_usual(caller, face, name):
             return True
         action = Action(face, name)
@@ -199,13 +199,13 @@ class AccessControl:
     def refused_by_handler(
         self, caller: Caller, face: str, name: str, reason: str, context: str
     ) -> None:
-        """A handler has a rule of its own, for instance a list of administrators."""
+        """Write down a refusal by a handler's own rule, for instance a list of administrators."""
         self._refused(caller, "rpc", Action(face, name), reason, context=context)
 
     # Our own.
 
     def _is_usual(self, caller: Caller, face: str, name: str) -> bool:
-        """Whether a caller like this one was let do that before, and nothing is written of it.
+        """Return whether a like caller was let do that before, and nothing is written of it.
 
         Of local users alone: for them a decision depends on their roles and the action only.
         """

@@ -54,7 +54,7 @@ class AuditLog:
 
 
 class _AuditFile:
-    """Appends lines in a thread, so that a disk that hangs stops nobody."""
+    """Appends lines in a thread, so that a disk that hangs stops no caller."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -10,7 +10,7 @@ from ha.security.audit_text import Entry, hadoop_line, json_line
 
 
 def lines_of(form: AuditFormat, entry: Entry) -> Iterator[str]:
-    """An entry in each of the configured forms, JSON first."""
+    """Yield an entry in each of the configured forms, JSON first."""
     now = time.time()
     if form is not AuditFormat.HADOOP:
         yield json_line(entry, _stamp(now, "%Y-%m-%dT%H:%M:%S", ".", time.gmtime) + "Z")
@@ -22,7 +22,7 @@ def lines_of(form: AuditFormat, entry: Entry) -> Iterator[str]:
 def append(path: Path, lines: Sequence[str]) -> None:
     """Add lines to a file, which is made for its user and group alone.
 
-    It is opened for each time: whoever rotates it by a new name needs to tell nobody.
+    It is opened for each time: a program that rotates it by a new name needs to notify no process.
 
     Raises:
         OSError: it cannot be written, for instance because it is a symbolic link.

@@ -27,7 +27,7 @@ class RefusalRate:
     _written: int = 0
 
     def admit(self, kind: Hashable, now: float) -> int | None:
-        """How many were silent before this one, which is to be written; None: it is silent."""
+        """Return the number of silent ones before this one; None: this one is silent, too."""
         known = self._kinds.get(kind)
         if known is not None and now < known.until:
             known.silent += 1
@@ -47,6 +47,6 @@ class RefusalRate:
         return silent
 
     def take_unsaid(self) -> int:
-        """How many no later line will count, since this was asked last."""
+        """Return how many refusals no later line will count, since the last such question."""
         unsaid, self._unsaid = self._unsaid, 0
         return unsaid

@@ -22,7 +22,7 @@ class Outcome(StrEnum):
     FAILED = "failed"
     """The caller had the right; the reason is why it is not done."""
     UNKNOWN = "unknown"
-    """It was begun, and nobody heard how it ended."""
+    """It was begun, and its end was not seen."""
 
 
 _SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -55,7 +55,7 @@ class Entry:
 
 
 def escaped(text: str) -> str:
-    """One line without control characters, whatever was in it."""
+    """Return one line without control characters, whatever was in it."""
     if text.isprintable() and "\\" not in text:
         return text
     return "".join(map(_shown, text))
@@ -81,7 +81,7 @@ def _shown(character: str) -> str:
 
 
 def hadoop_line(entry: Entry, stamp: str) -> str:
-    """As FSNamesystem.audit writes it; ``stamp`` is like ``2026-11-22 11:03:07,211``."""
+    """Format as FSNamesystem.audit does; ``stamp`` is like ``2026-11-22 11:03:07,211``."""
     caller = entry.caller
     user = caller.name or (f"uid {caller.uid}" if caller.uid is not None else "null")
     pairs = {
@@ -105,7 +105,7 @@ def hadoop_line(entry: Entry, stamp: str) -> str:
 
 
 def fields(entry: Entry) -> Mapping[str, object]:
-    """The fields of a JSON line."""
+    """Return the fields of a JSON line."""
     caller = entry.caller
     certified = {"certificate": str(caller)} if caller.certified else {}
     return {
@@ -128,5 +128,5 @@ def fields(entry: Entry) -> Mapping[str, object]:
 
 
 def json_line(entry: Entry, stamp: str) -> str:
-    """One object; ASCII alone, so that no reader's line ends elsewhere."""
+    """Return one object; ASCII alone, so that no reader's line ends elsewhere."""
     return json.dumps({"timestamp": stamp, "event": "audit", **fields(entry)})

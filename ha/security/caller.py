@@ -1,4 +1,4 @@
-"""Who calls: somebody whom the kernel, a certificate or Kerberos proves, or nobody known."""
+"""The caller: proven by the kernel, a certificate or Kerberos, or unknown."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -38,7 +38,7 @@ class Caller:
     """The other end of one connection.
 
     ``name`` is the user's, empty while it is not known.  ``address`` is host:port.  ``provable``:
-    the kernel would have told who it is, if it had not closed its end.  ``refused``: why its proof
+    the kernel would have identified it, if it had not closed its end.  ``refused``: why its proof
     counts for nothing, for instance that its certificate was revoked.  ``certified``: the name in
     its certificate, whatever user it acts for.
     """
@@ -68,11 +68,11 @@ class Caller:
         return self.address.rpartition(":")[0]
 
     def named(self, name: str) -> "Caller":
-        """This caller under the name of a user."""
+        """Return a copy under the name of a user."""
         return replace(self, name=name)
 
     def __str__(self) -> str:
-        """As refusals name it."""
+        """Return how refusals name the caller."""
         if not self.proven:
             said = f" (it says that it is {self.name})" if self.name else ""
             return f"unproven, from {self.address}{said}"
@@ -82,21 +82,21 @@ class Caller:
 
 
 def unproven(address: str, *, provable: bool = False) -> Caller:
-    """A caller of whom nothing is known but where it calls from."""
+    """Return a caller of which nothing is known but where it calls from."""
     return Caller("", Method.SIMPLE, frozenset(), address, provable=provable)
 
 
 def certified_caller(role: Role, name: str, address: str) -> Caller:
-    """A caller with a certificate, which names one role."""
+    """Return a caller with a certificate, which names one role."""
     return Caller(name, Method.TLS, frozenset({role}), address, certified=name)
 
 
 def refused_caller(reason: str, address: str) -> Caller:
-    """A caller whose certificate counts for nothing."""
+    """Return a caller whose certificate counts for nothing."""
     return Caller("", Method.TLS, frozenset(), address, refused=reason)
 
 
 def local_caller(uid: int, own_uid: int, address: str) -> Caller:
-    """A caller on this machine: root and the daemon's own user have every role."""
+    """Return a caller on this machine: root and the daemon's own user have every role."""
     roles = ALL_ROLES if uid in (0, own_uid) else frozenset({Role.CLIENT})
     return Caller("", Method.PEER_UID, roles, address, uid)

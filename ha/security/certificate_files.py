@@ -74,18 +74,18 @@ def replace(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def read_authority(folder: Path) -> Pair:
-    """The authority of a folder: of a bundle the one whose key lies there; raises OSError."""
+    """Read the authority of a folder: of a bundle the one whose key lies there; raise OSError."""
     return Pair((folder / CA).read_bytes(), (folder / CA_KEY).read_bytes())
 
 
 def home_of(base: Path, role: str) -> Path:
-    """Where the certificate of a role is looked for: ``base/ROLE``, else ``base`` itself."""
+    """Return the folder of a role's certificate: ``base/ROLE``, else ``base`` itself."""
     own = base / role
     return own if own.is_dir() or not (base / CERT).exists() else base
 
 
 def revoked_lines(text: str) -> frozenset[str]:
-    """What a list of revocations names: serials in lower-case hex, and names as URIs.
+    """Parse a list of revocations: serials in lower-case hex, and names as URIs.
 
     Raises:
         BadName: a line is neither, so that the list would protect less than its owner thinks.
@@ -99,7 +99,7 @@ def revoked_lines(text: str) -> frozenset[str]:
 
 
 def revocation(word: str) -> str:
-    """A serial or a URI as the list has it; raises ``BadName``."""
+    """Return a serial or a URI as the list has it; raise ``BadName``."""
     if word.startswith("nnha:"):
         named: CertifiedName = named_by([word])
         return named.uri

@@ -22,7 +22,7 @@ LEAF_DAYS: Final = 7
 MOST_DAYS: Final = 90
 """Of a leaf that is not long-lived on purpose."""
 CLOCK_SLACK: Final = timedelta(minutes=5)
-"""A certificate is valid from so long ago: clocks of a cluster differ."""
+"""A certificate is valid from this long before now: clocks of a cluster differ."""
 SOON: Final = 0.25
 """A certificate with less than this part of its life left is to be renewed."""
 _AUTHORITY_NAME: Final = "nnha CA "
@@ -58,14 +58,14 @@ class Leaf:
         return "" if self.name is None else self.name.uri
 
     def ending(self, present: datetime) -> str:
-        """What to say of it where it has ended, or ends soon; else empty."""
+        """Return the warning where it has ended, or ends soon; else empty."""
         if self.left(present) >= SOON:
             return ""
         word = "ended" if self.not_after <= present else "ends"
         return f"{word} at {self.not_after:%Y-%m-%d %H:%M:%S} UTC: nnha security rotate renews it"
 
     def left(self, now: datetime) -> float:
-        """Which part of its life is left, 0 to 1."""
+        """Return which part of its life is left, 0 to 1."""
         life = (self.not_after - self.not_before).total_seconds()
         return max(0.0, min(1.0, (self.not_after - now).total_seconds() / life)) if life else 0.0
 
@@ -80,7 +80,7 @@ class Wish:
     long_lived: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what nobody should have."""
+        """Refuse what no certificate should have."""
         for host in self.hosts:
             if "*" in host:
                 raise BadName(f"{host!r}: a certificate is for one host, never for a pattern")
@@ -96,12 +96,12 @@ class Wish:
 
 
 def new_key() -> bytes:
-    """A private key in PEM."""
+    """Make a private key in PEM."""
     return _key_bytes(ec.generate_private_key(ec.SECP256R1()))
 
 
 def new_authority(cluster: str, now: datetime) -> Pair:
-    """An authority of its own name: of two with one name, errors could not tell which was meant."""
+    """Make an authority with a name of its own; errors could not distinguish two of one name."""
     key = ec.generate_private_key(ec.SECP256R1())
     serial = x509.random_serial_number()
     name = x509.Name(
@@ -125,7 +125,7 @@ def new_authority(cluster: str, now: datetime) -> Pair:
 
 
 def issue(authority: Pair, wish: Wish, now: datetime) -> Pair:
-    """A new key with a certificate.
+    """Make a new key with a certificate.
 
     Raises:
         BadCertificate: the authority cannot be used.
@@ -142,7 +142,7 @@ def request(key: bytes) -> bytes:
 
 
 def sign(authority: Pair, asked: bytes, wish: Wish, now: datetime) -> bytes:
-    """The certificate of a request's key; of the request nothing else is taken.
+    """Sign a request's key; nothing else of the request is used.
 
     Raises:
         BadCertificate: it is no request, or its key is of another kind.
@@ -160,7 +160,7 @@ def sign(authority: Pair, asked: bytes, wish: Wish, now: datetime) -> bytes:
 
 
 def parse(data: bytes) -> Leaf:
-    """What a certificate says, in DER or PEM; of several the first.
+    """Parse a certificate in DER or PEM; of several the first.
 
     Raises:
         BadCertificate: it is none.
@@ -190,22 +190,22 @@ def parse(data: bytes) -> Leaf:
 
 
 def fingerprints(bundle: bytes) -> tuple[str, ...]:
-    """Of the authorities in a bundle; raises ``BadCertificate``."""
+    """Return those of the authorities in a bundle; raise ``BadCertificate``."""
     return tuple(one.fingerprint(hashes.SHA256()).hex() for one in _bundle(bundle))
 
 
 def authority_ends(bundle: bytes) -> datetime:
-    """When the first of these authorities ends; raises ``BadCertificate``."""
+    """Return when the first of these authorities ends; raise ``BadCertificate``."""
     return min(one.not_valid_after_utc for one in _bundle(bundle))
 
 
 def newest(bundle: bytes) -> bytes:
-    """The authority of a bundle that began last; raises ``BadCertificate``."""
+    """Return the authority of a bundle that began last; raise ``BadCertificate``."""
     return _pem(max(_bundle(bundle), key=lambda one: one.not_valid_before_utc))
 
 
 def check_match(pair: Pair, bundle: bytes) -> str:
-    """The fingerprint of the authority in a bundle that has signed this pair's certificate.
+    """Return the fingerprint of the authority in a bundle that has signed this certificate.
 
     Raises:
         BadCertificate: these are no pair, or none has signed it.
@@ -308,5 +308,5 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def now() -> datetime:
-    """The present, as certificates count it."""
+    """Return the present, as certificates count it."""
     return datetime.now(UTC)

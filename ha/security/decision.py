@@ -14,8 +14,8 @@ from ha.security.rights import CLIENT_PROTOCOL, RIGHTS, Open, Right
 class Policy:
     """What holds for a whole daemon: the mode, and the user that the daemon runs as.
 
-    ``certificates``: it has some.  ``simple_clients``: who asks for ClientProtocol needs no proof.
-    ``namenodes``: those that are configured, None where nobody says.  ``own_name``: that in the
+    ``certificates``: it has some.  ``simple_clients``: callers of ClientProtocol need no proof.
+    ``namenodes``: those that are configured, None if they are not.  ``own_name``: that in the
     daemon's certificate.
     """
 
@@ -61,7 +61,7 @@ _NO_RIGHTS: Final[Mapping[str, Right]] = {}
 
 
 def decide(policy: Policy, caller: Caller, action: Action) -> Allowed | Denied:
-    """Whether ``caller`` may do that; whatever the table does not name is denied to everybody."""
+    """Decide whether ``caller`` may do that; what the table does not name is denied to all."""
     right = policy.rights.get(action.face, _NO_RIGHTS).get(action.name)
     if policy.mode is Mode.INSECURE:
         return Allowed(audited=right is not None and right.audited)
@@ -99,7 +99,7 @@ def claim(
     uid_of_user: int | None,
     face: str = "",
 ) -> Caller | Denied:
-    """The caller under the name that it gives itself, or why it may not have that name.
+    """Return the caller under the name that it gives itself, or why it may not have that name.
 
     ``uid_of_user`` is the user's on this machine, None if there is no such user or it is not known.
     ``face``: what it is here for.
@@ -125,9 +125,9 @@ def claim(
 
 
 def _claim_by_certificate(caller: Caller, user: str, real_user: str | None) -> Caller | Denied:
-    """A daemon says which user it runs as, and only its role gives it rights.
+    """Let a daemon name the user that it runs as: only its role gives it rights.
 
-    Whose role is to be a client has the rights of its name, and so no name but that.
+    A caller whose role is to be a client has the rights of its name, and so no name but that.
     """
     if caller.roles != {Role.CLIENT}:
         return caller.named(user)
@@ -138,7 +138,7 @@ def _claim_by_certificate(caller: Caller, user: str, real_user: str | None) -> C
 
 
 def _no_namenode_of_ours(policy: Policy, caller: Caller) -> str:
-    """Why a certificate of a NameNode does not count; empty: it is none, or it does."""
+    """Return why a NameNode's certificate does not count; empty: it does, or it is none."""
     if caller.method is not Method.TLS or caller.roles != {Role.NAMENODE}:
         return ""
     if policy.namenodes is None or caller.certified in policy.namenodes:
@@ -148,7 +148,7 @@ def _no_namenode_of_ours(policy: Policy, caller: Caller) -> str:
 
 
 def _no_zkfc_of_ours(policy: Policy, caller: Caller, action: Action) -> str:
-    """Why a controller may not promote this NameNode; empty: it is none, or it is its own.
+    """Return why a controller may not promote this NameNode; empty: it may, or it is none.
 
     It holds the lock for its own NameNode, so it has no reason to promote another one.  To demote
     one is every controller's right, before it promotes its own.
@@ -161,7 +161,7 @@ def _no_zkfc_of_ours(policy: Policy, caller: Caller, action: Action) -> str:
 
 
 def _let_in(policy: Policy, caller: Caller, face: str) -> bool:
-    """Whether a caller needs no proof; who could have one and hides it does."""
+    """Return whether a caller needs no proof; one that could have a proof and hides it does."""
     if caller.proven or caller.provable:
         return False
     if policy.mode is Mode.PERMISSIVE:

@@ -1,4 +1,4 @@
-"""Who a certificate is for: ``nnha://CLUSTER/ROLE/NAME``, the only name that decides about rights.
+"""Names in certificates: ``nnha://CLUSTER/ROLE/NAME``, the only names that decide about rights.
 
 Hosts are shared by daemons of several roles, so neither DNS names nor the common name count.
 """
@@ -43,7 +43,7 @@ class CertifiedName:
 
 
 def named_by(uris: list[str]) -> CertifiedName:
-    """The one name among the URIs of a certificate.
+    """Return the one name among the URIs of a certificate.
 
     Raises:
         BadName: there is none, or more than one, or it has another shape.
@@ -58,7 +58,7 @@ def named_by(uris: list[str]) -> CertifiedName:
 
 
 def role_of(word: str) -> Role:
-    """The role of that name; raises ``BadName``."""
+    """Return the role of that name; raise ``BadName``."""
     try:
         return Role(word)
     except ValueError:

@@ -44,14 +44,14 @@ class OpenConnections:
         gone: Callable[[], bool] = lambda: False,
         busy: Callable[[], bool] = lambda: False,
     ) -> Opened:
-        """Have one ended when its certificate counts no more; ``close`` is told why."""
+        """Have one ended when its certificate counts no more; ``close`` is called with why."""
         opened = Opened(leaf, close, gone, busy)
         with self._lock:
             self._open.add(opened)
         return opened
 
     def remove(self, opened: Opened) -> None:
-        """A connection has ended by itself."""
+        """Forget a connection that has ended by itself."""
         with self._lock:
             self._open.discard(opened)
 

@@ -34,7 +34,7 @@ _own: OwnTls | None = None
 
 
 def configured(conf: Configuration, *roles: Role) -> "TlsFiles | None":
-    """The certificates of the first of these roles that has any; None where no TLS is configured.
+    """Return the certificates of the first of these roles that has any; None without TLS.
 
     Raises:
         NoCertificates: they cannot be used, or there are none for these roles.
@@ -73,32 +73,32 @@ def acting_as(files: "TlsFiles", mode: Mode = Mode.AUTO) -> Iterator[None]:
 
 
 def own_tls() -> OwnTls | None:
-    """What others are called under; None: in plain."""
+    """Return the certificate under which others are called; None: in plain."""
     return _own
 
 
 def context_for(role: Role | None) -> ssl.SSLContext | None:
-    """For a connection to a server of that role (None: any); None: in plain."""
+    """Return a context to connect to a server of that role (None: any); None: in plain."""
     return None if _own is None else _own.files.client(role)
 
 
 def ending_certificates() -> tuple[str, ...]:
-    """Which certificates end soon, as far as this process has seen any."""
+    """Return which certificates end soon, as far as this process has seen any."""
     return () if _own is None else _own.files.ending()
 
 
 def scheme() -> str:
-    """Of the pages that this process asks for."""
+    """Return the scheme of the pages that this process asks for."""
     return "http" if _own is None else "https"
 
 
 def secured(url: str) -> str:
-    """A page's address as this process asks for it: others may have written it without TLS."""
+    """Return a page's address as this process asks for it; others may write it without TLS."""
     return f"https://{url[7:]}" if _own is not None and url.startswith("http://") else url
 
 
 def falls_back(failure: OSError) -> bool:
-    """Whether to call in plain after that: the other end knows nothing of TLS, and may."""
+    """Return whether to call in plain next: the other end knows nothing of TLS, and may."""
     return (
         _own is not None
         and _own.plain_too

@@ -1,10 +1,10 @@
-"""Whose socket is at the other end of a TCP connection of this machine, as the kernel tells it.
+"""The owner of the socket at the other end of a local TCP connection, as the kernel reports it.
 
 The kernel is asked for one exact pair of addresses over netlink, which takes some 20 µs; where a
 sandbox forbids that, /proc/net/tcp is read.
 
-A socket that its process has closed belongs to nobody.  The kernel shows such a one with uid 0 and
-without an inode: that is how an end without an owner is told from root's.
+A socket that its process has closed has no owner.  The kernel shows such a one with uid 0 and
+without an inode: that distinguishes an end without an owner from root's.
 """
 
 import ipaddress
@@ -48,7 +48,7 @@ class End:
 
 
 def end_of(name: object) -> End | None:
-    """The end that a socket's own or peer's name tells; None if it is none of TCP's."""
+    """Return the end that a socket's own or peer's name shows; None if it is none of TCP's."""
     match name:
         case (str() as host, int() as port, *_):
             return End(host.partition("%")[0].removeprefix("::ffff:"), port)
@@ -57,7 +57,7 @@ def end_of(name: object) -> End | None:
 
 
 def is_here(peer: End, own: End) -> bool:
-    """Whether both ends are on this machine, where alone the kernel knows the other one."""
+    """Return whether both ends are on this machine, where alone the kernel knows the other one."""
     try:
         return peer.host == own.host or ipaddress.ip_address(peer.host).is_loopback
     except ValueError:
@@ -65,10 +65,10 @@ def is_here(peer: End, own: End) -> bool:
 
 
 def still_open(connection: object) -> bool:
-    """Whether our own socket is connected.
+    """Return whether our own socket is connected.
 
     It is asked after the other end: once our end has been reset, another process may have the same
-    pair of addresses, and the kernel would tell that one's owner.
+    pair of addresses, and the kernel would return that one's owner.
     """
     ask: Callable[[int, int, int], bytes] | None = getattr(connection, "getsockopt", None)
     if ask is None:
@@ -79,7 +79,7 @@ def still_open(connection: object) -> bool:
 
 
 def uid_of(peer: End, own: End) -> int | None:
-    """Who has the socket ``peer`` of the connection to ``own``; None if the kernel does not say."""
+    """Return the owner of the socket ``peer`` of the connection to ``own``; None if unknown."""
     try:
         return asked_of_netlink(peer, own)
     except OSError:
@@ -87,7 +87,7 @@ def uid_of(peer: End, own: End) -> int | None:
 
 
 def is_told() -> bool:
-    """Whether the kernel tells it here, tried with a connection of our own."""
+    """Return whether the kernel reports it here, tried with a connection of our own."""
     with (
         suppress(OSError),
         socket.create_server(("127.0.0.1", 0)) as listener,
@@ -101,7 +101,7 @@ def is_told() -> bool:
 
 
 def asked_of_netlink(peer: End, own: End) -> int | None:
-    """Who has the socket ``peer``, over netlink; raises OSError where that cannot be had."""
+    """Ask netlink for the owner of the socket ``peer``; raise OSError where that cannot be had."""
     family = socket.AF_INET6 if ":" in peer.host else socket.AF_INET
     try:
         source = socket.inet_pton(family, peer.host).ljust(16, b"\0")
@@ -130,7 +130,7 @@ def asked_of_netlink(peer: End, own: End) -> int | None:
 
 
 def asked_of_proc(peer: End, own: End, proc: Path = Path("/proc/net")) -> int | None:
-    """Who has the socket ``peer``, out of the kernel's list of all connections."""
+    """Find the owner of the socket ``peer`` in the kernel's list of all connections."""
     source, target = ipaddress.ip_address(peer.host), ipaddress.ip_address(own.host)
     for name, shown in _shown(source, target):
         wanted = (f"{shown[0]}:{peer.port:04X}", f"{shown[1]}:{own.port:04X}")
@@ -146,7 +146,7 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def _shown(source: _Address, target: _Address) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The lists in which such a connection can stand, and its addresses as they stand there."""
+    """Yield the lists in which such a connection can stand, and its addresses in their form."""
     if source.version == 4 and target.version == 4:
         yield "tcp", (_words(source.packed), _words(target.packed))
         yield "tcp6", (_words(_MAPPED + source.packed), _words(_MAPPED + target.packed))

@@ -1,4 +1,4 @@
-"""Who may do what: the one table of rights.  What it does not name, nobody may do.
+"""The one table of rights: which role may do what.  What it does not name is denied to all.
 
 Faces are Java's interfaces by their last name, ``JournalNode`` (our own calls, over gRPC, Hadoop
 RPC and write lanes alike) and ``HTTP``.
@@ -31,7 +31,7 @@ class Open(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """Who may take an action.  ``audited``: it is written down also when it is allowed."""
+    """The roles that may take an action.  ``audited``: it is written down even when allowed."""
 
     roles: frozenset[Role]
     audited: bool = False
@@ -79,7 +79,7 @@ updatePipeline upgradeStatus
 RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
     CLIENT_PROTOCOL: {
         # Within a user's permissions, which the handlers check.  No daemon's certificate opens it:
-        # whoever stole one could name any user.
+        # a thief of one could name any user.
         **_each(_CLIENT_CALLS, _may(CLIENT, ADMIN)),
         "saveNamespace": _audited(CLIENT, ADMIN),
         "rollEdits": _audited(CLIENT, ADMIN, CHECKPOINTER),
@@ -157,7 +157,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         "GET reasons": _may(OPERATOR, ADMIN, ZKFC, NN),
         "GET /metrics": Right(frozenset({OPERATOR, ADMIN}), open=Open.ON_THIS_MACHINE),
         "GET /status": _may(OPERATOR, ADMIN, ZKFC, NN),
-        # Who a daemon is; of nnha web, the cluster.
+        # What a daemon is; of nnha web, the cluster.
         **_each_page("/ /web.css /web.js /events /history", _may(OPERATOR, ADMIN, ZKFC, NN)),
         **_each_page("/node/{namenode} /failover/{number}", _may(OPERATOR, ADMIN, ZKFC, NN)),
         **_each_page(

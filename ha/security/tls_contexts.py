@@ -19,16 +19,16 @@ Check = Callable[[bytes], str]
 
 
 def server_context(pair: Pair, authorities: bytes) -> ssl.SSLContext:
-    """For whoever listens: callers must have a certificate.  Raises ssl.SSLError."""
+    """Return a context for a listener: callers must have a certificate.  Raises ssl.SSLError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = ssl.CERT_REQUIRED
-    # Who resumes a session shows no certificate, and would outlive a revocation.
+    # A client that resumes a session shows no certificate, and would outlive a revocation.
     context.num_tickets = 0
     return _filled(context, pair, authorities)
 
 
 def client_context(pair: Pair, authorities: bytes) -> ssl.SSLContext:
-    """For whoever connects; the host's name is checked.  Raises ssl.SSLError."""
+    """Return a context for a client; the host's name is checked.  Raises ssl.SSLError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.sslobject_class = _CheckedEnd
     # Only gRPC's servers take it up: so a client knows what it has before it. The others ignore it.
@@ -60,14 +60,14 @@ class CurrentContext(ssl.SSLContext):
     check: Check | None
 
     def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:  # noqa: ANN401 - ssl's own
-        """As ``SSLContext.wrap_bio``."""
+        """Wrap as ``SSLContext.wrap_bio``."""
         made = self.current().wrap_bio(*arguments, **named)
         if isinstance(made, _CheckedEnd):
             made.check = self.check
         return made
 
     def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:  # noqa: ANN401 - ssl's own
-        """As ``SSLContext.wrap_socket``; a client's handshake is done in it."""
+        """Wrap as ``SSLContext.wrap_socket``; a client's handshake is done in it."""
         made = self.current().wrap_socket(*arguments, **named)
         if self.check is not None and (
             reason := self.check(made.getpeercert(binary_form=True) or b"")
@@ -78,14 +78,14 @@ class CurrentContext(ssl.SSLContext):
 
 
 def serving(current: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    """A context for a listener."""
+    """Return a context for a listener."""
     context = CurrentContext(ssl.PROTOCOL_TLS_SERVER)
     context.current, context.check = current, None
     return context
 
 
 def calling(current: Callable[[], ssl.SSLContext], check: Check) -> ssl.SSLContext:
-    """A context for a client that accepts only who passes ``check``."""
+    """Return a context for a client that accepts only servers that pass ``check``."""
     context = CurrentContext(ssl.PROTOCOL_TLS_CLIENT)
     context.current, context.check = current, check
     return context

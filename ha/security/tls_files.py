@@ -126,7 +126,7 @@ class TlsFiles:
         return serving(self._newest_server)
 
     def client(self, role: Role | None) -> ssl.SSLContext:
-        """For a connection to a server that must have this role; None: any role of the cluster."""
+        """Return a context to connect to a server of this role; None: any role of the cluster."""
         if role not in self._clients:
             self._clients[role] = calling(
                 lambda: self._material.client, lambda shown: self.why_no_server(shown, role)
@@ -140,10 +140,10 @@ class TlsFiles:
             self._served = served
         return served[1]
 
-    # Who others are.
+    # The certificates of others.
 
     def caller(self, shown: bytes | None, address: str) -> Caller:
-        """Who has called, by the certificate that it has shown, in DER or PEM."""
+        """Return the caller by the certificate that it has shown, in DER or PEM."""
         leaf = self.leaf(shown or b"")
         if isinstance(leaf, str):
             return refused_caller(leaf, address)
@@ -153,7 +153,7 @@ class TlsFiles:
         return certified_caller(leaf.name.role, leaf.name.name, address)
 
     def leaf(self, shown: bytes) -> Leaf | str:
-        """What a certificate says, or why it cannot be read; read once."""
+        """Return a certificate's contents, or why it cannot be read; read once."""
         found = self._parsed.get(shown)
         if found is None:
             try:
@@ -166,11 +166,11 @@ class TlsFiles:
         return found
 
     def why_refused(self, leaf: Leaf) -> str:
-        """Why a certificate that an authority of ours has signed does not count; empty: it does."""
+        """Return why a certificate of an authority of ours does not count; empty: it does."""
         return why_refused(leaf, self._material, self._clock())
 
     def why_no_server(self, shown: bytes, role: Role | None) -> str:
-        """Why a server is not the one that was to be called; empty: it is."""
+        """Return why a server is not the one that was to be called; empty: it is."""
         leaf = self.leaf(shown)
         if isinstance(leaf, str):
             return leaf
@@ -183,7 +183,7 @@ class TlsFiles:
         return ""
 
     def told(self) -> Mapping[str, object]:
-        """What a daemon's page says of its certificate, and of whom it trusts."""
+        """Return what a daemon's page shows of its certificate and its trusted authorities."""
         now = self._material
         return {
             "certificate": now.name.uri,
@@ -196,7 +196,7 @@ class TlsFiles:
         }
 
     def ending(self) -> tuple[str, ...]:
-        """Which certificates end soon, or have ended: our own, and those of servers we called."""
+        """Return which certificates end soon, or have: our own, and those of servers we called."""
         present = self._clock()
         known = {self._material.leaf.uri: self._material.leaf, **self._servers}
         found = ((leaf.name, leaf.ending(present)) for leaf in known.values())
@@ -228,9 +228,9 @@ class TlsFiles:
         return changed
 
     def _may_finish(self, leaf: Leaf) -> bool:
-        """Whether what is under way may still end: the certificate has, and nothing else is wrong.
+        """Return whether what is under way may go on after its certificate's end.
 
-        A thief's, which was revoked, may not.
+        It may if nothing else is wrong; that of a thief, whose certificate was revoked, may not.
         """
         present = self._clock()
         if present >= leaf.not_after + FINISH:
@@ -286,7 +286,7 @@ class TlsFiles:
 
 
 def why_refused(leaf: Leaf, own: Material, present: datetime) -> str:
-    """Why a certificate does not count, although an authority of ours has signed it."""
+    """Return why a certificate does not count, although an authority of ours has signed it."""
     if leaf.name is None:
         return leaf.nameless
     if leaf.name.cluster != own.name.cluster:

@@ -1,4 +1,4 @@
-"""The names of local users, looked up beside the event loop: a directory service may take long."""
+"""The names of local users, looked up off the event loop: a directory service may take long."""
 
 import asyncio
 import pwd
@@ -19,12 +19,12 @@ class UserNames:
         self._asking: dict[int, asyncio.Task[str]] = {}
 
     def known(self, uid: int) -> str:
-        """The name as it was found a while ago; empty if it was not looked up."""
+        """Return the name as it was found a while ago; empty if it was not looked up."""
         until, name = self._known.get(uid, (0.0, ""))
         return name if time.monotonic() < until else ""
 
     async def find(self, uid: int) -> str:
-        """The name; the uid in digits where there is none, as ``id -un`` would say."""
+        """Return the name; the uid in digits where there is none, as ``id -un`` would say."""
         if name := self.known(uid):
             return name
         task = self._asking.get(uid)
@@ -51,7 +51,7 @@ def _looked_up(uid: int) -> str:
 
 
 def local_uid(user: str, table: Path = Path("/etc/passwd")) -> int | None:
-    """The uid of a user of this machine's own table; of no directory: a stranger chose the name."""
+    """Return a user's uid in this machine's own table, no directory: a stranger chose the name."""
     with suppress(OSError, ValueError), table.open(errors="replace") as lines:
         for line in lines:
             if line.startswith(f"{user}:"):
