@@ -55,7 +55,7 @@ def web(
 ) -> None:
     """Show the cluster as a page, live, until SIGTERM; it changes nothing.
 
-    It listens on nnha.web.http-address.  Run one beside each NameNode: it holds no state.
+    It listens on nnha.web.http-address.  Run one next to each NameNode: it holds no state.
 
     Exit codes: 0 stopped on request, 1 it could not start, 2 wrong usage, 78 would be open to
     strangers (nnha.security.mode).

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 
 
 def allowed_hosts(own: str, machine: str, more: Iterable[str]) -> frozenset[str]:
-    """All names that may stand in a request, in lower case, without ports."""
+    """Return all names that may stand in a request, in lower case, without ports."""
     return frozenset(name.lower() for name in ("localhost", own, machine, *more) if name)
 
 
 def may_be_asked(host: str | None, allowed: frozenset[str]) -> bool:
-    """Whether the value of a Host header is an address, or one of the names."""
+    """Return whether the value of a Host header is an address, or one of the names."""
     if host is None:
         return False
     name = _without_port(host).lower()

@@ -13,7 +13,7 @@ _GONE = (OSError, EOFError, ServiceUnreachable)
 class KeptConnections:
     """Keeps a connection while its answers come; see ``Connections``.
 
-    Looks follow one another, so that nobody else asks over a connection that is in use.
+    Looks follow one another, so that a connection that is in use carries no other question.
     """
 
     def __init__(self) -> None:
@@ -22,14 +22,14 @@ class KeptConnections:
     async def ask(
         self, server: Hashable, opened: Opened[C], question: Callable[[C], Awaitable[R]]
     ) -> R:
-        """The answer; who has gone since the last one is connected to again."""
+        """Return the answer; connect again to a server that has gone since the last one."""
         if (kept := self._idle.pop(server, None)) is not None:
             try:
                 return await self._asked(server, *kept, question)
             except TimeoutError:
                 raise
             except _GONE:
-                pass  # a new connection tells whether it is there, and why not
+                pass  # a new connection shows whether it is there, and why not
         stack = AsyncExitStack()
         connection = await stack.enter_async_context(opened())
         return await self._asked(server, stack, connection, question)

@@ -28,7 +28,7 @@ class KeptSession:
     async def opened(
         self, settings: ZooKeeperSettings, *, deadline_seconds: float
     ) -> AsyncIterator[Session]:
-        """The session, connected; it stays open afterwards.  Raises as ``connected`` does."""
+        """Yield the connected session; it stays open afterwards.  Raises as ``connected`` does."""
         async with self._opening:
             session = self._session or await self._open(settings, deadline_seconds)
         await session.look(settings.lock, watch=True)
@@ -40,7 +40,7 @@ class KeptSession:
         await asyncio.gather(*self._closing, return_exceptions=True)
 
     def _let_go(self) -> None:
-        """Close it beside whatever is done next: a server that is gone is waited for a second."""
+        """Close it in the background: a server that is gone is waited for a second."""
         stack, self._stack = self._stack, AsyncExitStack()
         self._session = None
         task = asyncio.create_task(stack.aclose(), name="close a ZooKeeper session")

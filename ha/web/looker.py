@@ -17,7 +17,7 @@ EVERY_SECONDS: Final = 1.0
 HURRY_SECONDS: Final = 0.25
 """Between looks after the lock was let go or taken, or after the active has ended."""
 HURRIES: Final = 6
-"""So many looks come quickly then: the new active is promoted after it has the lock."""
+"""This number of looks come quickly then: the new active is promoted after it has the lock."""
 FRESH_SECONDS: Final = 1.5
 """A look that is not older answers whoever asks once."""
 
@@ -32,7 +32,7 @@ class Seen:
 
 
 class Looker:
-    """Looks at the cluster by ``look``, and tells all who watch of it."""
+    """Looks at the cluster by ``look``, and notifies all watchers."""
 
     def __init__(
         self, look: Callable[[], Awaitable[ClusterView]], *, every_seconds: float = EVERY_SECONDS
@@ -64,14 +64,14 @@ class Looker:
         self._hurry.set()
 
     async def fresh(self) -> Seen:
-        """The newest look, or one that is made now; whoever asks meanwhile shares it."""
+        """Return the newest look, or one that is made now for all callers of this time."""
         loop = asyncio.get_running_loop()
         if self._newest is not None and loop.time() - self._newest.at < FRESH_SECONDS:
             return self._newest
         return await asyncio.shield(self._begun())
 
     async def newer_than(self, number: int) -> Seen:
-        """The newest look, once there is one after that; only within ``watching``."""
+        """Return the newest look, once there is one after that; only within ``watching``."""
         async with self._finished:
             await self._finished.wait_for(lambda: self.looks > number)
         if self._newest is None:
@@ -80,7 +80,7 @@ class Looker:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """As long as this lasts there are looks."""
+        """Make looks as long as the block lasts."""
         self._watchers += 1
         VIEWERS.inc()
         if self._running is None or self._running.done():
@@ -107,14 +107,14 @@ class Looker:
             try:
                 seen = await asyncio.shield(self._begun())
             except Exception:
-                # What nobody foresaw costs one look; the page says how old it is meanwhile.
+                # An unforeseen error costs one look; the page shows how old the last one is.
                 log.exception("web.look_failed")
                 await asyncio.sleep(self._every_seconds)
                 continue
             await self._rest(began, seen)
 
     async def _rest(self, began: float, seen: Seen) -> None:
-        """Until the next look is due, or somebody has seen a change."""
+        """Wait until the next look is due, or a change was seen."""
         loop = asyncio.get_running_loop()
         active = None if seen.view.active is None else seen.view.active.namenode
         if active != self._active:

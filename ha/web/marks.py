@@ -41,12 +41,12 @@ class Mark:
 
     @property
     def shape(self) -> str:
-        """A letter that tells the kind without colour."""
+        """A letter that shows the kind without colour."""
         return _SHAPES[self.kind]
 
 
 def of_verdict(found: Verdict) -> Mark:
-    """The first line's mark."""
+    """Return the first line's mark."""
     match found.condition:
         case Condition.SERVING:
             well = found.failover in (None, Readiness.READY)
@@ -60,7 +60,7 @@ def of_verdict(found: Verdict) -> Mark:
 
 
 def of_namenode(row: NameNodeRow) -> Mark:
-    """The role, or why it is not known."""
+    """Return the role's mark, or why it is not known."""
     if row.error is not None:
         return of_absence(row.error)
     if row.activity == "loading":
@@ -78,14 +78,14 @@ def of_namenode(row: NameNodeRow) -> Mark:
 
 
 def of_zkfc(row: ZkfcRow) -> Mark:
-    """What the controller holds of its NameNode."""
+    """Return the mark of the controller's judgement of its NameNode."""
     if row.error is not None:
         return of_absence(row.error)
     return of_health(row.health)
 
 
 def of_health(health: str | None) -> Mark:
-    """A judgement of a NameNode's health."""
+    """Return the mark of a judgement of a NameNode's health."""
     if health is None:
         return Mark(Kind.UNKNOWN, "not told")
     word = health.replace("_", " ")
@@ -94,7 +94,7 @@ def of_health(health: str | None) -> Mark:
 
 
 def of_journalnode(view: ClusterView, row: JournalNodeRow) -> Mark:
-    """Whether it takes part."""
+    """Return the mark that shows whether it takes part."""
     if row.error is not None:
         return of_absence(row.error)
     state = view.state_of(row)
@@ -108,21 +108,21 @@ def of_journalnode(view: ClusterView, row: JournalNodeRow) -> Mark:
 
 
 def of_zookeeper(row: ZooKeeperRow) -> Mark:
-    """What a server of the ensemble is."""
+    """Return the mark of a server of the ensemble."""
     if row.error is not None:
         return of_absence(row.error)
     return Mark(Kind.GOOD, row.mode or "serving")
 
 
 def of_record(record: FailoverRecord) -> Mark:
-    """How a failover ended."""
+    """Return the mark that shows how a failover ended."""
     if record.result is FailoverResult.SUCCEEDED:
         return Mark(Kind.GOOD, "succeeded")
     return Mark(Kind.BAD, "failed")
 
 
 def of_absence(error: str) -> Mark:
-    """A process that gave no usable answer: it is gone, says no, or nobody knows."""
+    """Return the mark of a process without a usable answer: down, with an error, or unknown."""
     match absence_of(error):
         case Absence.DOWN:
             return Mark(Kind.BAD, "down")

@@ -7,7 +7,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 
 class Look(StrEnum):
-    """How a look at the cluster ended; a cluster of which nobody answers was looked at, too."""
+    """How a look at the cluster ended; a cluster without any answer was looked at, too."""
 
     FINISHED = "finished"
     FAILED = "failed"

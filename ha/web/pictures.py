@@ -20,7 +20,7 @@ HATCHES: Final = {
     "fenced": "rising", "promoting": "falling", "recovering": "level", "recovered": "crossed",
     "caught_up": "upright", "active": "dashed", "failed": "grid", "other": "zigzag",
 }  # fmt: skip
-"""Patterns that tell phases apart without colour: one for each but the lock, which is plain."""
+"""Patterns that distinguish phases without colour: one for each but the lock, which is plain."""
 HEIGHT: Final = 20
 HEIGHTS: Final = {"healthy": 8, "initializing": 14}
 """What is worse is higher, for the same reason; what is not here takes the whole height."""
@@ -41,19 +41,19 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Bars beside each other, and the same in words."""
+    """Bars next to each other, and the same in words."""
 
     bars: tuple[Bar, ...]
     words: str
 
 
 def longest(entries: Sequence[HistoryEntry]) -> float:
-    """The seconds that a whole line stands for; 0 where there is nothing to draw."""
+    """Return the seconds that a whole line stands for; 0 where there is nothing to draw."""
     return max((one.record.seconds for one in entries if one.record is not None), default=0.0)
 
 
 def phases(found: Sequence[PhaseDuration], whole_seconds: float) -> Drawing:
-    """The phases of one failover; a whole line lasts ``whole_seconds``."""
+    """Draw the phases of one failover; a whole line lasts ``whole_seconds``."""
     bars: list[Bar] = []
     x = 0
     for one in found:
@@ -67,18 +67,18 @@ def phases(found: Sequence[PhaseDuration], whole_seconds: float) -> Drawing:
 
 
 def named(entries: Sequence[HistoryEntry]) -> tuple[str, ...]:
-    """The phases that occur, each once, in the order in which they first do."""
+    """Return the phases that occur, each once, in the order in which they first do."""
     records = [one.record for one in entries if one.record is not None]
     return tuple(dict.fromkeys(phase.name for one in records for phase in one.phases))
 
 
 def swatch(name: str) -> Drawing:
-    """What a phase of this name looks like."""
+    """Draw a sample of a phase of this name."""
     return phases((PhaseDuration(name, 1.0),), 1.0)
 
 
 def last_hour(changes: Sequence[HealthChange], now: datetime) -> Drawing:
-    """The judgements of the last hour, the newest given first; before the first one is nothing."""
+    """Draw the judgements of the last hour, given newest first; before the first is nothing."""
     begin = now - HOUR
     bars: list[Bar] = []
     ends = now

@@ -32,7 +32,7 @@ class Records:
         self._newest: tuple[HistoryEntry, ...] = ()
 
     async def newest(self) -> tuple[HistoryEntry, ...]:
-        """All that are kept, the newest first.
+        """Return all that are kept, the newest first.
 
         Raises:
             NoAnswer: ZooKeeper did not give them in time.

@@ -44,7 +44,7 @@ ASSETS: Final = {"web.css": "text/css", "web.js": "text/javascript"}
 
 
 def printable(value: object) -> object:
-    """A text without what a browser would take for a direction or a control, cut; else as it is."""
+    """Return a text, cut, without what browsers take for a direction or control; else as is."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     text = value if len(value) <= MOST_CHARACTERS else f"{value[:MOST_CHARACTERS]}…"
@@ -80,7 +80,7 @@ class Renderer:
     def sections(
         self, view: ClusterView, names: Sequence[str], node: str | None = None
     ) -> Mapping[str, str]:
-        """The HTML of these sections; ``node`` is the NameNode that the section ``node`` shows."""
+        """Return the HTML of these sections; the section ``node`` shows the NameNode ``node``."""
         context = _context(view, node)
         return {
             name: self._environment.get_template(f"sections/{name}.html").render(context)
@@ -88,26 +88,26 @@ class Renderer:
         }
 
     def page(self, title: str, view: ClusterView, sections: Mapping[str, str]) -> str:
-        """A whole page of sections that follow the cluster."""
+        """Return a whole page of sections that follow the cluster."""
         shown = {name: (digest(html), Markup(html)) for name, html in sections.items()}
         return self._environment.get_template("live.html").render(
             _context(view, None), title=title, sections=shown
         )
 
     def history(self, nameservice: str, entries: Sequence[HistoryEntry], now: datetime) -> str:
-        """All failovers that are recorded."""
+        """Return the page of all failovers that are recorded."""
         return self._environment.get_template("history.html").render(
             **_still(nameservice, now), title="Failovers", entries=entries
         )
 
     def failover(self, nameservice: str, entry: HistoryEntry, now: datetime) -> str:
-        """One failover with its phases and fencing attempts."""
+        """Return the page of one failover with its phases and fencing attempts."""
         return self._environment.get_template("failover.html").render(
             **_still(nameservice, now), title=f"Failover {entry.number}", entry=entry
         )
 
     def message(self, nameservice: str, title: str, text: str, now: datetime) -> str:
-        """A page that says why there is no other."""
+        """Return a page that says why there is no other."""
         return self._environment.get_template("message.html").render(
             **_still(nameservice, now), title=title, text=text
         )
@@ -137,13 +137,13 @@ def _context(view: ClusterView, node: str | None) -> Mapping[str, object]:
 
 
 def _is_said(problem: str, said: Sequence[str]) -> bool:
-    """Whether the first lines of the page say it already, in the same words."""
+    """Return whether the first lines of the page say it already, in the same words."""
     what = problem.partition(":")[0].lower()
     return any(what in line.lower() for line in said)
 
 
 def _is_noted(reason: str, noted: Sequence[str]) -> bool:
-    """Whether a notice says it, which also says what to do."""
+    """Return whether a notice says it, which also says what to do."""
     what = reason.partition(": ")[2] if ": drained " in reason else reason
     return any(what in line for line in noted)
 
@@ -153,7 +153,7 @@ def _still(nameservice: str, now: datetime) -> Mapping[str, object]:
 
 
 def _ago(now: datetime, then: datetime | str) -> str:
-    """How long ago, roughly: what changes each second would be read out each second."""
+    """Return how long ago, roughly: what changes each second would be read out each second."""
     if isinstance(then, str):
         try:
             then = datetime.fromisoformat(then)
@@ -174,7 +174,7 @@ def _number(value: float | None) -> str:
 
 
 def digest(html: str) -> str:
-    """What tells a section from the same one of another look."""
+    """Return what distinguishes a section from the same one of another look."""
     return sha256(html.encode()).hexdigest()[:12]
 
 

@@ -25,7 +25,7 @@ from ha.web.render import ASSETS, NODE, OVERVIEW, Renderer, digest
 MOST_VIEWERS: Final = 100
 RETRY_MS: Final = 1000
 QUIET_SECONDS: Final = 5.0
-"""After so long without a look a comment keeps proxies from closing the stream."""
+"""After this time without a look a comment keeps proxies from closing the stream."""
 HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -64,7 +64,7 @@ class Site:
         self._rendered: tuple[int, dict[str, Mapping[str, str]]] = (0, {})
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """All of them; each may be asked under our own names alone."""
+        """Return all of them; each answers under our own names alone."""
         handlers: Mapping[str, Handler] = {
             "/": self._live,
             "/node/{namenode}": self._live,
@@ -133,7 +133,8 @@ class Site:
         sections = self._sections(await self._looker.fresh(), path)
         if sections is None:
             return self._missing("There is no such page to follow.")
-        # A browser that comes back by itself asks as it did first, and has been told other news.
+        # A browser that comes back by itself asks as it did first, though it has received news
+        # since.
         first = "Last-Event-ID" not in request.headers
         told = set(request.query.getall("shown", [])) if first else set()
         shown = {name: html for name, html in sections.items() if digest(html) in told}
@@ -154,7 +155,7 @@ class Site:
     async def _stream(
         self, request: web.Request, event: str, news: Callable[[Seen], str]
     ) -> web.StreamResponse:
-        """Tell of each look until the browser hangs up."""
+        """Send each look until the browser hangs up."""
         if self._looker.watchers >= self._most_viewers:
             REFUSED.labels(Refusal.FULL.value).inc()
             text = f"{self._most_viewers} viewers watch already\n"
@@ -194,7 +195,7 @@ class Site:
     # Our own.
 
     def _sections(self, seen: Seen, path: str) -> Mapping[str, str] | None:
-        """The sections of a page, made once for each look; None where there is no such page."""
+        """Return a page's sections, made once for each look; None where there is no such page."""
         node = _node_of(path)
         if (path != "/" and node is None) or not _exists(seen.view, node):
             return None
