@@ -55,7 +55,7 @@ class Service:
         self._send("STOPPING=1")
 
     def status(self, text: str, *, more_seconds: float = 0.0) -> None:
-        """Send a line for ``systemctl status``, and the start's limit, ``more_seconds`` from now."""
+        """Send a line for ``systemctl status``; ``more_seconds`` extend the limit of the start."""
         line = " ".join(text.split())[:_STATUS_CHARACTERS]
         extend = f"\nEXTEND_TIMEOUT_USEC={int(more_seconds * 1e6)}" if more_seconds else ""
         self._send(f"STATUS={line}{extend}")

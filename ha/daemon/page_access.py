@@ -41,7 +41,7 @@ class PageAccess:
     def refusal(
         self, transport: asyncio.BaseTransport | None, method: str, path: str
     ) -> PageAnswer | None:
-        """Return the answer instead of the page: 401 to an unproven caller, or 403 with a reason."""
+        """Return what to answer instead of the page: 401 without proof, or 403 with a reason."""
         if self._access is None:
             return None
         name = f"{_ALIKE.get(method, method)} {path}"

@@ -14,7 +14,7 @@ from ha.elector.model import Term
 
 @dataclass(frozen=True, slots=True)
 class TermRecord:
-    """A record of the breadcrumb's term, with a text for people: which NameNode and process, when."""
+    """How far the breadcrumb's term has come, and a text for people: which process, when."""
 
     breadcrumb: int
     """The ZooKeeper transaction that wrote the breadcrumb (mzxid)."""
