@@ -13,7 +13,7 @@ from typing import Any, Final
 _KEEP_SOURCE: Final = False
 _OVERWRITE: Final = True
 _RAW_LOCAL: Final = True
-"""Without .crc files beside."""
+"""Without .crc files next to the copies."""
 _NOT_RECURSIVE: Final = False
 
 
@@ -44,19 +44,19 @@ class HadoopFiles:
 
     @classmethod
     def of_session(cls, session: Any) -> "HadoopFiles":  # noqa: ANN401 - no stubs for pyspark
-        """With the configuration of a SparkSession (``spark.hadoop.*`` and its own files)."""
+        """Open them with a SparkSession's configuration (``spark.hadoop.*`` and its own files)."""
         context = session.sparkContext
         return cls(context._jvm, context._jsc.hadoopConfiguration())
 
     def find(self, uri: str) -> HadoopFile | None:
-        """What lies there; None if nothing does."""
+        """Return what lies there; None if nothing does."""
         with _named(uri):
             path = self._path(uri)
             system = path.getFileSystem(self._configuration)
             return self._file(system.getFileStatus(path)) if system.exists(path) else None
 
     def list(self, uri: str) -> list[HadoopFile]:
-        """What lies in a directory, by name."""
+        """Return what lies in a directory, sorted by name."""
         with _named(uri):
             path = self._path(uri)
             found = path.getFileSystem(self._configuration).listStatus(path)

@@ -46,7 +46,7 @@ class Ends:
 
 
 def end_options(command: F) -> F:
-    """The options that say what is merged and where the result goes.
+    """Add the options that say what is merged and where the result goes.
 
     Click calls the command with arguments of these names, as ``Ends`` takes them.
     """
@@ -77,7 +77,7 @@ def end_options(command: F) -> F:
 
 
 def open_source(ends: Ends, hadoop: OpenHadoop) -> Source:
-    """Where image and edits come from; nothing is read yet.
+    """Return where image and edits come from; nothing is read yet.
 
     Args:
         ends: what the command line says.
@@ -99,7 +99,7 @@ def open_source(ends: Ends, hadoop: OpenHadoop) -> Source:
 
 
 def open_sink(ends: Ends, hadoop: OpenHadoop) -> Sink:
-    """Where the result goes; arguments and errors as ``open_source``."""
+    """Return where the result goes; arguments and errors as ``open_source``."""
     if ends.upload == bool(ends.out):
         raise click.UsageError("give one of --out and --upload")
     if not ends.out:
@@ -116,7 +116,7 @@ def _cluster(ends: Ends) -> Cluster:
 
 
 def _is_remote(spec: str) -> bool:
-    """Whether it takes Hadoop's classes; ``file:`` does not."""
+    """Return whether the path needs Hadoop's classes; ``file:`` does not."""
     return urlsplit(spec).scheme not in ("", "file")
 
 

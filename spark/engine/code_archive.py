@@ -13,7 +13,7 @@ _SAME_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def root_of_code() -> Path:
-    """The folder that our packages lie in: a checkout, or where they are installed."""
+    """Return the folder of our packages: a checkout, or where they are installed."""
     found = importlib.util.find_spec("spark.engine")
     if found is None or found.origin is None:
         raise RuntimeError("the package spark.engine has no files; install nnha as usual")

@@ -1,4 +1,4 @@
-"""What the merge asks of an engine, and what it is told when a task fails."""
+"""What the merge asks of an engine, and what the engine reports when a task fails."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
@@ -27,7 +27,7 @@ class TaskFailed(Exception):
         self.cause = cause
 
     def __str__(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         return f"{self.cause} (task {self.number} of stage {self.stage})"
 
 
@@ -37,8 +37,8 @@ class Engine(Protocol):
     A function is top-level in a module of this project, and picklable by name.  A task is a small
     frozen dataclass: everything bulky travels through files of the work directory.  A task may run
     twice, even at the same time, and its first answer may be lost; so it writes to a name of its
-    own (`spark.engine.attempt.attempt_name`) and returns that name, and nobody looks for files
-    by themselves.
+    own (`spark.engine.attempt.attempt_name`) and returns that name, and files are never searched
+    for.
     """
 
     @property
@@ -52,10 +52,11 @@ class Engine(Protocol):
     def run(
         self, stage: str, function: Callable[[T], R], tasks: Sequence[T]
     ) -> Iterator[tuple[int, R]]:
-        """Each task's number and result, as they finish and in no order.
+        """Run the tasks; the iterator gives each one's number and result, as they finish.
 
-        The stage starts when it is called, not when the first result is asked for, so that two
-        stages can overlap.  An iterator that is dropped half-way cancels what has not begun.
+        The results are in no order.  The stage starts when it is called, not when the first result
+        is asked for, so that two stages can overlap.  An iterator that is dropped half-way cancels
+        what has not begun.
 
         Raises:
             TaskFailed: from the iterator, if a task failed for good.

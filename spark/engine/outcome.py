@@ -49,14 +49,14 @@ def attempted(
 
 
 def _words(error: Exception) -> str:
-    """An error's own message; with the class before it where the message alone says little."""
+    """Return an error's message, with its class where the message alone says little."""
     if type(error).__module__.startswith(_OURS) or isinstance(error, OSError):
         return str(error)
     return f"{type(error).__name__}: {error}"
 
 
 def settled(stage: str, outcome: TaskDone[R] | Failed) -> tuple[int, R]:
-    """The task's number and result.
+    """Return the task's number and result.
 
     Raises:
         TaskFailed: if it is a failure; the task's stack is a note of it.

@@ -66,9 +66,10 @@ class PoolEngine:
 
 
 def _follow_the_parent() -> None:
-    """A killed driver closes nothing: its workers would wait for more tasks for ever.
+    """End this worker with its driver, or it would wait for more tasks for ever.
 
-    Ctrl-C reaches a worker as well as the driver, who tells about it.
+    A killed driver closes nothing.  Ctrl-C reaches a worker as well as the driver, which reports
+    it.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = parent_process()

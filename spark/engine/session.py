@@ -114,7 +114,7 @@ def spark_started(settings: SparkSettings) -> Iterator[Started]:
 
 
 def _launched(conf: SparkConf, log_file: BinaryIO, scratch: Path) -> Any:  # noqa: ANN401
-    """A gateway to a new JVM, launched by another thread, where Ctrl-C does not come.
+    """Return a gateway to a new JVM, launched by another thread, which Ctrl-C does not reach.
 
     PySpark forks, and Python forgets an exception that comes to a hook of a fork
     (``os.register_at_fork``; logging has one): Ctrl-C of that moment would be lost.
@@ -159,7 +159,7 @@ def _end(gateway: Any) -> None:  # noqa: ANN401 - py4j is not typed
 
 
 def _end_unannounced(scratch: Path) -> None:
-    """End the JVM of a start that was called off, of which PySpark has not told us yet.
+    """End the JVM of a start that was called off, which PySpark has not reported to us yet.
 
     It would stay for good: PySpark takes away the folder where it wants to write its port, and its
     main thread fails while another, that waits for connections, lives on.
@@ -173,7 +173,7 @@ def _end_unannounced(scratch: Path) -> None:
 
 
 def _environment(*, local: bool) -> None:
-    """What Spark's launcher reads from the environment, not from its configuration."""
+    """Set what Spark's launcher reads from the environment, not from its configuration."""
     try:
         os.environ["JAVA_HOME"] = str(find_java().home)
     except JavaMissing as problem:
@@ -201,7 +201,10 @@ def _configuration(settings: SparkSettings, sockets: Path, *, local: bool) -> Sp
 
 
 def _as_submitted(conf: SparkConf, settings: SparkSettings, sockets: Path) -> SparkConf:
-    """What spark-submit was given, and ours where it was given nothing; its JVM runs already."""
+    """Return what spark-submit was given, with our values where it was given none.
+
+    Its JVM runs already.
+    """
     master = conf.get("spark.master", settings.master)
     for name, value in _ours(settings, sockets, local=_is_local(master)).items():
         conf.setIfMissing(name, value)
@@ -219,7 +222,7 @@ def _ours(settings: SparkSettings, sockets: Path, *, local: bool) -> dict[str, s
     }
     if local:
         found |= {
-            # Elsewhere the workers have directories of their own, and would be told ours.
+            # Elsewhere the workers have directories of their own, and would be given ours.
             "spark.local.dir": str(settings.scratch),
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
@@ -237,7 +240,7 @@ def _is_local(master: str) -> bool:
 
 
 def _with_attempts(master: str) -> str:
-    """A local master that tries a task again, as every other master does."""
+    """Return a local master that tries a task again, as every other master does."""
     local = _LOCAL.fullmatch(master)
     if local is None or local[2] is not None:
         return master
@@ -245,7 +248,10 @@ def _with_attempts(master: str) -> str:
 
 
 def _said(words: Path, problem: Exception) -> str:
-    """The line of Spark's own words that tells most, or PySpark's and the last of Spark's."""
+    """Return the line of Spark's output that explains most.
+
+    Without one, it is PySpark's message and the last line of Spark's.
+    """
     lines = [line.strip() for line in words.read_text("utf-8", "replace").splitlines()]
     telling = [line for line in lines if any(word in line for word in _TELLING)]
     if telling or isinstance(problem, Py4JError):

@@ -44,7 +44,7 @@ class _Mail:
         return []
 
     def addInPlace(self, value1: list[Any], value2: list[Any]) -> list[Any]:
-        """On the driver: into the mailbox, and nothing is kept.  On an executor: collect."""
+        """Put results into the mailbox on the driver; collect them on an executor."""
         queue = _mailboxes.get(self._mailbox)
         if queue is None:
             value1.extend(value2)
@@ -55,7 +55,7 @@ class _Mail:
 
 
 class SparkEngine:
-    """Runs tasks in the Python workers of a Spark context; whoever made that also stops it."""
+    """Runs tasks in the Python workers of a Spark context, which the caller made and stops."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context
@@ -147,7 +147,7 @@ class _Stage(Generic[R]):
         threading.Thread(target=submit, name=f"spark-{self._stage}", daemon=True).start()
 
     def results(self) -> Iterator[tuple[int, R]]:
-        """The results as they arrive; ends the job if nobody wants the rest."""
+        """Yield the results as they arrive; end the job if the rest is not wanted."""
         seen = bytearray(self._tasks)
         ended = False
         try:
@@ -172,7 +172,7 @@ class _Stage(Generic[R]):
             log.debug("engine.cancel_failed", stage=self._stage, problem=str(problem))
 
     def _failure(self, error: Exception | None, seen: bytearray) -> TaskFailed:
-        """What to tell of a job that ended before all results had come."""
+        """Return the error of a job that ended before all results had come."""
         number = seen.index(0)
         if error is None:
             what = "Spark says that all tasks are done, but not all results have come"
@@ -188,7 +188,7 @@ class _Stage(Generic[R]):
 
 
 def _words(text: str) -> str:
-    """The line of a Spark error that says most; the rest is a Java stack."""
+    """Return the line of a Spark error that says most; the rest is a Java stack."""
     attempts = _LOST_TASK.search(text)
     times = f" {attempts[2]} times" if attempts else ""
     if "Python worker exited unexpectedly" in text or "ExecutorLostFailure" in text:
@@ -208,7 +208,7 @@ def _words(text: str) -> str:
 
 
 def _attempts(context: SparkContext) -> int:
-    """How often Spark runs a task before it gives the job up."""
+    """Return how often Spark runs a task before it gives the job up."""
     local = _LOCAL_MASTER.fullmatch(context.master)
     if local is not None:
         return int(local[1] or 1)

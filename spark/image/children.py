@@ -12,7 +12,7 @@ from spark.image.varints import Numbers, packed_numbers, window_of
 def children_of(
     reader: RangeReader, index: DirectoryIndex, rows: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """The children of the entries in ``rows`` behind each other, and how many each one has.
+    """Return the children of the entries in ``rows``, in one list, and each one's count.
 
     Raises:
         ImageError: if an entry is malformed; names file and offset.
@@ -26,7 +26,7 @@ def children_of(
 
 
 def split_numbers(data: bytes, sizes: Numbers, where: str) -> tuple[Numbers, Numbers]:
-    """The numbers of several packed lists behind each other, and how many each list has."""
+    """Return the numbers of several packed lists, in one list, and each list's count."""
     try:
         numbers = packed_numbers(data)
     except ImageError as problem:

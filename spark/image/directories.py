@@ -32,7 +32,7 @@ class Entries:
 
 
 def entries(window: ByteWindow, chunk: Chunk) -> Entries:
-    """The entries of a chunk whose messages lie in the window.
+    """Return the entries of a chunk whose messages lie in the window.
 
     Raises:
         BadMessage: if one is no DirEntry.
@@ -71,7 +71,7 @@ def entries(window: ByteWindow, chunk: Chunk) -> Entries:
 
 
 def parsed(raw: bytes, position: int) -> pb.DirEntry:
-    """A DirEntry as a message; unknown fields stay with it.
+    """Parse a DirEntry as a message; unknown fields stay with it.
 
     Raises:
         BadMessage: if it is none; ``position`` is where it lies.
@@ -86,7 +86,7 @@ def parsed(raw: bytes, position: int) -> pb.DirEntry:
 
 
 def plausible(data: bytes | bytearray, start: int, end: int) -> bool:
-    """Whether [start, end) is ``08 parent [12 n ...] [1a n ...]`` to the byte."""
+    """Return whether [start, end) is ``08 parent [12 n ...] [1a n ...]`` to the byte."""
     if start >= end or data[start] != PARENT_TAG:
         return False
     at = _behind_varint(data, start + 1, end)
@@ -101,7 +101,7 @@ def plausible(data: bytes | bytearray, start: int, end: int) -> bool:
 
 
 def _behind_varint(data: bytes | bytearray, at: int, end: int) -> int:
-    """The position behind a varint; -1 if it does not end soon enough."""
+    """Return the position behind a varint; -1 if it does not end soon enough."""
     for position in range(at, min(at + 9, end)):
         if data[position] < 0x80:
             return position + 1

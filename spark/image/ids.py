@@ -29,7 +29,7 @@ class IdSet:
             np.bitwise_or.at(self._bits, ids >> 3, marks)
 
     def rows_in(self, ids: Numbers) -> Numbers:
-        """The rows of those ids that are in the set, ascending."""
+        """Return the rows of those ids that are in the set, ascending."""
         if not self.sorted.size:
             return np.empty(0, np.int64)
         last = self.sorted[-1]
@@ -44,7 +44,7 @@ class IdSet:
         return found
 
     def places_of(self, ids: Numbers) -> Numbers:
-        """Where ids that are in the set lie in ``sorted``."""
+        """Return where ids that are in the set lie in ``sorted``."""
         found: Numbers = np.searchsorted(self.sorted, ids)
         return found
 

@@ -56,12 +56,12 @@ class BadMessage(ImageError):
         self.what = what
 
     def __str__(self) -> str:
-        """For people; who knows the file adds where it is."""
+        """Return it for people; a caller that knows the file adds its name."""
         return self.what
 
 
 def heads(window: ByteWindow, chunk: Chunk) -> Heads:
-    """The heads of a chunk whose messages lie in the window.
+    """Return the heads of a chunk whose messages lie in the window.
 
     Raises:
         BadMessage: if one is no INode.
@@ -117,10 +117,10 @@ def _parsed(window: ByteWindow, chunk: Chunk) -> Heads:
 
 
 def plausible(data: bytes | bytearray, start: int, end: int) -> bool:
-    """Whether [start, end) can be an INode by its head.
+    """Return whether [start, end) can be an INode by its head.
 
-    The name's tag is asked for because an ``INodeFile{replication: 3, ...}`` looks like a
-    symlink, ends where its INode ends, and has a fitting byte before it.
+    The name's tag is asked for because an ``INodeFile{replication: 3, ...}`` looks like a symlink,
+    ends where its INode ends, and has a fitting byte before it.
     """
     if data[start] != 0x08 or not FILE <= data[start + 1] <= SYMLINK or data[start + 2] != 0x10:
         return False

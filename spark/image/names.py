@@ -16,7 +16,10 @@ _PREFILTER_BITS: Final = (14, 24)
 
 
 def name_hashes(window: ByteWindow, starts: Numbers, lengths: Numbers) -> Words:
-    """A number for each name, equal for equal ones.  Unequal names may share one: compare."""
+    """Return a number for each name, equal for equal ones.
+
+    Unequal names may share one: compare.
+    """
     hashes = lengths.astype(np.uint64) * _MIX
     rows: NDArray[np.int64] | None = None
     offset = 0
@@ -44,7 +47,7 @@ def _mixed(hashes: Words, words: Words) -> Words:
 
 
 def hashes_of(names: Sequence[bytes]) -> Words:
-    """The numbers of the names given."""
+    """Return the numbers of the names given."""
     if not names:
         return np.empty(0, np.uint64)
     lengths = np.fromiter(map(len, names), np.int64, len(names))
@@ -53,7 +56,7 @@ def hashes_of(names: Sequence[bytes]) -> Words:
 
 
 def paired(hashes: Words, numbers: Numbers) -> Words:
-    """The number of a name together with that of a place."""
+    """Combine the number of a name with that of a place."""
     return _mixed(hashes, numbers.astype(np.uint64) * _FOLD)
 
 
@@ -74,7 +77,7 @@ class HashSet:
         return (hashes >> self._shift).astype(np.int64)
 
     def rows_in(self, hashes: Words) -> Numbers:
-        """The rows of those that are in the set, ascending."""
+        """Return the rows of those that are in the set, ascending."""
         rows = np.flatnonzero(self._table[self._slots_of(hashes)])
         if not rows.size or not self.sorted.size:
             return rows[:0]

@@ -43,11 +43,11 @@ class OpenedImage:
         return any(section.name == "INODE" + SUB for section in self.summary.sections)
 
     def section_header(self) -> pb.INodeSection:
-        """How many inodes there are, and the last id given out."""
+        """Return how many inodes there are, and the last id given out."""
         return pb.INodeSection.FromString(self.header)
 
     def small(self, name: str) -> bytes:
-        """The plain bytes of a section, none if it is absent.
+        """Return the plain bytes of a section, none if it is absent.
 
         Raises:
             ImageError: if they cannot be decompressed; names file and section.
@@ -109,7 +109,7 @@ def _ranges(
 
 
 def _split_header(path: str, begin: int, end: int) -> tuple[bytes, FileSpan]:
-    """The INodeSection, and where the inodes begin."""
+    """Return the INodeSection, and where the inodes begin."""
     with Path(path).open("rb") as file:
         file.seek(begin)
         look = file.read(min(_HEADER_LOOK, end - begin))

@@ -22,7 +22,7 @@ Span = tuple[str, int, int]
 
 
 class Scanned(Protocol):
-    """What the result of a scan must tell."""
+    """What the result of a scan must contain."""
 
     @property
     def ended(self) -> int:
@@ -54,13 +54,14 @@ def proved(
 ) -> list[Proved[S]]:
     """Scan all ranges; those with a wrong boundary again from the right one.
 
+    The callback is called with each scan's result, also those that turn out to be wrong guesses.
+
     Args:
         engine: runs the scans.
         stage: its name.
         scan: a task's function.
         ranges: in the order of the file.
         task: makes the task for a range.
-        told: hears each scan's result, also those that turn out to be wrong guesses.
 
     Raises:
         ImageError: if the section is damaged; names file and offset.
@@ -85,7 +86,7 @@ def _span(item: ImageRange) -> Span:
 
 
 def _corrected(wanted: Sequence[ImageRange], results: dict[Span, S]) -> list[ImageRange] | None:
-    """The ranges with the first wrong boundary put right; None if all are proved."""
+    """Return the ranges with the first wrong boundary put right; None if all are proved."""
     for index, item in enumerate(wanted):
         result = results[_span(item)]
         if result.broken:

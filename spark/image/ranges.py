@@ -39,7 +39,7 @@ class ImageRange:
         return self.offset + self.length
 
     def where(self, position: int) -> str:
-        """A position in the range, for people."""
+        """Return a position in the range, for people."""
         at = self.offset + position
         if self.image:
             return f"{self.image}: section {self.section}, byte {at} of its part's plain bytes"
@@ -47,7 +47,7 @@ class ImageRange:
 
 
 def read_window(item: ImageRange) -> ByteWindow:
-    """The bytes of a range.
+    """Read the bytes of a range.
 
     Raises:
         ImageError: if the file is shorter.
@@ -68,7 +68,7 @@ def read_window(item: ImageRange) -> ByteWindow:
 
 
 def range_bytes(section: str, length: int, parallelism: int) -> int:
-    """How large the ranges of ``length`` bytes are to be, for some tasks per core."""
+    """Return how large the ranges of ``length`` bytes must be, for some tasks per core."""
     # A byte of INODE_DIR takes about ten times as long: it holds a third of an id.
     share = 1 if section == "INODE" else 8
     wanted = min(RANGE_BYTES // share, length // (3 * parallelism))

@@ -23,7 +23,7 @@ class INodeIndex:
     ends: Numbers
 
     def begins(self) -> Numbers:
-        """Where each message begins, its length included."""
+        """Return where each message begins, its length included."""
         found = np.empty_like(self.ends)
         found[:1] = 0
         found[1:] = self.ends[:-1]
@@ -70,7 +70,7 @@ class DirectoryIndex:
         return places[which], which
 
     def has_references(self, rows: Numbers) -> Numbers:
-        """Those of the rows whose entries hold children that snapshots moved."""
+        """Return those of the rows whose entries hold children that snapshots moved."""
         found: Numbers = rows[self.child_ends[rows] != self.ends[rows]]
         return found
 
@@ -86,5 +86,5 @@ def save_directories(path: Path, index: DirectoryIndex) -> str:
 
 
 def load_directories(path: str) -> DirectoryIndex:
-    """An index as it was written; mapped, so that only what is looked at takes memory."""
+    """Map an index as it was written, so that only what is looked at takes memory."""
     return DirectoryIndex(*np.asarray(np.load(path, mmap_mode="r")))

@@ -13,7 +13,7 @@ from spark.image.side import INodeIndex
 from spark.image.varints import ByteWindow, Numbers, gathered, window_of
 
 _WORTH_A_SEEK: Final = 64 * 1024
-"""Reading so much on costs about what a seek costs."""
+"""Reading this many bytes on costs about what a seek costs."""
 
 
 class RangeReader:
@@ -26,7 +26,7 @@ class RangeReader:
         self._window: ByteWindow | None = None
 
     def window(self) -> ByteWindow:
-        """All of them; read once.
+        """Return all bytes of the range, which are read once.
 
         Raises:
             ImageError: if the file is shorter.
@@ -36,11 +36,11 @@ class RangeReader:
         return self._window
 
     def all_bytes(self) -> memoryview:
-        """The bytes of the range, without what lies behind it."""
+        """Return the bytes of the range, without what lies behind it."""
         return memoryview(self.window().data)[: self.item.length]
 
     def spans(self, starts: Numbers, ends: Numbers) -> bytes:
-        """The bytes of spans behind each other."""
+        """Return the bytes of the spans, one behind the other."""
         if not starts.size:
             return b""
         if self._worth_seeking(starts, ends):
@@ -48,7 +48,7 @@ class RangeReader:
         return gathered(self.window(), starts, ends)
 
     def messages(self, starts: Numbers, ends: Numbers) -> tuple[ByteWindow, Chunk]:
-        """A window that holds the messages at these positions, and where in it they lie."""
+        """Return a window with the messages at these positions, and where in it they lie."""
         if not self._worth_seeking(starts, ends):
             return self.window(), Chunk(0, starts, ends)
         behind = np.cumsum(ends - starts)
@@ -56,7 +56,7 @@ class RangeReader:
         return window_of(data), Chunk(0, behind - (ends - starts), behind)
 
     def heads(self, index: INodeIndex, rows: Numbers) -> Heads:
-        """The heads of some inodes.
+        """Return the heads of some inodes.
 
         Raises:
             ImageError: if one is malformed; names file and offset.

@@ -20,7 +20,7 @@ Plausible = Callable[[bytes, int, int], bool]
 
 
 def next_inode(data: bytes, *, at_end: bool) -> int | None:
-    """The first position in ``data`` where an INODE message seems to begin, its length included.
+    """Return the first position where an INODE message seems to begin, its length included.
 
     Args:
         data: from any byte of the section on.
@@ -37,7 +37,7 @@ def next_inode(data: bytes, *, at_end: bool) -> int | None:
 
 
 def next_directory(data: bytes, *, at_end: bool) -> int | None:
-    """Where the next message of INODE_DIR begins."""
+    """Return where the next message of INODE_DIR begins."""
     found = np.flatnonzero(np.frombuffer(data, np.uint8) == directories.PARENT_TAG)
     return _first_chained(data, found.tolist(), directories.plausible, at_end=at_end)
 
@@ -55,7 +55,7 @@ def _first_chained(
 
 
 def _chains(data: bytes, position: int, plausible: Plausible, *, at_end: bool) -> bool:
-    """Whether enough plausible messages follow, or all up to the section's end."""
+    """Return whether enough plausible messages follow, or all up to the section's end."""
     size = len(data)
     for _ in range(CHAIN):
         if position == size:

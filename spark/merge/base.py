@@ -42,7 +42,7 @@ class Base:
     sections: Mapping[str, tuple[bytes, ...]]
 
     def open(self, root: INodeDirectory) -> tuple[Namespace, Strings]:
-        """A new namespace with nothing but a root in its tree, and all that lies outside of it."""
+        """Return a new namespace, with only a root in its tree and all that lies outside of it."""
         namespace = Namespace(root)
         kept = namespace.unknown_fields
         strings = read_strings(iter(self.sections["STRING_TABLE"]), kept)
@@ -106,7 +106,7 @@ def _open_file(raw: bytes) -> OpenFile:
 
 
 def _first(file: BinaryIO, sections: ImageSections, name: str) -> bytes | None:
-    """The first message of a section; None if it is absent or empty."""
+    """Return the first message of a section; None if it is absent or empty."""
     for part in sections.summary.parts(name):
         with _understood(name):
             first = next(

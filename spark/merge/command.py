@@ -129,7 +129,7 @@ def _said(words: str) -> None:
 
 
 def _room(ends: Ends, work: Path | None) -> Path:
-    """Where to work; where nothing is named, in the local directory of the result."""
+    """Return where to work; where none is named, the local directory of the result."""
     if work is None:
         if ends.out is None or ends.need_java or ends.from_cluster:
             raise click.UsageError(

@@ -34,7 +34,7 @@ _BATCH: Final = 4096
 
 
 def delta_of(sparse: Sparse) -> Delta:
-    """What has changed; ``sparse`` must have been replayed.
+    """Return what has changed; ``sparse`` must have been replayed.
 
     Raises:
         EditsDoNotBelong: if the edits gave an inode an id that the image knows.
@@ -94,7 +94,7 @@ def _created(sparse: Sparse) -> list[INode]:
 def _moves(
     sparse: Sparse,
 ) -> tuple[dict[int, list[int]], dict[int, list[tuple[bytes, int]]]]:
-    """Who left and who came to each directory of the image that is still there."""
+    """Return the children that left and came to each directory of the image that is left."""
     removed: dict[int, list[int]] = {}
     added: dict[int, list[tuple[bytes, int]]] = {}
     ids, flags = sparse.looked.ids, sparse.plan.trie.flags
@@ -137,7 +137,7 @@ class _Encoder:
             yield from inode_messages(batch, self.numbers, layout, unusual, kept)
 
     def updated(self) -> Iterator[tuple[int, bytes]]:
-        """The image's inodes whose message is another now.
+        """Yield the image's inodes whose message is another now.
 
         One that only differs in how the same is said (an older writer's, say) has not changed.
         """
@@ -182,7 +182,7 @@ def _attributes(node: INode) -> tuple[object, ...]:
 
 
 def _sections(sparse: Sparse, numbers: StringNumbers) -> Mapping[str, bytes]:
-    """The small sections, the string table last: all ids must have been given out."""
+    """Write the small sections, the string table last: all ids must have been given out."""
     namespace, facts = sparse.namespace, sparse.base.facts
     kept = namespace.unknown_fields
     sections = {

@@ -37,7 +37,7 @@ class Edits:
         return max(0, self.segments[-1].last - self.after) if self.segments else 0
 
     def layouts(self) -> set[int]:
-        """The layout versions of the segments.
+        """Return the layout versions of the segments.
 
         Raises:
             EditsError: if one has a damaged header.
@@ -49,7 +49,7 @@ class Edits:
         return found
 
     def all(self) -> Iterator[tuple[TxId, Op]]:
-        """Every edit behind the image, in order.
+        """Yield every edit behind the image, in order.
 
         Raises:
             EditsError: while iterating; names file, offset and transaction.
@@ -60,7 +60,7 @@ class Edits:
                     yield located.txid, located.op
 
     def error(self, txid: TxId, what: str) -> EditsError:
-        """An error about one edit, with its place."""
+        """Return an error about one edit, with its place."""
         for segment in self.segments:
             if segment.first <= txid <= segment.last:
                 for located in edits_of(segment):

@@ -6,10 +6,10 @@ class MergeFailed(Exception):
 
 
 class NeedsWholeNamespace(Exception):
-    """Only the single-process merge is exact here; the text tells the operator why.
+    """Only the single-process merge is exact here; the text says why, for the operator.
 
-    Raised by whoever finds it out: the planner, the lookup (references below a directory that was
-    asked about), the sparse tree, the expansion of a deleted directory.
+    Raised by the part that finds it out: the planner, the lookup (references below a directory that
+    was asked about), the sparse tree, the expansion of a deleted directory.
     """
 
 

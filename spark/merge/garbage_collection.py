@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """To look for garbage again and again would take time and find nothing.
+    """Turn garbage collection off, which would run again and again and find nothing.
 
     Measured with a million edits: a fifth of the time of planning.
     """

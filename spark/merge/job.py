@@ -1,7 +1,7 @@
 """The whole merge on an engine: from an image and its edits to a published newer image.
 
 Nothing is visible in the output directory before the last rename.  What only a process that holds
-the whole namespace does exactly is given to `namenode_sim.checkpoint.merge`, and told.
+the whole namespace does exactly is given to `namenode_sim.checkpoint.merge`, and reported.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -76,13 +76,14 @@ def merge_on(
 ) -> MergedOn:
     """Apply the finalized edits behind ``image`` to it, and publish the result in ``out``.
 
+    The callback is called with the progress of each stage.
+
     Args:
         engine: what runs the tasks.
-        image: ``fsimage_N`` with its digest beside it, where the executors see it, too.
+        image: ``fsimage_N`` with its digest next to it, where the executors see it, too.
         edits: a folder with segments, or a directory that has them in ``current``.
         out: where ``fsimage_M`` and its digest go; created if it does not exist.
         work: where this run makes its work directory; the executors see it under the same path.
-        tell: hears how far each stage is.
         digest_checked: whether the caller has compared the image with its digest already.
         range_bytes: of the image, for each task; by default as many as suit the engine.
 
@@ -128,7 +129,8 @@ class _Job:
 
     def run(self, out: Path, *, check: bool) -> Merged:
         with ThreadPoolExecutor(1, "digest") as beside:
-            # Beside the first stages: hashing needs no interpreter, and Spark is still starting.
+            # At the same time as the first stages: hashing needs no interpreter, and Spark is still
+            # starting.
             digest = beside.submit(check_digest, self._image) if check else None
             base, edits = self._open()
             index, delta, last = self._difference(base, edits, digest)
@@ -153,7 +155,7 @@ class _Job:
         )
 
     def _open(self) -> tuple[Base, Edits]:
-        """The image and the edits, opened by the driver."""
+        """Open the image and the edits in the driver."""
         with self._stages.stage("open"):
             with _of_image(self._image), self._image.open("rb") as file:
                 base = read_base(file)
@@ -171,7 +173,7 @@ class _Job:
     def _difference(
         self, base: Base, edits: Edits, digest: "Future[None] | None"
     ) -> tuple[ImageIndex, Delta, TxId]:
-        """All that is decided before anything is written: from opening to the difference."""
+        """Decide all that precedes the writing: from opening the image to the difference."""
         with self._stages.stage("open"):
             opened = open_image(self._engine, self._image, self._room, size=self._range_bytes)
 
@@ -203,7 +205,7 @@ class _Job:
         return indexes[0], self._replayed(base, edits, plan, looked), plan.last
 
     def _replayed(self, base: Base, edits: Edits, plan: MergePlan, looked: Looked) -> Delta:
-        """Replay the edits on what was looked up, and tell the difference."""
+        """Replay the edits on what was looked up, and return the difference."""
         with self._stages.stage("replay"):
             sparse = sparse_namespace(base, plan, looked)
             found = self._stages.counted(edits.all(), "replay", edits.count, "edits")
@@ -237,7 +239,7 @@ def _of_image(image: Path) -> Iterator[None]:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """What the parts raise, in the merge's own errors."""
+    """Raise the errors of the parts as the merge's own."""
     try:
         yield
     except TaskFailed as failure:

@@ -65,7 +65,7 @@ class MergeReport:
 
 
 def choose(asked: EngineName, image_bytes: int) -> Choice:
-    """The engine for an image of this size."""
+    """Choose the engine for an image of this size."""
     if asked is not EngineName.AUTO:
         return Choice(asked, "as asked for")
     size = f"the image has {image_bytes / 1e6:.0f} MB"
@@ -154,7 +154,7 @@ class Merger:
         return MergeReport(done.merged, choice, done.seconds, started)
 
     def _spark_or_pool(self, choice: Choice, tell: Tell) -> "tuple[Choice, Engine, float | None]":
-        """Spark; or processes, where nobody has asked for Spark or for a cluster of it."""
+        """Start Spark; or processes, where neither Spark nor a cluster of it was asked for."""
         from spark.engine.model import SparkUnavailable
 
         if self._started is not None:

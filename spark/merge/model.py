@@ -24,7 +24,7 @@ class OpenFile:
 class BaseFacts:
     """What the planner must know of the old image.
 
-    ``snapshottable`` are inode ids; ``references`` tells whether INODE_REFERENCE holds anything.
+    ``snapshottable`` are inode ids; ``references`` says whether INODE_REFERENCE holds anything.
     """
 
     layout: int
@@ -43,7 +43,7 @@ class Looked:
 
     Attributes:
         ids: the inode id by trie node, -1 where the image has nothing.  A node with NEED has its
-            id whatever lies there; a node that is only walked through may be told as -1 if it is
+            id whatever lies there; a node that is only walked through may be given as -1 if it is
             not a directory.
         messages: the raw INode messages (without length) of all nodes with NEED that exist, by
             inode id; the root always.

@@ -9,7 +9,7 @@ _STDIN: Final = 0
 
 
 def end_with_stdin_s_writer() -> None:
-    """Kill this process once nobody holds the other end of standard input any more.
+    """Kill this process once no process holds the other end of standard input any more.
 
     Where it leads a process group, a JVM and Python workers go with it.  What lies in the work
     directory the next merge removes.
@@ -19,7 +19,7 @@ def end_with_stdin_s_writer() -> None:
 
 def _watch() -> None:
     while os.read(_STDIN, 4096):
-        pass  # nobody has anything to say
+        pass  # what comes in means nothing
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""How far a merge is, as its stages tell it."""
+"""The progress of a merge, as its stages report it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A stage has done ``done`` of ``total`` units; ``total`` is None while nobody knows."""
+    """A stage has done ``done`` of ``total`` units; ``total`` is None while it is unknown."""
 
     stage: str
     done: int
@@ -18,4 +18,4 @@ Tell = Callable[[Progress], None]
 
 
 def tell_nobody(progress: Progress) -> None:
-    """For those who do not ask."""
+    """Ignore the progress, for callers that do not ask for it."""

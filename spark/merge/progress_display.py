@@ -16,7 +16,7 @@ _SECONDS_BETWEEN_LINES: Final = 5.0
 
 @contextmanager
 def shown() -> Iterator[Tell]:
-    """What to call with each progress, on stderr."""
+    """Yield what to call with each progress, to show it on stderr."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Lines().tell
@@ -66,7 +66,7 @@ class _Lines:
 
 
 def in_words(at: Progress, seconds: float) -> str:
-    """Counts, and the rate once there is one: ``40,000 of 100,000 edits, 90,000/s``."""
+    """Return counts, and the rate once there is one: ``40,000 of 100,000 edits, 90,000/s``."""
     words = (
         f"{at.done:,} {at.unit}" if at.total is None else f"{at.done:,} of {at.total:,} {at.unit}"
     )

@@ -47,7 +47,7 @@ def replay(sparse: Sparse, edits: Iterable[tuple[TxId, Op]]) -> None:
 
 
 def _changed(directory: INodeDirectory) -> bool:
-    """Whether a directory whose message was not fetched is no longer as it was made."""
+    """Return whether a directory whose message was not fetched differs from how it was made."""
     attributes = (directory.user, directory.group, directory.mode, directory.mtime)
     return (
         attributes != ("", "", 0, 0)

@@ -1,7 +1,7 @@
 """The sparse tree: a real namespace that holds only what was looked up.
 
 `Namespace.apply` works on it as on a whole one.  A directory of the image knows which names were
-asked about; whoever asks for another one gets a `Miss` instead of a wrong answer.
+asked about; asking for another one raises a `Miss` instead of giving a wrong answer.
 """
 
 from collections.abc import Collection, Container, Iterator, Mapping, ValuesView
@@ -34,7 +34,7 @@ class SparseChildren:
     """Stands for the ``children`` of a directory of the image, as far as they are known.
 
     Iteration is over what is known: `Tree.forget` drops that, and the rest goes when the tombstone
-    is expanded.  Emptiness cannot be told; an edit that needs it is trusted, and that is noted.
+    is expanded.  Emptiness cannot be known; an edit that needs it is trusted, and that is noted.
     """
 
     __slots__ = ("_held", "_inode_id", "_trusted", "asked", "changed", "taken_for_empty")
@@ -54,7 +54,7 @@ class SparseChildren:
         self._held[name] = child
 
     def get(self, name: bytes, default: T | None = None) -> INode | T | None:
-        """The child of that name; ``default`` if it is known that there is none."""
+        """Return the child of that name; ``default`` if it is known that there is none."""
         found = self._held.get(name)
         if found is not None:
             return found
@@ -91,7 +91,7 @@ class SparseChildren:
         return self._held.values()
 
     def ids_by_name(self) -> dict[bytes, int]:
-        """The ids of the known children."""
+        """Return the ids of the known children."""
         return {name: child.id for name, child in self._held.items()}
 
 

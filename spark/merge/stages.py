@@ -39,7 +39,7 @@ class Stages:
         self._tell(at)
 
     def counted(self, items: Iterable[T], stage: str, total: int | None, unit: str) -> Iterator[T]:
-        """The items, telling now and then how many have passed."""
+        """Yield the items, and report now and then how many have passed."""
         done = 0
         for done, item in enumerate(items, 1):
             yield item
@@ -49,7 +49,7 @@ class Stages:
 
 
 class CountingEngine:
-    """An engine that tells how many tasks of each stage are done."""
+    """An engine that reports how many tasks of each stage are done."""
 
     def __init__(self, engine: Engine, stages: Stages) -> None:
         self._engine = engine

@@ -37,7 +37,7 @@ class BaseTrie:
         return len(self.names)
 
     def child(self, parent: int, name: bytes) -> int:
-        """The number of a name in a node, which is added if it is new."""
+        """Return the number of a name in a node, which is added if it is new."""
         children = self.children[parent]
         if children is None:
             children = self.children[parent] = {}
@@ -51,11 +51,11 @@ class BaseTrie:
         return found
 
     def is_interior(self, node: int) -> bool:
-        """Whether something is asked about below a node, so that it should be a directory."""
+        """Return whether something is asked about below a node: it should be a directory."""
         return self.children[node] is not None
 
     def levels(self) -> list["array[int]"]:
-        """The nodes by depth, the root's level first."""
+        """Return the nodes by depth, the root's level first."""
         depths = array("l")
         levels: list[array[int]] = []
         for node, parent in enumerate(self.parents):
@@ -67,7 +67,7 @@ class BaseTrie:
         return levels
 
     def path(self, node: int) -> bytes:
-        """The path of a node in the image, for messages."""
+        """Return the path of a node in the image, for messages."""
         parts: list[bytes] = []
         while node > ROOT:
             parts.append(self.names[node])

@@ -1,9 +1,9 @@
 """Work directories: what a run writes on the way, and what is left of runs that died.
 
-    <parent>/nnha-merge-<id>/in_use.lock     held for as long as the run lives
+    <parent>/nnha-merge-<id>/in_use.lock     held until the run ends
 
-The system lets go of a dead run's lock, so the next run can tell what is left over from what is
-being used, and removes it.
+The system lets go of a dead run's lock, so the next run can distinguish what is left over from what
+is being used, and removes it.
 """
 
 import shutil
@@ -27,7 +27,7 @@ _TRIES: Final = 10
 
 @contextmanager
 def work_directory(parent: Path) -> Iterator[Path]:
-    """A fresh folder in ``parent``, which is removed at the end; those of dead runs go first.
+    """Yield a fresh folder in ``parent``, removed at the end; remove dead runs' first.
 
     Raises:
         OSError: if ``parent`` cannot be written.
@@ -49,7 +49,7 @@ def remove_left_over(parent: Path) -> list[Path]:
         try:
             lock = DirectoryLock(path)
         except (InUse, OSError):
-            continue  # somebody works in it, has just removed it, or lets nobody else into it
+            continue  # somebody works in it, has just removed it, or lets no other user into it
         _remove(path)
         lock.release()
         removed.append(path)

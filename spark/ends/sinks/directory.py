@@ -18,6 +18,6 @@ class DirectorySink:
         return self.directory
 
     def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:
-        """Nothing is left to do."""
+        """Return at once, as nothing is left to do."""
         del staged, tell
         return Published(SinkOutcome.PUBLISHED, str(image))

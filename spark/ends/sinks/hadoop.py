@@ -1,4 +1,4 @@
-"""A directory on a Hadoop file system: written beside, then renamed, the digest first."""
+"""A directory on a Hadoop file system: written elsewhere, then renamed, the digest first."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ class HadoopSink:
     open_files: OpenHadoop
 
     def folder(self, work: Path) -> Path:
-        """A folder in the work folder."""
+        """Return a folder in the work folder."""
         return work / "merged"
 
     def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:

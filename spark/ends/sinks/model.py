@@ -35,16 +35,17 @@ class Sink(Protocol):
     """A place for images."""
 
     def folder(self, work: Path) -> Path:
-        """Where the merge is to put its image: the place itself, or one to publish it from."""
+        """Return where the merge must put its image: its final place, or one to publish from."""
         ...
 
     def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:
-        """Publish an image that lies in ``folder``, with its digest beside it.
+        """Publish an image that lies in ``folder``, with its digest next to it.
+
+        The callback is called with what is done.
 
         Args:
             image: ``fsimage_M``.
             staged: what it was made of.
-            tell: hears what is done.
 
         Raises:
             SinkRefused: if something newer or something else is there.

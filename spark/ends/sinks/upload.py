@@ -106,7 +106,7 @@ class UploadSink:
     cluster: Cluster
 
     def folder(self, work: Path) -> Path:
-        """A folder in the work folder."""
+        """Return a folder in the work folder."""
         return work / "merged"
 
     def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:

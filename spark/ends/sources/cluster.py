@@ -1,4 +1,4 @@
-"""One HA cluster as a merge sees it: who its NameNodes and JournalNodes are, and what they say."""
+"""One HA cluster as a merge sees it: its NameNodes and JournalNodes, and what they report."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -45,7 +45,7 @@ class Cluster:
 
     @classmethod
     def from_configuration(cls, conf: Configuration) -> "Cluster":
-        """What core-site.xml and hdfs-site.xml say.
+        """Read the cluster from core-site.xml and hdfs-site.xml.
 
         Raises:
             ConfigurationError: if they do not say where the NameNodes and JournalNodes are.
@@ -64,7 +64,7 @@ class Cluster:
 
     @asynccontextmanager
     async def open_journal(self, namespace: NamespaceInfo) -> AsyncIterator[JournalReader]:
-        """A reader that refuses the JournalNodes of another file system.
+        """Yield a reader that refuses the JournalNodes of another file system.
 
         Raises:
             SourceError: in place of every error of the journal inside the block.
@@ -116,7 +116,7 @@ class View:
         return max(facts.last_txid for facts in self.facts.values())
 
     def holders(self, cluster: Cluster) -> list[NameNodeAddress]:
-        """Who has the newest image, in the configured order."""
+        """Return the NameNodes that have the newest image, in the configured order."""
         newest = self.image_txid
         return [
             one

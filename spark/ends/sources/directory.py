@@ -28,7 +28,7 @@ class DirectorySource:
     def stage(self, work: Path, tell: TellSource) -> Staged:
         """Check that no edit behind it is missing; see ``Source``.
 
-        The digest is left to the merge, which does something else meanwhile.
+        The digest is left to the merge, which does something else in the meantime.
         """
         del work  # nothing is kept there
         image = newest_image(self.image) if self.image.is_dir() else self.image
@@ -41,7 +41,7 @@ class DirectorySource:
 
 
 def staged_here(image: Path, edits: Path, *, check: bool = True) -> Staged:
-    """What these files are, if the image is sound and no edit behind it is missing.
+    """Describe these files, if the image is sound and no edit behind it is missing.
 
     Args:
         image: ``fsimage_N``.
@@ -72,7 +72,7 @@ def refuse_without_edits(names: Iterable[str], folder: str) -> None:
 
 
 def newest_image(folder: Path) -> Path:
-    """The image of the most edits in a directory, or in its ``current``.
+    """Return the image of the most edits in a directory, or in its ``current``.
 
     Raises:
         SourceError: if there is none.
@@ -85,7 +85,7 @@ def newest_image(folder: Path) -> Path:
 
 
 def current_of(folder: Path) -> Path:
-    """The ``current`` of a name or journal directory; any other folder itself.
+    """Return the ``current`` of a name or journal directory; any other folder itself.
 
     Raises:
         SourceError: if there is no such folder.

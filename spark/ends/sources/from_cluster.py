@@ -46,7 +46,7 @@ class ClusterSource:
 
 
 def folder_of(namespace: NamespaceInfo, work: Path) -> Path:
-    """Where one cluster's files lie; those of another are never taken for its own."""
+    """Return the folder of one cluster's files; those of another are never taken for its own."""
     name = f"{namespace.namespace_id}-{_NOT_A_NAME.sub('_', namespace.cluster_id)}"
     return work / name
 
@@ -99,7 +99,7 @@ async def stage_from_cluster(cluster: Cluster, work: Path, tell: TellSource) -> 
 
 
 def adopt(image: Path, staged: Staged) -> None:
-    """Keep a merged image as the next merge's base, so that nobody has to send it here.
+    """Keep a merged image as the next merge's base, so that it need not be sent here.
 
     Raises:
         OSError: if local storage refuses; the next merge then fetches it.
@@ -110,7 +110,7 @@ def adopt(image: Path, staged: Staged) -> None:
 
 
 async def _image(cluster: Cluster, seen: View, folder: Path, tell: TellSource) -> tuple[Path, int]:
-    """The image, and how many bytes of it came from elsewhere."""
+    """Return the image, and how many bytes of it came from elsewhere."""
     image = folder / image_name(seen.image_txid)
     if image.exists():
         why = await asyncio.to_thread(_why_not_this_image, image, seen.namespace)
@@ -145,7 +145,7 @@ async def _image(cluster: Cluster, seen: View, folder: Path, tell: TellSource) -
 
 
 def _why_not_this_image(image: Path, namespace: NamespaceInfo) -> str:
-    """Why a file is no sound image of that file system; empty if it is one."""
+    """Return why a file is no sound image of that file system; empty if it is one."""
     try:
         check_digest(image)
         facts = image_facts(image)

@@ -89,7 +89,7 @@ class HadoopSource:
 
 
 def _current(files: HadoopFiles, uri: str) -> str:
-    """The ``current`` in a directory if it has one."""
+    """Return the ``current`` in a directory if it has one, else the directory."""
     inside = f"{uri.rstrip('/')}/current"
     found = files.find(inside)
     return inside if found is not None and found.is_directory else uri
@@ -104,7 +104,7 @@ def _behind(file: HadoopFile, base: int) -> bool:
 def _have_image(
     files: HadoopFiles, remote: HadoopFile, folder: Path, tell: TellSource
 ) -> tuple[Path, int]:
-    """The image here, with the digest that lies there, and how many bytes were copied."""
+    """Copy the image, if it is not here, and its digest; return how many bytes were copied."""
     local = folder / remote.name
     files.get(f"{remote.uri}.md5", digest_path(local))
     if local.exists() and local.stat().st_size == remote.length:
@@ -127,7 +127,7 @@ def _have_image(
 
 
 def _have_segment(files: HadoopFiles, remote: HadoopFile, folder: Path, tell: TellSource) -> int:
-    """How many bytes were copied, for the segment to be here whole."""
+    """Copy the segment, if it is not here whole; return how many bytes were copied."""
     promised = named_range(remote.name)
     assert promised is not None
     assert promised.last is not None

@@ -16,7 +16,7 @@ class Staged:
     """An image whose digest is right, and the finalized segments behind it.
 
     Args:
-        image: ``fsimage_N`` with its digest beside it.
+        image: ``fsimage_N`` with its digest next to it.
         edits: a folder with the segments.
         base_txid: N.
         last_txid: the last edit in the segments; N if there is none behind the image.
@@ -44,12 +44,13 @@ class Source(Protocol):
     def stage(self, work: Path, tell: TellSource) -> Staged:
         """Have the newest image and every finalized edit behind it on local storage.
 
+        The callback is called with what is done.
+
         Args:
             work: an existing folder that the source may keep files in from one time to the next.
-            tell: hears what is done.
 
         Raises:
-            SourceError: if something is missing, damaged or another cluster's, or nobody answers.
+            SourceError: if something is missing, damaged or another cluster's, or does not answer.
             EditsError, ImageError: the same, where a file says so.
             OSError: if local storage refuses.
         """

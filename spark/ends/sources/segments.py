@@ -59,7 +59,7 @@ async def fetch_segment(reader: JournalReader, part: Redundant, folder: Path) ->
 
 
 async def _copy(reader: JournalReader, node: NodeName, segment: Segment, target: Path) -> None:
-    """One node's copy, under its name only once it is whole.
+    """Write one node's copy, under its name only once it is whole.
 
     Raises:
         Unavailable, StorageFailed: as the node fails, or gives other bytes than a majority lists.
@@ -92,7 +92,7 @@ def _add(write: _Take, update: _Take, chunk: Chunk) -> None:
 
 
 def why_unsound(path: Path, segment: Segment) -> str:
-    """Why a file is not that segment, whole and unchanged; empty if it is."""
+    """Return why a file is not that segment, whole and unchanged; empty if it is."""
     try:
         return _why_unsound(path, segment)
     except OSError as failure:

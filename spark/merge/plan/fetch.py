@@ -87,7 +87,7 @@ class FetchTask:
 
 
 def fetch(task: FetchTask) -> str:
-    """A task over INODE; returns the file with what was found."""
+    """Run a task over INODE, and return the file with what was found."""
     index, reader = load_inodes(task.index), RangeReader(task.item)
     by_id = IdSet(load_ids(task.ids)).rows_in(index.ids)
     children, parents = load_rows(task.rows)

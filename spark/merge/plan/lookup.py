@@ -135,7 +135,7 @@ def _scan_inodes(
 
 
 def _root(image: OpenedImage, inodes: Sequence[Proved[INodesFound]]) -> int:
-    """The root has a fixed id today; very old images have another, but no name either."""
+    """Return the root's id: fixed today; very old images have another one, of no name either."""
     roots = [number for done in inodes for number in done.result.roots]
     if not roots:
         raise ImageError(f"{image.path}: section INODE has no root directory")
@@ -143,7 +143,7 @@ def _root(image: OpenedImage, inodes: Sequence[Proved[INodesFound]]) -> int:
 
 
 def referring(directory: str) -> NeedsWholeNamespace:
-    """Why the merge cannot look into a directory."""
+    """Return why the merge cannot look into a directory."""
     return NeedsWholeNamespace(
         f"the edits touch {directory}, to which inodes were moved that a snapshot holds"
     )

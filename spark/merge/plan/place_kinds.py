@@ -29,25 +29,25 @@ class Kinds:
 
 
 def kinds_of(looked: Looked) -> Kinds:
-    """What the answers say of every node."""
+    """Return the kind of every node, by the answers."""
     return Kinds(bytes(kind_at(looked, node) for node in range(len(looked.ids))))
 
 
 def kind_at(looked: Looked, node: int) -> int:
-    """What the answers say of one node; one that is only walked through is a directory."""
+    """Return one node's kind, by the answers; one only walked through is a directory."""
     inode_id = int(looked.ids[node])
     if inode_id < 0:
         return ABSENT
     raw = looked.messages.get(inode_id)
     if raw is None:
         return DIRECTORY
-    # Writers put the type first; whoever does not is parsed.
+    # Writers put the type first; a message that does not begin with it is parsed.
     kind = raw[1] if raw[0] == _TYPE_TAG else pb.INode.FromString(raw).type
     return DIRECTORY if kind == pb.INode.DIRECTORY else OTHER
 
 
 def first_wrong_guess(plan: MergePlan, looked: Looked) -> int | None:
-    """The first trie node of which the planner guessed wrong; None if all guesses were right."""
+    """Return the first trie node that the planner guessed wrongly; None if there is none."""
     for packed in plan.guesses:
         node = packed >> KIND_BITS
         if not packed & 1 << kind_at(looked, node):

@@ -1,4 +1,4 @@
-"""The planner: one pass over the edits tells which places of the image they ask about.
+"""The planner: one pass over the edits finds which places of the image they ask about.
 
 Nothing of the image is known yet, so the pass is symbolic.  Every place is a number: a node of the
 trie (what lies there in the image, perhaps nothing), or something that the edits made.  A directory
@@ -63,7 +63,7 @@ def plan_edits(
     first = TxId(base.last_applied + 1)
     with no_collection():
         last, reason = planner.follow(edits, first)
-    # Whoever plans again does not know which of the trie's nodes the edits reach.
+    # A planner that plans again does not know which of the trie's nodes the edits reach.
     reached = len(planner.trie) if trie is None else None
     planner.ask_for_open_files()
     return MergePlan(
@@ -110,7 +110,7 @@ _ON_ONE_NODE: Final[tuple[type[Op], ...]] = (
 
 
 class _Planner:
-    """The symbolic state: who lies where."""
+    """The symbolic state: what lies where."""
 
     __slots__ = (
         "_base",
@@ -161,7 +161,7 @@ class _Planner:
         return TxId(expected - 1), None
 
     def _handlers(self) -> dict[type[Op], Callable[..., None]]:
-        """What to do by class of edit; edits about no path have nothing."""
+        """Return what to do by class of edit; edits about no path have nothing."""
         return {
             **dict.fromkeys(_ON_ONE_NODE, self._one_node),
             ops.Add: self._add,
@@ -174,9 +174,9 @@ class _Planner:
         }
 
     def ask_for_open_files(self) -> None:
-        """Their paths are written anew, and change when a directory above is renamed.
+        """Ask for open files: their paths change when a directory above is renamed.
 
-        They are paths in the image, so they do not go through the overlays.
+        They are written anew, and are paths in the image, so they do not go through the overlays.
         """
         for file in self._base.open_files:
             node = ROOT
@@ -187,7 +187,7 @@ class _Planner:
     # Where things lie
 
     def _at(self, directory: int, name: bytes) -> int:
-        """What has a name in a directory; asks about it if only the image can tell."""
+        """Return what has a name in a directory; ask about it if only the image has that."""
         overlay = self.overlays.get(directory)
         if overlay is not None:
             found = overlay.get(name)
@@ -196,7 +196,7 @@ class _Planner:
         return self.trie.child(directory, name) if directory >= 0 else GONE
 
     def _split(self, path: str) -> tuple[int, bytes]:
-        """The directory that holds a path, and the last name; the name is empty for the root."""
+        """Return the directory that holds a path, and the last name, empty for the root."""
         cut = path.rfind("/")
         above = path[:cut] if cut > 0 else ""
         name = path[cut + 1 :]
@@ -223,7 +223,7 @@ class _Planner:
         return node
 
     def _find(self, path: str) -> int:
-        """What lies at a path; its message is wanted."""
+        """Return what lies at a path; its message is wanted."""
         directory, name = self._split(path)
         return self._need(self._at(directory, name)) if name else ROOT
 
@@ -233,12 +233,12 @@ class _Planner:
         return node
 
     def _gains(self, directory: int) -> None:
-        """A child may come: the default ACL, group and mtime of the directory play a part."""
+        """Note that a child may come: the directory's default ACL, group and mtime matter."""
         if directory >= 0:
             self._flags[directory] |= NEED | GAINS
 
     def _put(self, directory: int, name: bytes, node: int) -> None:
-        """From now on ``node`` has that name; what had it before is out of the way."""
+        """Give ``node`` that name from now on; what had it before is out of the way."""
         overlay = self.overlays.get(directory)
         if overlay is None:
             overlay = self.overlays[directory] = {}
@@ -254,7 +254,7 @@ class _Planner:
     # Guesses about the image
 
     def _kind(self, node: int, guess: int, *, fine: int = 0) -> int:
-        """What ``node`` is; a guess if only the image can tell.
+        """Return what ``node`` is; a guess if only the image can say.
 
         ``fine`` are the kinds (as bits) with which the guess would be as good.
         """
@@ -272,7 +272,7 @@ class _Planner:
         return self._kind(node, ABSENT) != ABSENT
 
     def _was_put(self, directory: int, name: bytes) -> bool:
-        """Whether an edit has put something under that name."""
+        """Return whether an edit has put something under that name."""
         return self.overlays.get(directory, {}).get(name, GONE) != GONE
 
     # Edits
@@ -281,9 +281,10 @@ class _Planner:
         self._find(op.path)
 
     def _add(self, op: ops.Add) -> None:
-        """An inode id never seen, and no overwriting: the path was free, or it would not be logged.
+        """Add a file: with an id never seen and no overwriting, its path was free.
 
-        Else what is there is deleted, or opened again (logs before layout -62).
+        Such an edit would not be logged otherwise.  Else what is there is deleted, or opened again
+        (logs before layout -62).
         """
         directory, name = self._split(op.path)
         self._gains(directory)
@@ -301,7 +302,7 @@ class _Planner:
         self._put(directory, name, FILE)
 
     def _mkdir(self, op: ops.Mkdir) -> None:
-        """What exists is left alone; guess that nothing does, as nobody logs it otherwise."""
+        """Make a directory, unless one exists; guess that none does, as it would not be logged."""
         directory, name = self._split(op.path)
         self._last_id = max(self._last_id, op.inode_id)
         self._gains(directory)
@@ -323,7 +324,7 @@ class _Planner:
         self._take(directory, name)
 
     def _take(self, directory: int, name: bytes) -> int:
-        """What had that name, which is free now."""
+        """Return what had that name, which is free now."""
         if not name:
             return GONE
         node = self._need(self._at(directory, name))
@@ -388,7 +389,7 @@ class _Planner:
 
 
 def _plain(path: str) -> str:
-    """A path that is the same text whenever it is the same place."""
+    """Return a path in one form for each place: equal text whenever it is the same place."""
     if path.isascii() and path[:1] == "/" and path[-1:] != "/" and "//" not in path:
         return path
     parts = path.encode("utf-8", "replace").decode().split("/")

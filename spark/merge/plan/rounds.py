@@ -22,7 +22,7 @@ def questions_and_answers(
     *,
     planner: Callable[..., MergePlan] = plan_edits,
 ) -> tuple[MergePlan, Looked]:
-    """A plan whose guesses are all right, and what the image has at its places.
+    """Return a plan whose guesses are all right, and what the image has at its places.
 
     Args:
         base: the image's figures.

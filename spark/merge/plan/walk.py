@@ -17,7 +17,7 @@ ABSENT: Final = -1
 
 
 def interior(trie: BaseTrie) -> list[int]:
-    """The nodes that should be directories, the root among them."""
+    """Return the nodes that should be directories, the root among them."""
     return [node for node in range(len(trie)) if node == 0 or trie.is_interior(node)]
 
 
@@ -32,7 +32,9 @@ def neighbours(trie: BaseTrie) -> tuple[Words, Words]:
 
 
 def walk(trie: BaseTrie, root: int, edges: Sequence[Numbers]) -> Numbers:
-    """The inode id by trie node of the directories on the way to what is asked; else ``ABSENT``.
+    """Return the ids, by trie node, of the directories on the way to what is asked.
+
+    Other nodes have ``ABSENT``.
 
     Args:
         trie: what is asked about.
@@ -40,7 +42,7 @@ def walk(trie: BaseTrie, root: int, edges: Sequence[Numbers]) -> Numbers:
         edges: by range, (key, child) sorted by key; mapped files.
 
     Raises:
-        NeedsWholeNamespace: if two names cannot be told apart by their hashes.
+        NeedsWholeNamespace: if two names cannot be distinguished by their hashes.
     """
     ids = np.full(len(trie), ABSENT, np.int64)
     ids[0] = root

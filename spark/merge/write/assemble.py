@@ -30,7 +30,7 @@ Fresh = Callable[[], Iterator[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the new image holds besides its parts.
+    """What the new image holds in addition to its parts.
 
     Attributes:
         header: the INodeSection message, with its length.
@@ -103,7 +103,7 @@ class Assembly:
             raise self._outcome.error
 
     def put(self, section: str, part: Part) -> None:
-        """The next part of INODE or INODE_DIR.
+        """Take the next part of INODE or INODE_DIR.
 
         Raises:
             OSError: if the thread could not write; nothing more is taken.
@@ -113,7 +113,7 @@ class Assembly:
         self._parts[section].put(part)
 
     def end(self, section: str) -> None:
-        """All parts of a section are there."""
+        """Note that all parts of a section are there."""
         self._parts[section].put(None)
 
     @property
@@ -136,7 +136,7 @@ class Assembly:
 
     def _write(self) -> None:
         # Buffered: a raw file may take less than it is given, and what it left out of the last
-        # write on a full disk would be told by nobody.
+        # write on a full disk would not be reported.
         with self._path.open("wb") as file:
             summary = self._image.summary
             writer = ImageWriter(
@@ -157,7 +157,7 @@ class Assembly:
             os.fsync(file.fileno())
 
     def _names(self) -> list[str]:
-        """The sections in the order of the old image, then those that it lacks."""
+        """Return the sections in the order of the old image, then those that it lacks."""
         old = sorted(
             (s for s in self._image.summary.sections if not s.name.endswith(SUB)),
             key=lambda section: section.offset,
@@ -196,7 +196,7 @@ class Assembly:
         writer.add_entry(name, start)
 
     def _copy_section(self, writer: ImageWriter, name: str) -> None:
-        """A section as it is in the old image, compressed or not, with its sub-sections."""
+        """Copy a section as it is, compressed or not, with its sub-sections."""
         start = writer.position
         for part in self._image.summary.parts(name):
             begin = writer.position

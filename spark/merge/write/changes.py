@@ -24,7 +24,7 @@ class Messages:
         self._blob = np.memmap(blob, np.uint8, "r").data if size else memoryview(b"")
 
     def at(self, place: int) -> bytes:
-        """The bytes of the id at a place of ``ids``."""
+        """Return the bytes of the id at a place of ``ids``."""
         begin = int(self._ends[place - 1]) if place else 0
         return bytes(self._blob[begin : int(self._ends[place])])
 
@@ -58,13 +58,13 @@ class Moves:
             self._names = (found["name_ends"], found["names"].tobytes())
 
     def removed(self, place: int) -> Numbers:
-        """The ids that left the directory at a place of ``parents``."""
+        """Return the ids that left the directory at a place of ``parents``."""
         ends, ids = self._removed
         found: Numbers = ids[_begin(ends, place) : ends[place]]
         return found
 
     def added(self, place: int) -> Iterator[tuple[bytes, int]]:
-        """The names and ids that came to it."""
+        """Yield the names and ids that came to the directory at a place of ``parents``."""
         ends, ids = self._added
         name_ends, names = self._names
         for row in range(_begin(ends, place), int(ends[place])):

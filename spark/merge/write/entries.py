@@ -52,7 +52,7 @@ class EntriesWritten:
 
 
 def write_entries(task: EntriesTask) -> EntriesWritten:
-    """A task over INODE_DIR.
+    """Run a task over INODE_DIR.
 
     Raises:
         EditsDoNotBelong: if a name is taken, or a child that leaves is not there.
@@ -84,7 +84,7 @@ def _spliced(
     moves: Moves,
     names: Mapping[int, bytes],
 ) -> Iterator[bytes | memoryview]:
-    """The entries of a range: those between two changed ones at once.
+    """Yield the entries of a range: those between two changed ones at once.
 
     ``changed`` are rows, and their places in ``moves``: negative if the directory is gone.
     """
@@ -109,7 +109,7 @@ def _names(
     moves: Moves,
     found: tuple[Numbers, Numbers],
 ) -> dict[int, bytes]:
-    """The names of the children of the directories that gain some."""
+    """Return the names of the children of the directories that gain some."""
     changed, places = found
     gains = [any(True for _ in moves.added(place)) for place in places.tolist()]
     rows = changed[np.array(gains, np.bool_)]
@@ -124,7 +124,7 @@ def changed_entry(
     added: Sequence[tuple[bytes, int]],
     names: Mapping[int, bytes],
 ) -> bytes:
-    """A directory's entry after the edits, with its length; nothing if it has no children now.
+    """Return a directory's entry after the edits, with its length; empty without children.
 
     Fields of a newer Hadoop stay as they are.
     """
@@ -164,7 +164,7 @@ def _named(parent: int, children: list[int], names: Mapping[int, bytes]) -> list
 
 
 def ordered(parent: int, names: Sequence[bytes], ids: Sequence[int]) -> list[int]:
-    """The ids of children in Hadoop's order of their names, which is that of signed bytes.
+    """Sort the ids of children by Hadoop's order of their names, that of signed bytes.
 
     Raises:
         EditsDoNotBelong: if a name is there twice.

@@ -42,10 +42,10 @@ class Expanded:
 
 
 def expand(task: ExpandTask) -> Expanded:
-    """One task for all ranges: it reads only the indexes' pages and entries of what goes.
+    """Run one task for all ranges, which reads only the pages and entries of what goes.
 
-    Whatever the replay has decided about is left out, with all below it: it has moved away, or is
-    dead and a tombstone itself.
+    What the replay has decided about is left out, with all below it: it has moved away, or is dead
+    and a tombstone itself.
 
     Raises:
         EditsDoNotBelong: if a directory that the edits took for empty is not.
@@ -73,7 +73,7 @@ def expand(task: ExpandTask) -> Expanded:
 def _below(
     reader: RangeReader, index: DirectoryIndex, parents: Numbers, decided: IdSet, empty: Numbers
 ) -> Numbers:
-    """The children in one range that go with their parents."""
+    """Return the children in one range that go with their parents."""
     rows, _ = index.rows_of(parents)
     referring = index.has_references(rows)
     if referring.size:

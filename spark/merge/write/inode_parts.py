@@ -69,7 +69,7 @@ def write_inodes(task: INodesTask) -> INodesWritten:
 def _spliced(
     data: memoryview, index: INodeIndex, updated: Numbers, deleted: Numbers, updates: Messages
 ) -> Iterator[bytes | memoryview]:
-    """The messages of a range: those between two changed ones at once."""
+    """Yield the messages of a range: those between two changed ones at once."""
     places = np.full(updated.size + deleted.size, -1, np.int64)
     places[: updated.size] = np.searchsorted(updates.ids, index.ids[updated])
     rows = np.concatenate([updated, deleted])
@@ -88,7 +88,7 @@ def _spliced(
 
 
 def _write_names(task: INodesTask, index: INodeIndex, reader: RangeReader) -> str:
-    """A file with the names of the children wanted that lie in this range; empty for none."""
+    """Write the names of the children wanted in this range; return the file, empty for none."""
     children, _ = load_rows(task.siblings)
     rows = IdSet(children).rows_in(index.ids)
     if not rows.size:
@@ -103,7 +103,7 @@ def _write_names(task: INodesTask, index: INodeIndex, reader: RangeReader) -> st
 
 
 def read_names(path: str, wanted: IdSet) -> Iterator[tuple[int, bytes]]:
-    """The (id, name) of those children wanted that `write_inodes` has written there."""
+    """Yield the (id, name) of those children wanted that `write_inodes` has written there."""
     with Path(path).open("rb") as file:
         ids, ends = np.load(file)
         names = file.read()

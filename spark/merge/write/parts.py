@@ -21,7 +21,7 @@ class Part:
 
 
 def unchanged(item: ImageRange) -> Part:
-    """A range of a plain image as it is."""
+    """Return a range of a plain image as it is."""
     return Part(item.path, item.offset, item.length, temporary=False)
 
 
@@ -45,7 +45,7 @@ class PartWriter:
         self._file.close()
 
     def add(self, piece: bytes | memoryview) -> None:
-        """The next bytes; the memory of a view must stay until `finish`."""
+        """Add the next bytes; the memory of a view must stay until `finish`."""
         self._pieces.append(piece)
         self._waiting += len(piece)
         if self._waiting >= _GATHER_BYTES:
@@ -67,7 +67,7 @@ class PartWriter:
         self._written += len(data)
 
     def finish(self) -> Part:
-        """The part; nothing is synced, for a part that is lost is made again."""
+        """Return the part; nothing is synced, for a part that is lost is made again."""
         if self._pieces:
             self._flush()
         if self._stream is not None:

@@ -37,13 +37,14 @@ def apply_delta(
 ) -> Written:
     """Write the image that the edits make of the old one.
 
+    The callback is called with the number of bytes written.
+
     Args:
         engine: runs the tasks.
         index: the old image, as `spark.merge.plan.lookup.look_up` has indexed it.
         delta: what the edits change.
         work: takes the parts, each for as long as it is not yet in the image.
         out_file: the new image; synced when this returns, and worthless if this raises.
-        tell: hears how many bytes are written.
 
     Raises:
         EditsDoNotBelong: if the edits contradict the image.
@@ -113,7 +114,7 @@ class _Writing:
         return sum(part.count for part in self._index.inodes)
 
     def _header(self, inodes: int) -> bytes:
-        """The header of INODE; the same bytes if it says the same."""
+        """Return the header of INODE; the old bytes if it says the same."""
         message = pb.INodeSection.FromString(self._image.header)
         if message.numInodes == inodes and message.lastInodeId == self._delta.last_inode_id:
             return delimited(self._image.header)
@@ -138,7 +139,7 @@ class _Writing:
         raise AssertionError("an engine gave no result for its only task")
 
     def _refuse_snapshottable(self, expanded: Expanded) -> None:
-        """A snapshottable directory that goes must leave the list of SNAPSHOT, too."""
+        """Refuse to delete a snapshottable directory, as SNAPSHOT lists it, too."""
         section = self._image.small("SNAPSHOT")
         if not section:
             return
