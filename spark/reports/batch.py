@@ -19,7 +19,7 @@ class Words:
     numbers: dict[str, int] = field(default_factory=dict)
 
     def number(self, word: str) -> int:
-        """The word's number; a new word gets the next."""
+        """Return the word's number; a new word gets the next."""
         return self.numbers.setdefault(word, len(self.numbers))
 
     def names(self) -> list[str]:

@@ -8,7 +8,7 @@ from spark.reports.model import NamespaceReport, Section
 
 
 def document_of(report: NamespaceReport) -> dict[str, Any]:
-    """Every key is always there; a section that was not asked for is null."""
+    """Return the report as JSON's values, with every key; a section not asked for is null."""
     sections = {section.value: section.value.replace("-", "_") for section in Section}
     found = {
         name: getattr(report, field) and asdict(getattr(report, field))
@@ -24,7 +24,7 @@ def document_of(report: NamespaceReport) -> dict[str, Any]:
 
 
 def section_fields() -> tuple[str, ...]:
-    """The report's fields that are sections; a test holds them against the sections' names."""
+    """Return the report's fields that are sections; a test compares them with their names."""
     return tuple(
         field.name for field in fields(NamespaceReport) if field.name not in {"source", "settings"}
     )

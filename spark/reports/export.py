@@ -46,7 +46,7 @@ class Export:
     directory_files: tuple[Path, ...]
 
     def inodes(self, words: Words) -> Iterator[Inodes]:
-        """Every inode, in batches; at the end as many as the export says, or ExportDamaged."""
+        """Yield every inode, in batches; raise ExportDamaged if the export says another number."""
         rows = 0
         for path in self.inode_files:
             for batch in _batches(path, _INODE_COLUMNS, _WORDS):
@@ -61,7 +61,7 @@ class Export:
             )
 
     def file_lengths(self) -> tuple[Ints, Ints]:
-        """The ids and lengths of all files."""
+        """Return the ids and lengths of all files."""
         ids: list[Ints] = []
         lengths: list[Ints] = []
         for path in self.inode_files:
@@ -72,7 +72,7 @@ class Export:
         return _joined(ids), _joined(lengths)
 
     def directories(self) -> Directories:
-        """All directories but for their paths."""
+        """Return all directories but for their paths."""
         parts: list[list[Ints]] = [[] for _ in _DIRECTORY_COLUMNS]
         for path in self.directory_files:
             for batch in _batches(path, _DIRECTORY_COLUMNS):
@@ -87,7 +87,7 @@ class Export:
         return Directories(ids, rows_of(found, parent_ids), *(column[order] for column in others))
 
     def paths(self, ids: Iterable[int]) -> dict[int, str]:
-        """The paths of these directories; one that is missing is ``inode N``."""
+        """Return the paths of these directories; one that is missing is ``inode N``."""
         wanted = pa.array(sorted(set(ids)), pa.int64())
         found = {int(number.as_py()): f"inode {number}" for number in wanted}
         for path in self.directory_files if found else ():
@@ -161,7 +161,7 @@ def _files(folder: Path) -> tuple[Path, ...]:
 
 
 def _newest_ms(path: Path) -> int:
-    """The newest time in a file; 0 if it has none.
+    """Return the newest time in a file; 0 if it has none.
 
     Not from the file's statistics: asked of a damaged file, pyarrow 26 ends the process.
     """
@@ -240,7 +240,7 @@ def _word_numbers(batch: pa.RecordBatch, name: str, words: Words) -> Ints:
 
 
 def _words(batch: pa.RecordBatch, name: str) -> tuple[list[str], Ints]:
-    """The different words of a column, and which of them each row has; null is an empty word."""
+    """Return a column's different words, and each row's place among them; null is empty."""
     column = batch.column(name)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()

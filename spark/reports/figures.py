@@ -67,7 +67,7 @@ class Sheet:
 
 
 def written(kind: FigureKind, cell: Cell, *, brief: bool = False) -> str:
-    """A cell as people read it; a dash for what there is not."""
+    """Return a cell as people read it; a dash for what there is not."""
     if cell is None:
         return "-"
     if isinstance(cell, str):

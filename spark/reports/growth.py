@@ -78,7 +78,7 @@ class Growth:
         return place, self._ids[place] == ids
 
     def flows(self, names: list[str]) -> tuple[Flow, tuple[Flow, ...]]:
-        """The total, and every user's; those whose bytes changed most first."""
+        """Return the total, and every user's; those whose bytes changed most first."""
         sums: dict[int, dict[str, int]] = {}
         for part in (self._after, self._before):
             users, columns = part.totals()

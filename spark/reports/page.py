@@ -1,4 +1,4 @@
-"""A report's sheets as one HTML page that needs nothing beside it: no network, no library."""
+"""A report's sheets as one HTML page that needs nothing else: no network, no library."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def page_of(report: NamespaceReport, sheets: Sequence[Sheet]) -> str:
 
 
 def _hash_of(text: str) -> str:
-    """What a browser compares with the text of an element, so that no other text is run."""
+    """Return what a browser compares with an element's text, so that no other text is run."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
@@ -54,12 +54,12 @@ def _printable(text: str) -> str:
 
 
 def _path(path: Cell) -> Markup:
-    """Where a long path may be broken: before a name rather than within one."""
+    """Mark where a long path may be broken: before a name rather than within one."""
     return escape(_printable(str(path))).replace("/", Markup("/<wbr>"))
 
 
 def _longest(bars: Bars) -> float:
-    """What a whole bar stands for; zero where there is nothing to draw."""
+    """Return what a whole bar stands for; zero where there is nothing to draw."""
     found = max((abs(value) for _, row in bars.rows for value in row), default=0.0)
     return max(found, bars.scale) if found else 0.0
 

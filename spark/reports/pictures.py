@@ -35,7 +35,7 @@ def ensure_drawable() -> None:
 
 
 def draw(sheets: Sequence[Sheet], folder: Path) -> list[Path]:
-    """Write a PNG for every figure of bars that has any, and tell their paths."""
+    """Write a PNG for every figure of bars that has any, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
     for sheet in sheets:

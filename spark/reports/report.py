@@ -48,7 +48,7 @@ class _Read:
     by_parent: tuple[Ints, Mapping[str, Ints]]
 
     def own(self, name: str) -> Ints:
-        """A sum over direct files, beside the directories."""
+        """Return a sum over direct files, as a column of the directories."""
         ids, sums = self.by_parent
         return direct(self.directories, ids, sums[name])
 
@@ -143,7 +143,7 @@ def _age(read: _Read, total: Usage, users: tuple[Usage, ...]) -> AgeSection:
 
 
 def _trees_of(read: _Read, kind: str) -> tuple[Ints, Ints, Ints]:
-    """The largest trees that consist of such files by nine tenths, with their files and bytes."""
+    """Return the largest trees that are such files by nine tenths, with files and bytes."""
     tree = read.directories
     files = subtree_sums(tree, read.own(f"{kind}_files"))
     sums = subtree_sums(tree, read.own(f"{kind}_bytes"))

@@ -7,7 +7,7 @@ from spark.reports.units import full, percent, rounded, size
 
 
 def small_sheet(part: SmallFilesSection) -> Sheet:
-    """Who has them, where they lie, and how large files are at all."""
+    """Show which users have small files, where they lie, and how large files are at all."""
     below = rounded(size(part.small_below))
     files = sum(bucket.files for bucket in part.sizes)
     held = sum(bucket.bytes for bucket in part.sizes)
@@ -51,7 +51,7 @@ def small_sheet(part: SmallFilesSection) -> Sheet:
 
 
 def age_sheet(part: AgeSection) -> Sheet:
-    """When files were last used and written, and which trees nobody reads."""
+    """Show when files were last used and written, and which trees are never read."""
     held = sum(bucket.bytes for bucket in part.used)
     lead = (
         f"{size(part.cold_bytes)} in {full(part.cold_files)} files "
@@ -95,7 +95,7 @@ def age_sheet(part: AgeSection) -> Sheet:
 
 
 def age_range(bucket: Bucket) -> str:
-    """A bucket of ages in words."""
+    """Return a bucket of ages in words."""
     if bucket.below is None:
         return f"{_days(bucket.at_least)} or more"
     return (

@@ -13,7 +13,7 @@ _BOTH_WAYS: Final = 8
 
 
 def growth_sheet(part: GrowthSection, top: int) -> Sheet:
-    """By user, and by tree."""
+    """Show the growth by user, and by tree."""
     total = part.total
     lead = (
         f"Since transaction {full(part.since.txid)}{_days(part.days)} the files went from "

@@ -11,7 +11,7 @@ _POLICIES: Final = {1: "RS-6-3", 2: "RS-3-2", 3: "RS-LEGACY-6-3", 4: "XOR-2-1", 
 
 
 def redundancy_sheet(part: RedundancySection, report: NamespaceReport) -> Sheet:
-    """What replicas cost, and what coding would save."""
+    """Show what replicas cost, and what coding would save."""
     lead = (
         f"{size(part.candidate_bytes)} in {full(part.candidate_files)} files of 64 MiB or more "
         f"were not used for {report.settings.cold_days} days and are replicated: coded as RS-6-3 "
@@ -72,7 +72,7 @@ def _kept_as(replication: int, policy: int) -> str:
 
 
 def quota_sheet(part: QuotaSection) -> Sheet:
-    """The fullest first."""
+    """Show the quotas, the fullest first."""
     columns = (
         PATH,
         Column("used", FigureKind.PERCENT),

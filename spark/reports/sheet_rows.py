@@ -21,18 +21,18 @@ def share(part: float, whole: float) -> float:
 
 
 def others(rows: Sequence[tuple[str, float]], kind: FigureKind) -> str:
-    """What is not among the bars.  A bar of its own for them would dwarf the rest."""
+    """Return a line on what is not among the bars: a bar for it would dwarf the rest."""
     rest = [amount for _, amount in rows[BARS:]]
     return f"{len(rest)} others: {written(kind, sum(rest), brief=True)}" if rest else ""
 
 
 def bars(rows: Iterable[tuple[str, float]]) -> Rows:
-    """The first bars of a list that is no whole."""
+    """Return the first bars of a list that is no whole."""
     return tuple((name, (amount,)) for name, amount in list(rows)[:BARS])
 
 
 def range_of(bucket: Bucket, told: Callable[[float], str]) -> str:
-    """A bucket in words; ``told`` says a border in its unit."""
+    """Return a bucket in words; the callback writes a border in its unit."""
     if bucket.below is None:
         return f"{rounded(told(bucket.at_least))} or more"
     if bucket.below == 1:
@@ -41,7 +41,7 @@ def range_of(bucket: Bucket, told: Callable[[float], str]) -> str:
 
 
 def left_out(count: int, shown: int) -> str:
-    """A table's note on the rows that it has no room for; empty where it shows all."""
+    """Return a table's note on the rows that it has no room for; empty where it shows all."""
     return f"{full(count - shown)} more are in the JSON." if count > shown else ""
 
 

@@ -9,7 +9,7 @@ from spark.reports.units import full, size
 
 
 def usage_sheet(part: UsageSection, top: int) -> Sheet:
-    """By user and by group."""
+    """Show the usage by user and by group."""
     total = part.total
     lead = (
         f"{full(total.files)} files hold {size(total.bytes)}, with replicas and parity "
@@ -74,7 +74,7 @@ def _owners(title: str, name: Column, owners: Sequence[Usage], total: Usage, top
 
 
 def directories_sheet(part: DirectoriesSection) -> Sheet:
-    """The largest, four ways."""
+    """Show the largest directories, four ways."""
     return Sheet(
         "directories",
         "Usage by directory",

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def sheets_of(report: NamespaceReport) -> tuple[Sheet, ...]:
-    """Every section that the report has, in the order in which they are read."""
+    """Return the sheet of every section that the report has, in reading order."""
     found: list[Sheet] = []
     _if(found, report.usage, lambda part: usage_sheet(part, report.settings.top))
     _if(found, report.directories, directories_sheet)

@@ -21,14 +21,14 @@ class Sums:
         self._rows = 0
 
     def add(self, keys: Ints, columns: Mapping[str, NDArray[np.generic]]) -> None:
-        """One batch: as many values a column as there are keys."""
+        """Add one batch: each column has as many values as there are keys."""
         arrays = {name: columns[name].astype(np.int64, copy=False) for name in self._columns}
         self._keep(self._grouped(pa.table({"key": keys.astype(np.int64, copy=False), **arrays})))
         if self._rows > _COMBINED_AT_ROWS:
             self._combine()
 
     def totals(self) -> tuple[Ints, dict[str, Ints]]:
-        """The keys in ascending order, and the sums beside them."""
+        """Return the keys in ascending order, and the sums for them."""
         self._combine()
         if not self._partial:
             empty = np.empty(0, np.int64)
@@ -59,7 +59,7 @@ def _numbers(table: pa.Table, name: str) -> Ints:
 
 
 def bucket_sums(edges: Ints, values: Ints, amounts: Ints) -> tuple[Ints, Ints]:
-    """How many values lie in each bucket between the edges, and what their amounts add up to."""
+    """Return how many values lie in each bucket between the edges, and their amounts' sums."""
     place = np.searchsorted(edges, values, side="right")
     counts = np.bincount(place, minlength=len(edges) + 1).astype(np.int64)
     sums = np.zeros(len(edges) + 1, np.int64)

@@ -37,7 +37,10 @@ _PARENT_SUMS = (
 
 
 def disk_bytes(length: Ints, replication: Ints, ec_policy_id: Ints) -> Ints:
-    """What files take on disks: every replica, or data and parity (cells are not rounded up)."""
+    """Return what files take on disks: every replica, or data and parity.
+
+    Cells are not rounded up.
+    """
     taken = length * replication
     coded = ~np.isin(ec_policy_id, _NOT_CODED)
     if coded.any():
@@ -152,7 +155,7 @@ class Tally:
         )
 
     def owners(self, names: list[str]) -> tuple[Usage, tuple[Usage, ...], tuple[Usage, ...]]:
-        """The total, the users and the groups, those with the most bytes first."""
+        """Return the total, the users and the groups, those with the most bytes first."""
         keys, sums = self._owners.totals()
         mask = (1 << _WORD_BITS) - 1
         total = Usage("", *(int(sums[name].sum()) for name in _OWNER_SUMS))
@@ -209,7 +212,7 @@ def _add(into: tuple[Ints, Ints], more: tuple[Ints, Ints]) -> None:
 
 
 def buckets(edges: Ints, counts: Ints, sums: Ints) -> tuple[Bucket, ...]:
-    """Counts and sums between edges, with their borders."""
+    """Return the counts and sums between edges, with their borders."""
     borders = [0, *(int(edge) for edge in edges), None]
     return tuple(
         Bucket(borders[row] or 0, borders[row + 1], int(counts[row]), int(sums[row]))

@@ -57,7 +57,7 @@ def _show(console: Console, grid: Grid) -> None:
 
 
 def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Columns that fit beside a readable name; those that are needed least go first."""
+    """Choose columns that leave room for a readable name; those needed least go first."""
     widths = [
         max(cell_len(columns[index].name), *(cell_len(row[index]) for row in cells)) + _GAP
         for index in range(len(columns))

@@ -10,11 +10,11 @@ from spark.reports.model import Directory
 from spark.reports.sums import Ints
 
 ONE_CHILD_PERCENT = 90
-"""A directory of which one subdirectory holds more than this tells nothing that it does not."""
+"""A directory of which one subdirectory holds more than this shows nothing that it does not."""
 
 
 def rows_of(directories: Directories, ids: Ints) -> Ints:
-    """The row of each directory id, -1 for an id that is none."""
+    """Return the row of each directory id, -1 for an id that is none."""
     if not len(directories.id):
         return np.full(len(ids), NOTHING, np.int64)
     place = np.searchsorted(directories.id, ids)
@@ -23,7 +23,7 @@ def rows_of(directories: Directories, ids: Ints) -> Ints:
 
 
 def direct(directories: Directories, ids: Ints, amounts: Ints) -> Ints:
-    """Amounts by directory id as a column beside the directories; what is outside is dropped."""
+    """Return amounts by directory id as a column of the directories; drop what is outside."""
     column = np.zeros(len(directories.id), np.int64)
     rows = rows_of(directories, ids)
     inside = rows != NOTHING
@@ -32,7 +32,7 @@ def direct(directories: Directories, ids: Ints, amounts: Ints) -> Ints:
 
 
 def subtree_sums(directories: Directories, amounts: Ints) -> Ints:
-    """For every directory the sum over it and all below it."""
+    """Return for every directory the sum over it and all below it."""
     sums = amounts.copy()
     for rows in reversed(_levels(directories)):
         below = rows[directories.parent[rows] != NOTHING]
@@ -57,7 +57,10 @@ def telling(parent: Ints, amounts: Ints) -> NDArray[np.bool_]:
 
 
 def spread(directories: Directories, part: Ints, whole: Ints, percent: int) -> NDArray[np.bool_]:
-    """The topmost trees of which at least so many percent are ``part`` (sums over subtrees)."""
+    """Return the topmost trees of which at least ``percent`` per cent are ``part``.
+
+    Both are sums over subtrees.
+    """
     mostly = (part > 0) & (part * 100 >= whole * percent)
     inside = np.zeros(len(part), np.bool_)
     for rows in _levels(directories)[1:]:
@@ -68,7 +71,7 @@ def spread(directories: Directories, part: Ints, whole: Ints, percent: int) -> N
 
 
 def first(rows: Ints, amounts: Ints, ids: Ints, count: int) -> Ints:
-    """The rows with the largest amounts, none of nothing; ties by id."""
+    """Return the rows with the largest amounts, none of nothing; ties by id."""
     rows = rows[amounts[rows] > 0]
     order = np.lexsort((ids[rows], -amounts[rows]))
     return rows[order[:count]]

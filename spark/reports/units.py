@@ -12,24 +12,24 @@ def size(count: float) -> str:
 
 
 def brief(count: float) -> str:
-    """A count with three digits: 4.27 M."""
+    """Write a count with three digits: 4.27 M."""
     return _scaled(count, 1000, _COUNTS)
 
 
 def full(count: float) -> str:
-    """A count with all digits: 4,271,006."""
+    """Write a count with all digits: 4,271,006."""
     return f"{count:,.0f}"
 
 
 def percent(share: float) -> str:
-    """A share of a hundred: one decimal below 10, and a little is not shown as nothing."""
+    """Write a share of a hundred: one decimal below 10, and a little is not shown as nothing."""
     if 0 < share < 0.1:
         return "< 0.1 %"
     return f"{share:,.0f} %" if share >= 9.95 or share == 0 else f"{share:.1f} %"
 
 
 def rounded(text: str) -> str:
-    """A border of a range without needless zeros: 1.00 MiB is 1 MiB."""
+    """Remove needless zeros from a border of a range: 1.00 MiB is 1 MiB."""
     number, _, unit = text.partition(" ")
     return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}".rstrip()
 
@@ -46,7 +46,7 @@ def _scaled(count: float, step: int, names: tuple[str, ...]) -> str:
 
 
 def shortened(path: str, width: int) -> str:
-    """A long path without its middle: where it begins and how it ends tell the most.
+    """Shorten a long path in its middle: its beginning and its end say most.
 
     It is cut between names if the first and the last name fit.
     """

@@ -77,7 +77,7 @@ def run_command(
 
 
 def rules_of(conf: Configuration, cluster: Cluster) -> Rules:
-    """When a checkpoint is due, by the first NameNode's keys."""
+    """Return when a checkpoint is due, by the first NameNode's keys."""
     one = cluster.namenodes[0]
     scope = {"nameservice": one.nameservice, "namenode": one.namenode}
     return Rules(

@@ -14,8 +14,9 @@ from namenode_sim.checkpoint.schedule import CheckpointRules, CheckpointState, w
 from spark.ends.sinks.verdict import UploadVerdict
 
 ROLL_SHARE = 10
-"""The log is rolled if more than one in so many of the edits to be merged is in the open segment:
-the rest is not worth a call to the active."""
+"""The log is rolled if the open segment has more than one tenth (1 / ROLL_SHARE) of the edits to be
+merged: the rest is not worth a call to the active.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class Rules:
     retry_most_seconds: float = 600.0
 
     def patience(self, failures: int) -> float:
-        """How long to wait after so many failures in a row: doubling, bounded, no dice."""
+        """Return the seconds to wait after ``failures`` in a row: doubling, bounded, no dice."""
         doublings = min(failures - 1, 60)
         return min(self.retry_first_seconds * 2.0**doublings, self.retry_most_seconds)
 
@@ -53,7 +54,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A merged image that nobody has taken yet, and the epoch of its plan."""
+    """A merged image that no NameNode has taken yet, and the epoch of its plan."""
 
     txid: TxId
     epoch: Epoch | None
@@ -91,7 +92,7 @@ class WokeUp:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The cluster has told about itself."""
+    """The cluster has answered."""
 
     seen: Seen
 
@@ -152,7 +153,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Do nothing for so many seconds."""
+    """Do nothing for ``seconds`` seconds."""
 
     seconds: float
 
@@ -194,7 +195,8 @@ def _looked(state: State, seen: Seen, rules: Rules, now: float) -> Step:
     before = state.image_txid
     state = replace(state, seen=seen, image_txid=seen.image_txid)
     if seen.active is None:
-        # Nobody could take an image, and what is merged now would carry an epoch that is ending.
+        # No NameNode could take an image, and what is merged now would carry an epoch that is
+        # ending.
         return _failed(replace(state, image_txid=before), "no NameNode is active", rules)
     elsewhere = before is not None and seen.image_txid > before
     if elsewhere:

@@ -13,7 +13,7 @@ ROLL_SECONDS: Final = 20.0
 
 
 class RollFailed(Exception):
-    """Nobody ended a segment; says what each NameNode said."""
+    """No NameNode ended a segment; the message has each one's answer."""
 
 
 async def roll_log(cluster: Cluster) -> TxId:

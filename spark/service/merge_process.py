@@ -31,7 +31,7 @@ class Merger(Protocol):
     """Makes a newer image of what was staged."""
 
     async def merge(self, staged: Staged, out: Path) -> Path:
-        """The image, in ``out`` with its digest.
+        """Make the image, in ``out`` with its digest, and return its path.
 
         Raises:
             MergeFailed: if there is none; nothing half-done is left under an image's name.
@@ -88,7 +88,7 @@ class MergeProcess:
 
 @contextmanager
 def _lifeline() -> Iterator[int]:
-    """A pipe that nothing is written to: it ends when we do, whatever ends us."""
+    """Open a pipe that nothing is written to: it ends when we do, whatever ends us."""
     reading, writing = os.pipe()
     try:
         yield reading
@@ -98,7 +98,7 @@ def _lifeline() -> Iterator[int]:
 
 
 async def _end_group(process: asyncio.subprocess.Process) -> None:
-    """Nothing of a merge survives it: neither its JVM nor its Python workers."""
+    """End all processes of a merge, its JVM and its Python workers too."""
     if process.returncode is None:
         log.info("checkpoint.merge_ended_early", pid=process.pid)
         _signal(process.pid, signal.SIGTERM)

@@ -60,7 +60,7 @@ from spark.service.metrics import (
 log = structlog.get_logger()
 
 EXPECTED = (SourceError, MergeFailed, EditsError, ImageError, StorageError, OSError)
-"""What may go wrong outside of us; it is told, waited out and tried again."""
+"""What may go wrong outside of us; it is reported, waited out and tried again."""
 
 
 class CheckpointService:
@@ -101,7 +101,7 @@ class CheckpointService:
             lock.release()
 
     def status(self) -> Mapping[str, object]:
-        """What the service sees, does and has done, for /status; the keys never change."""
+        """Return what the service sees, does and has done, for /status; the keys never change."""
         state = self._state
         return {
             "role": "checkpointer",
@@ -117,11 +117,11 @@ class CheckpointService:
         }
 
     def trouble(self) -> str | None:
-        """Why the service does no good at present, if it does not."""
+        """Return why the service does no good at present, or None."""
         return self._problem or None
 
     def _decide(self, event: Event) -> Action:
-        """One turn of the core: its state, its log line, its metrics."""
+        """Take one turn of the core: its state, its log line, its metrics."""
         before = self._state
         decided = step(before, event, self._rules, time.monotonic())
         self._state = decided.state
@@ -213,7 +213,7 @@ class CheckpointService:
         return Offered(offered.verdict, offered.why)
 
     async def _keep(self, image: Path, staged: Staged) -> None:
-        """As the next merge's base; without it that one fetches the image."""
+        """Keep it as the next merge's base; without it that one fetches the image."""
         try:
             await asyncio.to_thread(adopt, image, staged)
         except OSError as problem:
@@ -221,21 +221,21 @@ class CheckpointService:
 
 
 def _say(decided: Step, *, failed: bool) -> None:
-    """One line for each decision; where all is as before, for those only who ask for it."""
+    """Log one line for each decision; where all is as before, at debug level only."""
     quiet = decided.said in ("checkpoint.looking", "checkpoint.not_due")
     say = log.warning if failed else log.debug if quiet else log.info
     say(decided.said, **decided.facts)
 
 
 def _forget_images(folder: Path, kept: str) -> None:
-    """Those that nobody took; one of the same transaction may be just what is to be made."""
+    """Remove images that were not taken; one named ``kept`` may be just what is to be made."""
     for path in folder.glob("fsimage_*"):
         if path.name.removesuffix(".md5") != kept:
             path.unlink()
 
 
 def _require_txid(image: Path, staged: Staged) -> None:
-    """What the merge made must be what it was asked for."""
+    """Check that the merge made what it was asked for."""
     if image.name != image_name(staged.last_txid):
         raise MergeFailed(f"it made {image.name}, and {image_name(staged.last_txid)} was wanted")
 

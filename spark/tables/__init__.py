@@ -17,7 +17,7 @@ def register(session: Any) -> None:  # noqa: ANN401 - a SparkSession; pyspark ha
     Executors import our modules by name.  On a local master they take those that this process
     runs; elsewhere our code is sent to them once, and they need nnha's dependencies installed.
     """
-    # Whoever only exports needs no Spark.
+    # A program that only exports needs no Spark.
     from spark.tables.edits_source import EditsSource
     from spark.tables.fsimage_source import FsImageSource
 
@@ -28,7 +28,7 @@ def register(session: Any) -> None:  # noqa: ANN401 - a SparkSession; pyspark ha
         if root not in known:
             context.environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, *known)))
     elif not any(name.startswith(_ARCHIVE) for name in context._python_includes):
-        # Spark takes no second file of one name; whoever started it may have sent our code.
+        # Spark takes no second file of one name; its starter may have sent our code.
         folder = Path(tempfile.mkdtemp(prefix="nnha-code-"))
         context.addPyFile(str(pack_code(folder / f"{_ARCHIVE}.zip")))
     session.dataSource.register(FsImageSource)

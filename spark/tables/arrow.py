@@ -51,21 +51,21 @@ _POLICY_XATTR: Final = (XAttrNamespace.SYSTEM, "hsm.block.storage.policy.id")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names by their serial numbers: ``known`` tells which there are."""
+    """Names by their serial numbers: ``known`` says which there are."""
 
     texts: Column
     known: NDArray[np.bool_]
 
     @classmethod
     def of(cls, names: Mapping[int, str]) -> "Names":
-        """From a part of the string table."""
+        """Make them from a part of the string table."""
         size = max(names, default=0) + 1
         known = np.zeros(size, np.bool_)
         known[list(names)] = True
         return cls(pa.array([names.get(number, "") for number in range(size)], pa.string()), known)
 
     def column(self, serials: Ints, what: str, starts: Ints) -> Column:
-        """The names of some rows; ``starts`` are the places of their messages, for errors."""
+        """Return the names of some rows; ``starts`` are their messages' places, for errors."""
         missing = serials >= len(self.known)
         missing |= ~self.known[np.where(missing, 0, serials)]
         if missing.any():
@@ -86,11 +86,11 @@ class InodeBatches:
         self._strings = strings
 
     def batch(self, chunk: Chunk) -> Batch:
-        """The rows of a chunk of INODE messages; BadMessage if one is malformed."""
+        """Return the rows of a chunk of INODE messages; BadMessage if one is malformed."""
         return self.of(decode_inodes(chunk.data, chunk.starts, chunk.ends), chunk)
 
     def of(self, rows: InodeColumns, chunk: Chunk) -> Batch:
-        """The rows of a chunk that is decoded already."""
+        """Return the rows of a chunk that is decoded already."""
         made: dict[str, Column] = {}
         for name in self._columns:
             if name in ("name", "name_bytes"):
@@ -127,7 +127,7 @@ class InodeBatches:
                 return _plain(name, rows)
 
     def _policies(self, rows: InodeColumns, chunk: Chunk) -> Ints:
-        """A directory has its storage policy among its extended attributes, which are rare."""
+        """Return the storage policies; a directory's is an extended attribute, which are rare."""
         policies = rows.storage_policy_id
         held = np.flatnonzero((rows.type == DIRECTORY) & (rows.xattrs > 0))
         for row in held.tolist():

@@ -17,12 +17,12 @@ _YES_AND_NO: Final = {"true": True, "false": False}
 
 
 def ddl_of(columns: Mapping[str, Any]) -> str:
-    """The columns as Spark's schema."""
+    """Return the columns as Spark's schema."""
     return ", ".join(f"`{name}` {_WORDS[kind]}" for name, kind in columns.items())
 
 
 def path_of(options: Mapping[str, str]) -> str:
-    """The path that ``load`` was given; ``file:`` URIs are paths, too.
+    """Return the path that ``load`` was given; ``file:`` URIs are paths, too.
 
     Raises:
         ValueError: if there is none, or it is on another file system.
@@ -40,7 +40,7 @@ def path_of(options: Mapping[str, str]) -> str:
 
 
 def chosen(options: Mapping[str, str], columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that the option ``columns`` names, in its order; all if it is not given.
+    """Return the columns that the option ``columns`` names, in its order; by default all.
 
     Raises:
         ValueError: if one is unknown or there twice.
@@ -56,7 +56,7 @@ def chosen(options: Mapping[str, str], columns: Mapping[str, Any]) -> dict[str, 
 
 
 def flag(options: Mapping[str, str], name: str) -> bool:
-    """An option that is true or false, and false if it is not given.
+    """Return an option that is true or false, and false if it is not given.
 
     Raises:
         ValueError: if it is neither.

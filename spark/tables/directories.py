@@ -62,7 +62,7 @@ def write_directories(path: Path, found: pa.Table, parents: Parents, tallies: Ta
 
 
 def _slots(ids: Ints, parents: Parents) -> Ints:
-    """Where each directory is among those that have children, or -1."""
+    """Return where each directory is among those that have children, or -1."""
     having = parents.directories
     at = np.minimum(np.searchsorted(ids, having), max(len(ids) - 1, 0))
     strange = (ids[at] != having) & parents.reachable

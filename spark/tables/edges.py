@@ -6,7 +6,7 @@ from spark.tables.message_stream import BadMessage, Chunk
 
 
 def edges_of(chunk: Chunk, references: Ints) -> tuple[Ints, Ints]:
-    """The parents and the children in a chunk of INODE_DIR messages.
+    """Return the parents and the children in a chunk of INODE_DIR messages.
 
     Args:
         chunk: the messages.

@@ -26,7 +26,7 @@ class EditsPart:
 
     Attributes:
         path: the segment file.
-        first: the first transaction; None where nothing tells.
+        first: the first transaction; None where it is unknown.
         last: the last one; None to read up to the end of the file.
         offset: where the first frame begins; 0 for the first one of the file.
     """
@@ -38,7 +38,7 @@ class EditsPart:
 
 
 def parts_of(path: Path, *, in_progress: bool, size: int) -> list[EditsPart]:
-    """The edits of a directory (or of its ``current``), or of one file, in order.
+    """Return the edits of a directory (or of its ``current``), or of one file, in order.
 
     Args:
         path: where they are.
@@ -79,7 +79,7 @@ def _segments(folder: Path, in_progress: bool) -> tuple[LocalSegment, ...]:  # n
 
 
 def _sound_part(path: Path, first: TxId) -> LocalSegment:
-    """A segment in progress up to its torn tail."""
+    """Return a segment in progress up to its torn tail."""
     if not path.stat().st_size:
         return LocalSegment(first, TxId(first - 1), finalized=False, path=path)
     report = scan_segment(path)
@@ -96,7 +96,7 @@ def _sound_part(path: Path, first: TxId) -> LocalSegment:
 
 
 def _cut(segment: LocalSegment, size: int) -> list[EditsPart]:
-    """By the lengths of the frames, which whoever reads a part checks with the frames."""
+    """Cut by the lengths of the frames, which are checked when a part is read."""
     if segment.empty:
         return []
     path, first = str(segment.path), segment.first
@@ -124,7 +124,7 @@ def _cut(segment: LocalSegment, size: int) -> list[EditsPart]:
 
 
 def read_part(part: EditsPart) -> Iterator[Located]:
-    """The edits of a part, each with its checksum proved and its number as it is due.
+    """Yield the edits of a part, each with its checksum proved and its number as it is due.
 
     Raises:
         EditsError: at the first one that is damaged, missing or out of order; names the file, the

@@ -100,7 +100,7 @@ def edit_batch(edits: list[Located], segment: str, columns: tuple[str, ...]) -> 
 
 
 def details_of(txid: TxId, op: Op) -> str:
-    """All fields of an op as a JSON object, as ``nnha oev`` writes them, without txid and op."""
+    """Return all fields of an op as JSON, as ``nnha oev`` writes them, without txid and op."""
     fields = to_json(txid, op)
     del fields["txid"], fields["op"]
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))

@@ -25,7 +25,7 @@ class EditsSource(datasource.DataSource):  # type: ignore[misc]  # pyspark's own
         return "edits"
 
     def schema(self) -> str:
-        """The columns that are asked for."""
+        """Return the columns that are asked for."""
         return ddl_of(chosen(self.options, EDIT_TYPES))
 
     def reader(self, schema: Any) -> "EditsReader":  # noqa: ANN401 - Spark's StructType
@@ -42,7 +42,7 @@ class EditsReader(datasource.DataSourceReader):  # type: ignore[misc]  # pyspark
         self._in_progress = in_progress
 
     def partitions(self) -> list[Any]:
-        """A stretch of a segment each."""
+        """Return partitions of one stretch of a segment each."""
         parts = parts_of(Path(self._path), in_progress=self._in_progress, size=PART_BYTES)
         # Spark wants a partition even where nothing is to be read.
         return [datasource.InputPartition(part) for part in parts] or [
@@ -50,7 +50,7 @@ class EditsReader(datasource.DataSourceReader):  # type: ignore[misc]  # pyspark
         ]
 
     def read(self, partition: Any) -> Iterator[Batch]:  # noqa: ANN401 - Spark's InputPartition
-        """The record batches of one partition."""
+        """Return the record batches of one partition."""
         part: EditsPart | None = partition.value
         if part is None:
             return

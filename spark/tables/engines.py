@@ -22,7 +22,7 @@ class EngineUnavailable(Exception):
 
 @contextmanager
 def local_engine(image: Path) -> Iterator[Engine]:
-    """As many processes as an image is worth."""
+    """Yield an engine with as many processes as an image is worth."""
     processes = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
     if processes == 1 or image.stat().st_size <= INLINE_BYTES:
         yield InlineEngine()
@@ -51,5 +51,5 @@ def spark_engine(master: str, properties: Mapping[str, str]) -> Iterator[Engine]
         except SparkUnavailable as problem:
             raise EngineUnavailable(str(problem)) from problem
         except Py4JError as problem:
-            # A master that nobody answers for: Spark gives up a minute after it has started.
+            # A master that does not answer: Spark gives up a minute after it has started.
             raise EngineUnavailable(f"Spark is gone; does {master} answer?") from problem

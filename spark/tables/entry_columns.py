@@ -16,7 +16,7 @@ from spark.tables.message_stream import BadMessage
 
 _U = np.uint64
 _MOST_BYTES: Final = 8
-"""A packed number of at most so many bytes is decoded here: 56 bits, more than an id has."""
+"""A packed number of at most eight bytes is decoded here: 56 bits, more than an id has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def decode_entries(data: bytes | bytearray, starts: Ints, ends: Ints) -> EdgeCol
 def _packed(
     lanes: Lanes, every: NDArray[np.uint8], begin: Ints, end: Ints
 ) -> tuple[Ints, Ints, bool]:
-    """The numbers of packed fields, the row of each, and whether all of them are usual."""
+    """Return the numbers of packed fields, the row of each, and whether all are usual."""
     nothing = np.zeros(0, np.int64)
     used = np.flatnonzero(end > begin)
     begin, end = begin[used], end[used]

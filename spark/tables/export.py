@@ -72,13 +72,14 @@ def export(
 ) -> Exported:  # fmt: skip
     """Write an image's current tree to a folder, which appears when it is whole.
 
+    The callback is called with each task that is done.
+
     Args:
-        image: an fsimage; its digest is checked if it lies beside it.
+        image: an fsimage; its digest is checked if it lies next to it.
         out: the folder; the tasks of the engine must reach it by this path.
         engine: runs the tasks.
         at: the time of the export, for export.json.
         overwrite: whether an older export of that name may be replaced.
-        tell: hears of each task that is done.
 
     Raises:
         ExportRefused: if something is there already that may not be replaced, or another export
@@ -95,7 +96,8 @@ def export(
         try:
             inodes, directories = _write(_cut(found, engine), engine, tell, fresh)
         except ImageError:
-            # A boundary may have been guessed wrongly; read as a whole, the image tells what is.
+            # A boundary may have been guessed wrongly; read as a whole, the image shows what is
+            # true.
             inodes, directories = _write(found, engine, tell, fresh)
         facts = {
             "image": image.name,
@@ -111,7 +113,7 @@ def export(
 
 
 def _cut(image: ImageTables, engine: Engine) -> ImageTables:
-    """The image in as many pieces as suit the engine; whole for one that does one after another."""
+    """Cut the image into as many pieces as suit the engine; leave it whole for a serial one."""
     if engine.parallelism == 1:
         return image
     inodes, entries = (
@@ -122,7 +124,7 @@ def _cut(image: ImageTables, engine: Engine) -> ImageTables:
 
 
 def _write(image: ImageTables, engine: Engine, tell: TellExport, fresh: Path) -> tuple[int, int]:
-    """All tables into a folder; how many inodes and directories."""
+    """Write all tables into a folder; return how many inodes and directories there are."""
     folders = [fresh / name for name in ("work", "inodes", "directories")]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -145,7 +147,7 @@ class _Stages:
         self._work = work
 
     def tree(self) -> Parents:
-        """Which directory each inode lies in."""
+        """Find which directory each inode lies in."""
         image = self._image
         tasks = [EdgeTask(piece, str(self._work)) for piece in image.entry_pieces]
         files = self._run("directories", write_edges, tasks)
@@ -175,7 +177,7 @@ class _Stages:
         return parts
 
     def finish(self, parents: Parents, parts: Sequence[InodePart], out: Path) -> tuple[int, int]:
-        """The table of directories, and whether all adds up; how many inodes and directories."""
+        """Write the table of directories, and check all sums; count inodes and directories."""
         image = self._image
         seen, rows = sum(part.inodes for part in parts), sum(part.rows for part in parts)
         if seen != image.inodes:

@@ -50,7 +50,7 @@ def refuse_in_the_way(out: Path, *, overwrite: bool) -> None:
 
 @contextmanager
 def published(out: Path) -> Iterator[Path]:
-    """A folder beside the output that takes its place if all goes well, or else goes.
+    """Yield a folder next to the output that takes its place if all goes well, or else goes.
 
     Raises:
         ExportRefused: if another process exports to the same place.

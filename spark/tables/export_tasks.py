@@ -23,7 +23,7 @@ from spark.tables.tree import Parents, fingerprint
 ROW_GROUP_ROWS: Final = 1 << 18
 _BEHIND_ID: Final = ("parent_id", pa.int64())
 COLUMNS: Final = tuple(name for name in INODE_TYPES if name != "target")
-"""What an export tells of each inode, but for its directory."""
+"""What an export contains of each inode, but for its directory."""
 SCHEMA: Final = pa.schema(
     [("id", pa.int64()), _BEHIND_ID, *((name, INODE_TYPES[name]) for name in COLUMNS[1:])]
 )
@@ -88,7 +88,7 @@ def save_parents(parents: Parents, folder: Path) -> None:
 
 
 def load_parents(folder: Path) -> Parents:
-    """The tree that was saved; what is large stays in the file."""
+    """Load the tree that was saved; what is large stays in the file."""
     base, root = np.load(folder / "facts.npy").tolist()
     children = folder / "children.npy"
     return Parents(
@@ -113,7 +113,7 @@ class _InodeWriter:
         self._batches = batches
 
     def rows(self, chunk: Chunk) -> Batch:
-        """The rows of a chunk that belong to the current tree."""
+        """Return the rows of a chunk that belong to the current tree."""
         decoded = decode_inodes(chunk.data, chunk.starts, chunk.ends)
         self.inodes += len(decoded)
         batch = self._batches.of(decoded, chunk)

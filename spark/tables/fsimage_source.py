@@ -42,7 +42,7 @@ class FsImageSource(datasource.DataSource):  # type: ignore[misc]  # pyspark's o
         return "fsimage"
 
     def schema(self) -> str:
-        """The columns of the table that is asked for."""
+        """Return the columns of the table that is asked for."""
         return ddl_of(self._columns())
 
     def reader(self, schema: Any) -> "FsImageReader":  # noqa: ANN401 - Spark's StructType
@@ -72,7 +72,7 @@ class FsImageReader(datasource.DataSourceReader):  # type: ignore[misc]  # pyspa
         self._size = size
 
     def partitions(self) -> list[Any]:
-        """A piece each; for the string table the image as a whole."""
+        """Return partitions of a piece each; for the string table the image as a whole."""
         image = open_tables(self._path)
         if self._table == "strings":
             return [datasource.InputPartition(None)]
@@ -83,7 +83,7 @@ class FsImageReader(datasource.DataSourceReader):  # type: ignore[misc]  # pyspa
         ]
 
     def read(self, partition: Any) -> Iterator[Batch]:  # noqa: ANN401 - Spark's InputPartition
-        """The record batches of one partition."""
+        """Return the record batches of one partition."""
         image = open_tables(self._path)
         piece: Piece | None = partition.value
         if self._table == "strings":

@@ -90,7 +90,7 @@ def _opened(path: str, _size: int, _time: int) -> ImageTables:
 
 
 def _read(path: str, file: BinaryIO) -> ImageTables:
-    """All but what the header of INODE says."""
+    """Read all but what the header of INODE says."""
     sections = ImageSections(file)
     for name in ("NS_INFO", "STRING_TABLE", INODES):
         if name not in sections:
@@ -129,14 +129,14 @@ def _header(piece: Piece) -> pb.INodeSection:
 
 
 def header_end(piece: Piece) -> int:
-    """Where in the file the header of a plain piece ends that begins with one."""
+    """Return where in the file the header of a plain piece ends that begins with one."""
     for chunk in _chunks(piece, _HEADER_LOOK):
         return piece.offset + int(chunk.ends[0])
     return piece.offset
 
 
 def read_piece(piece: Piece, decode: Callable[[Chunk], T]) -> Iterator[T]:
-    """What ``decode`` makes of each chunk of a piece, in order; a header is left out.
+    """Yield what ``decode`` makes of each chunk of a piece, in order; skip a header.
 
     Raises:
         ImageError: if a message is malformed, here or by what ``decode`` says (BadMessage at a
@@ -191,9 +191,9 @@ def _located(piece: Piece, at: int, what: str) -> ImageError:
 
 
 def find_root(image: ImageTables, ids_of: Callable[[Chunk], Ints]) -> int:
-    """The root's id: a fixed one today, but very old images have another.
+    """Return the root's id: a fixed one today, but very old images have another.
 
-    ``ids_of`` tells the ids of nameless directories in a chunk.
+    ``ids_of`` returns the ids of nameless directories in a chunk.
     """
     nameless: list[int] = []
     with suppress(StopIteration):

@@ -103,7 +103,7 @@ def decode_inodes(data: bytes | bytearray, starts: Ints, ends: Ints) -> InodeCol
 
 
 def decode_blocks(data: bytes | bytearray, starts: Ints, ends: Ints) -> BlockColumns:
-    """The blocks of all files among such messages, file by file; otherwise as above."""
+    """Return the blocks of all files among such messages, file by file; otherwise as above."""
     found = _Blocks(wanted=True, rows=[], parts=[])
     columns = _decode(data, starts, ends, found)
     if not found.rows:
@@ -212,7 +212,7 @@ def _read_files(columns: InodeColumns, rows: Ints, lanes: Lanes, found: _Blocks)
 
 
 def _read_blocks(columns: InodeColumns, rows: Ints, lanes: Lanes, found: _Blocks) -> None:
-    """All first blocks, all second blocks, and so on: ever fewer files have one more."""
+    """Read all first blocks, all second blocks, and so on: ever fewer files have one more."""
     key = (lanes.words[lanes.at] & _U(0xFF)) == _U(0x32)
     active = np.flatnonzero(key & (lanes.at < lanes.end))
     number = 0
@@ -287,7 +287,7 @@ def _read_alone(
     end: int,
     found: _Blocks,
 ) -> None:
-    """One message by protobuf's parser."""
+    """Read one message by protobuf's parser."""
     raw = bytes(data[start:end])
     try:
         message = pb.INode.FromString(raw)
@@ -313,7 +313,7 @@ def _signed(number: int) -> int:
 
 
 def _values(message: pb.INode, raw: bytes, start: int) -> Mapping[str, int | bool | bytes]:
-    """The columns of one message; the places of its bytes are found by what they hold."""
+    """Return the columns of one message; its bytes are located by their content."""
 
     def place(part: bytes, column: str) -> dict[str, int]:
         at = raw.find(part) + start

@@ -32,13 +32,13 @@ _LONG: Final = 8
 
 
 def words_of(data: bytes | bytearray | memoryview) -> Words:
-    """The eight bytes from any place of a buffer as one number, the first byte lowest."""
+    """Return the eight bytes from any place of a buffer as one number, the first byte lowest."""
     words: Words = np.ndarray((len(data) - 7,), np.dtype("<u8"), buffer=data, strides=(1,))
     return words
 
 
 def squeezed(word: Words) -> Words:
-    """The payload of varint bytes, seven bits from each of the eight bytes."""
+    """Return the payload of varint bytes, seven bits from each of the eight bytes."""
     word = word & _PAYLOAD
     for low, high, shift in _SQUEEZE:
         word = (word & low) | ((word & high) >> shift)
@@ -74,7 +74,7 @@ class Lanes:
         self.bad: Flags = np.zeros(len(at), np.bool_)
 
     def number(self, key: int) -> tuple[Words, Flags]:
-        """An optional number with a key of one byte: its values (0 where absent), and where."""
+        """Read an optional number with a one-byte key: its values (0 where absent), and where."""
         word = self.words[self.at]
         has = ((word & _BYTE) == _U(key)) & (self.at < self.end)
         word >>= _U(8)
@@ -104,7 +104,7 @@ class Lanes:
         return value, np.where(longer & (tenth >= 0x80), np.int64(1) << 40, size)
 
     def fixed64(self, key: int) -> Words:
-        """An optional number of eight bytes; 0 where absent."""
+        """Read an optional number of eight bytes; 0 where absent."""
         has = ((self.words[self.at] & _BYTE) == _U(key)) & (self.at < self.end)
         # A lane at its very end must not read further than the slack goes.
         value: Words = self.words[self.at + has]
@@ -114,7 +114,7 @@ class Lanes:
         return value
 
     def inner(self, key: int) -> tuple[Ints, Ints, Flags]:
-        """An optional delimited field: begin, end, and where there is one; the lanes pass it."""
+        """Pass an optional delimited field, and return its begin, its end, and where it is."""
         length, has = self.number(key)
         begin = self.at
         # What cannot be a length here must not overflow before it is found out.
@@ -130,6 +130,6 @@ class Lanes:
         self.at = to
 
     def at_end(self) -> Flags:
-        """Which lanes know their message, all of it."""
+        """Return which lanes have decoded their message, all of it."""
         known: Flags = (self.at == self.end) & ~self.bad
         return known

@@ -39,7 +39,7 @@ class Chunk:
         return len(self.starts)
 
     def without_first(self) -> "Chunk":
-        """The chunk behind its first message, which is a section's header."""
+        """Return the chunk behind its first message, which is a section's header."""
         return Chunk(self.data, self.starts[1:], self.ends[1:], self.offset)
 
     def first(self) -> bytes:
@@ -47,7 +47,7 @@ class Chunk:
 
 
 def chunks_of(pieces: Iterator[bytes], *, limit: int) -> Iterator[Chunk]:
-    """The messages of a stream, in chunks about as large as its pieces.
+    """Yield the messages of a stream, in chunks about as large as its pieces.
 
     Args:
         pieces: the bytes from one message's beginning to another one's end.
@@ -76,7 +76,7 @@ def chunks_of(pieces: Iterator[bytes], *, limit: int) -> Iterator[Chunk]:
 
 
 def _prefixes(data: bytes, offset: int) -> Iterator[int]:
-    """Where the lengths of messages begin; the last one need not be whole."""
+    """Yield where the lengths of messages begin; the last one need not be whole."""
     try:
         yield from prefixes(data, 0, len(data))
     except IndexError:

@@ -14,7 +14,7 @@ SPLIT_BYTES: Final = 64 * 1024 * 1024
 def split(pieces: Iterable[Piece], size: int) -> Iterator[Piece]:
     """Cut what is not compressed into pieces of about ``size`` bytes.
 
-    Where a piece begins in the middle of a section is told by the looks of it.  Reading the piece
+    Where a piece begins in the middle of a section is a guess by its bytes.  Reading the piece
     before proves it: that must end there exactly, or it is refused as malformed.
     """
     for piece in pieces:
@@ -31,6 +31,6 @@ def split(pieces: Iterable[Piece], size: int) -> Iterator[Piece]:
 
 
 def piece_bytes(pieces: Iterable[Piece], parallelism: int) -> int:
-    """How large pieces should be: some for each core, but none too small to be worth a task."""
+    """Return how large pieces should be: some for each core, but none too small for a task."""
     total = sum(piece.length for piece in pieces)
     return max(SMALLEST_RANGE_BYTES, min(SPLIT_BYTES, total // (3 * parallelism)))

@@ -37,7 +37,7 @@ class Tallies:
 
 
 def levels_of(ids: Ints, parents: Ints, root: int) -> list[Ints]:
-    """The rows of directories by depth, the root's level first.
+    """Return the rows of directories by depth, the root's level first.
 
     Args:
         ids: their ids, in order.
@@ -61,7 +61,7 @@ def levels_of(ids: Ints, parents: Ints, root: int) -> list[Ints]:
 
 
 def subtree_sums(direct: Ints, above: Ints, levels: list[Ints]) -> Ints:
-    """Sums over whole subtrees; ``above`` is the row of each directory's own directory."""
+    """Sum over whole subtrees; ``above`` is the row of each directory's own directory."""
     sums = direct.copy()
     for level in reversed(levels[1:]):
         np.add.at(sums, above[level], sums[level])

@@ -16,7 +16,7 @@ from spark.tables.lanes import Flags, Ints
 NOWHERE: Final = -1
 """The slot of an inode that no directory has."""
 _DENSE: Final = 8
-"""Ids lie densely if there are so many times as many numbers as inodes, or fewer."""
+"""Ids lie densely if there are at most this many numbers for each inode."""
 _MOST_DOUBLINGS: Final = 64
 _AT_A_TIME: Final = 1 << 20
 _MASK_64: Final = (1 << 64) - 1
@@ -52,7 +52,7 @@ class Parents:
     root: int
 
     def slots_of(self, ids: Ints) -> Ints:
-        """The slot of each inode's directory, or NOWHERE."""
+        """Return the slot of each inode's directory, or NOWHERE."""
         if not len(self.slots):
             return np.full(len(ids), NOWHERE, np.int64)
         if self.children is None:
@@ -65,7 +65,7 @@ class Parents:
         return np.where(self.children[at] == ids, self.slots[at], NOWHERE)
 
     def fingerprint(self) -> int:
-        """That of all inodes in directories that lie below the root."""
+        """Return that of all inodes in directories that lie below the root."""
         total = 0
         for begin in range(0, len(self.slots), _AT_A_TIME):
             slots = self.slots[begin : begin + _AT_A_TIME]
@@ -75,7 +75,7 @@ class Parents:
         return total & _MASK_64
 
     def current(self, ids: Ints, slots: Ints) -> Flags:
-        """Which inodes are of the current tree; ``slots`` are those of ``ids``."""
+        """Return which inodes are of the current tree; ``slots`` are those of ``ids``."""
         found: Flags = ids == self.root
         if len(self.directories):
             found |= (slots >= 0) & self.reachable[slots]
@@ -83,9 +83,9 @@ class Parents:
 
 
 def fingerprint(ids: Ints) -> int:
-    """A number of 64 bits for a set of inodes, the sum of those of its parts.
+    """Return a number of 64 bits for a set of inodes, the sum of those of its parts.
 
-    Two sets with the same one are the same, but for a chance of one in 2^64: it tells whether
+    Two sets with the same one are the same, but for a chance of one in 2^64: it shows whether
     inodes and edges speak of the same inodes without bringing them together.
     """
     mixed = ids.astype(np.uint64)
