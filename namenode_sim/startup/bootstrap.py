@@ -140,7 +140,7 @@ def _check_version(source: NameNodeAddress, facts: Facts) -> None:
 
 
 async def _check_edits(conf: Configuration, place: NameNodeIdentity, facts: Facts) -> None:
-    """The journal must have every edit between the image and the source's newest (5.4, 5)."""
+    """Check that the journal has every edit from the image to the source's newest (5.4, 5)."""
     reader: JournalReader = journal_reader(conf, place, facts.namespace)
     first, last = TxId(facts.image_txid + 1), facts.last_txid
     try:
@@ -163,7 +163,7 @@ async def _fetch_into(
     source: NameNodeAddress,
     facts: Facts,
 ) -> None:
-    """Build a whole ``current`` beside the old one in each directory, then put it in place."""
+    """Build a whole ``current`` next to the old one in each directory, then put it in place."""
     folders = [directory / _NEW for directory in directories]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)

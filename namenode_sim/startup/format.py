@@ -32,10 +32,11 @@ ASK_SECONDS: Final = 3.0
 
 
 def new_namespace_info(cluster_id: str | None, *, layout_version: int) -> NamespaceInfo:
-    """The ids of a new file system, drawn as Hadoop draws them.
+    """Draw the ids of a new file system, as Hadoop draws them.
 
-    ``layout_version`` must be one that the Hadoop beside us starts from: it refuses an older one
-    without an upgrade, and a newer one altogether.  Edits are written at a layout that all read.
+    ``layout_version`` must be one that the Hadoop in the same cluster starts from: it refuses an
+    older one without an upgrade, and a newer one altogether.  Edits are written at a layout that
+    all read.
 
     See docs/reference/namenode.md#name-directories.
     """
@@ -56,7 +57,7 @@ async def format_all(
     """Format every JournalNode, then every name directory; no edits of what was there stay.
 
     The journal comes first: a name directory with a VERSION says that a file system is complete.
-    The name directories are locked before, as the lock tells of a NameNode that runs on them: it
+    The name directories are locked before, as the lock shows whether a NameNode runs on them: it
     must not find its journal erased, whatever was forced.
 
     Raises:

@@ -57,7 +57,7 @@ class NameNodeIdentity:
 
 
 def name_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
-    """The configured name directories, as paths.
+    """Return the configured name directories, as paths.
 
     Raises:
         ConfigurationError: if one is not a local directory.
@@ -72,7 +72,7 @@ def name_directories(conf: Configuration, address: NameNodeAddress) -> list[Path
 
 
 def storage_settings(conf: Configuration) -> StorageSettings:
-    """What becomes of failed directories and old files, and how images are saved.
+    """Return what becomes of failed directories and old files, and how images are saved.
 
     Raises:
         ConfigurationError: if images cannot be compressed as it says.
@@ -102,7 +102,7 @@ def storage_settings(conf: Configuration) -> StorageSettings:
 
 
 def edits_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
-    """Where local edits may lie: the name directories, and ``dfs.namenode.edits.dir`` if set.
+    """Return where local edits may lie: the name directories, and ``dfs.namenode.edits.dir``.
 
     Raises:
         ConfigurationError: if one is not a local directory.
@@ -120,7 +120,7 @@ def edits_directories(conf: Configuration, address: NameNodeAddress) -> list[Pat
 
 
 def copy_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
-    """Where an active keeps copies of what it writes: ``dfs.namenode.edits.dir``.
+    """Return where an active keeps copies of what it writes: ``dfs.namenode.edits.dir``.
 
     By default these are the name directories, as in Hadoop.  Raises ConfigurationError.
     """
@@ -159,7 +159,7 @@ def journal_writer(
     namespace_info: NamespaceInfo,
     link: LinkFactory | None = None,
 ) -> QuorumWriter:
-    """A writer that has not yet asked for an epoch.  Raises ConfigurationError."""
+    """Return a writer that has not yet asked for an epoch.  Raises ConfigurationError."""
     return QuorumWriter(
         place.journal_nodes,
         journal_id=JournalId(place.journal.journal_id),
@@ -173,7 +173,7 @@ def journal_writer(
 def journal_reader(
     conf: Configuration, place: NameNodeIdentity, namespace_info: NamespaceInfo
 ) -> JournalReader:
-    """A reader of what is finalized."""
+    """Return a reader of what is finalized."""
     return JournalReader(
         place.journal_nodes,
         journal_id=JournalId(place.journal.journal_id),
@@ -186,7 +186,7 @@ def journal_reader(
 def journal_access(
     conf: Configuration, place: NameNodeIdentity, namespace_info: NamespaceInfo, copies: LocalCopies
 ) -> JournalAccess:
-    """The journal as the running NameNode uses it."""
+    """Return the journal as the running NameNode uses it."""
     reader = journal_reader(conf, place, namespace_info)
     address = place.address
     in_progress = conf.get(

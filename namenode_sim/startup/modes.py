@@ -34,7 +34,7 @@ from namenode_sim.storage.storage import open_name_dirs
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One run: what is configured, and what the command line says beside the mode."""
+    """One run: what is configured, and what the command line says in addition to the mode."""
 
     conf: Configuration
     place: NameNodeIdentity
@@ -155,7 +155,7 @@ def recover_namespace(request: Request) -> str:
 
 
 def metadata_version(request: Request) -> str:
-    """The layout versions of our software and of the name directories."""
+    """Return the layout versions of our software and of the name directories."""
     storage = open_name_dirs(name_directories(request.conf, request.place.address))
     try:
         stored = storage.namespace_info.layout_version
@@ -165,7 +165,7 @@ def metadata_version(request: Request) -> str:
 
 
 def new_cluster_id() -> str:
-    """A cluster id as Hadoop makes them."""
+    """Return a cluster id as Hadoop makes them."""
     return f"CID-{uuid.uuid4()}"
 
 

@@ -21,7 +21,7 @@ class Consent:
     ask: Ask | None
 
     def given(self, question: str) -> bool:
-        """Whether the operator agrees."""
+        """Return whether the operator agrees."""
         if self.force:
             return True
         return self.ask is not None and self.ask(question)

@@ -48,8 +48,7 @@ log = structlog.get_logger()
 PEER_SECONDS: Final = 2.0
 STATUS_SECONDS: Final = 10.0
 _ALL: Final = TxId(2**63 - 1)
-"""A trouble of which nobody knows where it ends accounts for all that is missing before the next
-edit."""
+"""A trouble whose end is unknown accounts for all that is missing before the next edit."""
 
 
 class OperatorAnswer(StrEnum):
@@ -81,7 +80,7 @@ class Recovery:
     troubles: list[str] = field(default_factory=list)
 
     def decide(self, trouble: str) -> OperatorAnswer:
-        """What the operator says to one trouble; asked once.
+        """Return the operator's answer to one trouble; asked once.
 
         Raises:
             ExitWith: 0 on quit, as in Hadoop: it was asked for.
@@ -163,7 +162,7 @@ async def _read(
     copies: list[Copy],
     recovery: Recovery,
 ) -> tuple[Namespace, TxId]:
-    """The namespace as far as it can be had, and the last transaction that ever was."""
+    """Return the namespace as far as readable, and the last transaction that ever was."""
     namespace = storage.load()
     last = max([namespace.last_applied, *(copy.last for copy in copies)])
     go_on = await _apply(namespace, _from_local(copies), recovery)
@@ -192,7 +191,7 @@ async def _read(
 
 
 async def _nobody_has_a_journal(place: NameNodeIdentity) -> bool:
-    """Whether there is no journal yet, as before ``--initialize-shared-edits``.
+    """Return whether there is no journal yet, as before ``--initialize-shared-edits``.
 
     All nodes must say so: the edits may be on the one that is left of three.
     """

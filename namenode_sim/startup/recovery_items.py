@@ -40,7 +40,7 @@ class Trouble:
     last: TxId | None = None
 
     def __str__(self) -> str:
-        """One sentence for the operator."""
+        """Return one sentence for the operator."""
         return f"{self.where}: {self.what}"
 
 
@@ -77,7 +77,7 @@ class Copy:
 
 
 def best_copies(directories: Iterable[Path], image: TxId) -> list[Copy]:
-    """The best copy of each local segment behind an image: whole before damaged, long before short.
+    """Return the best copy of each local segment behind an image: whole, then long ones first.
 
     That alone mends what only one directory has lost.
     """
@@ -130,7 +130,7 @@ def _rank(copy: Copy) -> tuple[bool, int, bool]:
 
 
 def local_items(copies: Iterable[Copy]) -> Iterator[Item]:
-    """What the local segments hold."""
+    """Yield what the local segments hold."""
     for copy in copies:
         if copy.report is None:
             what = f"nothing of it can be read: {copy.problem}"
@@ -154,14 +154,14 @@ def _segment_items(copy: Copy) -> Iterator[Item]:
         elif end is not None and told < end:
             told = end
             yield Trouble(where, str(found), end)
-        # else it is the torn tail of a segment that was open when the power went: nobody was
-        # told that an edit of it is done
+        # else it is the torn tail of a segment that was open when the power went: none of its edits
+        # was acknowledged
     if end is not None and told < end:
         yield Trouble(where, f"it ends at {last}, and edits up to {end} were written", end)
 
 
 async def shared_items(reader: JournalReader, first: TxId) -> AsyncGenerator[Item]:
-    """What the quorum journal holds from ``first`` on.
+    """Yield what the quorum journal holds from ``first`` on.
 
     Raises:
         JournalError: if the journal as a whole cannot be read, so that nothing can be decided.
@@ -211,7 +211,7 @@ async def _lost_up_to(
 async def _remains(
     reader: JournalReader, first: TxId, last: TxId, why: JournalError
 ) -> AsyncGenerator[Item]:
-    """What no node holds whole may still be there in part."""
+    """Yield the parts that are left of what no node holds whole."""
     async with aclosing(reader.remains(first, last)) as chunks:
         async for chunk in chunks:
             for item in _chunk_items(chunk):

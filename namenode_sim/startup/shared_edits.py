@@ -1,9 +1,9 @@
 """``--initialize-shared-edits``: give a quorum journal the edits that a single NameNode wrote.
 
-Everything that can be checked is checked before anything changes: the name directory is loaded
-and every edit replayed, and the JournalNodes are asked what they hold.  If the copying itself
-fails the journal is incomplete; a NameNode that still has the edits beside its image then
-refuses to become active (``NameNode.must_reach``), so that a second run is all that is needed.
+Everything that can be checked is checked before anything changes: the name directory is loaded and
+every edit replayed, and the JournalNodes are asked what they hold.  If the copying itself fails the
+journal is incomplete; a NameNode that still has the edits next to its image then refuses to become
+active (``NameNode.must_reach``), so that a second run is all that is needed.
 """
 
 from collections.abc import Iterator
@@ -127,7 +127,7 @@ def _ensure_framed(path: Path) -> None:
 
 
 async def _ask_nodes(place: NameNodeIdentity, ours: NamespaceInfo) -> list[str]:
-    """The JournalNodes where the journal exists already.
+    """Return the JournalNodes where the journal exists already.
 
     Raises:
         ExitWith: 1, if a node does not answer, or holds another file system's journal.
@@ -199,7 +199,7 @@ async def _fill_journal(
 
 
 def _half_way(place: NameNodeIdentity, state: LocalState, *, formatted: bool, copied: TxId) -> str:
-    """What state things are in after a failure, and what to do."""
+    """Return what state things are in after a failure, and what to do."""
     journal = place.journal.journal_id
     if not formatted:
         return (
@@ -233,7 +233,7 @@ async def copy_segment(writer: QuorumWriter, segment: LocalSegment) -> None:
 
 
 def _batches(segment: LocalSegment) -> Iterator[tuple[int, bytes]]:
-    """Runs of whole frames of about ``BATCH_BYTES``, each with its number of edits."""
+    """Yield runs of whole frames of about ``BATCH_BYTES``, each with its number of edits."""
     frames: list[bytes] = []
     size = 0
     for _, frame in frames_of(segment):

@@ -48,7 +48,7 @@ _FOR_LATER: Final = (CANNOT_CONNECT, FETCH_FAILED, ALREADY_FORMATTED, EDITS_UNAV
 _NEVER: Final = Consent(force=False, ask=None)
 
 Step = Callable[[str, Mapping[str, object]], None]
-"""Is told each step before it is taken."""
+"""Called with each step before it is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Permission:
 
 
 def logged(event: str, fields: Mapping[str, object]) -> None:
-    """The step as a line of the log."""
+    """Log the step."""
     log.info(event, **fields)
 
 
@@ -186,7 +186,7 @@ class _Work:
 
 
 def _forget(directories: Sequence[Path]) -> None:
-    """The founding is over, or another one was quicker."""
+    """Delete the record of a founding, which is over, or another one was quicker."""
     for directory in directories:
         record = directory / BEGUN
         if record.exists():

@@ -1,7 +1,7 @@
 """Decides what becomes of a NameNode's directories; pure.
 
-A file system is founded only where nothing is anywhere, and never where something is not known.
-Who finds its own unfinished founding goes on with it, as long as nobody has used the journal.
+A file system is founded only where nothing is anywhere, and never where something is not known. A
+NameNode that finds its own unfinished founding goes on with it, as long as the journal is unused.
 
 See docs/reference/namenode.md#prepare.
 """
@@ -35,12 +35,15 @@ Identity = tuple[int, str]
 
 
 def identity(namespace: NamespaceInfo) -> Identity:
-    """What tells two file systems apart."""
+    """Return what distinguishes one file system from another."""
     return namespace.namespace_id, namespace.cluster_id
 
 
 def decide(seen: Seen, *, may_found: bool) -> Deed:
-    """What to do now.  ``may_found``: this NameNode may found a file system where there is none."""
+    """Decide what to do now.
+
+    ``may_found``: this NameNode may found a file system where there is none.
+    """
     owners = _owners(seen)
     identities = {identity(one) for one in owners.values()}
     if len(identities) > 1:
@@ -65,7 +68,7 @@ def decide(seen: Seen, *, may_found: bool) -> Deed:
 
 
 def _owners(seen: Seen) -> Mapping[str, NamespaceInfo]:
-    """Whose file system each of them has, of those that have one."""
+    """Return the file system of each directory, node and peer that has one."""
     everybody = {**seen.directories, **seen.journal, **seen.peers}
     return {
         who: one.namespace
@@ -75,7 +78,7 @@ def _owners(seen: Seen) -> Mapping[str, NamespaceInfo]:
 
 
 def _resumes(seen: Seen, identities: Collection[Identity]) -> bool:
-    """Whether what is there comes from our own founding that was cut short."""
+    """Return whether what is there comes from our own founding that was cut short."""
     if seen.begun is None or all(isinstance(one, Whole) for one in seen.directories.values()):
         return False
     return identity(seen.begun) in identities
@@ -121,7 +124,7 @@ def _nobody_serves(seen: Seen, owners: Mapping[str, NamespaceInfo], *, may_found
 
 
 def _unclear(nodes: Mapping[str, object]) -> str:
-    """Of whom nothing is known, and why; empty where there is no doubt."""
+    """Return the nodes whose state is unknown, and why; empty where there is no doubt."""
     return "; ".join(
         f"{who}: {one.reason}" for who, one in nodes.items() if isinstance(one, Unclear)
     )

@@ -34,7 +34,7 @@ from namenode_sim.storage.version_file import parse_version
 from namenode_sim.transfer.namenode_protocol import ask_facts
 
 BEGUN: Final = "founding"
-"""In each name directory, beside ``current``: the ids of a founding that is under way."""
+"""In each name directory, next to ``current``: the ids of a founding that is under way."""
 ASK_SECONDS: Final = 5.0
 DENIED: Final = 3
 """Exit code of a preparation that was refused."""
@@ -57,7 +57,7 @@ async def look_around(place: NameNodeIdentity, directories: Sequence[Path]) -> S
 
 
 def journal_address(place: NameNodeIdentity) -> JournalAddress:
-    """The journal of this nameservice, on any node."""
+    """Return the address of this nameservice's journal, on any node."""
     return JournalAddress(JournalId(place.journal.journal_id), place.address.nameservice)
 
 
@@ -108,8 +108,8 @@ async def _peer(address: NameNodeAddress) -> Peer:
     try:
         facts = await ask_facts(address.rpc, deadline_seconds=ASK_SECONDS)
     except ConnectFailed as failure:
-        # Before the first start of a cluster its NameNodes wait for us, and do not run yet.  A
-        # name that nobody knows is that of a container that was not made yet.
+        # Before the first start of a cluster its NameNodes wait for us, and do not run yet.  A name
+        # that does not resolve is that of a container that was not made yet.
         gone = isinstance(failure.__cause__, ConnectionRefusedError | socket.gaierror)
         return Absent() if gone else Unclear(str(failure))
     except (RpcError, RemoteFault) as failure:

@@ -38,7 +38,7 @@ class Formatted:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A NameNode that does not run: nobody listens at its address, or nobody knows its name."""
+    """A NameNode that does not run: its address refuses connections or does not resolve."""
 
 
 @dataclass(frozen=True, slots=True)
