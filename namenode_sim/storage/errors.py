@@ -27,7 +27,7 @@ class StorageError(Exception):
 
 @contextmanager
 def usable(directory: Path) -> Iterator[None]:
-    """Tell of what the system refuses in a name directory as of anything else that is wrong there.
+    """Report what the system refuses in a name directory like anything else that is wrong there.
 
     Raises:
         StorageError: for an OSError inside the ``with``.

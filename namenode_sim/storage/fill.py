@@ -1,4 +1,4 @@
-"""Bring a name directory up to what a good one beside it holds."""
+"""Bring a name directory up to what a good one next to it holds."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ _UNFINISHED: Final = "current.filling"
 
 
 def is_blank(directory: Path) -> bool:
-    """Whether nothing would be lost by filling it: ``current`` and ``previous`` hold nothing."""
+    """Return whether filling it loses nothing: ``current`` and ``previous`` hold nothing."""
     if (directory / "previous").exists():
         return False
     current = directory / "current"

@@ -82,13 +82,13 @@ def lock_all(directories: Sequence[Path]) -> Iterator[None]:
 
 
 def _remove_if_empty(directory: Path) -> None:
-    """One that was made for nothing goes again."""
+    """Remove a directory that was made for nothing."""
     with contextlib.suppress(OSError):
         directory.rmdir()
 
 
 def occupied(directories: Iterable[Path]) -> list[Path]:
-    """The directories that hold something that formatting would erase."""
+    """Return the directories that hold something that formatting would erase."""
     return [directory for directory in directories if not is_blank(directory)]
 
 

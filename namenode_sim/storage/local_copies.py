@@ -1,10 +1,10 @@
 """Copies of the quorum's edits in the NameNode's own edit directories, as Hadoop's journal set.
 
 The quorum alone decides whether an edit is committed.  Each directory has a thread of its own that
-writes what it is handed and syncs once for all that has gathered, so that a slow or dead disk
-never delays a commit; one that fails or falls behind is dropped, and tried again with the next
-segment.  What such a directory holds at its end may never have been acknowledged: nobody reads it
-as if it had been (``copies_from``).
+writes what it is handed and syncs once for all that has gathered, so that a slow or dead disk never
+delays a commit; one that fails or falls behind is dropped, and tried again with the next segment.
+What such a directory holds at its end may never have been acknowledged: it is never read as if it
+had been (``copies_from``).
 """
 
 import asyncio
@@ -68,7 +68,7 @@ Work = Start | Append | Finalize | Purge | None
 
 
 def copies_from(directory: Path) -> TxId | None:
-    """The first edit that lies here as a copy of the quorum's; None where there is none."""
+    """Return the first edit that lies here as a copy of the quorum's; None without one."""
     try:
         return TxId(int((directory / "current" / MARK).read_text(encoding="ascii")))
     except (FileNotFoundError, ValueError):
@@ -135,7 +135,7 @@ class LocalCopy:
                 self._drop_file()
                 self._fail(failure.strerror or str(failure))
             except Exception as failure:
-                # Without a thread what follows would be queued, and nobody told.
+                # Without a thread what follows would be queued, and the failure never reported.
                 log.exception("local_edits.broken", directory=str(self.directory))
                 self._drop_file()
                 self._fail(f"{type(failure).__name__}: {failure}")
@@ -228,11 +228,11 @@ class LocalCopies:
             copy.hand(work)
 
     def failed(self) -> dict[str, str]:
-        """Which directories are dropped at present, and why."""
+        """Return which directories are dropped at present, and why."""
         return {str(c.directory): c.failed_because for c in self._copies if c.failed_because}
 
     def directories(self) -> list[str]:
-        """All of them, in the configured order."""
+        """Return all directories, in the configured order."""
         return [str(copy.directory) for copy in self._copies]
 
     def close(self, *, timeout_seconds: float = 2.0) -> None:
@@ -241,11 +241,11 @@ class LocalCopies:
             copy.close(timeout_seconds)
 
     def on_required_lost(self, tell: Callable[[str], None]) -> None:
-        """Whom to tell, on the loop, that a directory has failed that must not."""
+        """Set what to call, on the loop, when a directory has failed that must not."""
         self._on_required_lost = tell
 
     def _failed(self, directory: Path, why: str) -> None:
         if directory in self._required:
             told = f"the required edits directory {directory} failed: {why}"
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody asks any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._on_required_lost, told)

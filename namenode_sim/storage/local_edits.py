@@ -52,7 +52,7 @@ class Located:
 
 
 def list_segments(directories: Iterable[Path]) -> tuple[LocalSegment, ...]:
-    """The segments in ``<directory>/current``, by first txid; of several copies the best.
+    """Return the segments in ``<directory>/current``, by first txid; of several copies the best.
 
     A finalized copy is better than one in progress, a longer one better than a shorter one.
 
@@ -73,7 +73,7 @@ def _rank(segment: LocalSegment) -> tuple[bool, int]:
 
 
 def finalized_in(folder: Path) -> tuple[LocalSegment, ...]:
-    """The finalized segments in one folder, by first txid; of two with the same, the longer."""
+    """Return a folder's finalized segments by first txid; of two with the same, the longer."""
     best: dict[TxId, LocalSegment] = {}
     for path in sorted(folder.iterdir()):
         promised = named_range(path.name)
@@ -88,7 +88,7 @@ def finalized_in(folder: Path) -> tuple[LocalSegment, ...]:
 
 
 def last_local_edit(directories: Iterable[Path], image: TxId) -> TxId:
-    """The last edit behind an image that any directory holds as its own; 0 if there is none.
+    """Return the last edit behind an image that any directory holds as its own; 0 without one.
 
     Raises:
         EditsError: as ``list_segments``, for segments behind the image only.
@@ -103,7 +103,7 @@ def last_local_edit(directories: Iterable[Path], image: TxId) -> TxId:
 
 
 def _acknowledged_here(directory: Path, image: TxId) -> Iterator[LocalSegment]:
-    """What was written without a quorum; of its copies of the quorum's edits the quorum knows."""
+    """Yield what was written without a quorum; copies of the quorum's edits are left to it."""
     return _in_folder(directory / "current", behind=image, before=copies_from(directory))
 
 
@@ -123,7 +123,7 @@ def _in_folder(
 
 
 def _end_of(path: Path, first: TxId) -> TxId:
-    """The last whole edit of a segment that was never closed.
+    """Return the last whole edit of a segment that was never closed.
 
     Raises:
         EditsError: if its header is damaged, or whole edits follow the damage: then it is no torn
@@ -146,7 +146,7 @@ def _end_of(path: Path, first: TxId) -> TxId:
 
 
 def edits_of(segment: LocalSegment) -> Iterator[Located]:
-    """The edits of a segment file, in order and without a gap.
+    """Yield the edits of a segment file, in order and without a gap.
 
     What stands behind the last edit that its name or its scan promises is not looked at.
 
@@ -159,7 +159,7 @@ def edits_of(segment: LocalSegment) -> Iterator[Located]:
 
 
 def frames_of(segment: LocalSegment) -> Iterator[tuple[TxId, bytes]]:
-    """The framed bytes of each edit; errors as ``edits_of``."""
+    """Yield the framed bytes of each edit; raise as ``edits_of``."""
     with open_segment(segment.path) as file:
         for located in _located(file, segment):
             yield located.txid, file.frame(located.offset)
@@ -179,7 +179,7 @@ def _located(file: SegmentFile, segment: LocalSegment) -> Iterator[Located]:
 def chain(
     segments: Sequence[LocalSegment], first: TxId, *, at_least: TxId = NO_EDIT
 ) -> tuple[LocalSegment, ...]:
-    """The segments that hold every edit from ``first`` on (Hadoop's checkForGaps).
+    """Return the segments that hold every edit from ``first`` on (Hadoop's checkForGaps).
 
     Args:
         segments: by first txid.
@@ -286,7 +286,7 @@ def _close(path: Path, first: TxId) -> None:
 
 
 def uninitialized(reached: TxId, must_reach: TxId) -> str:
-    """Why a NameNode whose local edits no journal has does not become active."""
+    """Return why a NameNode whose local edits no journal has does not become active."""
     return (
         f"the name directory holds edits up to {must_reach} that were written without a quorum "
         f"journal, and the journal gives none behind {reached}; run: nnha namenode "

@@ -5,7 +5,7 @@ from urllib.parse import unquote, urlsplit
 
 
 def path_of(uri: str) -> Path:
-    """The directory that an entry of ``dfs.namenode.name.dir`` and the like names: a path or a URI.
+    """Return the directory in an entry of ``dfs.namenode.name.dir`` and the like: a path or a URI.
 
     Raises:
         ValueError: for a URI of another scheme.

@@ -60,4 +60,4 @@ class DirectoryLock:
             try:
                 self.path.unlink(missing_ok=True)
             finally:
-                os.close(fd)  # else nobody could lock what a read-only disk keeps
+                os.close(fd)  # else what a read-only disk keeps could never be locked again

@@ -38,7 +38,7 @@ class PurgePlan:
 def plan_purge(
     images: Iterable[int], segments: Iterable[tuple[int, int]], retention: Retention
 ) -> PurgePlan:
-    """What to delete.
+    """Decide what to delete.
 
     Args:
         images: the txids of all images, over all directories.
@@ -61,7 +61,7 @@ def plan_purge(
 def purge(directories: Sequence[Path], retention: Retention) -> PurgePlan:
     """Delete what is no longer wanted, oldest first; a file that cannot be deleted stays.
 
-    Left-over ``fsimage.ckpt_N`` go as well: nobody takes one for an image.  Returns what was to go.
+    Left-over ``fsimage.ckpt_N`` go as well: they are never taken for images.  Return the plan.
     """
     folders = [directory / "current" for directory in directories]
     files = [path for folder in folders for path in _listed(folder)]
@@ -109,7 +109,7 @@ def _purge_segment(path: Path, edits_from: int) -> None:
         if found.last < edits_from:
             _delete(path)
     elif found.first < edits_from:
-        # It was never closed, so nobody knows its end: it is set aside, not deleted.
+        # It was never closed, so its end is unknown: it is set aside, not deleted.
         try:
             rename_durably(path, path.with_name(f"{path.name}.stale"))
         except OSError as problem:

@@ -18,7 +18,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 def unreadable(directories: Iterable[Path]) -> dict[Path, Inconsistent]:
-    """Where the number cannot be read, and why; each is told."""
+    """Return and log where the number cannot be read, and why."""
     found = {}
     for directory in directories:
         try:
@@ -32,7 +32,7 @@ def unreadable(directories: Iterable[Path]) -> dict[Path, Inconsistent]:
 
 
 def read_seen_txid(directory: Path) -> int:
-    """The number in the file's first line; 0 where there is no file, or a negative one in it.
+    """Return the number in the file's first line; 0 without a file, or for a negative one.
 
     Raises:
         Inconsistent: if it is no number, or cannot be read.

@@ -93,7 +93,7 @@ class NameStorage:
         self.in_all(lambda current: write_durably(current / "seen_txid", b"%d\n" % txid))
 
     def newest_images(self) -> tuple[Path, ...]:
-        """All copies of the newest image.
+        """Return all copies of the newest image.
 
         Raises:
             Inconsistent: if there is no image at all, or a newer one is among those left out.
@@ -110,11 +110,11 @@ class NameStorage:
         return found[max(found)]
 
     def newest_image(self) -> Path:
-        """The first copy of the newest image."""
+        """Return the first copy of the newest image."""
         return self.newest_images()[0]
 
     def newest_txid(self) -> TxId:
-        """The last transaction in the newest image."""
+        """Return the last transaction in the newest image."""
         return TxId(max(_images(self._known()), default=0))
 
     @property
@@ -123,10 +123,10 @@ class NameStorage:
         return any((directory / "previous").exists() for directory in self.directories)
 
     def load(self, progress: LoadProgress | None = None) -> Namespace:
-        """The namespace of the newest image, from the first copy of it that is sound.
+        """Load the namespace of the newest image, from the first copy of it that is sound.
 
-        An older image is never taken in its place without being asked: edits may be gone that
-        only the newer one holds.
+        An older image is never taken in its place without being asked: edits may be gone that only
+        the newer one holds.
 
         Raises:
             ImageError, StorageError: the last copy's problem, if none is sound or can be read.
@@ -183,7 +183,7 @@ class NameStorage:
         return TxId(purge(self._known(), self._settings.retention).edits_from)
 
     def _known(self) -> tuple[Path, ...]:
-        """The directories whose images count."""
+        """Return the directories whose images count."""
         return tuple(one for one in self.directories if one not in self._left_out)
 
     def _restore_failed(self) -> None:
@@ -270,7 +270,7 @@ def _still_ours(directory: Path) -> None:
 
 
 def _images(directories: Iterable[Path]) -> dict[int, tuple[Path, ...]]:
-    """All finished images by txid; a directory that has just failed has none."""
+    """Return all finished images by txid; a directory that has just failed has none."""
     found: dict[int, tuple[Path, ...]] = {}
     for directory in directories:
         try:
@@ -291,7 +291,7 @@ def open_name_dirs(
 ) -> NameStorage:
     """Lock the name directories and check that they belong together.
 
-    A blank directory beside a formatted one is filled from it, as Hadoop does: that is how an
+    A blank directory next to a formatted one is filled from it, as Hadoop does: that is how an
     operator adds a directory or replaces a broken disk.
 
     Raises:

@@ -14,7 +14,7 @@ _FORMAT_ADVICE: Final = (
 
 
 def missing(directory: Path, directories: Iterable[Path]) -> StorageError:
-    """What to say of a directory that is not there; never to format while another has images."""
+    """Return the error for a missing directory; never to format while another has images."""
     if directory.exists():
         return StorageError(directory, "is not a directory", "Move what lies there away.")
     good = [path for path in directories if (path / "current" / "VERSION").exists()]
@@ -29,7 +29,7 @@ def missing(directory: Path, directories: Iterable[Path]) -> StorageError:
 
 
 def unformatted(directories: Sequence[Path]) -> StorageError:
-    """What to say where no VERSION is; to create a file system only where none can be lost."""
+    """Return the error for a lack of VERSION; to create a file system only if none can be lost."""
     for directory in directories:
         if not is_blank(directory):
             return Inconsistent(

@@ -1,4 +1,4 @@
-"""VERSION tells whose name directory this is, as Java properties.
+"""VERSION identifies the file system of a name directory, as Java properties.
 
 See docs/reference/namenode.md#name-directories.
 """
@@ -30,7 +30,7 @@ def version_text(info: NamespaceInfo, *, comment: str) -> bytes:
 
 
 def parse_version(data: bytes) -> NamespaceInfo:
-    """What a VERSION file says.
+    """Parse a VERSION file.
 
     Raises:
         ValueError: if a field is missing or no number, or another kind of node owns the directory.
@@ -60,7 +60,7 @@ def _number(found: Mapping[str, str], name: str) -> int:
 
 
 def properties(data: bytes) -> Mapping[str, str]:
-    """The pairs of a Java properties file (java.util.Properties.load)."""
+    """Return the pairs of a Java properties file (java.util.Properties.load)."""
     pairs = {}
     for line in _logical_lines(data.decode("latin-1")):
         match = _PAIR.fullmatch(line)
@@ -88,7 +88,7 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def escape(content: str) -> str:
-    """A value as java.util.Properties stores it."""
+    """Return a value as java.util.Properties stores it."""
     out = []
     for position, char in enumerate(content):
         if char in "\\:=#!" or (char == " " and position == 0):
