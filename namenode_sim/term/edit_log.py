@@ -130,7 +130,7 @@ class EditLog:
         return mark
 
     def append(self, op: Op) -> TxId:
-        """Number an edit and buffer it.
+        """Buffer an edit under the next number, which is returned.
 
         Raises:
             LogFailed: if the log is closed or broken; the edit was not taken.
@@ -203,7 +203,7 @@ class EditLog:
         return end
 
     async def abort(self) -> None:
-        """Stop writing at once; whoever waits for an edit is told that its fate is unknown."""
+        """Stop writing at once; fail all that wait for an edit: its fate is unknown."""
         self._closed = self._stopped = True
         if self._rolling is not None:
             self._rolling.cancel()
@@ -224,7 +224,7 @@ class EditLog:
             self._writer.begin(first, len(frames), b"".join(frames), self._ended)
         except JournalError as refusal:
             self._broken(str(refusal))
-        except Exception as failure:  # noqa: BLE001 - it is told, and ends the process
+        except Exception as failure:  # noqa: BLE001 - it is reported, and ends the process
             tell_broken(_NAME, failure, self._broken)
 
     def _next_batch(self) -> list[bytes]:
@@ -241,7 +241,7 @@ class EditLog:
         return batch
 
     def _ended(self, failure: JournalError | None) -> None:
-        """The batch that is under way is on a quorum, or what became of it cannot be known."""
+        """Handle the end of the batch under way: it is on a quorum, or its fate is unknown."""
         batch = self._under_way
         if self._stopped or batch is None:
             return
@@ -252,7 +252,7 @@ class EditLog:
             SYNC_BATCH_EDITS.observe(batch.count)
             self._committed = batch.last
             self._wake_waiters()
-        except Exception as unforeseen:  # noqa: BLE001 - it is told, and ends the process
+        except Exception as unforeseen:  # noqa: BLE001 - it is reported, and ends the process
             tell_broken(_NAME, unforeseen, self._broken)
             return
         if batch.ends_segment:
@@ -265,7 +265,7 @@ class EditLog:
             self._flush_soon()
 
     async def _next_segment(self, last: TxId) -> None:
-        """End the open segment and begin the next; nothing is written meanwhile."""
+        """End the open segment and begin the next; nothing is written in between."""
         self._segment_ends.popleft()
         try:
             await self._writer.finalize_segment(last)
@@ -278,7 +278,7 @@ class EditLog:
         self._flush_soon()
 
     def _broken(self, why: str) -> None:
-        """Nothing more is taken; what became of the edits under way is unknown."""
+        """Refuse all further edits; what became of the edits under way is unknown."""
         self._failure = why
         self._fail_waiters(why)
         self._on_failure(why)

@@ -57,7 +57,7 @@ class Gate:
             await asyncio.gather(self._successor_watch, return_exceptions=True)
 
     def is_open(self) -> bool:
-        """Whether ``admit`` would let every call in at once."""
+        """Return whether ``admit`` would let every call in at once."""
         return self._role is Role.ACTIVE
 
     async def admit(self, method: str, *, writes: bool) -> None:
@@ -85,7 +85,7 @@ class Gate:
         )
 
     async def _park(self) -> bool:
-        """Hold a call back; True when this NameNode has become active meanwhile."""
+        """Hold a call back; return whether this NameNode has become active in the meantime."""
         deadline = time.monotonic() + self._park_timeout_seconds
         while (left := deadline - time.monotonic()) > 0:
             another = await self._somebody_else_is_active()
@@ -102,7 +102,7 @@ class Gate:
         return self._role is Role.ACTIVE
 
     async def _somebody_else_is_active(self) -> bool:
-        """What the peers say; no word from a silent one is waited for when our own role changes."""
+        """Ask the peers; do not wait for a silent one when our own role changes."""
         if self._role in TAKING_OVER:
             return False
         asking = asyncio.ensure_future(self._any_peer_active())

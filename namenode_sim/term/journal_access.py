@@ -63,8 +63,10 @@ class JournalAccess:
     reader: EditsReader
     tails_open_segment: bool = False
     silence: Callable[[float], Awaitable[Silence]] = _untold
-    """For how long a majority has not heard the newest writer; raises JournalError where it has not
-    told so within so many seconds."""
+    """Return for how long a majority has not heard the newest writer.
+
+    Raise JournalError if it has not answered within the given seconds.
+    """
     kept: KeptLinks | None = None
     """What ``new_writer`` takes its connections from, if they are made before."""
 
@@ -102,17 +104,17 @@ class JournalSet:
         self._copies.hand(Start(first))
 
     def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
-        """``ended`` hears when the quorum has the edits; the directories get them meanwhile."""
+        """Send edits to quorum and directories; call ``ended`` when the quorum has them."""
         self._copies.hand(Append(records))
         self._quorum.begin(first, count, records, ended)
 
     async def finalize_segment(self, last: TxId) -> None:
-        """A local segment gets its final name only after the quorum's: then its end is true."""
+        """Finalize the quorum's segment, and only then the local one: its end is true then."""
         await self._quorum.finalize_segment(last)
         self._copies.hand(Finalize(last))
 
     def purge_logs(self, minimum: TxId) -> None:
-        """Let nodes and directories remove what ends before ``minimum``; nobody waits for it."""
+        """Let nodes and directories remove what ends before ``minimum``; do not wait for it."""
         self._quorum.purge_logs(minimum)
         self._copies.hand(Purge(minimum))
 

@@ -1,4 +1,4 @@
-"""The owner of one NameNode's role: one inbox in, one step at a time, long work beside it.
+"""The owner of one NameNode's role: one inbox in, one step at a time, long work in other tasks.
 
 The role core (``term.role``) decides; this task carries out what it asks for.  Everything else --
 transition requests, the journal's refusal, the end of a takeover's step -- posts events.
@@ -54,7 +54,7 @@ from namenode_sim.term.tailer import CatchUpFailed, Tailer
 log = structlog.get_logger()
 
 LEASE_PATIENCE: Final = 2
-"""An answer waits so many durations of the read lease for its renewal."""
+"""The durations of the read lease for which an answer waits for its renewal."""
 
 
 class TransitionRefused(Exception):
@@ -76,7 +76,7 @@ class NameNode:
     ) -> None:
         """Put together a NameNode that is standby.
 
-        ``must_reach``: the last edit beside its image, which a journal that ends earlier lacks.
+        ``must_reach``: the last edit next to its image, which a journal that ends earlier lacks.
         """
         self.name = name
         self._must_reach = must_reach
@@ -137,7 +137,7 @@ class NameNode:
         await done
 
     def append(self, op: Op) -> TxId:
-        """Number and buffer an edit of the active; see ``EditLog.append``.
+        """Buffer an edit of the active under a new number; see ``EditLog.append``.
 
         Raises:
             RemoteFault: StandbyException, when nothing can be logged here any more.
@@ -171,17 +171,17 @@ class NameNode:
         log.warning("namenode.call_not_answered", why=why)
 
     def is_confirmed(self) -> bool:
-        """Whether ``confirmed`` has nothing to wait for but the edits."""
+        """Return whether ``confirmed`` has nothing to wait for but the edits."""
         return self.writer is not None and self.writer.read_lease.valid()
 
     async def confirmed(self, txid: TxId) -> None:
         """Wait until an answer that has seen edits up to ``txid`` may be given.
 
-        Those edits must be durable, and no successor may have acknowledged others meanwhile.  The
+        Those edits must be durable, and no successor may have acknowledged others before.  The
         lease is looked at after the answer was computed: at that instant it was the truth.
 
         Raises:
-            RemoteFault: StandbyException, when nobody can say that we are the active.
+            RemoteFault: StandbyException, when it is uncertain whether we are the active.
         """
         await self.durable(txid)
         if self.writer is not None:
@@ -206,7 +206,7 @@ class NameNode:
         return edit_log.segment_first
 
     def lacking(self) -> str | None:
-        """What the journal has not given us although it exists; None if it has given all."""
+        """Return what the journal has not given us although it exists; None if it has given all."""
         applied = self.namespace.last_applied
         return uninitialized(applied, self._must_reach) if applied < self._must_reach else None
 

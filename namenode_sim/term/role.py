@@ -50,7 +50,7 @@ _STATE_NAMES = {
 
 
 def state_name(role: Role) -> str:
-    """What metrics call a role: the steps of a takeover have one name together."""
+    """Return the name of a role in metrics: all steps of a takeover have the same."""
     return _STATE_NAMES.get(role, "becoming active")
 
 
@@ -168,14 +168,14 @@ class FollowJournal:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Tell the caller that it is as he asked."""
+    """Answer the caller that the requested role is held."""
 
     ticket: Ticket
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Tell the caller why it is not as he asked."""
+    """Answer the caller why the requested role is not held."""
 
     ticket: Ticket
     reason: str
@@ -248,7 +248,7 @@ def step(state: RoleState, event: Event) -> Step:
 def _takeover_step(
     state: RoleState, event: JournalRecovered | CaughtUp | LogOpened | TakeoverFailed
 ) -> Step:
-    """The running attempt's own answers; each belongs to exactly one role."""
+    """Handle the running attempt's own answers; each belongs to exactly one role."""
     match event:
         case JournalRecovered():
             ensure(state.role is Role.RECOVERING, "a journal is recovered once in an attempt")

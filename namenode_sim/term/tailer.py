@@ -39,9 +39,9 @@ class CatchUpFailed(Exception):
 class Tailer:
     """Applies the journal to one namespace, either round by round or up to a given edit.
 
-    Round by round it reads the open segment too, if told so.  Up to a given edit, in a takeover,
-    it reads finalized segments only: that is what the recovery before it has made of the journal
-    (HDFS-16689: Hadoop took what single nodes had in memory for the journal's end).
+    Round by round it reads the open segment too, if so configured.  Up to a given edit, in a
+    takeover, it reads finalized segments only: that is what the recovery before it has made of the
+    journal (HDFS-16689: Hadoop took what single nodes had in memory for the journal's end).
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Tailer:
         self._follow_edits = source.durable_edits if tails_open_segment else source.edits
         self._task: asyncio.Task[None] | None = None
         self.still = asyncio.Lock()
-        """Who holds it sees a namespace that does not change."""
+        """While it is held the namespace does not change."""
         self.trouble: str | None = "the journal has not been read yet"
         self._level_at = 0.0
         self._clock: Callable[[], float] | None = None
@@ -92,7 +92,7 @@ class Tailer:
         return max(0, self._seen - self._namespace.last_applied)
 
     def note_level(self, at: float) -> None:
-        """All that there was then, by the loop's clock, has been applied."""
+        """Note that all that there was then, by the loop's clock, has been applied."""
         self._level_at, self._clock = at, asyncio.get_running_loop().time
 
     def start(self) -> None:
@@ -188,7 +188,7 @@ class Tailer:
 
 
 def _belongs_to_others(trouble: JournalError) -> bool:
-    """Whether no quorum of our own journal is left to wait for: too many nodes are another's.
+    """Return whether too many nodes are another journal's for a quorum of our own.
 
     Where all have answered, and no two of them have the same edits, none has failed.
     """
