@@ -28,7 +28,7 @@ class ImageDamaged(Exception):
 
 
 class ImageIntake:
-    """Receives one image; until ``publish`` nobody takes its files for one.
+    """Receives one image; until ``publish`` its files are not taken for an image.
 
     Blocking: everything here runs in a thread.  A directory that fails on the way is dropped, as
     with every other write; the image is taken as long as one directory is left.
@@ -50,7 +50,7 @@ class ImageIntake:
         storage.in_all(self._open)
 
     def feed(self, data: bytes) -> None:
-        """The next bytes.
+        """Write the next bytes.
 
         Raises:
             StorageError: when no directory takes them.
@@ -88,9 +88,9 @@ class ImageIntake:
         self._files.clear()
 
     def _require_image(self) -> None:
-        """Refuse what cannot be loaded, or not as what it is called.
+        """Refuse what cannot be loaded, or not under its name.
 
-        A digest only tells that all came.  Older images and their edits are deleted behind an
+        A digest only shows that all came.  Older images and their edits are deleted behind an
         image, so one that a broken sender made up would take the namespace with it.
         """
         path = self._storage.directories[0] / "current" / self._beside

@@ -1,4 +1,4 @@
-"""NamenodeProtocol: tells another NameNode whose namespace this is and how far it goes."""
+"""NamenodeProtocol: reports to another NameNode the namespace, and how far it goes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Facts:
 
 
 def namenode_protocol(facts: Callable[[], Facts], superuser: str) -> RpcProtocol:
-    """The server's side.  ``facts`` is asked anew for each call."""
+    """Return the server's side.  ``facts`` is asked anew for each call."""
 
     def check(call: Call) -> None:
         if call.user != superuser:
@@ -90,7 +90,7 @@ def namenode_protocol(facts: Callable[[], Facts], superuser: str) -> RpcProtocol
 
 
 async def ask_facts(address: HostPort, *, deadline_seconds: float) -> Facts:
-    """What the NameNode at ``address`` says, ours or Hadoop's.
+    """Ask the NameNode at ``address``, ours or Hadoop's.
 
     Raises:
         RpcError: if it does not answer, or refuses.
@@ -158,7 +158,7 @@ async def _rolling(connection: RpcConnection, deadline: float) -> bool:
 
 
 def info_to_wire(info: NamespaceInfo) -> pb.NamespaceInfoProto:
-    """Whose namespace it is, as NameNodes and DataNodes are told."""
+    """Return the message that names a namespace to NameNodes and DataNodes."""
     return pb.NamespaceInfoProto(
         buildVersion=_BUILD,
         unused=0,

@@ -23,10 +23,11 @@ class Peers:
         self._round: asyncio.Task[bool] | None = None
 
     async def any_active(self) -> bool:
-        """Whether a peer says, after this was called, that it is active.
+        """Return whether a peer says, after this was called, that it is active.
 
-        A peer that does not answer says nothing.  An answer to whoever asked before us may be of
-        before the peer was killed: who then sends his client there makes it wait a second.
+        A peer that does not answer does not count.  An answer to an earlier question may be of
+        before the peer was killed: a caller that then sends its client there makes it wait a
+        second.
         """
         joined = self._round is not None and not self._round.done()
         active = await self._shared_round()
@@ -71,7 +72,7 @@ class Peers:
 
 
 async def one_is_active(addresses: Sequence[NameNodeAddress], *, deadline_seconds: float) -> bool:
-    """Whether one of these NameNodes says that it is active; who does not answer says nothing."""
+    """Return whether one of these NameNodes says that it is active; silence means no."""
     peers = Peers(addresses, deadline_seconds=deadline_seconds)
     try:
         return await peers.any_active()
