@@ -1,4 +1,4 @@
-"""Small files that are whole or not there, whatever happens meanwhile."""
+"""Small files that are whole or not there, whatever happens while they are written."""
 
 import os
 from pathlib import Path

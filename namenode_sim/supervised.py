@@ -1,4 +1,4 @@
-"""Tasks that may not end unseen: an error that none of them foresaw is told to whoever must act."""
+"""Tasks that may not end unseen: an unforeseen error is reported to the one that must act."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -13,10 +13,11 @@ log = structlog.get_logger()
 def supervised(
     work: Coroutine[Any, Any, None], name: str, on_broken: Callable[[str], None]
 ) -> asyncio.Task[None]:
-    """Start a task; an error that leaves it is logged with its stack and told to ``on_broken``.
+    """Start a task; an error that leaves it is logged with its stack and passed to ``on_broken``.
 
-    Left to itself asyncio keeps such an error until nobody holds the task any more.  Bad schedule:
-    the log's flusher ends so, every write waits without end, and the active looks healthy.
+    Left to itself asyncio keeps such an error for as long as the task is referred to.  Bad
+    schedule: the log's flusher ends so, every write waits without end, and the active looks
+    healthy.
     """
     task = asyncio.create_task(work, name=name)
     task.add_done_callback(partial(_tell, on_broken))
@@ -30,6 +31,6 @@ def _tell(on_broken: Callable[[str], None], task: asyncio.Task[None]) -> None:
 
 
 def tell_broken(name: str, error: BaseException, on_broken: Callable[[str], None]) -> None:
-    """The same for an error that left a callback which does a task's work."""
+    """Log and pass on, likewise, an error that left a callback which does a task's work."""
     log.error("namenode.broken", task=name, exc_info=error)
     on_broken(f"{name} failed unexpectedly: {type(error).__name__}: {error}")
