@@ -1,4 +1,4 @@
-"""Holds what the client was told against the namespace and against the JournalNodes' own files."""
+"""Compares the client's answers with the namespace and with the JournalNodes' own files."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -55,7 +55,7 @@ class AuditResult:
 
 
 def missing_from_tree(writes: Iterable[ClientCall], tree: Tree) -> list[str]:
-    """The acknowledged writes whose effect the tree does not show.
+    """Return the acknowledged writes whose effect the tree does not show.
 
     A name whose rename has an unknown outcome may stand at either end.
     """

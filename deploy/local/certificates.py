@@ -1,4 +1,4 @@
-"""Certificates of a local cluster: an authority beside it, and a folder for each of its daemons."""
+"""Certificates of a local cluster: an authority next to it, and a folder for each daemon."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -20,12 +20,12 @@ _RENEWED_BELOW: Final = 0.5
 
 
 def authority_folder(layout: Layout) -> Path:
-    """Where the authority is; a cluster that has one is secure."""
+    """Return the folder of the authority; a cluster that has one is secure."""
     return layout.directory / "authority"
 
 
 def tls_folder(layout: Layout, part: str) -> Path:
-    """The certificate of one daemon; ``admin`` is whoever types commands."""
+    """Return the folder of a daemon's certificate; ``admin`` is the person that types commands."""
     return layout.directory / "tls" / part
 
 
@@ -43,7 +43,7 @@ def make_certificates(layout: Layout) -> None:
 
 
 def make_authority(folder: Path, at: datetime) -> None:
-    """An authority in a new folder, as if it had been made at that time; raises OSError."""
+    """Make an authority in a new folder, as if at that time; raise OSError."""
     made = new_authority(CLUSTER, at)
     new_folder(
         folder, {CA_KEY: made.key, CA: made.certificate, "cluster-id": f"{CLUSTER}\n".encode()}
@@ -53,7 +53,7 @@ def make_authority(folder: Path, at: datetime) -> None:
 def certify(
     authority: Pair, own: Path, role: Role, name: str, hosts: tuple[str, ...], at: datetime
 ) -> None:
-    """A certificate for one daemon or person, in place of one that is there; raises OSError."""
+    """Make or replace the certificate of one daemon or person; raise OSError."""
     wish = Wish(CertifiedName(CLUSTER, role, name), hosts, MOST_DAYS)
     pair = issue(authority, wish, at)
     files = {CA: authority.certificate, CERT: pair.certificate, KEY: pair.key}
@@ -64,7 +64,7 @@ def certify(
 
 
 def identities(layout: Layout) -> Iterator[tuple[str, Role, str]]:
-    """Each part with the role and the name in its certificate, the administrator first."""
+    """Yield each part with the role and the name in its certificate, the administrator first."""
     yield ADMIN, Role.ADMIN, ADMIN
     yield WEB, Role.OPERATOR, WEB
     for name in layout.journalnodes:

@@ -33,7 +33,7 @@ _TOOLS = ("bash", "tr", "awk", "sleep")
 
 
 def zkfc_of(namenode: str) -> str:
-    """The process name of the ZKFC beside a NameNode."""
+    """Return the process name of the ZKFC next to a NameNode."""
     return f"zkfc-{namenode}"
 
 
@@ -42,7 +42,7 @@ class Cluster:
     """One local cluster; use it in a ``with``, so that nothing of it stays behind.
 
     The parts are named zookeeper, jn1-jn3, nn1, nn2, zkfc-nn1, zkfc-nn2, dn1, dn2 ... and web.
-    ``progress`` tells for each part what is known of it, for whoever draws a picture of the start.
+    ``progress`` holds what is known of each part, for code that draws a picture of the start.
     """
 
     layout: Layout
@@ -88,7 +88,7 @@ class Cluster:
         return self.layout.conf_dir
 
     def process(self, name: str) -> ManagedProcess:
-        """The process that was started last under this name."""
+        """Return the process that was started last under this name."""
         try:
             return self.supervisor.processes[name]
         except KeyError:
@@ -122,7 +122,7 @@ class Cluster:
         self._start_missing()
 
     def down(self) -> None:
-        """Stop everything, ZKFCs first and together, so that nobody fails over meanwhile."""
+        """Stop everything, ZKFCs first and together, so that there is no failover on the way."""
         zkfcs = tuple(map(zkfc_of, NAMENODES))
         for names in ((WEB,), zkfcs, self.datanodes, NAMENODES, JOURNALNODES, (ZOOKEEPER,)):
             self.supervisor.stop_together(names)
@@ -146,7 +146,7 @@ class Cluster:
         return before
 
     def status_url(self, name: str) -> str:
-        """Where a part serves its endpoints; ZooKeeper has none."""
+        """Return the URL of a part's endpoints; ZooKeeper has none."""
         if name in self.layout.journalnodes:
             return self.layout.journalnode_url(name)
         if name in self.layout.namenodes:
@@ -158,16 +158,16 @@ class Cluster:
         return self.layout.zkfc_url(name.removeprefix("zkfc-"))
 
     def namenode_status(self, name: str, *, deadline_seconds: float = 1.0) -> NameNodeStatus | None:
-        """What a NameNode says of itself, or None where it does not answer."""
+        """Return what a NameNode says of itself, or None where it does not answer."""
         return state.namenode_status(self.status_url(name), deadline_seconds=deadline_seconds)
 
     def active_namenodes(self) -> list[str]:
-        """Those that call themselves active; anything but one is a finding."""
+        """Return those that call themselves active; anything but one is a finding."""
         statuses = {name: self.namenode_status(name) for name in NAMENODES}
         return [name for name, each in statuses.items() if each and each.state == "active"]
 
     def wait_for_active(self, *, deadline_seconds: float = START_SECONDS) -> str:
-        """The one active NameNode, as soon as there is one."""
+        """Return the one active NameNode, as soon as there is one."""
         (active,) = wait_until(
             self.active_namenodes,
             what="a NameNode to become active",
@@ -179,7 +179,7 @@ class Cluster:
     def wait_for_ready_standby(
         self, name: str, *, deadline_seconds: float = START_SECONDS
     ) -> NameNodeStatus:
-        """Until a NameNode is standby, ready to take over, and has a running ZKFC."""
+        """Wait until a NameNode is standby and ready to take over."""
 
         def ready() -> NameNodeStatus | None:
             status = self.namenode_status(name)
@@ -191,7 +191,7 @@ class Cluster:
         )
 
     def wait_for_candidate(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
-        """Until the ZKFC beside a NameNode finds it healthy and stands in the election."""
+        """Wait until a NameNode's ZKFC finds it healthy and takes part in the election."""
         wait_until(
             lambda: state.zkfc_stands(self.status_url(zkfc_of(name))),
             what=f"the ZKFC of {name} to find it healthy and stand in the election",
@@ -199,7 +199,7 @@ class Cluster:
         )
 
     def wait_for_datanode(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
-        """Until a DataNode obeys the active NameNode and is known to the other."""
+        """Wait until a DataNode obeys the active NameNode and is known to the other."""
         wait_until(
             lambda: state.datanode_serves(self.status_url(name)),
             what=f"{name} to be taken by both NameNodes",
@@ -209,7 +209,7 @@ class Cluster:
         self.progress[name] = "serving"
 
     def wait_for_answer(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
-        """Until a part has loaded and says so on /status; LocalClusterError where it has ended."""
+        """Wait until /status shows that a part has loaded; raise LocalClusterError if it ends."""
         url = self.status_url(name)
         wait_until(
             lambda: state.has_loaded(url),
@@ -220,7 +220,7 @@ class Cluster:
         self.progress[name] = "up"
 
     def command(self, *arguments: str) -> list[str]:
-        """One of our own programs with this cluster's configuration."""
+        """Return the command line of one of our programs with this cluster's configuration."""
         program, *rest = arguments
         base = [sys.executable, "-m", "nnha", program]
         return [*base, "--conf-dir", str(self.conf_dir), *rest]
@@ -293,7 +293,7 @@ class Cluster:
         )
 
     def _tls_of(self, name: str) -> Mapping[str, str]:
-        """Where a daemon of a secure cluster has its certificate."""
+        """Return the variable with a daemon's certificate folder, if the cluster is secure."""
         folder = tls_folder(self.layout, name)
         return {TLS_DIR.name: str(folder)} if folder.exists() else {}
 
@@ -329,7 +329,7 @@ def open_cluster(
     secure: bool = False,
     web: bool = False,
 ) -> Cluster:
-    """The cluster kept in a directory, or a new one with so many DataNodes; nothing is started yet.
+    """Return the cluster kept in a directory, or a new one of ``datanodes`` DataNodes, not started.
 
     ``secure``: its daemons have certificates, from now on.  ``web``: it has a page.
 

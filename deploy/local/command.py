@@ -32,7 +32,7 @@ _LOOK_SECONDS = 0.5
 
 @click.group()
 def cluster() -> None:
-    """A local cluster of real processes on loopback."""
+    """Run a local cluster of real processes on loopback."""
 
 
 @cluster.command()
@@ -137,7 +137,7 @@ def _watch(local: Cluster, screen: Screen) -> None:
 
 
 def _proof(local: Cluster) -> str:
-    """What a browser must show there; nothing where the kernel tells who it is."""
+    """Return which certificate a browser must show; nothing where the kernel identifies users."""
     own = tls_folder(local.layout, ADMIN)
     return f" (with the certificate of {own})" if own.exists() else ""
 

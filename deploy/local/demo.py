@@ -99,7 +99,7 @@ def play(stage: Stage) -> Findings:
 
 
 def _kill_namenode(stage: Stage) -> tuple[Failover, list[str]]:
-    """The failover, and the acknowledged writes that are not there after it."""
+    """Return the failover, and the acknowledged writes that are not there after it."""
     cluster, workload, screen = stage.cluster, stage.workload, stage.screen
     active, _ = the_active(cluster)
     screen.title(f"2  kill -9 {active}, the active NameNode")
@@ -146,7 +146,7 @@ def _hand_over(stage: Stage) -> tuple[Failover, ...]:
 
 
 def as_json(findings: Findings, stage: Stage) -> dict[str, object]:
-    """The findings as one object; times are seconds."""
+    """Return the findings as one object; times are seconds."""
     verdict = findings.verdict
     return {
         "acknowledged": verdict.acknowledged,
@@ -188,7 +188,7 @@ def as_json(findings: Findings, stage: Stage) -> dict[str, object]:
 
 
 def machine_facts(stage: Stage) -> Mapping[str, object]:
-    """What the figures were measured on."""
+    """Return what the figures were measured on."""
     return {
         "system": platform.platform(),
         "cpu_count": os.cpu_count(),
@@ -237,7 +237,7 @@ def _staged(
 
 
 def show_summary(screen: Screen, findings: Findings) -> None:
-    """The last panel, and what is wrong by name."""
+    """Show the last panel, and name what is wrong."""
     verdict, kill = findings.verdict, findings.kill
     calls = [each.client_longest_call_seconds for each in findings.graceful]
     switches = [each.failover_seconds for each in findings.graceful]

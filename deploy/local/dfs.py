@@ -20,7 +20,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys import cluster as keys
 
 PATIENCE_SECONDS = 15.0
-"""So long a command may take, the start of the JVM included, before we look why."""
+"""How long a command may take, the start of the JVM included, before we look why."""
 LOOK_SECONDS = 2.0
 _MAIN_CLASS = "org.apache.hadoop.fs.FsShell"
 
@@ -42,10 +42,10 @@ def fs_shell(
 
 
 def configured_directory(given: Path | None) -> Path:
-    """The conf directory: the one given, else HADOOP_CONF_DIR, else that of the local cluster that
-    runs, or was started last.
+    """Return the conf directory: the one given, else HADOOP_CONF_DIR, else a local cluster's.
 
-    Raises LocalClusterError where that is no directory with a core-site.xml.
+    That is the one that runs, or was started last.  Raises LocalClusterError where the result is no
+    directory with a core-site.xml.
     """
     directory = given
     if directory is None and (from_environment := os.environ.get("HADOOP_CONF_DIR")):
@@ -144,7 +144,7 @@ def where_the_active_is(directory: Path) -> list[str]:
 
 
 def split_conf_dir(arguments: tuple[str, ...]) -> tuple[Path | None, tuple[str, ...]]:
-    """Our one option, where it stands first, and everything behind it.
+    """Return our one option, where it stands first, and everything behind it.
 
     By hand: click would also look for it among the shell's own arguments.
     """

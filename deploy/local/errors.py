@@ -4,6 +4,6 @@
 class LocalClusterError(Exception):
     """Something the local cluster needs is missing, failed to start, or did not happen in time.
 
-    The message tells what was attempted, what was found, and what to do next; commands print it
-    and exit non-zero without a traceback.
+    The message says what was attempted, what was found, and what to do next; commands print it and
+    exit non-zero without a traceback.
     """

@@ -19,7 +19,7 @@ SIZES: Final = (0, 1, 511, 512, 513, 70_000, 300_000, BLOCK_BYTES, 2 * BLOCK_BYT
 """Around a checksum's chunk, a packet and a block."""
 
 KEPT_FILES: Final = 20
-"""So many files a writer has before it deletes the oldest."""
+"""How many files a writer keeps before it deletes the oldest."""
 
 STOP_SECONDS: Final = 240.0
 CLOSED_SECONDS: Final = 120.0
@@ -60,7 +60,7 @@ class Expected:
     perhaps: bytes = b""
 
     def fits(self, found: bytes) -> bool:
-        """Whether what was read is right; no byte may be wrong, none acknowledged missing."""
+        """Return whether what was read is right: no byte wrong, none acknowledged missing."""
         whole = self.content + self.perhaps
         return len(found) >= len(self.content) and whole.startswith(found)
 
@@ -69,8 +69,8 @@ class Expected:
 class FileWorkload:
     """Some clients, each with files of its own.
 
-    Each rests for ``pause_seconds`` between two calls; ``wrong`` tells which reads gave other bytes
-    than were written.
+    Each rests for ``pause_seconds`` between two calls; ``wrong`` names the reads that gave other
+    bytes than were written.
     """
 
     client: JavaClient
@@ -110,29 +110,29 @@ class FileWorkload:
                 )
 
     def calls(self) -> tuple[FileCall, ...]:
-        """Every call that has returned."""
+        """Return every call that has returned."""
         with self._lock:
             return tuple(self.calls_done)
 
     def returned(self, call: FileCall) -> None:
-        """A client's call has returned."""
+        """Record a client's call that has returned."""
         with self._lock:
             self.calls_done.append(call)
 
     def acknowledged(self) -> int:
-        """How many calls succeeded."""
+        """Return how many calls succeeded."""
         return sum(not call.error for call in self.calls())
 
     def errors(self) -> tuple[FileCall, ...]:
-        """The calls that failed."""
+        """Return the calls that failed."""
         return tuple(call for call in self.calls() if call.error)
 
     def longest_call_seconds(self, since: float) -> float:
-        """The longest call that ended after a monotonic time."""
+        """Return the duration of the longest call that ended after a monotonic time."""
         return max((call.seconds for call in self.calls() if call.ended >= since), default=0.0)
 
     def wait_for_more(self, count: int, *, deadline_seconds: float) -> None:
-        """Until so many further calls have begun and succeeded."""
+        """Wait until ``count`` further calls have begun and succeeded."""
         since = time.monotonic()
         wait_until(
             lambda: sum(not c.error for c in self.calls() if c.started >= since) >= count,
@@ -165,7 +165,7 @@ class FileWorkload:
         return good
 
     def wait_until_whole(self) -> None:
-        """Until every block has all its replicas.  Raises LocalClusterError."""
+        """Wait until every block has all its replicas.  Raises LocalClusterError."""
         files = self.client.files()
         wait_until(
             lambda: files.lacking_blocks() == 0,
@@ -174,7 +174,7 @@ class FileWorkload:
         )
 
     def _wait_until_closed(self, files: JavaFiles, path: str) -> None:
-        """A call on it failed, so that it may be open: its lease is taken."""
+        """Take the lease of a file that a failed call may have left open, and wait for its end."""
         wait_until(
             lambda: files.recover_lease(path) or files.is_closed(path),
             what=f"{path} to be closed",
@@ -183,7 +183,10 @@ class FileWorkload:
 
 
 def _right_bytes(files: JavaFiles, path: str, expected: Expected) -> int | None:
-    """How many bytes a file has, if they are right; where its end is known its digest has to do."""
+    """Return how many bytes a file has, if they are right.
+
+    Where its end is known its digest has to do.
+    """
     if not expected.perhaps:
         content = expected.content
         return len(content) if files.sha256(path) == hashlib.sha256(content).hexdigest() else None
@@ -192,7 +195,7 @@ def _right_bytes(files: JavaFiles, path: str, expected: Expected) -> int | None:
 
 
 class _FileClient:
-    """One of the clients: a thread with files that nobody else touches."""
+    """One of the clients: a thread with files that no other touches."""
 
     def __init__(self, workload: FileWorkload, files: JavaFiles, number: int) -> None:
         self._all = workload

@@ -20,7 +20,7 @@ _JARS = (
 
 
 def client_argv(java: Java, conf_dir: Path, main_class: str, *, log_directory: Path) -> list[str]:
-    """The command line up to the main class; its arguments follow.
+    """Return the command line up to the main class; its arguments follow.
 
     The conf directory stands first on the class path, the only place where FsShell looks for
     core-site.xml.  The log settings, errors only, are written into ``log_directory``.

@@ -24,7 +24,7 @@ BUFFER = 4096
 REPLICATION = 3
 
 # It logs each failed call with every exception behind it, partly through the root logger; we raise
-# them, and tell the first line.
+# them, and report the first line.
 logging.getLogger("py4j").setLevel(logging.CRITICAL)
 logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
 
@@ -80,11 +80,11 @@ class JavaClient:
         self._call(make)
 
     def on_files(self, action: Callable[[Any], T]) -> T:
-        """What ``action`` does with the Java FileSystem itself.  Raises CallFailed."""
+        """Return what ``action`` does with the Java FileSystem itself.  Raises CallFailed."""
         return self._call(lambda: action(self._filesystem))
 
     def path(self, path: str) -> Any:  # noqa: ANN401 - py4j has no types
-        """A path as that FileSystem wants it."""
+        """Return a path as that FileSystem wants it."""
         return self._path(path)
 
     def array_of_paths(self, *paths: str) -> Any:  # noqa: ANN401 - py4j has no types
@@ -95,7 +95,7 @@ class JavaClient:
         return array
 
     def read(self, path: str) -> bytes:
-        """All of a file.  Raises CallFailed."""
+        """Return all of a file.  Raises CallFailed."""
 
         def read() -> bytes:
             stream = self._filesystem.open(self._path(path))
@@ -108,7 +108,7 @@ class JavaClient:
         return self._call(read)
 
     def java_version(self) -> str:
-        """The version of the Java that runs the client."""
+        """Return the version of the Java that runs the client."""
         return str(self._call(lambda: self._gateway.jvm.System.getProperty("java.version")))
 
     def mkdirs(self, path: str) -> bool:
@@ -147,7 +147,7 @@ class JavaClient:
         return Tree(directories=frozenset(directories), files=frozenset(files))
 
     def files(self) -> "JavaFiles":
-        """A FileSystem of its own, and so a client with a name and leases of its own."""
+        """Make a new FileSystem: a client with a name and leases of its own."""
 
         def make() -> Any:  # noqa: ANN401 - py4j has no types
             jvm = self._gateway.jvm
@@ -194,7 +194,7 @@ class JavaFiles:
         self.call(lambda: _write_pieces(self.filesystem.append(self._path(path)), pieces))
 
     def read(self, path: str) -> bytes:
-        """The whole content of a file."""
+        """Return the whole content of a file."""
 
         def read() -> bytes:
             stream = self.filesystem.open(self._path(path))
@@ -206,7 +206,7 @@ class JavaFiles:
         return bytes(self.call(read))
 
     def sha256(self, path: str) -> str:
-        """The digest of all that is in a file; its bytes stay in the JVM."""
+        """Return the digest of all that is in a file; its bytes stay in the JVM."""
 
         def read() -> str:
             java = self.jvm.java.security
@@ -236,11 +236,11 @@ class JavaFiles:
         return bool(self.call(lambda: filesystem.setReplication(self._path(path), replicas)))
 
     def is_closed(self, path: str) -> bool:
-        """Whether nobody writes the file."""
+        """Return whether the file has no writer."""
         return bool(self.call(lambda: self.filesystem.isFileClosed(self._path(path))))
 
     def lacking_blocks(self) -> int:
-        """How many blocks have fewer replicas than they are to have, or none."""
+        """Return how many blocks have fewer replicas than they are to have, or none."""
         filesystem = self.filesystem
         low = self.call(filesystem.getLowRedundancyBlocksCount)
         return int(low) + int(self.call(filesystem.getMissingBlocksCount))
@@ -263,7 +263,7 @@ def _write_pieces(stream: Any, pieces: Sequence[bytes]) -> None:  # noqa: ANN401
 
 
 def _first_line(failure: Any) -> str:  # noqa: ANN401 - py4j has no types
-    """What Java calls the exception; asking for it is a call to the JVM too, and may fail."""
+    """Return Java's name of the exception; to ask for it is a call to the JVM, which may fail."""
     try:
         return str(failure.java_exception.toString()).splitlines()[0]
     except Py4JError:

@@ -17,7 +17,7 @@ _FILE = "cluster.json"
 
 @dataclass(frozen=True, slots=True)
 class NameNodePorts:
-    """One NameNode's ports and those of the ZKFC beside it."""
+    """One NameNode's ports and those of the ZKFC next to it."""
 
     rpc: int
     http: int
@@ -60,31 +60,31 @@ class Layout:
         return self.directory / "conf"
 
     def name_dir(self, namenode: str) -> Path:
-        """One NameNode's fsimage and VERSION."""
+        """Return the directory of one NameNode's fsimage and VERSION."""
         return self.directory / "data" / namenode / "name"
 
     def edits_dir(self, journalnode: str) -> Path:
-        """One JournalNode's storage; the journal is a directory in it."""
+        """Return one JournalNode's storage; the journal is a directory in it."""
         return self.directory / "data" / journalnode
 
     def data_dir(self, datanode: str) -> Path:
-        """One DataNode's volume."""
+        """Return one DataNode's volume."""
         return self.directory / "data" / datanode
 
     def namenode_url(self, namenode: str) -> str:
-        """Where a NameNode serves /status, /health and /metrics."""
+        """Return the URL of a NameNode's /status, /health and /metrics."""
         return f"http://{HOST}:{self.namenodes[namenode].http}"
 
     def zkfc_url(self, namenode: str) -> str:
-        """The address of the ZKFC's pages beside a NameNode."""
+        """Return the URL of the pages of the ZKFC next to a NameNode."""
         return f"http://{HOST}:{self.namenodes[namenode].zkfc_http}"
 
     def journalnode_url(self, journalnode: str) -> str:
-        """The address of a JournalNode's pages."""
+        """Return the URL of a JournalNode's pages."""
         return f"http://{HOST}:{self.journalnodes[journalnode].http}"
 
     def datanode_url(self, datanode: str) -> str:
-        """The address of a DataNode's pages."""
+        """Return the URL of a DataNode's pages."""
         return f"http://{HOST}:{self.datanodes[datanode].http}"
 
     @property
@@ -93,7 +93,7 @@ class Layout:
         return f"http://{HOST}:{self.web}"
 
     def all_ports(self) -> tuple[int, ...]:
-        """Every port the cluster listens on."""
+        """Return every port the cluster listens on."""
         ports = [self.zookeeper, self.web]
         for journal in self.journalnodes.values():
             ports += dataclasses.astuple(journal)
@@ -111,7 +111,7 @@ class Layout:
 
 
 def plan(directory: Path, *, base_port: int | None = None, datanodes: int = 0) -> Layout:
-    """A new cluster's layout, on free ports or on those from ``base_port`` on."""
+    """Plan a new cluster's layout, on free ports or on those from ``base_port`` on."""
     per_journal = len(dataclasses.fields(JournalNodePorts))
     per_name = len(dataclasses.fields(NameNodePorts))
     per_data = len(dataclasses.fields(DataNodePorts))
@@ -138,7 +138,7 @@ def plan(directory: Path, *, base_port: int | None = None, datanodes: int = 0) -
 
 
 def load(directory: Path) -> Layout | None:
-    """The layout of the cluster that was made in this directory, or None where there is none."""
+    """Return the layout of the cluster made in this directory, or None where there is none."""
     path = directory / _FILE
     try:
         facts = json.loads(path.read_text())

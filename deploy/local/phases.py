@@ -14,7 +14,7 @@ PHASES = ("detected", "lock", "fenced", "promoting", "recovered", "caught_up", "
 GRACEFUL_PHASES = (
     "standby", "released", "lock", "fenced", "promoting", "recovered", "caught_up", "active",
 )  # fmt: skip
-"""Of a request: the old active steps down first, and then there is nobody left to fence."""
+"""Of a request: the old active steps down first, and then none is left to fence."""
 
 _FROM_OLD_NAMENODE = ("standby",)
 _FROM_OLD_ZKFC = ("detected", "released")
@@ -31,7 +31,7 @@ class PhaseEvent:
 
 
 def parse_log(source: str, lines: Iterable[str]) -> list[PhaseEvent]:
-    """The phases told in one log; lines that are no JSON object of that event are passed over."""
+    """Return the phases in one log; skip lines that are no JSON object of that event."""
     found = []
     for line in lines:
         if EVENT not in line:
@@ -47,7 +47,7 @@ def parse_log(source: str, lines: Iterable[str]) -> list[PhaseEvent]:
 
 
 def read_logs(logs: Mapping[str, Path]) -> list[PhaseEvent]:
-    """The phases told in these logs, in the order in which they happened."""
+    """Return the phases in these logs, in the order in which they happened."""
     found: list[PhaseEvent] = []
     for source, path in logs.items():
         try:
@@ -59,7 +59,7 @@ def read_logs(logs: Mapping[str, Path]) -> list[PhaseEvent]:
 
 
 def read_end(source: str, log: Path, begin: int) -> list[PhaseEvent]:
-    """The phases told in a log from this byte on."""
+    """Return the phases in a log from this byte on."""
     with log.open("rb") as file:
         file.seek(begin)
         return parse_log(source, file.read().decode(errors="replace").splitlines())
@@ -68,10 +68,10 @@ def read_end(source: str, log: Path, begin: int) -> list[PhaseEvent]:
 def time_phases(
     events: Iterable[PhaseEvent], *, old: str, new: str, since: float, wanted: tuple[str, ...]
 ) -> dict[str, float | None]:
-    """Seconds from ``since`` to the first time each wanted phase was told; None where it was not.
+    """Return the seconds from ``since`` to each wanted phase's first report; None without one.
 
-    ``standby`` is told by the old active, ``detected`` and ``released`` by the ZKFC beside it,
-    ``lock``, ``fenced`` and ``promoting`` by the one beside the new active, the rest by the new
+    ``standby`` is reported by the old active, ``detected`` and ``released`` by the ZKFC next to it,
+    ``lock``, ``fenced`` and ``promoting`` by the one next to the new active, the rest by the new
     active itself.
     """
     first: dict[tuple[str, str], float] = {}

@@ -12,7 +12,7 @@ OWNER_FILE = "owner.pid"
 
 
 def fresh_directory(kind: str) -> Path:
-    """A new directory below ``var/`` of the current directory, named after the time."""
+    """Make a directory below ``var/`` of the current directory, named after the time."""
     moment = datetime.datetime.now(tz=datetime.UTC).strftime("%Y%m%dT%H%M%S")
     directory = Path.cwd() / _HOME / f"{kind}-{moment}-{os.getpid()}"
     directory.mkdir(parents=True)
@@ -32,13 +32,13 @@ def remember(directory: Path) -> None:
 
 
 def last_cluster() -> Path | None:
-    """The directory of the cluster that was started last from the current directory."""
+    """Return the directory of the cluster started last from the current directory."""
     link = Path.cwd() / _HOME / _LAST
     return link.resolve() if link.is_dir() else None
 
 
 def owner_of(directory: Path) -> int | None:
-    """The process that runs the cluster, if it is still that one and not a reused pid."""
+    """Return the process that runs the cluster, if it is still that one and not a reused pid."""
     with contextlib.suppress(OSError, ValueError):
         pid = int((directory / OWNER_FILE).read_text())
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -48,7 +48,7 @@ def owner_of(directory: Path) -> int | None:
 
 
 def running_clusters() -> list[Path]:
-    """The directories that a `nnha cluster up` runs in, the newest first.
+    """Return the directories that a `nnha cluster up` runs in, the newest first.
 
     Those below ``var/`` of the current directory and the last one used here: a demo, a soak or a
     bench that came later is not what `nnha cluster down` is for.

@@ -1,4 +1,4 @@
-"""Finds TCP ports on loopback that nobody uses, by binding them."""
+"""Finds unused TCP ports on loopback, by binding them."""
 
 import contextlib
 import fcntl
@@ -27,7 +27,7 @@ _given: deque[int] = deque()
 
 
 def free_ports(count: int, among: Sequence[int] = range(_LOWEST, _HIGHEST)) -> tuple[int, ...]:
-    """That many different ports that could all be bound at the same time.
+    """Return that many different ports that could all be bound at the same time.
 
     No other process on this machine that asks here is given them, as long as this one lives: a
     daemon may bind its port many seconds later.
@@ -54,14 +54,14 @@ def free_ports(count: int, among: Sequence[int] = range(_LOWEST, _HIGHEST)) -> t
 
 
 def ports_from(base: int, count: int) -> tuple[int, ...]:
-    """The ports from ``base`` on.  Raises LocalClusterError naming those that are taken."""
+    """Return the ports from ``base`` on.  Raises LocalClusterError naming those that are taken."""
     wanted = tuple(range(base, base + count))
     ensure_free(wanted)
     return wanted
 
 
 def ensure_free(ports: tuple[int, ...]) -> None:
-    """Raises LocalClusterError naming the ports that are taken."""
+    """Raise LocalClusterError naming the ports that are taken."""
     taken = []
     for port in ports:
         bound = _bind(port)
@@ -77,7 +77,7 @@ def ensure_free(ports: tuple[int, ...]) -> None:
 
 
 def _claim(port: int) -> bool:
-    """Whether the port is ours now, by a lock on its byte of a file that all processes share."""
+    """Lock the port's byte of a file that all processes share; return whether that succeeded."""
     try:
         fcntl.lockf(_claims(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
     except OSError:
@@ -87,7 +87,7 @@ def _claim(port: int) -> bool:
 
 @cache
 def _claims() -> int:
-    """The file's descriptor; closing it would end all claims of this process."""
+    """Open the file; to close the descriptor would end all claims of this process."""
     path = Path(tempfile.gettempdir()) / f"nnha-ports-{os.getuid()}"
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 

@@ -53,7 +53,7 @@ def wait_until(
 
 
 def http_get(url: str, *, deadline_seconds: float = 1.0) -> tuple[int, bytes] | None:
-    """Status code and body, or None where nobody answered in time."""
+    """Return status code and body, or None without an answer in time."""
     try:
         with urllib.request.urlopen(
             secured(url), timeout=deadline_seconds, context=context_for(None)
@@ -109,7 +109,7 @@ class ManagedProcess:
         self.send(signal.SIGCONT)
 
     def wait(self, deadline_seconds: float) -> int:
-        """Its exit code, once it has ended.  Raises LocalClusterError at the deadline."""
+        """Return its exit code, once it has ended.  Raises LocalClusterError at the deadline."""
         try:
             return self.process.wait(deadline_seconds)
         except subprocess.TimeoutExpired:
@@ -126,7 +126,7 @@ class ManagedProcess:
                     pipe.close()
 
     def log_tail(self) -> str:
-        """The last lines of its log, for error messages."""
+        """Return the last lines of its log, for error messages."""
         try:
             lines = self.log.read_text(errors="replace").splitlines()
         except OSError:
@@ -134,7 +134,7 @@ class ManagedProcess:
         return "\n".join(f"    {line}" for line in lines[-_LOG_TAIL_LINES:]) or "    (empty)"
 
     def ended_early(self) -> str | None:
-        """That it ended without being told to, and the end of its log; None where it did not."""
+        """Return how it ended without our doing, and the end of its log; None where it did not."""
         code = self.exit_code
         if code is None or self.ended_by_us:
             return None
@@ -173,7 +173,7 @@ class Supervisor:
         return dict(self._processes)
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Our own environment with the mark in it, for everything that we start."""
+        """Return our own environment with the mark in it, for everything that we start."""
         return {**os.environ, **(extra or {}), reaper.MARK_VARIABLE: self.mark}
 
     def start(
@@ -211,7 +211,7 @@ class Supervisor:
         return managed
 
     def forget(self, name: str) -> None:
-        """A process that has done its work and ended is no part of the cluster any more."""
+        """Remove from the cluster a process that has done its work and ended."""
         if self._processes[name].running:
             raise LocalClusterError(f"Tried to forget {name}; it still runs")
         self._processes[name].close_pipes()
@@ -266,7 +266,7 @@ class Supervisor:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(fresh, flags, 0o644), "w") as file:
             file.write(f"{pid}\n")
-        fresh.replace(path)  # whoever reads it, reads a whole number
+        fresh.replace(path)  # readers see a whole number
 
     def _watch(self) -> None:
         if self._reaper is None:

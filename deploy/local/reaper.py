@@ -19,7 +19,7 @@ _PROC = Path("/proc")
 
 
 def marked_processes(mark: str) -> list[int]:
-    """The pids of all living processes, but this one, whose environment holds the mark."""
+    """Return the pids of all other living processes whose environment holds the mark."""
     wanted = f"{MARK_VARIABLE}={mark}".encode()
     found = []
     for entry in _PROC.iterdir():
@@ -27,7 +27,7 @@ def marked_processes(mark: str) -> list[int]:
             continue
         try:
             environment = (entry / "environ").read_bytes()
-        except OSError:  # gone meanwhile, or somebody else's
+        except OSError:  # gone in the meantime, or another user's
             continue
         if wanted in environment.split(b"\0"):
             found.append(int(entry.name))
@@ -35,7 +35,7 @@ def marked_processes(mark: str) -> list[int]:
 
 
 def kill_marked(mark: str) -> None:
-    """Kill them all; again and again, as one may be starting another meanwhile."""
+    """Kill all marked processes, repeatedly: one may be starting another in the meantime."""
     for _ in range(_ROUNDS):
         pids = marked_processes(mark)
         if not pids:

@@ -32,7 +32,7 @@ class Screen:
         return cls(Console(stderr=quiet_stdout, highlight=False, soft_wrap=True))
 
     def say(self, text: str) -> None:
-        """One line, with the seconds since the start before it."""
+        """Print one line, with the seconds since the start before it."""
         self.console.print(f"[dim]{time.monotonic() - self.began:6.1f} s[/]  {text}")
 
     def title(self, text: str) -> None:
@@ -44,7 +44,7 @@ class Screen:
 
     @contextlib.contextmanager
     def watching(self, cluster: Cluster) -> Iterator[None]:
-        """A table of the cluster's parts that follows them while the block runs."""
+        """Show a table of the cluster's parts that follows them while the block runs."""
         if not self.console.is_terminal:
             yield
             return
@@ -56,13 +56,13 @@ class Screen:
             yield
 
     def parts(self, cluster: Cluster) -> None:
-        """The parts as they stand, where no live table has shown them."""
+        """List the parts as they stand, where no live table has shown them."""
         if not self.console.is_terminal:
             for name, where in part_addresses(cluster.layout, web=cluster.web).items():
                 self.say(f"{name:<10} {where:<16} {cluster.progress.get(name, '')}")
 
     def failover(self, failover: Failover) -> None:
-        """One failover, phase by phase."""
+        """Print one failover, phase by phase."""
         steps = "  ".join(
             f"{phase.replace('_', ' ')} [bold]{_milliseconds(seconds)}[/]"
             for phase, seconds in failover.phases.items()
@@ -84,7 +84,7 @@ class Screen:
 
 
 def part_addresses(layout: Layout, *, web: bool = False) -> dict[str, str]:
-    """Each part's main address, in the order of the start; ``web``: also the page's."""
+    """Return each part's main address, in the order of the start; ``web``: also the page's."""
     addresses = {"zookeeper": f"{HOST}:{layout.zookeeper}"}
     for name, journal in layout.journalnodes.items():
         addresses[name] = f"{HOST}:{journal.rpc}"
@@ -100,7 +100,7 @@ def part_addresses(layout: Layout, *, web: bool = False) -> dict[str, str]:
 
 
 def parts_table(layout: Layout, progress: Mapping[str, str]) -> Table:
-    """The parts, where they listen, and what is known of them."""
+    """Return a table of the parts, where they listen, and what is known of them."""
     table = Table(title=f"cluster in {layout.directory}", title_justify="left")
     for heading in ("part", "address", "state"):
         table.add_column(heading)

@@ -21,7 +21,7 @@ def core_site(layout: Layout) -> dict[str, str]:
 
 
 def hdfs_site(layout: Layout) -> dict[str, str]:
-    """The keys of hdfs-site.xml; of the client's keys only the one that HA cannot do without."""
+    """Return the keys of hdfs-site.xml; of the client's only the one that HA cannot do without."""
     ns = NAMESERVICE
     journals = ";".join(f"{HOST}:{ports.rpc}" for ports in layout.journalnodes.values())
     fence = shlex.quote(str(layout.conf_dir / _FENCE_SCRIPT))
@@ -37,20 +37,20 @@ def hdfs_site(layout: Layout) -> dict[str, str]:
         # ago, and in its safe mode waits for their blocks.
         "dfs.ha.tail-edits.in-progress": "true",
         "dfs.ha.log-roll.period": "10s",
-        # Whoever plays with the cluster does not wait ten minutes for a DataNode to be dead, nor
-        # half a minute for one to be late.
+        # A person that plays with the cluster does not wait ten minutes for a DataNode to be dead,
+        # nor half a minute for one to be late.
         "dfs.heartbeat.interval": "1s",
         "dfs.namenode.heartbeat.recheck-interval": "5000",
         # Nor five minutes for a copy that does not come, because the replica that was to be copied
-        # is damaged, say, and nobody had found that yet.
+        # is damaged, say, and that had not been found yet.
         "dfs.namenode.reconstruction.pending.timeout-sec": "10",
         "dfs.namenode.safemode.extension": "1000",
         "nnha.web.http-address": f"{HOST}:{layout.web}",
         "nnha.web.url": layout.web_url,
     }
     if layout.datanodes:
-        # With three DataNodes nobody can take the place of one that died in a pipeline; clients
-        # give up an append then, unless this is set.
+        # With three DataNodes none can take the place of one that died in a pipeline; clients give
+        # up an append then, unless this is set.
         site["dfs.client.block.write.replace-datanode-on-failure.best-effort"] = "true"
     for name, ports in layout.namenodes.items():
         own = f"{ns}.{name}"
@@ -65,7 +65,7 @@ def hdfs_site(layout: Layout) -> dict[str, str]:
 
 
 def journalnode_overrides(layout: Layout, name: str) -> dict[str, str]:
-    """What one JournalNode is told on its command line: they share one set of files."""
+    """Return the keys for one JournalNode's command line: all share one set of files."""
     ports = layout.journalnodes[name]
     return {
         "dfs.journalnode.rpc-address": f"{HOST}:{ports.rpc}",
@@ -75,7 +75,7 @@ def journalnode_overrides(layout: Layout, name: str) -> dict[str, str]:
 
 
 def datanode_overrides(layout: Layout, name: str) -> dict[str, str]:
-    """What one DataNode is told on its command line: they share one set of files."""
+    """Return the keys for one DataNode's command line: all share one set of files."""
     ports = layout.datanodes[name]
     return {
         "dfs.datanode.address": f"{HOST}:{ports.transfer}",

@@ -30,12 +30,12 @@ class Stage:
     screen: Screen
 
     def missing_now(self) -> list[str]:
-        """The acknowledged writes that the active's listing lacks; the client pauses meanwhile."""
+        """Return the acknowledged writes that the active does not list; pause the client for it."""
         with self.workload.paused():
             return missing_from_tree(self.workload.writes(), self.client.tree(self.workload.root))
 
     def verdict(self) -> AuditResult:
-        """What became of every acknowledged write; call it when the workload has stopped."""
+        """Judge every acknowledged write; call it when the workload has stopped."""
         tree = self.client.tree(self.workload.root)
         return judge(self.workload.writes(), tree, read_journal(self.cluster.layout))
 
@@ -51,12 +51,11 @@ def staged(
     web: bool = False,
     prepare: Callable[[Cluster], None] | None = None,
 ) -> Iterator[Stage]:
-    """Bring the cluster up, with the client's JVM beside it; everything is stopped at the end.
+    """Bring the cluster up, together with the client's JVM; everything is stopped at the end.
 
     ``more_keys`` go into hdfs-site.xml, in place of the local cluster's own of the same name;
-    ``web``: the page of the cluster is served, and its address told; ``prepare`` is called before
-    anything of the cluster is started.
-    Raises LocalClusterError where a part does not come up.
+    ``web``: the page of the cluster is served, and its address shown; ``prepare`` is called before
+    anything of the cluster is started. Raises LocalClusterError where a part does not come up.
     """
     with open_cluster(
         directory, more_keys=more_keys, datanodes=datanodes, secure=secure, web=web
@@ -67,7 +66,7 @@ def staged(
         screen.say(f"logs and data stay in [bold]{cluster.layout.directory}[/]")
         screen.say(f"Java {cluster.java.version} from {cluster.java.source}")
         with screen.watching(cluster):
-            # The JVM warms up while the cluster starts; it asks nobody anything before ``connect``.
+            # The JVM warms up while the cluster starts; it sends no request before ``connect``.
             process = start_java_client(
                 cluster.supervisor, java=cluster.java, conf_dir=cluster.conf_dir
             )

@@ -24,7 +24,7 @@ class NameNodeStatus:
 
 
 def status(url: str, *, deadline_seconds: float = 1.0) -> Mapping[str, object] | None:
-    """A daemon's /status as it stands, or None where nobody answered sensibly in time."""
+    """Return a daemon's /status as it stands, or None without a sensible answer in time."""
     answer = http_get(f"{url}/status", deadline_seconds=deadline_seconds)
     if answer is None or answer[0] != 200:
         return None
@@ -36,7 +36,7 @@ def status(url: str, *, deadline_seconds: float = 1.0) -> Mapping[str, object] |
 
 
 def namenode_status(url: str, *, deadline_seconds: float = 1.0) -> NameNodeStatus | None:
-    """A NameNode's status, or None where it does not answer."""
+    """Return a NameNode's status, or None where it does not answer."""
     facts = status(url, deadline_seconds=deadline_seconds)
     if facts is None:
         return None
@@ -51,7 +51,7 @@ def namenode_status(url: str, *, deadline_seconds: float = 1.0) -> NameNodeStatu
 
 
 def has_loaded(url: str) -> bool:
-    """Whether a part answers, and is not a NameNode that still loads its image."""
+    """Return whether a part answers, and is not a NameNode that still loads its image."""
     facts = status(url)
     if facts is None:
         return _actors_of_hadoops_datanode(url) is not None
@@ -59,7 +59,7 @@ def has_loaded(url: str) -> bool:
 
 
 def _actors_of_hadoops_datanode(url: str) -> list[Mapping[str, str]] | None:
-    """What Hadoop's DataNode says of its NameNodes, or None where it is not one."""
+    """Return what Hadoop's DataNode says of its NameNodes, or None where it is not one."""
     query = "jmx?qry=Hadoop:service=DataNode,name=DataNodeInfo"
     answer = http_get(f"{url}/{query}", deadline_seconds=1.0)
     if answer is None or answer[0] != 200:
@@ -72,7 +72,7 @@ def _actors_of_hadoops_datanode(url: str) -> list[Mapping[str, str]] | None:
 
 
 def datanode_serves(url: str) -> bool:
-    """Whether a DataNode obeys an active NameNode and every NameNode has taken it."""
+    """Return whether a DataNode obeys an active NameNode and every NameNode has taken it."""
     facts = status(url)
     if facts is None:
         actors = _actors_of_hadoops_datanode(url) or []
@@ -85,7 +85,7 @@ def datanode_serves(url: str) -> bool:
 
 
 def zkfc_stands(url: str) -> bool:
-    """Whether a ZKFC stands in the election, and knows by now who has won it."""
+    """Return whether a ZKFC takes part in the election, and knows by now which has won it."""
     facts = status(url) or {}
     return facts.get("in_election") is True and facts.get("elector") in ("standby", "active")
 

@@ -19,7 +19,7 @@ See docs/reference/rpc.md#retries-of-a-client.
 """
 
 WRITES_AFTER = 40
-"""A failover is over for the client when each writer and so many calls in all got through."""
+"""A failover is over for the client when each writer and this number of calls got through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,11 @@ class Failover:
 
 
 def the_active(cluster: Cluster) -> tuple[str, int]:
-    """The one active NameNode and its epoch.  Raises LocalClusterError where it is not one."""
+    """Return the one active NameNode and its epoch.
+
+    Raises:
+        LocalClusterError: where it is not one.
+    """
     active = cluster.active_namenodes()
     if len(active) != 1:
         raise LocalClusterError(
@@ -55,7 +59,7 @@ def the_active(cluster: Cluster) -> tuple[str, int]:
 
 
 def other(namenode: str) -> str:
-    """Which of the two NameNodes is not this one."""
+    """Return which of the two NameNodes is not this one."""
     (peer,) = (name for name in NAMENODES if name != namenode)
     return peer
 
@@ -100,7 +104,7 @@ def hand_over(
 
 
 def settle(cluster: Cluster, namenode: str) -> None:
-    """Until a NameNode is a standby that could take over, and its ZKFC thinks so too."""
+    """Wait until a NameNode is a standby that could take over, and its ZKFC agrees."""
     cluster.wait_for_ready_standby(namenode)
     cluster.wait_for_candidate(namenode)
 

@@ -21,7 +21,7 @@ See docs/reference/operations.md#comparison-load.
 
 FILES_PER_DIRECTORY = 8
 MOST_ERRORS = 100
-"""With so many it makes no sense to wait for successes."""
+"""With this number it makes no sense to wait for successes."""
 
 ABANDON_SECONDS = 0.5
 STOP_SECONDS = 180.0
@@ -96,7 +96,7 @@ class Workload:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """No call is under way while the block runs.  Raises LocalClusterError."""
+        """Keep all calls from running while the block runs.  Raises LocalClusterError."""
         with self._turn:
             self._paused = True
             if not self._turn.wait_for(lambda: not self._calls_under_way, STOP_SECONDS):
@@ -112,26 +112,26 @@ class Workload:
                 self._turn.notify_all()
 
     def writes(self) -> tuple[ClientCall, ...]:
-        """Every call that has returned, in the order in which they did."""
+        """Return every call that has returned, in the order in which they did."""
         # Without the lock Python 3.11 crashes: to make the tuple may run the garbage collector and
         # then another thread, whose call moves the list that is being copied.
         with self._turn:
             return tuple(self._writes)
 
     def acknowledged(self) -> int:
-        """How many calls were answered with success."""
+        """Return how many calls were answered with success."""
         return sum(1 for write in self.writes() if not write.error)
 
     def errors(self) -> tuple[ClientCall, ...]:
-        """The calls that the client gave up on or that answered false."""
+        """Return the calls that the client gave up on or that answered false."""
         return tuple(write for write in self.writes() if write.error)
 
     def longest_call_seconds(self, since: float) -> float:
-        """The longest call that was still waited for at that monotonic time or began later."""
+        """Return the seconds of the longest call that ended at or after that monotonic time."""
         return max((write.seconds for write in self.writes() if write.ended >= since), default=0.0)
 
     def wait_for_more(self, count: int, *, deadline_seconds: float) -> None:
-        """Until so many further calls are acknowledged, and every writer had one that began now.
+        """Wait until ``count`` more calls are acknowledged, for each writer one that began now.
 
         So no call that was under way at the moment of asking is still waited for.
         """
@@ -152,7 +152,7 @@ class Workload:
         )
 
     def wait_for_acknowledged(self, count: int, *, deadline_seconds: float) -> None:
-        """Until so many calls are acknowledged in all."""
+        """Wait until ``count`` calls are acknowledged in all."""
         wait_until(
             lambda: self.acknowledged() >= count,
             what=f"{count} acknowledged writes",

@@ -94,7 +94,7 @@ def start_zookeeper(
 
 
 def server_argv(java: Java, configuration: Path, *flags: str) -> list[str]:
-    """A server's command line; its logging is set up beside its configuration.
+    """Return a server's command line; its log settings lie next to its configuration.
 
     Later flags win, so ``flags`` may ask for a larger heap than a lone server needs.
     """
@@ -130,7 +130,7 @@ def wait_for_zookeeper(server: ZooKeeper, *, deadline_seconds: float = START_SEC
 
 
 def four_letters(host: str, port: int, word: str) -> str:
-    """ZooKeeper's answer to a four-letter word; empty where nobody answered in time."""
+    """Return ZooKeeper's answer to a four-letter word; empty without an answer in time."""
     answer = b""
     try:
         with socket.create_connection((host, port), _FOUR_LETTER_SECONDS) as connection:
@@ -145,7 +145,7 @@ def four_letters(host: str, port: int, word: str) -> str:
 
 @contextlib.contextmanager
 def running_zookeeper(directory: Path, *, port: int | None = None) -> Iterator[ZooKeeper]:
-    """A server for the length of a ``with``, for tests: its own directory, a free port.
+    """Run a server for the length of a ``with``, for tests: its own directory, a free port.
 
     Raises LocalClusterError with the end of its log where it does not come up.
     """

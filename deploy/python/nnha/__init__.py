@@ -1,7 +1,7 @@
 """The one public name of an installed nnha.
 
 The repository's packages (``ha``, ``journal``, ``spark`` ...) have names that others use, too.  A
-wheel keeps them in ``nnha/_tree``, where they overwrite nobody's; ``activate`` puts that folder on
+wheel keeps them in ``nnha/_tree``, where they overwrite no others; ``activate`` puts that folder on
 the path of this process.  A checkout has no such folder: its own root is on the path already.
 """
 

@@ -33,9 +33,9 @@ def zkfc() -> None:
 
 
 def _probe(address: str) -> None:
-    """A health check as containers run it: without click, in half the time.
+    """Answer a health check as containers run it: without click, in half the time.
 
-    What is wrong with the address is told by the command itself.
+    What is wrong with the address is reported by the command itself.
     """
     from ha.cli.probe.question import answer, parsed
 
