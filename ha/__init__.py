@@ -1,1 +1,1 @@
-"""High availability for NameNodes: who may be active, and how that changes."""
+"""High availability for NameNodes: which one may be active, and how that changes."""

@@ -61,7 +61,7 @@ class Reader:
 
 
 def _unread(transport: asyncio.Transport) -> int | None:
-    """Return the bytes that the far end has not taken, in our buffer and the kernel's; None if
+    """Return the bytes in our and the kernel's buffer that the far end has not taken; None if
     closed.
 
     Ours alone would not distinguish a slow reader from none: the kernel takes more from us only

@@ -195,7 +195,7 @@ def encode_success(key: CallKey, response: bytes) -> bytes:
 
 @lru_cache(maxsize=1000)
 def _success(client_id: bytes, retry_count: int) -> bytes:
-    """Encode an answer's header behind the call's number, in which alone a client's calls differ."""
+    """Encode an answer's header after the call's number, in which alone a client's calls vary."""
     header = RpcResponseHeaderProto(
         callId=0,
         status=RpcResponseHeaderProto.SUCCESS,

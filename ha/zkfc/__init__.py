@@ -1,1 +1,1 @@
-"""The failover controller beside one NameNode: join, leave, take over, cede, hand over."""
+"""The failover controller next to one NameNode: join, leave, take over, cede, hand over."""

@@ -44,8 +44,7 @@ async def progress(
 
     looks: list[Look] = [_NameNode(one, timed).look for one in nodes]
     looks += [_Zkfc(one, target, timed).look for one in nodes if one.zkfc_http.port]
-    # Before it begins, so that what an earlier hand-over has left on the pages is not shown as
-    # news.
+    # Before it begins: what an earlier hand-over has left on the pages is no news.
     await _all_once(looks)
     polling = [asyncio.create_task(_poll(look)) for look in looks]
     try:

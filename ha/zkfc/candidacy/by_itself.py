@@ -11,7 +11,7 @@ from ha.zkfc.candidacy.state import Candidacy, StandingBy
 
 
 def why_not(candidacy: Candidacy, now: float) -> str:
-    """The reason in words; empty where it may."""
+    """Return the reason in words; empty where it may."""
     standing = candidacy.standing
     if not isinstance(candidacy.place, StandingBy) or candidacy.in_transition:
         return candidacy.out_because or "our NameNode does not stand by in the election"

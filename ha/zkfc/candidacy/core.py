@@ -73,7 +73,7 @@ DRAIN_RETRY_SECONDS = 5.0
 
 
 def step(state: Candidacy, event: Event, *, now: float) -> Step:
-    """What becomes of the candidacy when this happens at this time.
+    """Return the candidacy after an event at this time, and what was decided.
 
     Raises:
         InvariantBroken: if that must never be.
@@ -125,7 +125,7 @@ def _moved(state: Candidacy, moved: ElectionMoved, now: float) -> Step:
         case Role.TAKING_OVER, Role.TAKING_OVER:
             return Step(state)
         case _, Role.TAKING_OVER:
-            # Not joined: it is of an election that we have left meanwhile.
+            # Not joined: it is of an election that we have left in the meantime.
             return Step(_taking_over(state) if state.joined else state)
         case Role.TAKING_OVER, Role.ACTIVE:
             return _elected(state, now, planned=moved.planned) if state.joined else Step(state)
@@ -154,7 +154,7 @@ def _demotion_tried(state: Candidacy, failure: str, now: float) -> Step:
         because = f"our NameNode did not confirm that it is standby: {failure}"
         return _out_for_a_moment(replace(state, not_demoted=because), because, now)
     if not state.joined:
-        return Step(state)  # of an election that we have left meanwhile
+        return Step(state)  # of an election that we have left in the meantime
     return _recheck(_settled(state, StandingBy()), now)
 
 
@@ -163,12 +163,12 @@ def _settled(state: Candidacy, place: Place) -> Candidacy:
 
 
 def _unknown(state: Candidacy, now: float) -> Step:
-    """What our NameNode has become, if it was asked for anything, nobody knows."""
+    """Decide anew: which state our NameNode has, if it was asked for any, is unknown."""
     return _recheck(_idle(state, Joined() if state.joined else state.place), now)
 
 
 def _idle(state: Candidacy, place: Place) -> Candidacy:
-    """At this place, and nothing under way."""
+    """Return the candidacy at this place, with nothing under way."""
     return replace(
         state,
         place=place,
@@ -223,7 +223,7 @@ def _drain_tried(state: Candidacy, failure: str, now: float) -> Step:
 
 
 def _failed(state: Candidacy, now: float) -> Step:
-    """The elector has left already; stay out for a while, longer with each failure."""
+    """Stay out for a while, longer with each failure; the elector has left already."""
     failures = state.failures + 1
     seconds = state.back_off.after(failures)
     because = "the last takeover failed"
@@ -249,7 +249,7 @@ def _ceded(state: Candidacy, asked: CedeAsked, now: float) -> Step:
 
 
 def _out_for_a_moment(state: Candidacy, because: str, now: float) -> Step:
-    """What our NameNode is, nobody knows: out, and in again, where it is told once more."""
+    """Leave, and join again, which gives our NameNode of unknown state its role once more."""
     left = _leave(state, because, needs_fencing=True)
     back = _stood_back(state, because, now + MISMATCH_PAUSE_SECONDS)
     again = AskAgainAfter(MISMATCH_PAUSE_SECONDS)
@@ -257,10 +257,11 @@ def _out_for_a_moment(state: Candidacy, because: str, now: float) -> Step:
 
 
 def _stood_back(state: Candidacy, because: str, until: float) -> StoodBack:
-    """Until then, but never shorter than was agreed before.
+    """Stand back until then, but never shorter than was agreed before.
 
-    Two may ask at once: who asked for less, and was kept by a slow NameNode, must not cut short
-    what the other was told meanwhile; a peer's hand-over may count on it.  Only a release does.
+    Two may ask at once: the one that asked for less, and was kept by a slow NameNode, must not cut
+    short what the other was promised in the meantime; a peer's hand-over may count on it.  Only a
+    release does.
     """
     before = state.stood_back
     return StoodBack(until if before is None else max(until, before.until), because)
@@ -299,7 +300,7 @@ def _recheck(state: Candidacy, now: float) -> Step:
 
 
 def _unwell(state: Candidacy, now: float) -> Step:
-    """The NameNode itself is told nothing: the next owner of the lock will see to it."""
+    """Leave, or keep the lock; the NameNode gets no order: the lock's next owner will see to it."""
     notices = state.standing.notices
     if state.holding:
         if notices is not None and notices.pause is not None:
@@ -322,7 +323,7 @@ def _ill(state: Candidacy) -> str:
 
 
 def _kept(state: Candidacy, because: str) -> Candidacy:
-    """Our NameNode has the lock, and keeps it for this reason; empty: there is none to leave."""
+    """Keep the lock that our NameNode has, for this reason; empty: there is none to leave."""
     place = state.place
     if isinstance(place, TakingOver | Active):
         return replace(state, place=replace(place, kept_because=because))

@@ -56,7 +56,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Why we do not stand, and after how long that may be otherwise (None: it will be told)."""
+    """Why we do not stand, and after how many seconds to look again (None: an event will come)."""
 
     because: str
     again_after_seconds: float | None = None
@@ -65,7 +65,7 @@ class Bar:
 
 
 def noticed(standing: Standing, notices: Notices, now: float) -> Standing:
-    """The notices were read anew."""
+    """Take in the notices, which were read anew."""
     since = standing.free_since
     if notices.lock_holder != FREE:
         since = None
@@ -81,13 +81,13 @@ def noticed(standing: Standing, notices: Notices, now: float) -> Standing:
 
 
 def reported(standing: Standing, *, ready: bool, reason: str) -> Standing:
-    """The NameNode has said whether it is ready to become active."""
+    """Take in the NameNode's report whether it is ready to become active."""
     count = 0 if ready else standing.unready_in_a_row + 1
     return replace(standing, ready=ready, not_ready_reason=reason, unready_in_a_row=count)
 
 
 def bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar | None:
-    """What keeps a healthy NameNode that does not hold the lock out of the election.
+    """Return what keeps a healthy NameNode that does not hold the lock out of the election.
 
     ``is_active``: it says that it is active, so its taking a free lock changes no role.
     """
@@ -96,7 +96,7 @@ def bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar
         return Bar("the notices in ZooKeeper were not read yet")
     if notices.namesake:
         return Bar(notices.namesake)
-    # In a pause, an operator may have made ours active beside another's lock: leave it so.
+    # In a pause, an operator may have made ours active while another has the lock: leave it so.
     elsewhere = notices.lock_holder not in (None, FREE, standing.namenode)
     if (is_active and not elsewhere) or standing.may_return:
         return None
@@ -114,7 +114,7 @@ def bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar
 
 
 def successor(standing: Standing) -> Member | None:
-    """Who could take over from us now: the best by rank, then by name."""
+    """Return the peer that could take over from us now: the best by rank, then by name."""
     notices = standing.notices
     fit = [] if notices is None else [one for one in notices.members if _fit(one) and one.ready]
     in_it = [one for one in fit if one.in_election]
@@ -122,12 +122,12 @@ def successor(standing: Standing) -> Member | None:
 
 
 def paused(pause: Pause) -> str:
-    """The pause in words."""
+    """Return the pause in words."""
     return f"paused by {pause.owner}{_until(pause)}: {pause.reason}"
 
 
 def drained(drain: Drain) -> str:
-    """The drain in words."""
+    """Return the drain in words."""
     return f"drained by {drain.owner}{_until(drain)}: {drain.reason}"
 
 
@@ -136,7 +136,7 @@ def _until(notice: Pause) -> str:
 
 
 def with_lock(standing: Standing) -> Standing:
-    """The lock is ours now, whoever had it when the notices were read."""
+    """Make ours the holder of the lock, whichever NameNode the notices name."""
     notices = standing.notices
     if notices is None:
         return standing
@@ -144,9 +144,9 @@ def with_lock(standing: Standing) -> Standing:
 
 
 def active_elsewhere(standing: Standing, notices: Notices | None) -> bool:
-    """Has another become active?  Who only has the lock may still fail to.
+    """Return whether another has become active; one that only has the lock may still fail to.
 
-    A controller that shows no member (Hadoop's) is believed by its lock.
+    The lock of a controller that shows no member (Hadoop's) counts as proof.
     """
     if notices is None or notices.lock_holder in (None, FREE, standing.namenode):
         return False
@@ -157,7 +157,7 @@ def active_elsewhere(standing: Standing, notices: Notices | None) -> bool:
 def _unready(standing: Standing, now: float) -> Bar | None:
     wait = standing.rank.unready_delay_seconds
     because = f"our NameNode is not ready to become active: {standing.not_ready_reason}"
-    # A ready peer that leaves the lock alone for so long will not take it: better an unready
+    # A ready peer that leaves the lock alone for this time will not take it: better an unready
     # active than none.
     starts = [one for one in (standing.no_ready_peer_since, standing.free_since) if one is not None]
     if not starts:
@@ -177,7 +177,7 @@ def _outranked(standing: Standing, notices: Notices, now: float, *, ready: bool)
 
 
 def _better(standing: Standing, notices: Notices, *, ready: bool) -> str | None:
-    """Who shall have the lock before us, in words."""
+    """Return in words which NameNode should have the lock before us."""
     for one in notices.members:
         if _is_active_without_lock(one):
             return f"{one.namenode} is active; its controller was killed and takes its lock again"
@@ -192,8 +192,10 @@ def _better(standing: Standing, notices: Notices, *, ready: bool) -> str | None:
 
 
 def _is_active_without_lock(member: Member) -> bool:
-    """The bad schedule: its controller is killed and started again, and when the earlier session
-    ends, a standby takes the free lock first and demotes a healthy active.
+    """Return whether it is active, and its controller was started again and waits for its own lock.
+
+    The bad schedule: its controller is killed and started again, and when the earlier session ends,
+    a standby takes the free lock first and demotes a healthy active.
     """
     return (
         member.lock_of_earlier_process

@@ -1,7 +1,7 @@
 """Fail-back: a preferred NameNode takes the role back when the operator wants that.
 
 Off unless ``nnha.candidate.failback-after`` is set.  The preferred standby decides, for itself: an
-active of lower priority is well, and nothing has stood against a change for so long without a
+active of lower priority is well, and nothing has stood against a change for that time without a
 break.  A change costs clients a moment, so it must not be made often: each try doubles the time
 that the next one waits, and after as many changes of the active as are flapping there is none.
 """
@@ -19,7 +19,7 @@ from ha.zkfc.candidacy.flapping import FlapSettings
 MOST_DOUBLINGS: Final = 5
 """The longest wait is 32 times the first."""
 FORGOTTEN_AFTER: Final = 64
-"""Times the first wait: so long ago, a try counts no more."""
+"""Times the first wait: a try longer ago than this counts no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +30,13 @@ class FailBack:
     """Since when nothing stands against it; None: something does."""
     tries: tuple[float, ...] = ()
     holder: str = ""
-    """Who held the lock last, as far as it was seen."""
+    """The last holder of the lock, as far as it was seen."""
     moves: tuple[float, ...] = ()
     """When another NameNode than before was seen to hold it."""
 
 
 def lock_seen(state: FailBack, notices: Notices, flap: FlapSettings, now: float) -> FailBack:
-    """The notices were read anew."""
+    """Count the change of the active that the notices, read anew, may show."""
     holder = notices.lock_holder
     if holder in (None, FREE, state.holder):
         return state
@@ -47,26 +47,29 @@ def lock_seen(state: FailBack, notices: Notices, flap: FlapSettings, now: float)
 
 
 def weighed(state: FailBack, standing: Standing, flap: FlapSettings, now: float) -> FailBack:
-    """Our NameNode is a standby in the election: begin to count, go on, or begin anew."""
+    """Begin, continue or restart the count for our NameNode, a standby in the election."""
     if _against(state, standing, flap, now):
         return replace(state, since=None)
     return replace(state, since=now if state.since is None else state.since)
 
 
 def seconds_left(state: FailBack, standing: Standing, now: float) -> float | None:
-    """Until it would be tried, if nothing comes in between; None where something is against it."""
+    """Return the seconds until it would be tried, if nothing comes in between.
+
+    None where something is against it.
+    """
     if state.since is None:
         return None
     return max(0.0, state.since + _wait_seconds(state, standing, now) - now)
 
 
 def tried(state: FailBack, standing: Standing, now: float) -> FailBack:
-    """It is tried now; whatever comes of it, the next time waits longer."""
+    """Note that it is tried now; whatever comes of it, the next time waits longer."""
     return replace(state, since=None, tries=(*_recent_tries(state, standing, now), now))
 
 
 def why(standing: Standing) -> str:
-    """The cause that is recorded."""
+    """Return the cause that is recorded."""
     lower = _lower_active(standing)
     than = "" if lower is None else f", {lower.namenode} {lower.priority}"
     rank = standing.rank
@@ -91,7 +94,7 @@ def _against(state: FailBack, standing: Standing, flap: FlapSettings, now: float
 
 
 def _lower_active(standing: Standing) -> Member | None:
-    """The active, if it is well and of lower priority; a controller of Hadoop's shows none."""
+    """Return the active, if it is healthy and of lower priority; Hadoop's controller shows none."""
     members = () if standing.notices is None else standing.notices.members
     for one in members:
         if (
@@ -106,7 +109,7 @@ def _lower_active(standing: Standing) -> Member | None:
 
 
 def _better_standby(standing: Standing) -> bool:
-    """Of several preferred ones the best goes first, or they would take it from one another."""
+    """Return whether a better one is preferred, too: it goes first, or both would take turns."""
     best = successor(standing)
     own = (-standing.rank.priority, standing.namenode)
     return best is not None and (-best.priority, best.namenode) < own

@@ -11,7 +11,7 @@ from ha.zkfc.candidacy.state import Candidacy
 def trouble_of(
     health: HealthState, elector: ElectorState, candidacy: Candidacy, absence: str
 ) -> str | None:
-    """The first reason found, or None; ``absence`` tells of a ZooKeeper that is away."""
+    """Return the first reason found, or None; ``absence`` describes a ZooKeeper that is away."""
     if health.health is not Health.HEALTHY:
         return f"the NameNode is {health.health}: {health.reason}"
     if candidacy.not_demoted:
@@ -26,7 +26,7 @@ def trouble_of(
 
 
 def unfit_of(health: HealthState, candidacy: Candidacy) -> str | None:
-    """Why our NameNode cannot be the target of a hand-over; None when it can."""
+    """Return why our NameNode cannot be the target of a hand-over; None when it can."""
     if health.health is not Health.HEALTHY:
         return health.reason or health.health.value
     if candidacy.reported is ServiceState.OBSERVER:

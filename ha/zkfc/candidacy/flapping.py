@@ -35,19 +35,19 @@ class Flapping:
 
 
 def took_over(flapping: Flapping, now: float) -> Flapping:
-    """Our NameNode has become active, and nobody asked for it."""
+    """Note that our NameNode has become active without a request for it."""
     return replace(flapping, takeovers=(*_recent(flapping, now), now), trouble_since=None)
 
 
 def judged(flapping: Flapping, now: float, *, well: bool) -> Flapping:
-    """The NameNode's health was judged anew."""
+    """Note that the NameNode's health was judged anew."""
     if well:
         return replace(flapping, trouble_since=None)
     return flapping if flapping.trouble_since is not None else replace(flapping, trouble_since=now)
 
 
 def keep_for(flapping: Flapping, trouble: Trouble, now: float) -> float:
-    """For how long the active in trouble is kept all the same, in seconds; 0: not at all."""
+    """Return for how many seconds the active in trouble is kept all the same; 0: not at all."""
     if trouble is Trouble.GONE or not too_many(flapping, now):
         return 0.0
     since = now if flapping.trouble_since is None else flapping.trouble_since

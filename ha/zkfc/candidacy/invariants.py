@@ -7,7 +7,7 @@ from ha.zkfc.candidacy.state import Active, Candidacy, Step, TakingOver
 
 
 def checked(before: Candidacy, event: Event, step: Step) -> Step:
-    """The step itself.
+    """Return the step itself, after checking it.
 
     Raises:
         InvariantBroken: if it must never be.

@@ -50,7 +50,7 @@ class TransitionBegun:
 
 @dataclass(frozen=True, slots=True)
 class DemotionTried:
-    """The lock is another's, and our NameNode was told to be standby."""
+    """The lock is another's, and our NameNode was ordered to be standby."""
 
     failure: str = ""
     """Why it would not say that it is; empty when it did."""
@@ -68,7 +68,7 @@ class TakeoverFailed:
 
 @dataclass(frozen=True, slots=True)
 class CedeAsked:
-    """Somebody wants us out of the election for so long (greater than 0)."""
+    """A peer or an operator wants us out of the election for this time (greater than 0)."""
 
     seconds: float
     needs_fencing: bool
@@ -138,7 +138,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class AskAgainAfter:
-    """Come back with RecheckDue after so many seconds; replaces an earlier wish."""
+    """Come back with RecheckDue after this number of seconds; replaces an earlier wish."""
 
     seconds: float
 
@@ -163,7 +163,7 @@ Decision = Join | Leave | AskAgainAfter | HandOverTo | TakeBack
 
 
 def shown(event: Event) -> str:
-    """For the log.  What was seen of the notices has a line of its own, with every member."""
+    """Format for the log.  The notices have a line of their own, with every member."""
     match event:
         case NoticesSeen():
             return "NoticesSeen()"

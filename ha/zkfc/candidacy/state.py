@@ -1,4 +1,4 @@
-"""Where a candidacy stands, and what is known besides: all that its decisions depend on.
+"""The state of a candidacy, and what else is known: all that its decisions depend on.
 
 The places exclude each other, and each carries what is true in it alone: a reason to be out is
 there only while we are out, one to stay in only while our NameNode has the lock.
@@ -26,7 +26,7 @@ class BackOff:
             raise ValueError("the first pause must be above 0 and at most the cap")
 
     def after(self, failures: int) -> float:
-        """The pause after so many failures in a row (at least 1), in seconds."""
+        """Return the pause in seconds after ``failures`` failures in a row (at least 1)."""
         return float(min(self.cap_seconds, self.first_seconds * 2 ** min(failures - 1, 30)))
 
 
@@ -45,7 +45,7 @@ class Out:
     because: str = ""
     """Empty before anything was judged."""
     stood_back: StoodBack | None = None
-    """Stays while our NameNode is ill besides; over with its time, or when we are let back."""
+    """Stays while our NameNode is ill, too; over with its time, or when we are let back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """In the election; our NameNode was told no role in it yet, or nobody knows which it has."""
+    """In the election; our NameNode was given no role in it yet, or its role is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

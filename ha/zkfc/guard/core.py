@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_INTERVALS: Final = 2
-"""The guard looks once in each interval; more than so many between two looks do not count."""
+"""The guard looks once in each interval; more than this number between two looks do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def look(
     interval_seconds: float,
     patience_seconds: float,
 ) -> tuple[Watch, Stalled | None]:
-    """What the guard remembers after this look, and the duty that is not done any more, if any."""
+    """Return what the guard remembers after this look, and a duty that is not done any more."""
     passed = 0.0
     if watch.looked_at is not None:
         passed = min(now - watch.looked_at, MOST_INTERVALS * interval_seconds)

@@ -1,4 +1,4 @@
-"""The signs that a controller's duties give, for a thread beside the event loop to read."""
+"""The signs that a controller's duties give, for a thread apart from the event loop to read."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,11 +13,11 @@ class Duties:
         self._signs: dict[str, Sign] = {}
 
     def giver(self, duty: str) -> Callable[[float], None]:
-        """What this duty calls each time: with the time within which it will call again."""
+        """Return what this duty calls each time: with the time within which it will call again."""
         return partial(self._give, duty)
 
     def signs(self) -> tuple[Sign, ...]:
-        """The newest sign of each duty that has given one."""
+        """Return the newest sign of each duty that has given one."""
         # One step of the interpreter: the event loop cannot add a duty in the middle of it.
         return tuple(self._signs.values())
 

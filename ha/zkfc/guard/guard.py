@@ -1,7 +1,7 @@
-"""A thread beside the event loop that ends the process when the controller's duties are not done.
+"""A thread apart from the event loop that ends the process when a controller's duties are not done.
 
 kazoo sends its pings from a thread of its own.  A controller whose event loop stands still would
-keep its lock for ever, and nobody could take over from a NameNode that nobody watches.
+keep its lock for ever, and no peer could take over from a NameNode that has no monitor.
 
 See docs/reference/zkfc.md#standing-still.
 """
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 STOOD_STILL: Final = 7
 """Exit code of a controller that its guard has ended; its supervisor starts another one."""
 PATIENCE_SHARE: Final = 0.5
-"""Of the session's timeout: so long a duty may be overdue."""
+"""Of the session's timeout: by how much a duty may be overdue."""
 LOOKS: Final = 10
 """So often the guard looks within its patience."""
 LAST_SECONDS: Final = 1.0
@@ -51,7 +51,7 @@ class Guard:
         session_seconds: Callable[[], float],
         end: Callable[[Stalled], None],
     ) -> None:
-        """``session_seconds`` tells the session's timeout; it is called on the guard's thread."""
+        """Ask ``session_seconds``, on the guard's thread, for the session's timeout."""
         self._duties = duties
         self._session_seconds = session_seconds
         self._end = end
@@ -133,7 +133,7 @@ def _tell(stalled: Stalled, namenode: str, where: list[str]) -> None:
 
 
 def _stack_of_main_thread() -> list[str]:
-    """Where the event loop hangs, the outermost call first."""
+    """Return where the event loop hangs, the outermost call first."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     if frame is None:
         return []

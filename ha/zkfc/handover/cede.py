@@ -36,14 +36,14 @@ class StandingBack:
         self._elector = elector
         self._decide = decide
         self._asked_until: dict[bytes, float] = {}
-        """Who asks us to stay away, by the RPC client id, and until when on the loop's clock."""
+        """Until when each asker, by its RPC client id, wants us away, on the loop's clock."""
         self._stepping_down: asyncio.Task[None] | None = None
 
     async def cede(self, seconds: float, asker: bytes) -> None:
-        """Leave the election for so long; 0 or less: come back now, for all that ``asker`` wants.
+        """Leave the election for ``seconds``; 0 or less: ``asker`` lets us come back now.
 
-        Of two hand-overs at once, the one that gives up must not let go whom the other has asked
-        to stand back: a third NameNode would take the lock from both.
+        Of two hand-overs at once, the one that gives up must not release us from what the other has
+        asked: a third NameNode would take the lock from both.
         """
         loop = asyncio.get_running_loop()
         if seconds <= 0:
@@ -56,12 +56,12 @@ class StandingBack:
         self._decide(TransitionBegun())
         before = self._elector.state
         confirmed = await self._takeover.demote()
-        # A promotion that was or came under way meanwhile may have won over the demotion: then
-        # the successor must fence.
+        # A promotion that was or came under way in the meantime may have won over the demotion:
+        # then the successor must fence.
         after = self._elector.state
         overtaken = before.role is Role.TAKING_OVER or after.attempt != before.attempt
-        # A slow NameNode may have kept us until the hand-over was over, and all were let go: nobody
-        # would let us go once more, and the only candidate that is left may be ours.
+        # A slow NameNode may have kept us until the hand-over was over, and all were released: no
+        # asker would release us once more, and the only candidate that is left may be ours.
         over = asker not in self._asked_until
         self._decide(CedeAsked(0.0 if over else seconds, needs_fencing=overtaken or not confirmed))
         if over and not self._is_asked():
@@ -78,14 +78,17 @@ class StandingBack:
         self._decide(CedeEnded())
 
     def _forget_the_dead(self, now: float) -> None:
-        """Each hand-over has a client id of its own; no demotion lasts longer than its deadline."""
+        """Forget ended hand-overs: each has a client id of its own.
+
+        No demotion lasts longer than its deadline.
+        """
         longest = self._settings.graceful_fence_timeout_seconds
         self._asked_until = {
             one: until for one, until in self._asked_until.items() if until + longest > now
         }
 
     def _is_asked(self) -> bool:
-        """Whether anybody's time still runs; who died in a hand-over lets nobody go."""
+        """Return whether any asker's time still runs; one that died cannot release us earlier."""
         now = asyncio.get_running_loop().time()
         return any(until > now for until in self._asked_until.values())
 

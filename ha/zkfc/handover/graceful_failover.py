@@ -69,9 +69,9 @@ class HandOver:
         fell_through: Callable[[AttemptRecord], None] = lambda _record: None,
         around: Surroundings = REAL_WORLD,
     ) -> None:
-        """``come_back`` ends our own pause.
+        """Keep the doors; ``come_back`` ends our own pause.
 
-        ``fell_through`` is told of a hand-over that failed before any takeover was tried.
+        ``fell_through`` is called with a hand-over that failed before any takeover was tried.
         """
         self._settings = settings
         self._attempts = attempts
@@ -90,7 +90,7 @@ class HandOver:
 
     @property
     def asked(self) -> Asked | None:
-        """Who asked for the hand-over that is under way here; None when none is."""
+        """The request for the hand-over that is under way here; None when none is."""
         return self._asked
 
     @property
@@ -116,13 +116,13 @@ class HandOver:
             ) from failure
 
     def give_way(self, *, has_lock: bool) -> None:
-        """Somebody asks our controller to stand back, for another hand-over as a rule.
+        """Give way to a request to stand back, for another hand-over as a rule.
 
-        Of two at once one shall succeed, and the other not wait for what cannot come any more.
+        Of two at once one should succeed, and the other not wait for what cannot come any more.
 
         Raises:
             ServiceFailed: ours waits for the lock.  If each target stood back for the other's
-                sake, nobody would take it.
+                sake, neither would take it.
         """
         if self._asked is None:
             return
@@ -148,7 +148,7 @@ class HandOver:
             await asyncio.wait(set(self._letting_go), timeout=RELEASE_SECONDS)
 
     async def _noted(self, asked: Asked) -> None:
-        """The hand-over; one that fails before any takeover was tried has a record all the same."""
+        """Hand over, and record it also if it fails before any takeover was tried."""
         before = self._attempts.number
         begun = asyncio.get_running_loop().time()
         self._asked, self._overruled = asked, False
@@ -173,7 +173,7 @@ class HandOver:
         await self._in_place_of(await self._who_is_active(), before)
 
     def likely_holder(self) -> HostPort | None:
-        """The controller that a hand-over to us would ask to cede, as the notices say."""
+        """Return the controller that a hand-over to us would ask to cede, by the notices."""
         likely = self._settings.address_of(self._situation().lock_holder)
         return None if likely in (None, self._settings.own) else likely.zkfc
 
@@ -348,7 +348,7 @@ class HandOver:
             await self._attempts.changed()
 
     async def _third_with_lock(self) -> str:
-        """Who has it and is neither we nor the one that cedes, if ZooKeeper itself says so."""
+        """Return the lock's holder, by ZooKeeper itself, if it is neither ours nor the ceding."""
         bystanders = ("", self._settings.own.namenode, self._active)
         if self._situation().lock_holder in bystanders:
             return ""

@@ -31,7 +31,7 @@ class NoticeBoard(Protocol):
 
 
 OpenBoard = Callable[[Callable[[Notices], None]], NoticeBoard]
-"""Builds the board, given whom to tell of the notices."""
+"""Builds the board, given the function to call with the notices."""
 
 
 class Membership:
@@ -53,7 +53,7 @@ class Membership:
         self._draining: asyncio.Task[None] | None = None
 
     def standing(self) -> Standing:
-        """Our standing before anything is known.  Without a board, nothing will ever be."""
+        """Return our standing before anything is known; without a board, nothing ever will be."""
         own, rank = self._settings.own.namenode, self._settings.rank
         if self._board is None:
             return Standing(namenode=own, rank=rank)
@@ -100,7 +100,7 @@ class Membership:
         )
 
     def drain(self, zkfc: str, tell: Callable[[str], None]) -> None:
-        """Ask that controller to take over from us; ``tell`` gets why not, or the empty text."""
+        """Ask that controller to take over from us; call back with why not, or an empty text."""
         self._draining = asyncio.create_task(self._drain(zkfc, tell), name="drain")
 
     def stop(self) -> None:

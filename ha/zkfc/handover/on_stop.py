@@ -2,8 +2,8 @@
 
 Hadoop's leaves the lock to expire, and its peer takes over when the session timeout is over.  Ours
 has the role moved by the successor's own graceful fail-over while it still can help.  Where that
-must not be, in a pause, where nobody is fit, or with ``nnha.zkfc.stop.hand-over`` off, the NameNode
-stays active; in a pause nobody takes the lock until this controller is started again.
+must not be, in a pause, without a fit peer, or with ``nnha.zkfc.stop.hand-over`` off, the NameNode
+stays active; in a pause no peer takes the lock until this controller is started again.
 
 See docs/reference/zkfc.md#stopping.
 """

@@ -11,7 +11,7 @@ from ha.zkfc.candidacy.state import Candidacy
 
 
 def standing_page(candidacy: Candidacy, *, now: float, wall: datetime) -> Mapping[str, object]:
-    """The part of /status that tells why this NameNode is, or is not, a candidate.
+    """Return the part of /status that shows why this NameNode is, or is not, a candidate.
 
     Keys never disappear; ``notices_known`` is false until ZooKeeper was read for the first time.
     """

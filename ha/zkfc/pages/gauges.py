@@ -61,11 +61,11 @@ class Readings:
         self._controller = controller
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing, so that registering costs nothing."""
+        """Return nothing, so that registering costs nothing."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """The gauges as of now."""
+        """Yield the gauges as of now."""
         controller = self._controller
         candidacy, election = controller.candidacy, controller.election
         blocked = blocking(candidacy, election, controller.health)
@@ -149,7 +149,7 @@ def publish_readings(
 
 
 def blocking(candidacy: Candidacy, election: ElectorState, health: Health) -> Mapping[str, bool]:
-    """Each of ``REASONS``, and whether it keeps this controller from taking over."""
+    """Return for each of ``REASONS`` whether it keeps this controller from taking over."""
     standing = candidacy.standing
     notices = standing.notices or Notices()
     found = {

@@ -70,6 +70,6 @@ def begin_at_zero(node: str, methods: Iterable[str]) -> None:
 
 
 def set_state(gauge: Gauge, node: str, present: StrEnum) -> None:
-    """One gauge per state, 1 for the present one: never a magic number."""
+    """Set one gauge per state, 1 for the present one: never a magic number."""
     for state in type(present):
         gauge.labels(node, state.value).set(1.0 if state is present else 0.0)

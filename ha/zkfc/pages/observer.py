@@ -48,11 +48,11 @@ KEPT_CHANGES = 64
 """Judgements of the NameNode's health that /status shows."""
 
 WriteDown = Callable[[AttemptRecord], None]
-"""Told of every finished attempt, those included that came to nothing."""
+"""Called with every finished attempt, those included that came to nothing."""
 
 
 class Observer:
-    """Remembers when phases began, and tells logs, metrics and the attempt record."""
+    """Remembers when phases began, and informs logs, metrics and the attempt record."""
 
     def __init__(
         self,
@@ -89,13 +89,13 @@ class Observer:
     # -- health ------------------------------------------------------------------------------
 
     def probed(self, seconds: float, outcome: ProbeOutcome) -> None:
-        """A probe has ended."""
+        """Count a probe that has ended."""
         metrics.HEALTH_DURATION.labels(self._node).observe(seconds)
         if not isinstance(outcome, Answered):
             metrics.HEALTH_FAILURES.labels(self._node, type(outcome).__name__.lower()).inc()
 
     def health_changed(self, health: Health, reason: str, *, serving: bool) -> None:
-        """The judgement changed; losing a serving NameNode begins a failover."""
+        """Note a changed judgement; losing a serving NameNode begins a failover."""
         metrics.set_state(metrics.HEALTH, self._node, health)
         at = time_text(self._around.now())
         self._health_changes.appendleft({"at": at, "health": health.value, "reason": reason})
@@ -109,7 +109,7 @@ class Observer:
     def stepped(
         self, event: Event, before: ElectorState, after: ElectorState, *, asked: Asked | None
     ) -> None:
-        """The election has moved."""
+        """Take note of a step of the election."""
         self._count(event, before, after)
         if before.role is after.role:
             return
@@ -128,7 +128,7 @@ class Observer:
             metrics.LAST_FAILOVER.labels(self._node).set(time.time())
             self._attempts.add(self._record(after.attempt, "", asked))
         elif not isinstance(event, TakeoverFailed):
-            # Nobody waits for this one: in a new session the next attempt may succeed.
+            # This one is not final: in a new session the next attempt may succeed.
             self._record(before.attempt, why_abandoned(event), asked)
 
     def _tell_systemd(self, role: Role, health: Health) -> None:
@@ -138,7 +138,7 @@ class Observer:
         SERVICE.status(f"{stands}, beside {self._node} ({how}), since {clock_time()}")
 
     def removing(self, because: str) -> None:
-        """The silent owner's lock is removed for this reason; empty: it is not, after all."""
+        """Note why the silent owner's lock is removed; empty: it is not, after all."""
         self._removing = because
 
     def _begin(self, attempt: AttemptNumber) -> None:
@@ -158,7 +158,10 @@ class Observer:
         self._held_as_active = False
 
     def breadcrumb_read(self, breadcrumb: Breadcrumb | None, handed_over_by: str) -> None:
-        """Whom this takeover follows; ``handed_over_by`` is empty but in a hand-over."""
+        """Note the NameNode that this takeover follows.
+
+        ``handed_over_by`` is empty but in a hand-over.
+        """
         self._previous = handed_over_by
         if breadcrumb is not None:
             self._previous = named_in(breadcrumb.content)
@@ -166,28 +169,28 @@ class Observer:
             self._seen_ended = breadcrumb.term is Term.ENDED
 
     def fence_tried(self, tried: FencingAttempt) -> None:
-        """One method, or the polite request, has ended."""
+        """Record that one method, or the polite request, has ended."""
         # What is configured as a method can hold a password, and both are shown to many.
         hidden = replace(tried, method=redacted(tried.method), detail=redacted(tried.detail))
         self._tries.append(hidden)
         metrics.FENCE_ATTEMPTS.labels(self._node, _kind_of(tried.method), tried.result).inc()
 
     def fenced(self, attempt: AttemptNumber, how: str) -> None:
-        """The old active is harmless."""
+        """Note that the old active is harmless."""
         self._fenced = how
         metrics.FENCE_DURATION.labels(self._node).observe(_now() - self._phase_began)
         self._end_phase("fenced", attempt, how=how)
 
     def promoting(self, attempt: AttemptNumber) -> None:
-        """Our NameNode is being told."""
+        """Note that our NameNode is being promoted."""
         self._end_phase("promoting", attempt)
 
     def succeeded(self, kind: FailoverKind) -> None:
-        """A takeover has succeeded, and was of this kind: a first election is no failover."""
+        """Count a takeover that has succeeded by its kind: a first election is no failover."""
         metrics.FAILOVERS.labels(self._node, kind, FailoverResult.SUCCEEDED).inc()
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str, *, asked: Asked | None) -> None:
-        """The attempt has come to nothing."""
+        """Record that the attempt has come to nothing."""
         log.error("takeover.failed", namenode=self._node, attempt=attempt, reason=reason)
         self._attempts.add(self._record(attempt, reason, asked))
 
@@ -261,7 +264,7 @@ class Observer:
         handing_over_from: str = "",
         witness: str = "",
     ) -> Mapping[str, object]:
-        """The object shown at /status; its first keys are fixed, scripts read them."""
+        """Return the object shown at /status; its first keys are fixed, scripts read them."""
         own = self._settings.own
         last = self._attempts.last
         return {
@@ -289,7 +292,7 @@ class Observer:
         }
 
     def _under_way(self, elector: ElectorState) -> Mapping[str, object] | None:
-        """The takeover that has begun and is not finished, with the phases behind it."""
+        """Return the takeover that has begun and is not finished, with its completed phases."""
         if elector.role is not Role.TAKING_OVER:
             return None
         return {
@@ -304,7 +307,7 @@ class Observer:
         return list(dict.fromkeys(map(shown, methods)))
 
     def _fences_edits_only(self) -> bool:
-        """Whether somebody has no method that could end his reads: journal-epoch, or /bin/true."""
+        """Return whether a peer has no method that ends its reads (journal-epoch, /bin/true)."""
         plans = [self._settings.plan_for(one.namenode) for one in self._settings.others]
         return any(not any(map(proves_gone, plan.methods)) for plan in plans)
 
@@ -322,12 +325,12 @@ def _zookeeper(elector: ElectorState) -> str:
 
 
 def _kind_of(method: str) -> str:
-    """A method without its arguments, as a label."""
+    """Return a method without its arguments, as a label."""
     return method.partition("(")[0]
 
 
 def named_in(content: bytes) -> str:
-    """The NameNode that these breadcrumb bytes name; empty where they name nobody."""
+    """Return the NameNode that these breadcrumb bytes name; empty where they name none."""
     try:
         return decode(content).namenode
     except BadBreadcrumb:

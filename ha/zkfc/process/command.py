@@ -72,12 +72,13 @@ NO_AUTO_FAILOVER = 5
 NO_ZOOKEEPER = 6
 
 READY_WITHOUT_ELECTION_SECONDS = 10.0
-"""So long systemd waits until what follows us may start, where we cannot stand in the election:
-there is no ZooKeeper, our NameNode is ill, there is a drain."""
+"""How long systemd waits until what follows us may start, where we cannot stand in the election:
+there is no ZooKeeper, our NameNode is ill, there is a drain.
+"""
 STANDING_LOOK_SECONDS = 0.05
 STANDING = frozenset({Role.STANDBY, Role.TAKING_OVER, Role.ACTIVE})
 INHERIT_SECONDS = 3.0
-"""So long after the start an inherited session is kept for an election that was not joined yet."""
+"""How long after the start an inherited session is kept for an election that was not joined yet."""
 INHERIT_LOOK_SECONDS = 0.02
 
 KeepTicket = Callable[[SessionTicket | None], None]
@@ -206,7 +207,7 @@ def _checked_settings(conf: Configuration) -> tuple[ZkfcSettings, AccessControl]
 
 
 def _zookeeper_alone(conf: Configuration, *, making: bool = False) -> ZooKeeperSettings:
-    """The nameservice's znodes: they are the same whichever NameNode runs here, or none.
+    """Return the nameservice's znodes: they are the same whichever NameNode runs here, or none.
 
     ``making``: some will be created, so they must not be open to anybody.
     """
@@ -306,7 +307,7 @@ async def _serve(
 
 @contextlib.asynccontextmanager
 async def _beside(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Do this meanwhile."""
+    """Run the work as tasks during the block."""
     tasks = [asyncio.create_task(one) for one in work]
     try:
         yield
@@ -317,7 +318,7 @@ async def _beside(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
 
 
 async def _tell_when_ready(controller: Controller) -> None:
-    """To systemd: when it stands in the election, for which it waits as long as it takes."""
+    """Inform systemd when it stands in the election, for which it waits as long as it takes."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(READY_WITHOUT_ELECTION_SECONDS):
             while controller.elector.state.role not in STANDING:  # noqa: ASYNC110 - no event of it
@@ -326,13 +327,13 @@ async def _tell_when_ready(controller: Controller) -> None:
 
 
 def _session_seconds(controller: Controller, zookeeper: ZooKeeperSettings) -> float:
-    """The session's timeout, as granted where a server grants less than we ask for."""
+    """Return the session's timeout, as granted where a server grants less than we ask for."""
     granted = controller.session_timeout_seconds or zookeeper.session_timeout_seconds
     return min(granted, zookeeper.session_timeout_seconds)
 
 
 def status_page(controller: Controller, *, waiting: str = "") -> Mapping[str, object]:
-    """What this controller shows at /status; ``waiting`` says why it waits at its start."""
+    """Return this controller's /status; ``waiting`` says why it waits at its start."""
     page = controller.observer.status(
         controller.monitor.state,
         controller.elector.state,
@@ -389,6 +390,6 @@ async def _until_stopped(
 
 
 def _open_to(settings: ZkfcSettings) -> Sequence[str]:
-    """What this controller believes without proof; znodes that anybody may write are worst."""
+    """Return what this controller believes without proof; znodes open to anybody are worst."""
     anybody = open_to_all(settings.zookeeper.acl)
     return ("rpc", "http", "zookeeper-acl") if anybody else ("rpc", "http")

@@ -75,8 +75,9 @@ class ElectionImpossible(Exception):
 class Controller:
     """One failover controller: everything in it happens on one event loop.
 
-    ``keeper`` builds the door to ZooKeeper, given where events go and whom to tell of a release.
-    ``board`` builds that to the notices; without one there is no pause, no drain and no rank.
+    ``keeper`` builds the door to ZooKeeper, given where events go and the function to call at a
+    release.  ``board`` builds that to the notices; without one there is no pause, no drain and no
+    rank.
     """
 
     def __init__(
@@ -182,7 +183,7 @@ class Controller:
     async def run(self) -> None:
         """Work until cancelled; then leave the election, the breadcrumb kept.
 
-        The NameNode stays what it is; whoever takes over asks it politely first.  Raises
+        The NameNode stays what it is; a peer that takes over asks it politely first.  Raises
         ElectionImpossible where only an operator can help, ExitWith if the port cannot be had.
 
         See docs/reference/zkfc.md#stopping.
@@ -246,21 +247,21 @@ class Controller:
             self._standing_back.step_down()
 
     def trouble(self) -> str | None:
-        """Why this controller could not fail over right now; None when it could."""
+        """Return why this controller could not fail over right now; None when it could."""
         seen = self.monitor.state, self.elector.state, self._candidacy
         return trouble_of(*seen, self.absence.told())
 
-    # -- told by the health monitor ----------------------------------------------------------
+    # -- called by the health monitor --------------------------------------------------------
 
     def status_reported(self, status: ServiceStatus) -> None:
-        """The NameNode's report of itself."""
+        """Take the NameNode's report of itself."""
         if status.state is ServiceState.ACTIVE and self.believed is ServiceState.ACTIVE:
             self.local_process.serves(status.process)
         ready = status.ready_to_become_active
         self._decide(StatusReported(status.state, ready, status.not_ready_reason))
 
     def health_changed(self, health: Health, reason: str) -> None:
-        """The monitor's judgement."""
+        """Take the monitor's judgement."""
         self.observer.health_changed(health, reason, serving=self._has_lock)
         self._decide(HealthChanged(health, self.monitor.state.trouble, reason))
         self.attempts.wake()
@@ -296,18 +297,18 @@ class Controller:
         self._decide(TransitionBegun())
         reason = await self._takeover.demote_surely(lambda: not self._has_lock)
         if not self._has_lock:
-            # Else the lock has come to us meanwhile, and it is promoted next.
+            # Else the lock has come to us in the meantime, and it is promoted next.
             self._decide(DemotionTried(reason or ""))
 
     def stepped(self, event: ElectorEvent, before: ElectorState, after: ElectorState) -> None:
-        """The election has moved."""
+        """Take note of a step of the election."""
         self.observer.stepped(event, before, after, asked=self.hand_over.asked)
         self.absence.stepped(after)
         self._takeover.stepped(event, before, after)
         self.witness.stepped(event, after)
         if isinstance(event, BreadcrumbRead) and event.attempt == after.attempt:
             # In a hand-over the former active deletes its breadcrumb when it was active and has
-            # confirmed that it is standby.  Without one, nobody knows why there is none.
+            # confirmed that it is standby.  Without one, it is unknown why there is none.
             by_hand = self.hand_over.asked is not None
             self._predecessor_gone = by_hand and event.breadcrumb is None
             self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.active)
@@ -322,12 +323,12 @@ class Controller:
                 self.monitor.probe_now()
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
-        """The attempt failed, and the election was left."""
+        """Take note that the attempt failed, and that the election was left."""
         self.observer.takeover_failed(attempt, reason, asked=self.hand_over.asked)
         self._decide(TakeoverFailed())
 
     def gave_up(self, reason: str) -> None:
-        """Only an operator can help: the process ends, and says why."""
+        """End the process with this reason: only an operator can help."""
         if self._fatal is not None and not self._fatal.done():
             self._fatal.set_result(reason)
 
@@ -354,7 +355,7 @@ class Controller:
                 case Join():
                     self.elector.join(self._own_data)
                 case Leave(needs_fencing=needs_fencing):
-                    # To see a process end takes a moment when it lives, and then nobody asks.
+                    # To see a process end takes a moment when it lives, and then it is not needed.
                     ended = self.local_process.ended() if needs_fencing else ""
                     self.elector.quit(keep_breadcrumb=needs_fencing, ended=ended)
                 case AskAgainAfter(seconds=seconds):
@@ -389,5 +390,5 @@ class Controller:
         return await lock_holder(self.elector.keeper, self._settings.zookeeper, self._around)
 
     async def _raise_fatal(self, fatal: "asyncio.Future[str]") -> None:
-        # Shielded: it is still to be told when a part that has failed ends all others.
+        # Shielded: it is still to be set when a part that has failed ends all others.
         raise ElectionImpossible(await asyncio.shield(fatal))

@@ -56,7 +56,7 @@ class FirstContact:
         """ZooKeeper has answered, and the nameservice's znode is there."""
 
     def told(self) -> str:
-        """Why there is no failover yet; empty once there was contact."""
+        """Return why there is no failover yet; empty once there was contact."""
         if self._began is None or self.made.is_set():
             return ""
         seconds = asyncio.get_running_loop().time() - self._began
@@ -77,7 +77,7 @@ class FirstContact:
         self._gauge.set(1)
         telling = loop.create_task(self._tell(), name="waiting for ZooKeeper")
         try:
-            while (found := await self._asked()) is None:  # noqa: ASYNC110 - ZooKeeper tells nobody
+            while (found := await self._asked()) is None:  # noqa: ASYNC110 - ZooKeeper has no event
                 await asyncio.sleep(RETRY_SECONDS)
         finally:
             telling.cancel()
@@ -93,7 +93,7 @@ class FirstContact:
             log.info("zkfc.zookeeper.reached", node=self._node, after_seconds=round(seconds, 3))
 
     async def _asked(self) -> bool | None:
-        """Whether the nameservice's znode is there; None where the connection was lost again."""
+        """Return whether the nameservice's znode is there; None if the connection was lost."""
         try:
             async with connected(
                 self._settings, deadline_seconds=None, open_session=self._opened

@@ -78,7 +78,7 @@ def audited(conf: Configuration, command: str, zookeeper: ZooKeeperSettings) -> 
 
 
 def connect_seconds(zookeeper: ZooKeeperSettings) -> float:
-    """How long to try to reach ZooKeeper at the start."""
+    """Return how long to try to reach ZooKeeper at the start, in seconds."""
     return max(MINIMUM_CONNECT_SECONDS, zookeeper.session_timeout_seconds)
 
 
@@ -232,7 +232,8 @@ async def _ensure_consent(
     denied = f"{scope} exists in ZooKeeper at {zookeeper.hosts}, and was left as it is; "
     remedy = f"to {verb} it, stop all NameNodes and zkfcs of the nameservice and add --force"
     if await lock_exists(session, zookeeper):
-        # Somebody may be active by it: whoever comes next would find no breadcrumb, and not fence.
+        # A NameNode may be active by it: the next controller would find no breadcrumb, and not
+        # fence.
         raise ExitWith(DENIED, f"{denied}the lock is held: a zkfc is running; {remedy}")
     if not consent.ask:
         raise ExitWith(DENIED, denied + remedy)

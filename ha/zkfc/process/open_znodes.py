@@ -44,7 +44,7 @@ def refuse_open_znodes(
 
 
 def _is_here(host: str) -> bool:
-    """Whether that is this machine alone; of a name that nobody knows, that is not known."""
+    """Return whether that is this machine alone; False for a name that cannot be resolved."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -13,7 +13,7 @@ from ha.zkfc.surroundings.surroundings import Surroundings
 
 
 def first_candidacy(settings: ZkfcSettings, standing: Standing) -> Candidacy:
-    """The candidacy before anything is known."""
+    """Return the candidacy before anything is known."""
     return Candidacy(
         back_off=settings.back_off,
         standing=standing,
@@ -29,7 +29,7 @@ def new_monitor(
     sign: Callable[[float], None],
     around: Surroundings,
 ) -> HealthMonitor:
-    """The monitor of our NameNode."""
+    """Build the monitor of our NameNode."""
     return HealthMonitor(
         settings.own.lifeline,
         settings.health,

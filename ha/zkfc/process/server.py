@@ -1,4 +1,4 @@
-"""ZKFCProtocol: who may ask this controller to cede or to take over, and what it does then."""
+"""ZKFCProtocol: which callers may ask this controller to cede or to take over, and what it does."""
 
 import asyncio
 import math
@@ -43,14 +43,14 @@ class ZkfcFace:
         self._rate = RequestRate(settings.max_requests_a_minute)
 
     async def cede_active(self, millis: int, call: Call) -> None:
-        """Stand back for so long, but no longer than the limit; or come back now."""
+        """Stand back for ``millis``, but no longer than the limit; or come back now."""
         await self._admit(call)
-        if millis > 0:  # who lets go must always be heard: else nobody would be a candidate
+        if millis > 0:  # a release must always be heard: else there might be no candidate
             self._require_rarity(call, "cedeActive")
         log.info("zkfc.cede.asked", millis=millis, user=call.user, host=call.host)
         seconds = min(millis / 1000, self._settings.max_cede_seconds)
         if seconds < millis / 1000:
-            # The answer has no room for it; who asks for weeks would leave nobody to take over.
+            # The answer has no room for it; a request for weeks would leave no successor.
             log.warning(
                 "zkfc.cede.capped",
                 asked_seconds=millis / 1000,

@@ -41,7 +41,7 @@ PAUSES: Final = (0.0, 0.0, 0.2, 1.0, 5.0)
 """Before the first restart, the second, and so on, in seconds; the last one is the longest."""
 
 LAST_WORDS_SECONDS: Final = 1.0
-"""So long a controller that a watchdog ends may take to write where it hangs."""
+"""How long a controller that a watchdog ends may take to write where it hangs."""
 
 _FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SLOT_BYTES: Final = 1024
@@ -62,7 +62,7 @@ class TicketSlot:
         self._memory[: _HEAD.size + len(data)] = _HEAD.pack(len(data), zlib.crc32(data)) + data
 
     def take(self) -> SessionTicket | None:
-        """The last one that was kept whole."""
+        """Return the last one that was kept whole."""
         length, checksum = _HEAD.unpack_from(self._memory)
         data = self._memory[_HEAD.size : _HEAD.size + min(length, _SLOT_BYTES)]
         return decode_ticket(data) if data and zlib.crc32(data) == checksum else None
@@ -73,15 +73,15 @@ Serve = Callable[[SessionTicket | None, TicketSlot], int]
 
 
 def supervise(serve: Serve) -> int:
-    """Run ``serve`` in a child until it ends by itself; its exit code.
+    """Run ``serve`` in a child until it ends by itself; return its exit code.
 
     One that its guard has ended because it stood still is started again, too.
 
     It gets the ticket of the controller before it, if that one was killed, and where to keep its
-    own.  SIGTERM, SIGINT and SIGHUP are forwarded; whoever is told to stop while there is no
-    controller that could hear it has stopped, and that is 0.  When this process dies, the child
-    is killed.  SIGABRT, by which systemd's watchdog ends us, is passed on first: the stack that
-    tells what hangs is the child's.
+    own.  SIGTERM, SIGINT and SIGHUP are forwarded; one that comes while there is no controller to
+    receive it stops us, and that is 0.  When this process dies, the child is killed.  SIGABRT, by
+    which systemd's watchdog ends us, is passed on first: the stack that shows what hangs is the
+    child's.
     """
     slot = TicketSlot()
     ticket: SessionTicket | None = None
@@ -102,7 +102,7 @@ def supervise(serve: Serve) -> int:
                 return STOOD_STILL if stood_still else _stopped(os.WTERMSIG(status))
             quick_deaths = quick_deaths + 1 if time.monotonic() - began < QUICK_SECONDS else 0
             pause = PAUSES[min(quick_deaths, len(PAUSES) - 1)]
-            # One that stood still has given its lock up; nobody may come back with that session.
+            # One that stood still has given its lock up; no child may come back with that session.
             ticket = None if stood_still else slot.take()
             _restarts.labels("stood_still" if stood_still else "killed").inc()
             log.warning(
@@ -117,10 +117,10 @@ def supervise(serve: Serve) -> int:
 
 
 def _stopped(by_signal: int = signal.SIGTERM) -> int:
-    """The exit code of a stop that found no controller, or one that a signal has ended.
+    """Return the exit code of a stop without a controller, or of one that a signal has ended.
 
-    A child which has no handlers yet dies of what is forwarded to it: it was stopped as wished.
-    One that was killed while it stopped has not tidied up, and that is told as a shell would.
+    A child which has no handlers yet dies of what is forwarded to it: it was stopped as wished. One
+    that was killed while it stopped has not tidied up, and that is reported as a shell would.
     """
     log.info("zkfc.stopped_without_controller", by_signal=by_signal)
     return 0 if by_signal in _FORWARDED else 128 + by_signal
@@ -143,7 +143,7 @@ class _Charge:
                 os.kill(self.pid, number)
 
     def abort(self, number: int, _frame: object) -> None:
-        """Let the child write where it hangs, and die as we were told to."""
+        """Let the child write where it hangs, and die of the same signal."""
         if self.pid:
             with contextlib.suppress(OSError):
                 child = os.pidfd_open(self.pid)
@@ -169,7 +169,7 @@ class _Charge:
             os.close(child)
 
     def sleep(self, seconds: float) -> bool:
-        """Wait; True when it was told to stop meanwhile."""
+        """Wait; return True when it was asked to stop in the meantime."""
         end = time.monotonic() + seconds
         while not self.stopping and (left := end - time.monotonic()) > 0:
             time.sleep(min(left, 0.1))
@@ -177,7 +177,7 @@ class _Charge:
 
 
 def _tell_main_thread(pid: int, number: int) -> None:
-    """The kernel gives a process's signal to any thread where the first one is stopped."""
+    """Signal the main thread: the kernel picks any thread where the first one is stopped."""
     library = ctypes.CDLL(None)
     if hasattr(library, "tgkill"):
         library.tgkill(pid, pid, number)
@@ -213,10 +213,10 @@ def _start(
     slot: TicketSlot,
     charge: _Charge,
 ) -> bool:
-    """Start the next child; False if we were told to stop before there was one.
+    """Start the next child; return False if we were asked to stop before there was one.
 
-    Signals wait until we know whom to forward them to and the child has no handler of ours any
-    more: either would lose one, and the controller would never stop.
+    Signals wait until we know the process to forward them to and the child has no handler of ours
+    any more: either would lose one, and the controller would never stop.
     """
     parent = os.getpid()
     signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)

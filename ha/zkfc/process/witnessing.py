@@ -28,14 +28,14 @@ class _Doors:
         self.removing = removing
 
     def barred(self) -> str:
-        """Why we may not take another's lock by ourselves now; empty where we may."""
+        """Return why we may not take another's lock by ourselves now; empty where we may."""
         election = self._elector.state
         if election.role is not Role.STANDBY or election.link is not Link.CONNECTED:
             return "our elector does not stand by, connected to ZooKeeper"
         return why_not(self._candidacy(), asyncio.get_running_loop().time())
 
     async def read_lock(self) -> tuple[bytes, NodeFacts] | None:
-        """The lock's bytes and facts; None where there is none, or nobody tells."""
+        """Return the lock's bytes and facts; None where there is none, or it is not known."""
         keeper = self._elector.keeper
         asked = keeper.read_lock() if isinstance(keeper, LockReader) else None
         outcome = None if asked is None else await asked
@@ -56,7 +56,7 @@ def new_witness(
     removing: Callable[[str], None],
     around: Surroundings,
 ) -> Witness:
-    """The witness of one controller."""
+    """Build the witness of one controller."""
     doors = _Doors(elector, candidacy, removing)
     return Witness(
         settings.witness, settings.own, doors, address_of=settings.address_of, around=around

@@ -1,7 +1,7 @@
 """How long ZooKeeper has been unreachable, in words, and when the active must step down.
 
-Nothing moves while nobody knows who holds the lock.  An operator who would rather have no active
-than one that may be superseded sets ``nnha.zkfc.zookeeper-loss.step-down-after``.
+Nothing moves while the lock's holder is unknown.  An operator that would rather have no active than
+one that may be superseded sets ``nnha.zkfc.zookeeper-loss.step-down-after``.
 
 See docs/reference/zkfc.md#zookeeper-away-for-long.
 """
@@ -16,7 +16,7 @@ _AWAY = (Link.CONNECTING, Link.SUSPENDED)
 
 
 class Absence:
-    """Told of each step of the election; ``step_down`` is called once in each absence."""
+    """Follows each step of the election; ``step_down`` is called once in each absence."""
 
     def __init__(self, after_seconds: float, step_down: Callable[[], None]) -> None:
         self._after_seconds = after_seconds
@@ -25,7 +25,7 @@ class Absence:
         self._timer: asyncio.TimerHandle | None = None
 
     def stepped(self, after: ElectorState) -> None:
-        """The election has moved to this state."""
+        """Take note of the election's new state."""
         away = after.wanted and after.link in _AWAY
         if away is (self._since is not None):
             return
@@ -39,14 +39,14 @@ class Absence:
             self.stop()
 
     def stop(self) -> None:
-        """Forget it; nobody steps down any more."""
+        """Forget the absence, and the step down that was due."""
         self._since = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def told(self) -> str:
-        """Why there is no automatic failover; empty while ZooKeeper answers."""
+        """Return why there is no automatic failover; empty while ZooKeeper answers."""
         if self._since is None:
             return ""
         seconds = asyncio.get_running_loop().time() - self._since

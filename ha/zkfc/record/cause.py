@@ -17,7 +17,7 @@ from ha.zkfc.record.takeover_record import AttemptRecord
 
 
 def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
-    """The cause as far as anybody knows it.
+    """Return the cause as far as it is known.
 
     ``former`` is what the former active's controller says of itself after the failover; None when
     no controller of it is running, or none that says anything, as Hadoop's does not.
@@ -46,11 +46,11 @@ def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
 
 
 def kind_of(attempt: AttemptRecord, own: str, active_before: str | None) -> FailoverKind:
-    """Whether the active changed, and who wanted that.
+    """Return whether the active changed, and what wanted that.
 
-    ``active_before`` is who became active last, by the history: a NameNode that has ceded leaves no
-    breadcrumb, just as there is none before the very first election.  Empty: nobody ever did; None:
-    the history could not be read, or nothing has succeeded.
+    ``active_before`` is the NameNode that became active last, by the history: one that has ceded
+    leaves no breadcrumb, just as there is none before the very first election.  Empty: none ever
+    did; None: the history could not be read, or nothing has succeeded.
     """
     if attempt.kind is not FailoverKind.AUTO or not attempt.succeeded or attempt.unreadable:
         return attempt.kind
@@ -61,7 +61,7 @@ def kind_of(attempt: AttemptRecord, own: str, active_before: str | None) -> Fail
 
 
 def newest_active(entries: Iterable[HistoryEntry]) -> str:
-    """Who became active last, by the history, which is newest first; empty: nobody ever did."""
+    """Return the last to become active by the history, newest first; empty: none ever did."""
     for one in entries:
         if one.record is not None and one.record.result is FailoverResult.SUCCEEDED:
             return one.record.namenode
@@ -69,7 +69,7 @@ def newest_active(entries: Iterable[HistoryEntry]) -> str:
 
 
 def why_abandoned(event: Event) -> str:
-    """Why a takeover was given up before it had succeeded or failed."""
+    """Return why a takeover was given up before it had succeeded or failed."""
     match event:
         case QuitRequested():
             why = "this controller was asked to cede, or its NameNode became unfit"

@@ -47,12 +47,12 @@ POSITION_SECONDS: Final = 2.0
 FIRST_RETRY_SECONDS: Final = 0.5
 MAX_RETRY_SECONDS: Final = 30.0
 NEWEST: Final = 10
-"""Among so many of the newest records ours is looked for, when a write had no answer."""
+"""Among this number of the newest records ours is looked for, when a write had no answer."""
 
 T = TypeVar("T")
 Append = Callable[[Session, ZooKeeperSettings, FailoverRecord], Awaitable[int]]
 Count = Callable[[FailoverKind], None]
-"""Told of each takeover that has succeeded, once its kind is known."""
+"""Called with each takeover that has succeeded, once its kind is known."""
 ActiveBy = Callable[[AttemptNumber], bool]
 """Whether this takeover, and no later one, has made us active."""
 
@@ -66,7 +66,7 @@ class _Election:
     member: Member | None = None
     """What the former active's controller says of itself."""
     active_before: str | None = None
-    """Who became active last, by the history; empty: nobody ever did."""
+    """The NameNode that became active last, by the history; empty: none ever did."""
     session: str | None = None
     """The owner of our lock."""
     lock_czxid: int | None = None
@@ -116,9 +116,9 @@ class History:
                 log.exception("history.record.crashed", attempt=attempt.number)
 
     def _superfluous(self, attempt: AttemptRecord) -> bool:
-        """A failure that repeats itself is written the 1st, 2nd, 4th, 8th... time.
+        """Skip a failure that repeats itself, except the 1st, 2nd, 4th, 8th... time.
 
-        A NameNode that nobody can fence fails every few seconds: in minutes it would drive the
+        A NameNode that cannot be fenced fails every few seconds: in minutes it would drive the
         failover that an operator wants to read about out of a bounded history.
         """
         if attempt.succeeded or attempt.text != self._last_failure:

@@ -32,11 +32,11 @@ class AttemptRecord:
     finished_at: str
     """ISO 8601, UTC; for people, never compared."""
     asked: Asked | None = None
-    """None when nobody asked: an automatic failover."""
+    """None without a request: an automatic failover."""
     previous: str = ""
     """The NameNode that was active before, where that is known."""
     unreadable: bool = False
-    """There is a breadcrumb, and it names nobody."""
+    """There is a breadcrumb, and it names no NameNode."""
     seen_ended: bool = False
     """The former active's own controller saw its process end."""
     witnessed: str = ""
@@ -52,5 +52,5 @@ class AttemptRecord:
 
     @property
     def actor(self) -> str | None:
-        """The operator who asked; None when nobody did."""
+        """The operator that asked; None when none did."""
         return None if self.asked is None or self.asked.by_itself else self.asked.user

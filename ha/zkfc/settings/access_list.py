@@ -1,4 +1,4 @@
-"""Who may ask a failover controller for something: Hadoop's access lists.
+"""Which users may ask a failover controller for something: Hadoop's access lists.
 
 See docs/reference/zkfc.md#access.
 """
@@ -31,7 +31,7 @@ class AccessList:
 
     @classmethod
     def parse(cls, text: str) -> "AccessList":
-        """Read ``user,user group,group``; a ``*`` is everybody, nothing at all is nobody."""
+        """Read ``user,user group,group``; a ``*`` is everybody, an empty text admits no user."""
         if "*" in text:
             return cls(everybody=True)
         users, _, groups = text.partition(" ")
@@ -52,7 +52,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 async def groups_here(user: str) -> frozenset[str]:
-    """The groups of a user of this machine; none where it knows no such user."""
+    """Return the groups of a user of this machine; none where it knows no such user."""
     try:
         async with asyncio.timeout(GROUPS_DEADLINE_SECONDS):
             # A directory server may be asked, and may be slow.

@@ -25,7 +25,7 @@ from ha.zkfc.settings.access_list import NOBODY, AccessList
 from ha.zkfc.witness.core import WitnessSettings
 
 PROBES_PER_LIMIT = 8
-"""At least so many probes begin while one may go unanswered."""
+"""At least this number of probes begin while one may go unanswered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class ZkfcSettings:
     witness: WitnessSettings = field(default_factory=WitnessSettings)
     user: str = field(default_factory=own_user)
     administrators: AccessList = NOBODY
-    """Who may ask us for something beside our own user."""
+    """The users that may ask us for something in addition to our own."""
     protocol_users: AccessList = AccessList(everybody=True)
     """Whom the service-level list lets speak to us at all."""
     hand_over_on_stop: bool = True
@@ -91,11 +91,11 @@ class ZkfcSettings:
     """How long a controller that is to stop tries to hand over."""
 
     def plan_for(self, namenode: str) -> FencingPlan:
-        """The plan for this victim."""
+        """Return the plan for this victim."""
         return self.fencing.get(namenode) or self.fencing[""]
 
     def address_of(self, namenode: str) -> NameNodeAddress | None:
-        """Where the configuration says that this NameNode is."""
+        """Return where the configuration says that this NameNode is."""
         return next((one for one in (self.own, *self.others) if one.namenode == namenode), None)
 
 
@@ -105,7 +105,7 @@ def automatic_failover(conf: Configuration, nameservice: str) -> bool:
 
 
 def fencing_plans(conf: Configuration, settings: ZkfcSettings) -> Mapping[str, FencingPlan]:
-    """Every victim's plan.
+    """Return every victim's plan.
 
     Raises ConfigurationError where a peer has none, or naming the line that cannot be parsed.
     """
@@ -123,7 +123,7 @@ def fencing_plans(conf: Configuration, settings: ZkfcSettings) -> Mapping[str, F
 
 
 def fencing_plan(conf: Configuration, nameservice: str, namenode: str | None) -> FencingPlan:
-    """One victim's plan; raises ConfigurationError naming the line that cannot be parsed."""
+    """Return one victim's plan; raise ConfigurationError naming the line that cannot be parsed."""
     scope = {"nameservice": nameservice, "namenode": namenode}
     try:
         methods = parse_methods(conf.get(keys.FENCING_METHODS, **scope))
@@ -221,7 +221,8 @@ def _health(conf: Configuration, own: NameNodeAddress) -> HealthSettings:
 def _health_settings(conf: Configuration, scope: Mapping[str, str]) -> HealthSettings:
     limit = conf.get(keys.HEALTH_RPC_TIMEOUT)
     return HealthSettings(
-        # Who wants silence noticed after so long does not want to wait a whole interval more.
+        # An operator that wants silence noticed within this limit does not want a whole interval
+        # more.
         check_interval_seconds=min(conf.get(keys.HEALTH_CHECK_INTERVAL), limit / PROBES_PER_LIMIT),
         retry_interval_seconds=max(
             conf.get(keys.HEALTH_CONNECT_RETRY), conf.get(keys.HEALTH_SLEEP_AFTER_DISCONNECT)

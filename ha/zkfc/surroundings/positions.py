@@ -22,7 +22,7 @@ class Position:
 
 
 async def position_of(address: HostPort, *, deadline_seconds: float) -> Position:
-    """The position as the NameNode's status page has it; Hadoop's have a bean, without an epoch.
+    """Read the position from the NameNode's status page; Hadoop's have a bean, without an epoch.
 
     Raises OSError, TimeoutError or ValueError where there is no such page.
     """
@@ -41,7 +41,7 @@ async def position_of(address: HostPort, *, deadline_seconds: float) -> Position
 
 
 async def _page(address: HostPort, target: str) -> dict[str, Any] | None:
-    """The JSON object at a path; None where there is no such page."""
+    """Return the JSON object at a path; None where there is no such page."""
     try:
         answer = await http_get(address, target, most_bytes=MAX_ANSWER_BYTES, role=Role.NAMENODE)
     except ValueError as failure:

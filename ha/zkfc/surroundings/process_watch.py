@@ -16,7 +16,7 @@ class Watched(Protocol):
     """One process that is here."""
 
     def ended(self, *, wait_millis: int = EXIT_MILLIS) -> bool:
-        """Whether it has ended; waits for a moment where it has not."""
+        """Return whether it has ended; wait for a moment where it has not."""
 
     def kill(self) -> None:
         """End exactly this process.  Raises OSError where we may not."""

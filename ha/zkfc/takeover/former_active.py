@@ -26,7 +26,7 @@ class Proof(Enum):
 
 
 def predecessor_gone(term: Term, proofs: Sequence[Proof]) -> bool:
-    """Whether no earlier active can serve anything any more.
+    """Return whether no earlier active can serve anything any more.
 
     It takes more than the end of the one that the breadcrumb names.  Unless it was active, it may
     have died while it waited for *its* predecessor's lease, which may run still: nn1 is stopped,
@@ -56,7 +56,7 @@ class Contact(Protocol):
 def ensure_heard(contact: Contact, *, now: float) -> None:
     """Raise TakeoverImpossible where ZooKeeper was silent for longer than our session can live.
 
-    The bad schedule: our process is stopped in the middle of a takeover for so long, and goes on.
+    The bad schedule: our process is stopped in the middle of a takeover for that time, and goes on.
     Until the end of its session is heard of it still believes in its lock.
     """
     sent, timeout = contact.last_contact, contact.session_timeout_seconds
@@ -68,12 +68,12 @@ def ensure_heard(contact: Contact, *, now: float) -> None:
 
 
 def lasting_until(contact: Contact, *, now: float) -> float:
-    """Up to when we vouch that nobody else is active, on the loop's clock; 0 if we cannot.
+    """Return until when no other can be active, on the loop's clock; 0 if we cannot vouch for it.
 
-    While the lock that we hold surely stands nobody else becomes active, and what was proven of
-    our predecessors is true of everybody.  But we may give it up ourselves while our NameNode
-    hangs: thawed seconds later, it would believe of our successor what was said of our
-    predecessor, and not wait for its lease.
+    While the lock that we hold surely stands no other NameNode becomes active, and what was proven
+    of our predecessors is true of all.  But we may give it up ourselves while our NameNode hangs:
+    thawed seconds later, it would believe of our successor what was said of our predecessor, and
+    not wait for its lease.
     """
     sent, timeout = contact.last_contact, contact.session_timeout_seconds
     if sent is None or timeout is None:

@@ -14,8 +14,8 @@ log = structlog.get_logger()
 class LocalProcess:
     """Watches the process that served as active in this term.
 
-    Only what itself said that it is active is watched.  If two processes said so in one term,
-    nobody can tell which of them still serves, and nothing is known.
+    Only a process that itself said that it is active is watched.  If two processes said so in one
+    term, it cannot be determined which of them still serves, and nothing is known.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class LocalProcess:
         return self._watched is not None
 
     def serves(self, process: ProcessIdentity | None) -> None:
-        """This process said that it is active, under our lock."""
+        """Watch the process that said that it is active, under our lock."""
         if process == self._identity or self._spoilt:
             return
         if process is None or self._identity is not None:
@@ -50,14 +50,14 @@ class LocalProcess:
         log.info("zkfc.namenode.watched", pid=process.pid, here=self._watched is not None)
 
     def forget(self) -> None:
-        """The term is over."""
+        """Forget the process: the term is over."""
         process, watched = self._identity, self._watched
         self._identity, self._watched, self._spoilt = None, None, False
         if process is not None and watched is not None:
             self._left(process, watched)
 
     def ended(self) -> str:
-        """Which process has ended, and when we saw it; empty while it runs or nobody knows."""
+        """Return which process has ended, and when; empty while it runs, or if that is unknown."""
         one = self._identity
         if one is None or self._watched is None or not self._watched.ended():
             return ""

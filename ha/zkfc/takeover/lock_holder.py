@@ -1,4 +1,4 @@
-"""Who holds the lock now, by ZooKeeper's own word."""
+"""The present holder of the lock, as ZooKeeper itself reports it."""
 
 from typing import Final
 

@@ -2,9 +2,9 @@
 
 The bad schedule: the controller of the active is killed and started again while the session of its
 earlier process lives on.  The lock is there, and is not this session's; Hadoop's controller takes
-that for another's, and makes its own healthy NameNode standby.  Nobody is active then until the old
-session has timed out.  But the lock names our own NameNode: nobody else can be active while it is
-there, and who gets it next asks the NameNode in the breadcrumb, which is ours, to stand by.
+that for another's, and makes its own healthy NameNode standby.  There is no active then until the
+old session has timed out.  But the lock names our own NameNode: no other can be active while it is
+there, and its next holder asks the NameNode in the breadcrumb, which is ours, to stand by.
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,10 +27,10 @@ class OwnStaleLock:
         self._own = own
         self._read_active = read_active
         self.spares = False
-        """A demotion was not carried out; who holds the lock must be looked at again."""
+        """A demotion was not carried out; the lock's holder must be looked up again."""
 
     async def holds_lock(self, reported: ServiceState | None) -> bool:
-        """Should our NameNode, which reports this state, be left as it is for now?"""
+        """Return whether our NameNode, which reports this state, should be left as it is now."""
         before, self.spares = self.spares, False
         if reported is not ServiceState.ACTIVE:
             return False

@@ -9,7 +9,7 @@ from ha.zkfc.settings.settings import FencingPlan
 
 
 def target_at(node: NameNodeAddress) -> Target:
-    """The NameNode as fencing methods know it: by its ids and its (service) RPC address."""
+    """Return the fencing methods' target: a NameNode's ids and its (service) RPC address."""
     return Target(node.nameservice, node.namenode, node.service.host, node.service.port)
 
 

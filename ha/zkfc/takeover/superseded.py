@@ -23,11 +23,11 @@ class Answer(Enum):
 
     STANDS_BY = auto()
     SERVES = auto()
-    """It answers, and is not standby: whoever demotes it can reach it."""
+    """It answers, and is not standby: the controller that demotes it can reach it."""
     SILENT = auto()
     """It took longer than the deadline."""
     UNCLEAR = auto()
-    """Nobody listens, the connection broke, or our own event loop was late."""
+    """Nothing listens, the connection broke, or our own event loop was late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Verdict(Enum):
 
 
 def judge(silent: int, seen: Seen) -> tuple[int, Verdict]:
-    """The number of silent looks in a row up to this one, and what is to be done."""
+    """Return the number of silent looks in a row up to this one, and what is to be done."""
     if seen.ours or seen.answer is Answer.STANDS_BY:
         return 0, Verdict.LEAVE
     if not seen.successor or seen.answer is Answer.SERVES:

@@ -52,7 +52,7 @@ class SupersededProcess:
         read_active: Callable[[], Awaitable[ActiveNodeInfo | None]],
         around: Surroundings = REAL_WORLD,
     ) -> None:
-        """``ours`` tells whether our controller has the lock; ``read_active`` asks ZooKeeper."""
+        """Ask ``ours`` if our controller has the lock, and ``read_active`` for ZooKeeper's word."""
         self._own = settings.own
         self._wanted = settings.end_superseded
         self._ours = ours
@@ -67,7 +67,7 @@ class SupersededProcess:
         return self._following is not None and not self._following.done()
 
     def follow(self, process: ProcessIdentity, watched: Watched) -> None:
-        """This process was active under our lock, and its term is over."""
+        """Follow a process that was active under our lock, and whose term is over."""
         self.stop()
         if not self._wanted:
             watched.close()
@@ -77,7 +77,7 @@ class SupersededProcess:
         self._following.add_done_callback(lambda _: watched.close())
 
     def stop(self) -> None:
-        """Follow nobody any more."""
+        """Follow no process any more."""
         if self._following is not None:
             self._following.cancel()
             self._following = None
@@ -103,7 +103,7 @@ class SupersededProcess:
                     pass
 
     async def _successor(self, before: Notices | None) -> str:
-        """Who holds the lock by ZooKeeper's word of now, if its own controller shows it active.
+        """Return the lock's holder by ZooKeeper now, if its own controller shows it active.
 
         What was read before our term was over (``before``) proves nothing: another may have been
         active before us.
@@ -151,7 +151,7 @@ class SupersededProcess:
 
 
 def _in_vain(failure: ServiceUnreachable) -> bool:
-    """Whether it was waited for in vain, so that its process may hang."""
+    """Return whether it was waited for in vain, so that its process may hang."""
     match failure.__cause__:
         case DeadlineExceeded() | ConnectFailed(__cause__=TimeoutError()):
             return True

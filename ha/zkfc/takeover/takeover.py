@@ -28,7 +28,7 @@ from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 log = structlog.get_logger()
 
 Measure = Callable[[FencingAttempt], None]
-"""Told of each try at making the former active harmless."""
+"""Called with each try at making the former active harmless."""
 
 
 DEMOTION_PAUSES_SECONDS = (0.0, 0.2, 0.5)
@@ -86,10 +86,10 @@ class Takeover:
         return Fenced("; ".join([*(how for how, _ in told), *asked]), gone)
 
     def _named(self, content: bytes, *, doubted: bool) -> list[Target]:
-        """Whom the breadcrumb names.
+        """Return the NameNodes that the breadcrumb names.
 
-        In doubt it may be a stranger's, who would have the right one spared: our own name is no
-        reason to fence nobody, and what cannot be read stands for all others.
+        In doubt it may be a stranger's, which would have the right one spared: our own name is no
+        reason to fence none, and what cannot be read stands for all others.
         """
         own = self._settings.own
         try:
@@ -109,8 +109,8 @@ class Takeover:
     async def _ask_the_others(self, fenced: list[Target]) -> list[str]:
         """Ask every other NameNode to be standby, and go on whatever they say.
 
-        None of them may be active while we hold the lock, so the question harms nobody; and a dead
-        host must not keep us from taking over because somebody has scribbled.
+        None of them may be active while we hold the lock, so the question does no harm; and a dead
+        host must not keep us from taking over because a stranger has scribbled.
         """
         others = [target_at(one) for one in self._settings.others]
         left = [one for one in others if one not in fenced]
@@ -126,9 +126,10 @@ class Takeover:
         return told
 
     def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
-        """The election has moved: learn the number of the newest lock, ours or another's.
+        """Learn the number of the newest lock, ours or another's, after a step of the election.
 
-        Requests carry it, so that a NameNode can tell a late one from those of a later owner.
+        Requests carry it, so that a NameNode can distinguish a late one from those of a later
+        owner.
         """
         if isinstance(event, LockSeen) and event.session == after.session:
             self._turn = event.made
@@ -238,7 +239,7 @@ class Takeover:
         return f"{target} was fenced by {by.method}", Proof.KILLED if report.proven_gone else proof
 
     def _judge_ourselves(self, target: Target, refusal: _Refusal) -> str:
-        """A breadcrumb with our own ids: fencing methods would strike our own NameNode."""
+        """Judge a breadcrumb with our own ids: fencing methods would strike our own NameNode."""
         own = self._settings.own.service
         moved = (own.host, own.port) != (target.host, target.port)
         if moved and refusal.nobody_listens:
@@ -255,7 +256,7 @@ class Takeover:
         return await fence_as_planned(plan, target, by=self._around.fence)
 
     def _opened(self) -> AbstractAsyncContextManager[ServiceClient] | None:
-        """A connection to our NameNode that saves a connect; if it goes to that port."""
+        """Return an open connection to our NameNode, if it goes to the port that is needed."""
         own = self._settings.own
         client = self._watched() if own.lifeline == own.service else None
         return None if client is None else nullcontext(client)

@@ -1,12 +1,12 @@
-"""Whether another's lock may be removed: its owner is silent, and the journal bears witness.
+"""Whether another's lock may be removed: its owner is silent, and the journal confirms it.
 
 The bad schedule that this is for: a host dies, and its lock lasts as long as its session, ten
 seconds by default, though a majority of JournalNodes know after one that its NameNode is silent.
 
 Neither alone is enough.  An owner that does not answer us may be cut off from us alone, and write;
 a writer that the nodes do not hear may be slow, and answer.  Both must hold several times in a row,
-so that what one stalled process says, ours included, decides nothing.  Nobody is harmed where both
-are wrong all the same: whoever gets the lock fences, and the journal refuses the older epoch.
+so that what one stalled process says, ours included, decides nothing.  No harm is done where both
+are wrong all the same: the next holder of the lock fences, and the journal refuses the older epoch.
 
 See docs/reference/zkfc.md#witnessed-takeover.
 """
@@ -21,13 +21,13 @@ from ha.service.model import WriterSilence
 ASKED_IN_VAIN: Final = 3
 """So often in a row the owner must not have answered."""
 TOLD_IN_A_ROW: Final = 2
-"""So often in a row a majority must have told that the writer is silent.
+"""How often in a row a majority must have reported that the writer is silent.
 
 The bad schedule: a node was stopped, and goes on.  It answers us before it reads the heartbeats
-that lie in its socket, and tells of its own silence; the next time it has read them.
+that lie in its socket, and reports its own silence; the next time it has read them.
 """
 LEAST_SECONDS_BETWEEN: Final = 0.1
-"""Between two answers that count; what was asked in one moment is told by one moment."""
+"""Between two answers that count; what was asked in one moment reports one moment."""
 CLOCKS: Final = 0.05
 """By this share the clocks of a node and of the writer may differ."""
 
@@ -43,7 +43,7 @@ class WitnessSettings:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """One lock of another's: who holds it, and the ZooKeeper transaction that made it."""
+    """One lock of another's: its holder, and the ZooKeeper transaction that made it."""
 
     made: int
     owner: str
@@ -85,7 +85,7 @@ class OwnerAsked:
 
 @dataclass(frozen=True, slots=True)
 class WriterTold:
-    """Our NameNode has told of the newest writer; None where it could not.
+    """Our NameNode has reported the newest writer; None where it could not.
 
     ``lock`` and ``barred`` as they are by now: it took a moment.
     """
@@ -139,7 +139,7 @@ class Suspicion:
     in_vain: int = 0
     """So often in a row it was asked in vain."""
     told: int = 0
-    """So often in a row a majority has told that the writer of this epoch is silent."""
+    """How often in a row a majority has reported that the writer of this epoch is silent."""
     epoch: int = 0
     told_at: float = 0.0
 
@@ -165,7 +165,7 @@ class Step:
 
 
 def step(state: State, event: Event, *, now: float) -> Step:
-    """What becomes of the suspicion when this happens at this time."""
+    """Return the suspicion after an event at this time, and the actions."""
     match event:
         case OwnerAsked():
             return _owner_asked(state, event)
@@ -183,7 +183,7 @@ def step(state: State, event: Event, *, now: float) -> Step:
 
 
 def limit_seconds(settings: WitnessSettings, lease_seconds: float) -> float:
-    """For how long the writer must be silent."""
+    """Return for how long the writer must be silent."""
     return max(settings.silence_seconds, lease_seconds * (1 + CLOCKS))
 
 
@@ -217,7 +217,7 @@ def _suspected(state: State, barred: str) -> Step:
 
 
 def _held_back(state: State, barred: str) -> Verdict | None:
-    """What keeps us from removing any lock; None if nothing does."""
+    """Return what keeps us from removing any lock; None if nothing does."""
     if state.forbidden:
         return Verdict.FORBIDDEN
     if state.removed:
@@ -243,7 +243,7 @@ def _writer_told(state: State, told: WriterTold, now: float) -> Step:
 
 
 def _proven(settings: WitnessSettings, silence: WriterSilence) -> bool:
-    """Does a majority tell that a writer that sends heartbeats is silent for long enough?"""
+    """Return whether a majority reports long enough silence of a writer that sends heartbeats."""
     a_majority = 2 * silence.witnesses > silence.nodes
     limit = limit_seconds(settings, silence.lease_seconds)
     return a_majority and silence.lease_seconds > 0 and silence.silent_seconds > limit

@@ -66,19 +66,19 @@ REMOVALS: Final = Counter(
 
 
 class Around(Protocol):
-    """What the controller tells of itself, and does for the witness."""
+    """What the controller reports of itself, and does for the witness."""
 
     def barred(self) -> str:
-        """Why we may not take another's lock by ourselves now; empty where we may."""
+        """Return why we may not take another's lock by ourselves now; empty where we may."""
 
     async def read_lock(self) -> tuple[bytes, NodeFacts] | None:
-        """The lock's bytes and facts; None where there is none, or nobody tells."""
+        """Return the lock's bytes and facts; None where there is none, or it is not known."""
 
     async def remove_lock(self, made: int) -> Removal:
         """See ``LockKeeper.remove``."""
 
     def removing(self, because: str) -> None:
-        """The next takeover, if we get the lock, is for this reason; empty: it is not."""
+        """Give the next takeover, if we get the lock, this reason; empty: it has none."""
 
 
 class Witness:
@@ -121,7 +121,7 @@ class Witness:
         return self._state.removed
 
     def stepped(self, event: ElectorEvent, after: ElectorState) -> None:
-        """The election has moved: learn which lock is another's, and when ours is the active."""
+        """Learn from a step of the election which lock is another's, and when ours is active."""
         if isinstance(event, LockSeen) and event.session == after.session:
             self._made = 0 if event.ours else event.made
             if self._made not in (0, self._state.removed):
@@ -148,7 +148,7 @@ class Witness:
             await self._hang_up()
 
     async def _look(self) -> float:
-        """One look; how long to wait until the next."""
+        """Look once, and return how many seconds to wait until the next time."""
         loop = asyncio.get_running_loop()
         began, found = loop.time(), await self._owner_of_lock()
         if found is None:
@@ -211,7 +211,7 @@ class Witness:
     # -- whom to ask ---------------------------------------------------------------------------
 
     async def _owner_of_lock(self) -> tuple[Lock, ActiveNodeInfo] | None:
-        """The lock and its owner, if it is another's and where the configuration says."""
+        """Return the lock and its owner, if it is another's and where the configuration says."""
         made = self._made
         if made == 0:
             self._owner = None
@@ -230,7 +230,7 @@ class Witness:
         known = self._address_of(info.namenode)
         at = HostPort(info.hostname, info.port)
         if known is None or info.namenode == self._own.namenode or known.service != at:
-            return None  # where nobody listens at an old address, nobody is silent
+            return None  # an old address, where nothing listens, is no silent NameNode
         return Lock(made, info.namenode), info
 
     async def _ask_owner(self, owner: ActiveNodeInfo) -> Answer:
@@ -239,7 +239,7 @@ class Witness:
             answer = await _says(client.status(deadline_seconds=ASK_SECONDS))
             if answer in (Answer.SERVES, Answer.ANSWERS):
                 return answer
-            # It may be the connection; whoever is there takes another one.
+            # It may be the connection; a living process takes another one.
             await self._hang_up()
         namenode = HostPort(owner.hostname, owner.port)
         controller = HostPort(owner.hostname, owner.zkfc_port)
@@ -271,9 +271,9 @@ class Witness:
         return await _says(ask())
 
     async def _ask_writer(self) -> WriterSilence | None:
-        """What our NameNode tells, if it tells it soon.
+        """Return what our NameNode reports of the writer, if it reports it soon.
 
-        An answer that lay in a socket while we were stopped tells of a silence that may be over.
+        An answer that lay in a socket while we were stopped reports a silence that may be over.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -293,7 +293,7 @@ class Witness:
 
 
 async def _says(question: Awaitable[ServiceStatus]) -> Answer:
-    """What an attempt to ask shows.  Whose connection breaks may be there, or just have ended."""
+    """Return what an attempt to ask shows; after a broken connection it may live, or have ended."""
     try:
         async with asyncio.timeout(ASK_SECONDS):
             status = await question
