@@ -23,7 +23,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def running(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that looks like the `nnha cluster up` of this directory, and the last one here."""
+    """Run what looks like the `nnha cluster up` of this directory, and is the last one here."""
     directory.mkdir(parents=True, exist_ok=True)
     look = [sys.executable, "-c", LISTENS, "cluster", "up"]
     with subprocess.Popen(look, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -38,7 +38,7 @@ def running(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def bench(directory: Path) -> Path:
-    """A directory of a demo or a bench: used last, and nobody's to stop."""
+    """Make a directory of a demo or a bench: used last, but not to be stopped."""
     directory.mkdir(parents=True)
     remember(directory)
     return directory

@@ -1,4 +1,4 @@
-"""Where Java is looked for, and what is told when it is nowhere."""
+"""Where Java is looked for, and what is reported when it is nowhere."""
 
 import importlib.machinery
 import importlib.util
@@ -12,7 +12,7 @@ from deploy.local.java import class_path, find_jars, find_java
 
 
 def install_java(home: Path, version: str, *, release_file: bool = True) -> Path:
-    """A Java that only knows its version."""
+    """Install a Java that can only print its version."""
     executable = home / "bin" / "java"
     executable.parent.mkdir(parents=True)
     executable.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")

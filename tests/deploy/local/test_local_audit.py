@@ -85,7 +85,7 @@ def test_the_tree_is_held_against_the_acknowledged_writes(case: str) -> None:
 def test_a_segment_that_is_finalized_between_look_and_read_is_read_by_its_new_name(
     tmp_path: Path,
 ) -> None:
-    """The nodes live while the demo judges them; on a slow machine one finalized meanwhile."""
+    """Check what happened on a slow machine: the nodes live while the demo judges them."""
     layout = layouts.plan(tmp_path)
     store(layout, "jn1", "edits_0000000000000000001-0000000000000000001", segment(mkdir("/d")))
     current = layout.edits_dir("jn1") / "ns1" / "current"

@@ -29,7 +29,7 @@ def test_a_layout_survives_being_saved_and_its_ports_differ(tmp_path: Path) -> N
 
 
 def test_free_ports_differ_and_are_held_while_they_are_looked_for() -> None:
-    """One cluster of fifteen ports in a hundred and twenty had one of them twice."""
+    """Check against a repetition: one cluster of fifteen ports in 120 had one of them twice."""
     assert len(set(free_ports(400))) == 400
 
 

@@ -19,7 +19,7 @@ sys.stdin.read()
 
 
 def test_two_processes_are_given_different_ports() -> None:
-    """The other one has bound none of its ports yet."""
+    """Check this while the other process has bound none of its ports yet."""
     with subprocess.Popen(
         [sys.executable, "-c", _ASKS, "150"],
         cwd=ROOT,

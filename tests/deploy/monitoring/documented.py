@@ -26,7 +26,7 @@ class Documented:
 
 @cache
 def section(title: str) -> str:
-    """The text below a heading of the second level."""
+    """Return the text below a heading of the second level."""
     text = DOCUMENT.read_text(encoding="utf-8")
     _, found, rest = text.partition(f"\n## {title}\n")
     assert found, f"{DOCUMENT} has no section {title}"
@@ -34,7 +34,7 @@ def section(title: str) -> str:
 
 
 def metrics_of(daemon: str) -> dict[str, Documented]:
-    """What the daemon shows, that of all daemons included."""
+    """Return the documented metrics of a daemon, with those of all daemons."""
     rows = [*_ROW.findall(section(ALL_DAEMONS)), *_ROW.findall(section(daemon))]
     return {
         name: Documented(name, kind, frozenset(labels.replace("-", "").replace(",", " ").split()))
@@ -43,7 +43,7 @@ def metrics_of(daemon: str) -> dict[str, Documented]:
 
 
 def all_metrics() -> dict[str, Documented]:
-    """Those of all daemons together."""
+    """Return those of all daemons together."""
     found: dict[str, Documented] = {}
     for daemon in (*DAEMONS, CHECKPOINT_SERVICE, CERTIFICATES):
         found |= metrics_of(daemon)

@@ -26,7 +26,7 @@ STATES_OF: Final = {
 
 
 def alerts() -> dict[str, dict[str, str]]:
-    """The rules, from the few shapes of YAML that the file uses."""
+    """Return the rules, from the few shapes of YAML that the file uses."""
     found: dict[str, dict[str, str]] = {}
     for block in re.split(r"^  - alert: ", ALERTS, flags=re.MULTILINE)[1:]:
         name, _, rest = block.partition("\n")
@@ -53,7 +53,7 @@ EXPRESSIONS = {
 
 
 def base(name: str) -> str:
-    """The metric of a series: a histogram has three."""
+    """Return the metric of a series: a histogram has three."""
     known = all_metrics()
     for suffix in ("_bucket", "_sum", "_count"):
         stem = name.removesuffix(suffix)

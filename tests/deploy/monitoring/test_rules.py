@@ -33,7 +33,7 @@ def test_each_rule_does_what_its_cases_say(cases: Path) -> None:
 
 @needs_prometheus
 def test_a_rule_that_cannot_fire_is_found(tmp_path: Path) -> None:
-    """The rule that was there first: a sum of no series is nothing, and never 0."""
+    """Check the rule that was there first: a sum of no series is nothing, and never 0."""
     rules = (FOLDER / "alerts.yml").read_text()
     broken = re.sub(r" or 0 \* count by \(cluster\) \(up\{[^}]*\}\)", "", rules)
     assert broken != rules

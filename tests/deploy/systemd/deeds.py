@@ -34,14 +34,14 @@ def killed(machine: Machine, unit: str) -> Back:
 
 
 def struck(machine: Machine, unit: str, signal: str, pid: int) -> Back:
-    """A signal that ends the unit sooner or later; until it is ready again."""
+    """Send a signal that ends the unit sooner or later; wait until it is ready again."""
     before = int(machine.shown(unit, "NRestarts")["NRestarts"])
     machine.run("kill", f"-{signal}", str(pid))
     return back(machine, unit, before)
 
 
 def back(machine: Machine, unit: str, restarts_before: int) -> Back:
-    """Until the unit has ended and is ready again."""
+    """Wait until the unit has ended and is ready again."""
     asked = ("NRestarts", "ActiveState", "ActiveEnterTimestampMonotonic")
     left = "ActiveExitTimestampMonotonic"
 
@@ -61,7 +61,7 @@ def back(machine: Machine, unit: str, restarts_before: int) -> Back:
 
 
 def controller(machine: Machine, unit: str) -> int:
-    """The child of a supervised ZKFC, which does the work."""
+    """Return the child of a supervised ZKFC, which does the work."""
     parent = machine.main_pid(unit)
     pids = machine.run("pgrep", "--parent", str(parent)).output.split()
     (child,) = map(int, pids)
@@ -69,7 +69,7 @@ def controller(machine: Machine, unit: str) -> int:
 
 
 def one_active(hosts: Hosts) -> str:
-    """Until a NameNode is active; which one."""
+    """Return the active NameNode, as soon as there is one."""
     return wait_until(
         hosts.active,
         what="a NameNode to be active",
@@ -79,7 +79,7 @@ def one_active(hosts: Hosts) -> str:
 
 
 def other(namenode: str) -> str:
-    """Whoever would take over from it."""
+    """Return the NameNode that would take over from this one."""
     (found,) = set(NAMENODES) - {namenode}
     return found
 
@@ -150,10 +150,10 @@ def ended_in_order(hosts: Hosts, end: Callable[[Hosts, str], None]) -> HandedOve
 
 
 def stop_controller(hosts: Hosts, namenode: str) -> None:
-    """As an operator does."""
+    """Stop a ZKFC as an operator does."""
     hosts.host_of(namenode).run("systemctl", "stop", f"nnha-zkfc@{namenode}")
 
 
 def shut_down(hosts: Hosts, namenode: str) -> None:
-    """The whole host."""
+    """Shut down a NameNode's whole host."""
     hosts.host_of(namenode).off()

@@ -1,7 +1,7 @@
 """A cluster on three booted hosts, installed and started as docs/install.md says.
 
 All hosts share this machine's network; each has an address of its own on loopback, so that the
-ports are the usual ones.  ZooKeeper and the Java client run beside them.
+ports are the usual ones.  ZooKeeper and the Java client run outside them.
 """
 
 import contextlib
@@ -32,13 +32,13 @@ _BLOCK: Final = re.compile(r"(?:^    .*\n|^\n(?=    ))+", re.MULTILINE)
 
 
 def addresses(seed: int) -> Mapping[str, str]:
-    """An address for each host; different seeds hardly ever give the same ones."""
+    """Return an address for each host; different seeds hardly ever give the same ones."""
     net = f"127.{64 + seed // 250 % 60}.{seed % 250}"
     return {host: f"{net}.{number}" for number, host in enumerate(HOSTS, 1)}
 
 
 def blocks(title: str) -> tuple[str, ...]:
-    """The commands below a heading of docs/install.md, a block each."""
+    """Return the commands below a heading of docs/install.md, a block each."""
     text = INSTALL.read_text().split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
     return tuple(
         "".join(line[4:] + "\n" for line in found.group().splitlines())
@@ -58,7 +58,7 @@ class Hosts:
 
     @property
     def conf_dir(self) -> Path:
-        """What clients beside the hosts give as --conf-dir."""
+        """What clients outside the hosts give as --conf-dir."""
         return self.supervisor.directory / "conf"
 
     @property
@@ -67,15 +67,15 @@ class Hosts:
         return exchange_in(self.supervisor.directory)
 
     def where(self, namenode: str) -> str:
-        """The name of its host."""
+        """Return the name of a NameNode's host."""
         return HOSTS[NAMENODES.index(namenode)]
 
     def host_of(self, namenode: str) -> Machine:
-        """Where it runs, to give commands to."""
+        """Return the machine of a NameNode, to give commands to."""
         return self.machines[self.where(namenode)]
 
     def keys(self, host: str) -> Mapping[str, str]:
-        """The configuration of one host, as docs/operations.md has it."""
+        """Return the configuration of one host, as docs/operations.md has it."""
         journals = ";".join(f"{self.at[each]}:8485" for each in HOSTS)
         found = {
             "fs.defaultFS": f"hdfs://{NAMESERVICE}",
@@ -134,7 +134,7 @@ class Hosts:
         return self.machines[host].run("sh", "-c", script).output
 
     def format(self) -> None:
-        """The guide's commands that are given once for a cluster, each on its host."""
+        """Run the guide's commands that are given once for a cluster, each on its host."""
         _, first, other = blocks("Under systemd")
         for host in HOSTS:
             self.machines[host].run("systemctl", "start", "nnha-journalnode")
@@ -151,14 +151,14 @@ class Hosts:
         return state.namenode_status(f"http://{self.at[self.where(namenode)]}:9870")
 
     def active(self) -> str | None:
-        """The one that calls itself active; None while there is none."""
+        """Return the one that calls itself active; None while there is none."""
         told = {name: self.status(name) for name in NAMENODES}
         found = [name for name, each in told.items() if each and each.state == "active"]
         assert len(found) < 2, f"two are active: {told}"
         return found[0] if found else None
 
     def wait_healthy(self) -> str:
-        """Until one is active, the other ready, and both ZKFCs stand in the election."""
+        """Wait until one is active, the other ready, and both ZKFCs take part in the election."""
         return wait_until(
             self._healthy,
             what="an active NameNode, a ready one, and two ZKFCs",
@@ -187,7 +187,7 @@ class Hosts:
 
 
 def exchange_in(directory: Path) -> Path:
-    """Where that folder is."""
+    """Return that folder, made if it is not there."""
     folder = directory / "exchange"
     folder.mkdir(exist_ok=True)
     return folder

@@ -45,7 +45,7 @@ class Image:
 
 
 def installed(folder: Path) -> Image:
-    """The image with a wheel of this tree, which is installed into a layer below ``folder``.
+    """Return the image with a wheel of this tree, which is installed into a layer below ``folder``.
 
     Raises LocalClusterError where a part cannot be made, with what was said.
     """
@@ -63,7 +63,7 @@ def _make_debian(made: Path) -> None:
     packages = ",".join(PACKAGES)
     # Not `_apt`: the folder is root's alone, as everything in root's cache.
     _said("mmdebstrap", "--quiet", "--variant=minbase", f"--include={packages}", SUITE, str(made))
-    (made / "etc" / "machine-id").write_text("")  # each host gets its own, and asks nobody
+    (made / "etc" / "machine-id").write_text("")  # each host gets its own, without a question
     (made / "etc" / "systemd" / "system" / "ssh.service").symlink_to("/dev/null")
 
 
@@ -90,7 +90,7 @@ def _pip(root: Path, seen: dict[Path, str], *words: str) -> None:
 
 
 def _within(root: Path, seen: dict[Path, str], *words: str) -> None:
-    """One command in the file system, with this machine's network and trust, and no systemd."""
+    """Run one command in the file system, with this machine's network and trust, and no systemd."""
     trust = {TRUST: str(TRUST)} if TRUST.exists() else {}
     binds = [f"--bind-ro={here}:{there}" for here, there in {**seen, **trust}.items()]
     index = [f"--setenv={name}={text}" for name, text in os.environ.items() if name in _INDEX]
@@ -102,17 +102,17 @@ _INDEX: Final = (
     "PIP_CERT", "PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY",
     "https_proxy", "http_proxy", "no_proxy",
 )  # fmt: skip
-"""What tells pip of this machine's package index."""
+"""The settings of pip for this machine's package index."""
 
 UNMANAGED: Final = (
     ("--register=no",) if Path("/run/systemd/system").is_dir() else ("--register=no", "--keep-unit")
 )
-"""Where systemd does not run, nobody can give nspawn a unit of its own."""
+"""Where systemd does not run, nspawn cannot be given a unit of its own."""
 
 
 @contextlib.contextmanager
 def overlaid(upper: Path, below: Sequence[Path]) -> Iterator[Path]:
-    """The layers as one file system, for the length of a ``with``; ``upper`` gets all writes."""
+    """Mount the layers as one file system during a ``with``; ``upper`` gets all writes."""
     with tempfile.TemporaryDirectory(dir=upper.parent, prefix="overlay-") as name:
         work, root = Path(name) / "work", Path(name) / "root"
         work.mkdir()
@@ -125,12 +125,12 @@ def overlaid(upper: Path, below: Sequence[Path]) -> Iterator[Path]:
 
 
 def overlay(upper: Path, below: Sequence[Path], work: Path) -> str:
-    """The options of such a mount; its end waits for no disk, which others keep busy."""
+    """Return the options of such a mount; its end waits for no disk, which others keep busy."""
     return f"lowerdir={':'.join(map(str, below))},upperdir={upper},workdir={work},volatile"
 
 
 def _kept(kind: str, texts: Sequence[str], make: Callable[[Path], None]) -> Path:
-    """A folder in the cache that is made once from these texts, by one process at a time."""
+    """Return a folder in the cache, made once from these texts, by one process at a time."""
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
     base = os.environ.get("XDG_CACHE_HOME")
     cache = (Path(base) if base else Path.home() / ".cache") / "nnha" / "systemd"

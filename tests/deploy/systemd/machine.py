@@ -1,7 +1,7 @@
 """One host: a container that systemd has booted, with files of its own and this machine's network.
 
 PID 1 of this machine may be anything.  What it takes then: ``--keep-unit`` and ``--register=no``,
-as nobody can give the container a unit; a cgroup of its own, as two systemds in one cgroup end each
+as the container cannot be given a unit; a cgroup of its own, as two systemds in one cgroup end each
 other's services; ``--console=pipe``, as there is no terminal.
 """
 
@@ -78,7 +78,7 @@ class Machine:
         return self.supervisor.processes[self.name]
 
     def boot(self) -> None:
-        """Until systemd has started all there is to start.  Raises LocalClusterError."""
+        """Boot, and wait until systemd has started everything.  Raises LocalClusterError."""
         work, root = self.folder / "work", self.folder / "root"
         shutil.rmtree(work, ignore_errors=True)
         for each in (work, root, self.files):
@@ -112,7 +112,7 @@ class Machine:
         check: bool = True,
         seconds: float = COMMAND_SECONDS,
     ) -> Done:
-        """One command in the host, as root or that user.  ``check``: LocalClusterError if not 0."""
+        """Run a command in the host, as root or a user; ``check``: LocalClusterError if not 0."""
         done = subprocess.run(
             [*self.inside(user), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, check=False, timeout=seconds,
@@ -125,18 +125,18 @@ class Machine:
         return Done(done.returncode, done.stdout)
 
     def inside(self, user: str | None = None) -> list[str]:
-        """What to put before a command that is to run in the host."""
+        """Return what to put before a command that is to run in the host."""
         enter = ["nsenter", f"--target={self._pid}", "-m", "-p", "-u", "-i", "-C", "--"]
         clean = ["env", "-i", *(f"{name}={text}" for name, text in _ENVIRONMENT.items())]
         return [*enter, *clean, *(["runuser", "-u", user, "--"] if user else [])]
 
     def write(self, path: str, text: str, *, owner: str = "root", mode: str = "644") -> None:
-        """A file in the running host."""
+        """Write a file in the running host."""
         words = ["install", "-D", f"--mode={mode}", f"--owner={owner}", "/dev/stdin", path]
         subprocess.run([*self.inside(), *words], input=text, text=True, check=True, timeout=60)
 
     def shown(self, unit: str, *properties: str) -> Mapping[str, str]:
-        """What systemd says of a unit."""
+        """Return what systemd says of a unit."""
         told = self.run("systemctl", "show", unit, f"--property={','.join(properties)}").output
         return dict(line.split("=", 1) for line in told.splitlines())
 
@@ -145,7 +145,7 @@ class Machine:
         return int(self.shown(unit, "MainPID")["MainPID"])
 
     def journal(self, unit: str) -> str:
-        """All that a unit has said so far, and systemd of it."""
+        """Return all that a unit has logged so far, and systemd about it."""
         self.run("journalctl", "--sync")
         return self.run("journalctl", "--no-pager", "-o", "cat", "-u", unit).output
 
@@ -168,7 +168,7 @@ class Machine:
                 group.rmdir()
 
     def _init(self) -> int | None:
-        """The host's first process, a child of nspawn."""
+        """Return the pid of the host's first process, a child of nspawn."""
         pid = self.process.pid
         try:
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

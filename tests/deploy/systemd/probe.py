@@ -16,7 +16,7 @@ CLONE_NEWUSER = 0x10000000
 
 
 def refused(work: Callable[[], object]) -> bool:
-    """Whether the system does not allow it."""
+    """Return whether the system does not allow it."""
     try:
         work()
     except OSError:
@@ -25,7 +25,7 @@ def refused(work: Callable[[], object]) -> bool:
 
 
 def set_user_id_bit(folder: Path) -> None:
-    """What would let others run a file as us."""
+    """Try what would let others run a file as us."""
     file = folder / "probe"
     file.touch()
     try:
@@ -35,14 +35,14 @@ def set_user_id_bit(folder: Path) -> None:
 
 
 def namespace() -> None:
-    """One of users, in which one is root."""
+    """Enter a namespace of users, in which one is root."""
     library = ctypes.CDLL(None, use_errno=True)
     if library.unshare(CLONE_NEWUSER):
         raise OSError(ctypes.get_errno(), "unshare")
 
 
 def facts() -> dict[str, str]:
-    """What the kernel says of this process."""
+    """Return what the kernel says of this process."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return {name: text.strip() for name, _, text in (line.partition(":") for line in lines)}
 

@@ -36,7 +36,7 @@ def in_place_of(machine: Machine, unit: str, command: str) -> Done:
 
 
 def levels(machine: Machine) -> dict[str, float]:
-    """How exposed ``systemd-analyze security`` calls each of our units that is loaded."""
+    """Return how exposed ``systemd-analyze security`` calls each of our loaded units."""
     lines = machine.run("systemd-analyze", "security", "--no-pager").output.splitlines()
     words = [line.split() for line in lines if line.startswith("nnha-")]
     return {unit: float(level) for unit, level, *_ in words}

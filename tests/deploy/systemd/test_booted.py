@@ -32,7 +32,7 @@ def test_a_cluster_comes_up_in_any_order_of_its_hosts(hosts: Hosts) -> None:
     for unit in ("nnha-journalnode", "nnha-namenode@nn1", "nnha-zkfc@nn1"):
         assert hosts.machines["h1"].shown(unit, "ActiveState")["ActiveState"] == "inactive"
     with ThreadPoolExecutor() as pool:
-        # The hosts of the NameNodes first: they wait for nobody.
+        # The hosts of the NameNodes first: they wait for no other.
         for host in ("h2", "h1"):
             hosts.machines[host].run("systemctl", "start", "--no-block", "nnha.target")
         list(

@@ -26,7 +26,7 @@ pytestmark = [
 ]
 LIMIT_SECONDS = 5
 LASTS_SECONDS = 20.0
-"""So long it loads at least: several times what systemd allows without a word."""
+"""How long it loads at least: several times what systemd allows without a message."""
 INODES = 200_000
 UNIT = "nnha-namenode@nn2"
 LIMIT = f"[Service]\nTimeoutStartSec={LIMIT_SECONDS}\nEnvironment=HADOOP_CONF_DIR=/etc/nnha/big\n"
@@ -83,7 +83,7 @@ def status(machine: Machine) -> str:
 
 
 def big_image(hosts: Hosts, machine: Machine) -> None:
-    """A name directory of its own with a large image, and the configuration that names it."""
+    """Make a name directory with a large image, and a configuration that names it."""
     info = parse_version(machine.run("cat", "/data/nn/current/VERSION").output.encode())
     namespace = big_namespace(INODES)
     # Nothing is left for it to follow: the edits of this cluster are not of that namespace.
@@ -104,7 +104,7 @@ def big_image(hosts: Hosts, machine: Machine) -> None:
 
 @contextlib.contextmanager
 def slowed(machine: Machine, pid: int) -> Iterator[None]:
-    """The process runs for a twentieth of the time, as on a machine that is far too busy."""
+    """Let the process run for a twentieth of the time, as on a machine that is far too busy."""
     over = threading.Event()
 
     def slow() -> None:

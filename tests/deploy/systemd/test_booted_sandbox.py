@@ -71,7 +71,7 @@ def test_sshfence_works_from_inside_the_sandbox(hosts: Hosts) -> None:
 
 
 def allow_ssh(hosts: Hosts) -> None:
-    """A key of the ZKFCs for hdfs on both hosts, an sshd on each, and their host keys known."""
+    """Let the ZKFCs log in as hdfs on both hosts: a key, an sshd on each, known host keys."""
     first = hosts.host_of(NAMENODES[0])
     first.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "/etc/nnha/fence")
     secret, public = (

@@ -29,7 +29,7 @@ BUSY_SECONDS: Final = 30.0
 
 
 def running(hosts: Hosts, host: str) -> dict[int, str]:
-    """Which version each daemon of a host says that it is."""
+    """Return which version each daemon of a host says that it is."""
     told = {}
     for port in PORTS if host in HOSTS[: len(NAMENODES)] else PORTS[-1:]:
         with urlopen(f"http://{hosts.at[host]}:{port}/status", timeout=30) as page:
@@ -38,7 +38,7 @@ def running(hosts: Hosts, host: str) -> dict[int, str]:
 
 
 def checked(hosts: Hosts) -> None:
-    """As the guide says: until the cluster is healthy and no JournalNode lags."""
+    """Wait, as the guide says, until the cluster is healthy and no JournalNode lags."""
     machine = hosts.machines["h1"]
     script = "nnha status --check --timeout 30 && nnha journal status"
     wait_until(
