@@ -23,7 +23,7 @@ DEADLINE_SECONDS = 120.0
 
 
 def configuration(cluster: Cluster) -> str:
-    """The cluster's targets under the job names that the rules know, scraped each second."""
+    """Return a configuration that scrapes each second, under the job names of the rules."""
     layout = cluster.layout
     jobs = {
         "nnha-namenode": [layout.namenode_url(name) for name in layout.namenodes],
@@ -47,7 +47,7 @@ def configuration(cluster: Cluster) -> str:
 
 
 def hastened(rules: str) -> str:
-    """Gives the rules, each of which waits for a quarter of its seconds.
+    """Return the rules, each of which waits for a quarter of its seconds.
 
     No less: a failover on a busy machine takes some, and is not to raise the alert of no active.
     """
@@ -56,7 +56,7 @@ def hastened(rules: str) -> str:
 
 @contextmanager
 def prometheus(folder: Path, cluster: Cluster) -> Iterator[str]:
-    """Runs Prometheus, and gives its address."""
+    """Run Prometheus, and yield its address."""
     folder.mkdir()
     # JSON is YAML, too.
     (folder / "prometheus.yml").write_text(configuration(cluster))
@@ -95,7 +95,7 @@ def answer(url: str) -> list[dict[str, object]]:
 
 
 def firing(base: str) -> set[str]:
-    """The names of the alerts that fire."""
+    """Return the names of the alerts that fire."""
     return {
         one["labels"]["alertname"]  # type: ignore[index]
         for one in answer(f"{base}/api/v1/alerts")

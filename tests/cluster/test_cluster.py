@@ -30,7 +30,7 @@ STEADY_CALL_SECONDS = 1.0
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """One cluster for all of these tests, since a start takes seconds."""
+    """Yield one cluster for all of these tests, since a start takes seconds."""
     directory = tmp_path_factory.mktemp("cluster")
     with staged(directory, Screen(Console(stderr=True, width=200))) as stage:
         yield stage
@@ -38,13 +38,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @pytest.fixture
 def stage(shared: Stage) -> Stage:
-    """The same cluster, healed from what the test before did to it."""
+    """Return the same cluster, healed from what the test before did to it."""
     shared.cluster.heal()
     return shared
 
 
 def writing(stage: Stage, name: str) -> Stage:
-    """The stage with a client of its own tree that has begun to write."""
+    """Return the stage with a client of its own tree that has begun to write."""
     workload = Workload(stage.client, root=f"/test/{name}", pause_seconds=0.05)
     workload.start()
     workload.wait_for_acknowledged(40, deadline_seconds=30)
@@ -52,7 +52,7 @@ def writing(stage: Stage, name: str) -> Stage:
 
 
 def wait_for_whole_journal(cluster: Cluster, active: str) -> None:
-    """Until every JournalNode takes part again: one that was away does from the next segment on."""
+    """Wait until every JournalNode takes part: one that was away does from the next segment on."""
 
     def whole() -> bool:
         told = status(cluster.status_url(active))
@@ -63,14 +63,14 @@ def wait_for_whole_journal(cluster: Cluster, active: str) -> None:
 
 
 def listing(cluster: Cluster) -> list[str]:
-    """Every path as Hadoop's own shell shows it, with owner, mode and time."""
+    """Return every path as Hadoop's own shell shows it, with owner, mode and time."""
     shell = fs_shell(cluster.conf_dir, "-ls", "-R", "/", deadline_seconds=SHELL_SECONDS)
     assert shell.returncode == 0, shell.stderr
     return sorted(shell.stdout.splitlines())
 
 
 def timed_status(cluster: Cluster) -> tuple[float, str]:
-    """How many seconds `nnha status` takes, and what it says."""
+    """Return how many seconds `nnha status` takes, and what it says."""
     began = time.monotonic()
     told = subprocess.run(
         cluster.command("status"),

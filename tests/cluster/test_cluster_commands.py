@@ -64,7 +64,7 @@ def test_the_demo_loses_nothing_and_waits_for_no_session(tmp_path: Path) -> None
 
 @contextmanager
 def cluster_up(kept: Path, where: Path) -> "Iterator[subprocess.Popen[bytes]]":
-    """A cluster in the foreground that has come up; it ends whatever becomes of the test."""
+    """Run a cluster in the foreground; it ends whatever becomes of the test."""
     output = where / "output"
     with output.open("wb") as sink:
         owner = subprocess.Popen(

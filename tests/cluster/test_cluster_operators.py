@@ -28,7 +28,7 @@ class Told:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One cluster for all of these tests; each leaves it whole, without pause and drains."""
+    """Yield one cluster for all of these tests; each leaves it whole, without pause and drains."""
     with open_cluster(tmp_path_factory.mktemp("operators")) as local:
         local.up()
         yield local
@@ -52,7 +52,7 @@ def nnha(cluster: Cluster, *words: str) -> Told:
 
 
 def pair(cluster: Cluster) -> tuple[str, str]:
-    """The active, and the other once it is a ready standby that stands for election."""
+    """Return the active, and the other once it is ready and takes part in the election."""
     active = cluster.wait_for_active()
     other = "nn2" if active == "nn1" else "nn1"
     cluster.wait_for_ready_standby(other, deadline_seconds=30)
@@ -61,7 +61,7 @@ def pair(cluster: Cluster) -> tuple[str, str]:
 
 
 def newest(cluster: Cluster, number: int) -> dict[str, Any]:
-    """The newest record once it is newer than this one: it is written after the failover."""
+    """Return the newest record, once it is newer: it is written after the failover."""
     found: dict[str, Any] = {}
 
     def there() -> bool:

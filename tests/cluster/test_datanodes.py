@@ -1,4 +1,4 @@
-"""`nnha datanode` beside `nnha namenode` as processes: both NameNodes know it, one is obeyed."""
+"""`nnha datanode` and `nnha namenode` as processes: both NameNodes know it, one is obeyed."""
 
 import json
 import urllib.request
@@ -27,7 +27,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def start_datanode(cluster: Cluster) -> str:
-    """Start one, and tell where its pages are."""
+    """Start one, and return where its pages are."""
     data, rpc, http = free_ports(3)
     keys = {
         "dfs.datanode.data.dir": (cluster.layout.directory / "data" / DATANODE).as_uri(),
@@ -54,7 +54,7 @@ def obeyed(url: str) -> str | None:
 
 
 def lives_at(cluster: Cluster, name: str) -> bool:
-    """Whether a NameNode counts it as live, and has taken its full report in."""
+    """Return whether a NameNode counts it as live, and has taken its full report in."""
     text = get(cluster.layout.namenode_url(name) + "/metrics")
     reports = 'nnha_block_report_seconds_count{kind="full"} 0.0'
     known = 'nnha_datanodes{state="live"} 1.0' in text

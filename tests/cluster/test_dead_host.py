@@ -19,7 +19,7 @@ DEADLINE_SECONDS = 120.0
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Nobody reaches a dead host to fence it; the journal's epochs are enough."""
+    """Yield a cluster without a fencing that reaches hosts; the journal's epochs are enough."""
     keys = {
         "dfs.ha.fencing.methods": "journal-epoch",
         "ha.zookeeper.session-timeout.ms": str(SESSION_SECONDS * 1000),
@@ -36,7 +36,7 @@ def test_the_other_takes_over_by_the_journal_s_witness(
     """Killed, its addresses refuse; stopped, they take connections, and nothing answers."""
     old, new = pair(cluster)
     before = last_number(cluster)
-    # First the one that would tell of the other's end.
+    # First the one that would report the other's end.
     for name in (zkfc_of(old), old):
         cluster.process(name).ended_by_us = True
         cluster.process(name).send(number)
@@ -51,7 +51,7 @@ def test_the_other_takes_over_by_the_journal_s_witness(
     expected = f"witnessed: neither the NameNode nor the zkfc of {old} answered"
     assert record["cause"].startswith(expected)
     assert nnha(cluster, "explain").document["why"][0].startswith(expected)
-    # The host is back: its NameNode is standby, and nobody was active beside the other.
+    # The host is back: its NameNode is standby, and there never were two actives.
     for name in (zkfc_of(old), old):
         cluster.process(name).kill()
         cluster.start(name)

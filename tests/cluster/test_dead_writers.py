@@ -62,7 +62,7 @@ def java_client(cluster: Cluster, name: str = "java-client") -> JavaClient:
 
 
 def write(client: JavaClient, path: str, data: bytes) -> None:
-    """A closed file."""
+    """Write and close a file."""
 
     def written(files: Any) -> None:  # noqa: ANN401 - py4j has no types
         stream = files.create(client.path(path), True)
@@ -94,7 +94,7 @@ def truncate(client: JavaClient, path: str, length: int) -> bool:
 
 
 def abandoned(cluster: Cluster, path: str, data: bytes) -> None:
-    """A file that holds these bytes, of a client that is killed in the midst of it."""
+    """Leave a file with these bytes behind by a client that is killed in the midst of it."""
     client = java_client(cluster, "writer")
     open_streams = []
 

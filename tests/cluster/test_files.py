@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 DATANODES = 3
 FENCED_FILES = 20
 CHANGES = 5
-"""So many each client makes under each active."""
+"""How many changes each client makes under each active."""
 SHELL_SECONDS = 120.0
 CALL_SECONDS = 120.0
 SCRIPTS = Path(__file__).parent.parent / "clients"
@@ -37,7 +37,7 @@ SCRIPTS = Path(__file__).parent.parent / "clients"
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """One cluster for all of these tests, since a start takes seconds."""
+    """Yield one cluster for all of these tests, since a start takes seconds."""
     directory = tmp_path_factory.mktemp("files")
     screen = Screen(Console(stderr=True, width=200))
     with staged(directory, screen, datanodes=DATANODES) as stage:
@@ -46,13 +46,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @pytest.fixture
 def stage(shared: Stage) -> Stage:
-    """The same cluster, healed from what the test before did to it."""
+    """Return the same cluster, healed from what the test before did to it."""
     shared.cluster.heal()
     return shared
 
 
 def shell(stage: Stage, *arguments: str) -> str:
-    """What Hadoop's file system shell prints; it must succeed."""
+    """Return what Hadoop's file system shell prints; it must succeed."""
     done = fs_shell(
         stage.cluster.conf_dir,
         *arguments,
@@ -185,7 +185,7 @@ def test_b5_replication_goes_up_and_down_through_failovers(stage: Stage) -> None
             return next((repr(one.exception()) for one in changes if one.done()), None)
 
         def wait_for_changes() -> None:
-            """A client that met the role's move may sleep for seconds before it asks again."""
+            """Wait for both: a client that met the role's move may sleep for seconds."""
             goal = [count + CHANGES for count in changed]
             wait_until(
                 lambda: all(count >= least for count, least in zip(changed, goal, strict=True)),
@@ -221,7 +221,7 @@ def test_b5_replication_goes_up_and_down_through_failovers(stage: Stage) -> None
 
 @pytest.mark.row("B9")
 def test_b9_a_stream_goes_on_over_failovers_and_without_a_datanode(stage: Stage) -> None:
-    """In the midst of a block, at addBlock behind it, and at complete: another active each time."""
+    """Change the active in the midst of a block, at addBlock behind it, and at complete."""
     content, client, cluster = random.Random(9).randbytes(3_200_000), stage.client, stage.cluster
     stream: Any = client.on_files(
         lambda files: files.create(client.path("/pipeline"), True, 4096, DATANODES, 1 << 20)
@@ -254,7 +254,7 @@ def test_b17_a_client_reads_around_a_flipped_bit_which_is_then_mended(stage: Sta
     data = stage.cluster.layout.directory / "data"
 
     def replicas() -> dict[Path, bytes]:
-        """Those that are there at this moment; DataNodes take any of them away when they like."""
+        """Return those that are there at this moment; DataNodes may delete any of them."""
         found = {}
         for path in data.rglob("finalized/**/blk_*"):
             with suppress(FileNotFoundError):

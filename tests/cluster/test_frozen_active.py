@@ -29,12 +29,12 @@ REPLICATION = 3
 SIZE = 50_000
 DEADLINE = 60.0
 CLIENT_KEYS = {"ipc.client.rpc-timeout.ms": "4000"}
-"""Without a ZKFC nobody ends the stopped NameNode, and a client would wait two minutes for it."""
+"""Without a ZKFC the stopped NameNode is not ended, and a client would wait two minutes for it."""
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    """A cluster without ZKFCs: the test itself decides who is active, and nothing fences."""
+    """Yield a cluster without ZKFCs: the test itself elects, and nothing fences."""
     screen = Screen(Console(stderr=True, width=200))
     with staged(tmp_path, screen, CLIENT_KEYS, datanodes=DATANODES) as stage:
         for name in NAMENODES:
@@ -53,7 +53,7 @@ def make_active(cluster: Cluster, name: str) -> None:
 
 
 def replicas(cluster: Cluster) -> int:
-    """How many finalized replicas lie on all disks together."""
+    """Return how many finalized replicas lie on all disks together."""
     data = cluster.layout.directory / "data"
     return sum(not path.name.endswith(".meta") for path in data.rglob("finalized/**/blk_*"))
 
@@ -95,7 +95,7 @@ def test_b1_a_thawed_active_deletes_nothing_that_its_successor_counts(stage: Sta
         what=f"{old} to find that it was superseded, and to end",
         deadline_seconds=DEADLINE,
     )
-    # Every DataNode has heard of the thawed one by the time it has done what it is told now.
+    # Every DataNode has heard of the thawed one by the time it has done what it is ordered now.
     files.delete(sentinel)
     wait_for_replicas(cluster, FILES * REPLICATION)
     assert files.lacking_blocks() == 0

@@ -21,7 +21,7 @@ DEADLINE_SECONDS = 60.0
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Nothing touches the process of the old active, but its own ZKFC."""
+    """Yield a cluster in which only its own ZKFC touches the old active's process."""
     keys = {
         "dfs.ha.fencing.methods": "journal-epoch",
         "ha.health-monitor.rpc-timeout.ms": "2000",

@@ -22,7 +22,7 @@ MOST_LINES = 800
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One with an active, a ready standby and a page."""
+    """Yield a cluster with an active, a ready standby and a page."""
     with open_cluster(tmp_path_factory.mktemp("metrics"), web=True) as running:
         running.up()
         yield running
@@ -101,7 +101,7 @@ def test_every_daemon_is_alive_and_ready(cluster: Cluster, daemon: str) -> None:
 
 
 def test_tools_made_for_hadoop_find_the_state_of_a_namenode(cluster: Cluster) -> None:
-    """The attributes that Hadoop 3.5's NameNode has there, with its types."""
+    """Check the attributes that Hadoop 3.5's NameNode has there, with its types."""
     active = cluster.wait_for_active()
     standby = "nn2" if active == "nn1" else "nn1"
     for name, state in ((active, "active"), (standby, "standby")):

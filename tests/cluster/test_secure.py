@@ -37,7 +37,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def nnha(cluster: Cluster, *words: str) -> str:
-    """What one of our commands prints; it must end well."""
+    """Return what one of our commands prints; it must end well."""
     command = [sys.executable, "-m", "ha.cli.main", *words, "--conf-dir", str(cluster.conf_dir)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -54,7 +54,7 @@ def test_commands_reach_all_daemons_of_a_cluster_with_certificates(cluster: Clus
 
 
 def test_a_certificate_that_ends_on_one_host_is_named_before_and_after(cluster: Cluster) -> None:
-    """By status, by doctor, and by what the alert watches; its connections end with it."""
+    """Check status, doctor, and what the alert watches; its connections end with it."""
     folder = tls_folder(cluster.layout, "jn3")
     wish = Wish(CertifiedName("local", Role.JOURNALNODE, "jn3"), ("localhost", "127.0.0.1"), LIFE)
     pair = issue(read_authority(authority_folder(cluster.layout)), wish, now() - AGE)
@@ -90,7 +90,7 @@ def names_it(cluster: Cluster, command: str) -> bool:
 
 
 def said(cluster: Cluster, command: str) -> str:
-    """What a command prints, in wide lines, however it ends."""
+    """Return what a command prints, in wide lines, however it ends."""
     words = [sys.executable, "-m", "ha.cli.main", command, "--conf-dir", str(cluster.conf_dir)]
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=SECONDS, check=False,
@@ -100,7 +100,7 @@ def said(cluster: Cluster, command: str) -> str:
 
 
 def life_left(cluster: Cluster) -> float:
-    """As the alert NnhaCertificateEndsSoon counts it; the page is open on this machine."""
+    """Return it as NnhaCertificateEndsSoon counts it; the page is open on this machine."""
     url = cluster.status_url("jn3") + "/metrics"
     with urllib.request.urlopen(url, timeout=30) as answer:
         page = answer.read().decode()
@@ -136,7 +136,7 @@ def test_daemons_show_when_their_certificates_end(cluster: Cluster) -> None:
 
 
 def nnha_page(url: str) -> str:
-    """A page, asked for under the administrator's certificate."""
+    """Return a page, asked for under the administrator's certificate."""
     answer = http_get(url, deadline_seconds=30)
     assert answer is not None
     assert answer[0] == 200

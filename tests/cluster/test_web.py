@@ -1,4 +1,4 @@
-"""``nnha web`` beside a real cluster: a kill is on the screen at once, silence is no answer.
+"""``nnha web`` next to a real cluster: a kill is on the screen at once, silence is no answer.
 
 The bounds allow for a busy machine; ``./run soak deploy`` measures.
 """
