@@ -1,6 +1,6 @@
 """A Python with the other clients, made once for each machine from a lock of its own.
 
-They cannot live beside ours: snakebite-py3 wants a protobuf that is years older.
+They cannot be installed next to ours: snakebite-py3 wants a protobuf that is years older.
 """
 
 import os
@@ -17,7 +17,7 @@ INSTALL_SECONDS: Final = 300.0
 
 
 def client_python() -> Path:
-    """Its interpreter; the environment is made, under a name that tells its lock, if it is not."""
+    """Return its interpreter; make the environment, named after its lock, if it is not there."""
     base = os.environ.get("XDG_CACHE_HOME")
     cache = (Path(base) if base else Path.home() / ".cache") / "nnha" / "clients"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -42,7 +42,7 @@ def _make(folder: Path) -> None:
 
 
 def run_script(script: Path, *arguments: str, deadline_seconds: float = 120.0) -> str:
-    """What a script prints in that environment; it fails where the script does."""
+    """Return what a script prints in that environment; fail if the script does."""
     done = subprocess.run(
         [str(client_python()), str(script), *arguments],
         capture_output=True,

@@ -12,12 +12,11 @@ SIZES = (0, 1, 513, 3_000_000)
 
 
 def content(size: int) -> bytes:
-    """The bytes of the file of this size."""
     return bytes((number * 7 + number // 251) % 256 for number in range(size))
 
 
 def write(client: Client, folder: str) -> None:
-    """One file of each size, appended to, renamed."""
+    """Write one file of each size, appended to, renamed."""
     client.mkdirs(f"{folder}/below", 0o755, True)
     for size in SIZES:
         with client.create(f"{folder}/f{size}") as stream:
@@ -29,7 +28,7 @@ def write(client: Client, folder: str) -> None:
 
 
 def read(client: Client, folder: str) -> None:
-    """All of it is there."""
+    """Check that all of it is there."""
     expected = {
         f"{folder}/f0": b"",
         f"{folder}/below/one": content(1),
