@@ -62,7 +62,7 @@ def erasure_coding(client: Client) -> None:
 
 
 def tokens(client: Client) -> None:
-    """Delegation tokens: given, renewed, cancelled."""
+    """Get, renew and cancel delegation tokens."""
     configuration = client.fs.getConf()
     given = [client.fs.getDelegationToken(renewer) for renewer in ("root", "root", "other")]
     user = client.java.hadoop.security.UserGroupInformation.getCurrentUser().getShortUserName()
@@ -72,7 +72,7 @@ def tokens(client: Client) -> None:
 
 
 def encryption(client: Client) -> None:
-    """An encryption zone with files in it, moved and deleted."""
+    """Make an encryption zone with files in it, which are moved and deleted."""
     provider = client.cluster.getNamesystem().getProvider()
     options = client.java.hadoop.crypto.key.KeyProvider.Options(client.fs.getConf())
     provider.createKey("zone-key", options)

@@ -14,7 +14,7 @@ from tests.needs import HADOOP_SERVER
 
 @pytest.fixture(scope="session")
 def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
-    """A started JVM; its log is hadoop.log in the session's temporary directory."""
+    """Yield a started JVM; its log is hadoop.log in the session's temporary directory."""
     try:
         with running_hadoop(tmp_path_factory.mktemp("hadoop")) as server:
             yield server
@@ -24,7 +24,7 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
 
 @pytest.fixture(scope="session")
 def worked_in(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The name directory of a real cluster after a workload, with an image after each step of it.
+    """Return a real cluster's name directory after a workload, with an image for each step.
 
     Not to be written to.
     """

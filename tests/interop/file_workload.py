@@ -34,7 +34,7 @@ class Client:
         stream.close()
 
     def create(self, path: str, *, overwrite: bool = False, block_size: int = BLOCK) -> JavaObject:
-        """An output stream to a new file."""
+        """Return an output stream to a new file."""
         return self.fs.create(self.java.path(path), overwrite, BUFFER, REPLICATION, block_size)
 
     def begin(self, path: str, size: int, *, block_size: int = BLOCK) -> JavaObject:
@@ -50,11 +50,11 @@ class Client:
         assert self.fs.mkdirs(self.java.path(path), permission.createImmutable(mode))
 
     def acl(self, spec: str) -> JavaObject:
-        """An ACL as ``setfacl`` takes it."""
+        """Return an ACL as ``setfacl`` takes it."""
         return self.java.hadoop.fs.permission.AclEntry.parseAclSpec(spec, True)
 
     def rename(self, source: str, target: str, *options: str) -> None:
-        """The rename with options; with none it is the old one, which answers false."""
+        """Rename with options; with none it is the old one, which answers false."""
         ends = self.java.path(source), self.java.path(target)
         if not options:
             assert self.fs.rename(*ends)
@@ -109,7 +109,7 @@ def appends(client: Client) -> None:
 
 
 def syncs(client: Client) -> None:
-    """hsync that updates the length, a pipeline that loses a DataNode, a recovered lease."""
+    """Update a length by hsync, lose a pipeline's DataNode, recover a lease."""
     stream = client.begin("/syncs/length", 100)
     update = client.java.enum("hdfs.client.HdfsDataOutputStream$SyncFlag", "UPDATE_LENGTH")
     stream.hsync(client.java.gateway.jvm.java.util.EnumSet.of(update))

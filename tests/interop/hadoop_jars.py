@@ -29,7 +29,7 @@ class JarsMissing(Exception):
 
 
 def hadoop_version() -> str:
-    """The version of the Hadoop client among PySpark's jars; the server's must be the same."""
+    """Return the version of PySpark's Hadoop client; the server's must be the same."""
     for jar in find_jars().glob("hadoop-client-api-*.jar"):
         if match := re.fullmatch(r"hadoop-client-api-(.+)\.jar", jar.name):
             return match[1]
@@ -37,7 +37,7 @@ def hadoop_version() -> str:
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
-    """Where the jar is kept between runs, outside the checkout."""
+    """Return where the jar is kept between runs, outside the checkout."""
     if given := environ.get("NNHA_INTEROP_JARS"):
         return Path(given)
     base = environ.get("XDG_CACHE_HOME")
@@ -45,7 +45,7 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
 
 
 def server_jar(environ: Mapping[str, str] | None = None) -> Path:
-    """The jar, from the cache; fetched into it first where NNHA_INTEROP=1 asks for that.
+    """Return the jar, from the cache; fetch it first where NNHA_INTEROP=1 asks for that.
 
     Raises:
         JarsMissing: when it is not there and may not, or cannot, be fetched.

@@ -1,6 +1,6 @@
 """Hadoop's own NameNode, DataNodes and offline viewers in one JVM, driven from Python.
 
-py4j's gateway runs beside Hadoop's classes, so nothing is compiled.
+py4j's gateway runs together with Hadoop's classes, so nothing is compiled.
 """
 
 import logging
@@ -69,23 +69,23 @@ class Hadoop:
         return self.gateway.jvm.org.apache.hadoop
 
     def strings(self, *texts: str) -> JavaObject:
-        """A ``String[]``."""
+        """Return a ``String[]``."""
         return self.array(self.gateway.jvm.java.lang.String, texts)
 
     def array(self, kind: JavaObject, items: Sequence[JavaObject]) -> JavaObject:
-        """A Java array of a class."""
+        """Return a Java array of a class."""
         array = self.gateway.new_array(kind, len(items))
         for index, item in enumerate(items):
             array[index] = item
         return array
 
     def enum(self, kind: str, name: str) -> JavaObject:
-        """A constant of the enum ``kind``, a class name below ``org.apache.hadoop``."""
+        """Return a constant of the enum ``kind``, a class name below ``org.apache.hadoop``."""
         cls = self.gateway.jvm.java.lang.Class.forName(f"org.apache.hadoop.{kind}")
         return cls.getField(name).get(None)
 
     def compiled(self, name: str) -> JavaObject:
-        """A new object of a class below ``java`` here, which is compiled beside Hadoop's once."""
+        """Return a new object of a class below ``java`` here, compiled once against Hadoop's."""
         jvm, folder = self.gateway.jvm, self.folder / "classes"
         if name not in self.classes:
             folder.mkdir(exist_ok=True)
@@ -100,7 +100,7 @@ class Hadoop:
         return self.hadoop.fs.Path(path)
 
     def configuration(self, settings: Mapping[str, str]) -> JavaObject:
-        """An ``HdfsConfiguration`` with small blocks on loopback, and these settings."""
+        """Return an ``HdfsConfiguration`` with small blocks on loopback, and these settings."""
         configuration = self.hadoop.hdfs.HdfsConfiguration()
         for name, value in {**SMALL_AND_LOCAL, **settings}.items():
             configuration.set(name, value)
@@ -110,7 +110,7 @@ class Hadoop:
     def cluster(
         self, folder: Path, *, data_nodes: int, settings: Mapping[str, str] | None = None
     ) -> Iterator[JavaObject]:
-        """A ``MiniDFSCluster`` with a new file system in ``folder/name``."""
+        """Run a ``MiniDFSCluster`` with a new file system in ``folder/name``."""
         uri = (folder / "name").resolve().as_uri()
         builder = self.hadoop.hdfs.MiniDFSCluster.Builder(
             self.configuration({"dfs.namenode.name.dir": uri, **(settings or {})}),
@@ -131,7 +131,7 @@ class Hadoop:
         *options: str,
         settings: Mapping[str, str] | None = None,
     ) -> Iterator[JavaObject]:
-        """A NameNode without HA and DataNodes, started from a name directory.
+        """Run a NameNode without HA and DataNodes, started from a name directory.
 
         It stays in safe mode, and so writes nothing of its own but the edits of its segments.
         """
@@ -152,7 +152,7 @@ class Hadoop:
             node.join()
 
     def file_system_of(self, node: JavaObject) -> JavaObject:
-        """A client of a started NameNode."""
+        """Return a client of a started NameNode."""
         address = node.getNameNodeAddress()
         uri = self.gateway.jvm.java.net.URI.create(f"hdfs://127.0.0.1:{address.getPort()}")
         return self.hadoop.fs.FileSystem.newInstance(uri, self.configuration({}))
@@ -179,7 +179,7 @@ class Hadoop:
         wait_until(holds, what=what, deadline_seconds=seconds)
 
     def print_image(self, image: Path, processor: str = "XML", *options: str) -> str:
-        """What ``hdfs oiv -p processor`` prints."""
+        """Return what ``hdfs oiv -p processor`` prints."""
         output = self.folder / f"{image.name}.{processor}"
         viewer = self.hadoop.hdfs.tools.offlineImageViewer.OfflineImageViewerPB
         arguments = ("-i", str(image), "-o", str(output), "-p", processor, *options)

@@ -1,4 +1,4 @@
-"""Our JournalNodes beside the JVM, and Hadoop's QuorumJournalManager as their writer and reader."""
+"""Our JournalNodes and, in a JVM, Hadoop's QuorumJournalManager as their writer and reader."""
 
 import asyncio
 import threading
@@ -27,7 +27,7 @@ QUICK = {
 
 
 def edits(first: int, last: int, tag: str) -> bytes:
-    """Framed edits that Hadoop can decode; the tag tells writers apart."""
+    """Return framed edits that Hadoop can decode; the tag distinguishes writers."""
     return b"".join(
         encode(Delete(f"/{tag}/{txid}", 0, NO_RPC_IDS), TxId(txid), LAYOUT_VERSION)
         for txid in range(first, last + 1)
@@ -35,7 +35,7 @@ def edits(first: int, last: int, tag: str) -> bytes:
 
 
 def paths(first: int, last: int, tag: str) -> list[str]:
-    """What these edits delete."""
+    """Return what these edits delete."""
     return [f"/{tag}/{txid}" for txid in range(first, last + 1)]
 
 
@@ -74,7 +74,7 @@ class OurNodes:
 
 @contextmanager
 def our_nodes(folder: Path) -> Iterator[OurNodes]:
-    """Running nodes without a journal."""
+    """Run nodes without a journal."""
     nodes = OurNodes(folder)
     try:
         nodes.start()
@@ -103,11 +103,11 @@ class JavaWriter:
         self.manager.recoverUnfinalizedSegments()
 
     def start(self, first: int) -> JavaObject:
-        """The stream of a new segment."""
+        """Return the stream of a new segment."""
         return self.manager.startLogSegment(first, LAYOUT_VERSION)
 
     def write(self, stream: JavaObject, first: int, last: int, tag: str) -> None:
-        """One batch, on a quorum when this returns."""
+        """Write one batch, which is on a quorum when this returns."""
         source = self._source(first, last, tag)
         for _ in range(first, last + 1):
             stream.write(source.readOp())  # at once: the reader uses the object again
@@ -121,7 +121,7 @@ class JavaWriter:
         self.manager.finalizeLogSegment(first, last)
 
     def read(self, first: int, *, in_progress: bool = False) -> list[str]:
-        """What the edits from ``first`` on delete, as Hadoop's own reader hands them out."""
+        """Return what the edits from ``first`` on delete, as Hadoop's own reader hands them out."""
         streams = self._hadoop.gateway.jvm.java.util.ArrayList()
         self.manager.selectInputStreams(streams, first, in_progress, False)
         found = []
@@ -145,7 +145,6 @@ class JavaWriter:
 
 
 def java_namespace(hadoop: Hadoop, info: NamespaceInfo) -> JavaObject:
-    """A ``NamespaceInfo``."""
     return hadoop.hadoop.hdfs.server.protocol.NamespaceInfo(
         info.namespace_id, info.cluster_id, info.block_pool_id, info.ctime
     )

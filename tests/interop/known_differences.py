@@ -10,7 +10,7 @@ from namenode_sim.namespace.namespace import Namespace
 
 
 def content_differences(ours: Namespace, theirs: Namespace, *, live: bool = False) -> list[str]:
-    """What differs but for the last txid: a NameNode that starts and saves writes segment edits.
+    """Return all differences but the last txid: a NameNode that starts and saves writes edits.
 
     ``live``: ``theirs`` was saved by the NameNode that wrote the log, not by one that read it.
     """
@@ -31,7 +31,7 @@ def _forget_default_replication(*namespaces: Namespace) -> None:
 
 
 def _forget_expiry_of_keys(*namespaces: Namespace) -> None:
-    """A key that is retired gets its final expiry date in memory, but that is never logged.
+    """Forget the final expiry date of a retired key, which Hadoop never logs.
 
     See AbstractDelegationTokenSecretManager.rollMasterKey: a standby has another date too.
     """

@@ -16,17 +16,17 @@ _IMAGE = re.compile(r"fsimage_(\d{19})")
 
 
 def images(name_dir: Path) -> list[Path]:
-    """All images, oldest first."""
+    """Return all images, oldest first."""
     return sorted(p for p in (name_dir / "current").iterdir() if _IMAGE.fullmatch(p.name))
 
 
 def segments(name_dir: Path) -> list[Path]:
-    """All finalized segments, oldest first."""
+    """Return all finalized segments, oldest first."""
     return sorted((name_dir / "current").glob("edits_[0-9]*-*"))
 
 
 def edits(name_dir: Path, after: int = 0) -> Iterator[tuple[TxId, Op]]:
-    """All edits later than a txid."""
+    """Yield all edits later than a txid."""
     for segment in segments(name_dir):
         data = segment.read_bytes()
         for txid, op in decode_all(data, read_header(data), start=HEADER_BYTES):
@@ -35,7 +35,7 @@ def edits(name_dir: Path, after: int = 0) -> Iterator[tuple[TxId, Op]]:
 
 
 def replayed(name_dir: Path, image: Path, until: int) -> Namespace:
-    """An image, and the edits up to a txid applied to it by us."""
+    """Load an image, and apply the edits up to a txid to it by our code."""
     namespace = load_image(image)
     for txid, op in edits(name_dir, namespace.last_applied):
         if txid <= until:
@@ -44,7 +44,7 @@ def replayed(name_dir: Path, image: Path, until: int) -> Namespace:
 
 
 def only_first_image(name_dir: Path, target: Path) -> Path:
-    """A copy in which a NameNode must read all edits: it has only the oldest image."""
+    """Make a copy in which a NameNode must read all edits: it has only the oldest image."""
     shutil.copytree(name_dir, target, ignore=shutil.ignore_patterns("in_use.lock"))
     for image in images(target)[1:]:
         image.unlink()

@@ -82,7 +82,7 @@ class OurDataNodes:
 def java_name_node(
     hadoop: Hadoop, folder: Path, *, settings: dict[str, str] | None = None
 ) -> Iterator[JavaObject]:
-    """A ``MiniDFSCluster`` with a NameNode alone."""
+    """Run a ``MiniDFSCluster`` with a NameNode alone."""
     uri = (folder / "name").resolve().as_uri()
     configuration = hadoop.configuration({"dfs.namenode.name.dir": uri, **POLL, **(settings or {})})
     builder = hadoop.hadoop.hdfs.MiniDFSCluster.Builder(
@@ -97,6 +97,6 @@ def java_name_node(
 
 @contextmanager
 def our_data_nodes(folder: Path, cluster: JavaObject) -> Iterator[OurDataNodes]:
-    """None is started yet; all end with the block."""
+    """Yield the DataNodes, none of which is started yet; all end with the block."""
     with Supervisor(folder) as supervisor:
         yield OurDataNodes(supervisor, folder, cluster.getNameNodePort())

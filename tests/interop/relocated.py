@@ -25,7 +25,7 @@ _POOL_AT = 10
 
 
 def relocated_zookeeper(folder: Path) -> Path:
-    """A jar of PySpark's ZooKeeper with its packages renamed."""
+    """Make a jar of PySpark's ZooKeeper with its packages renamed."""
     target = folder / "shaded-zookeeper.jar"
     with zipfile.ZipFile(target, "w") as written:
         for pattern in JARS:
@@ -38,7 +38,7 @@ def relocated_zookeeper(folder: Path) -> Path:
 
 
 def _renamed(content: bytes) -> bytes:
-    """A class file with the names in its constant pool changed."""
+    """Return a class file with the names in its constant pool changed."""
     (count,) = struct.unpack_from(">H", content, _POOL_AT - 2)
     out = bytearray(content[:_POOL_AT])
     at, entry = _POOL_AT, 1

@@ -54,7 +54,7 @@ def _change(client: Client, time: str) -> None:
 
 
 def no_more_snapshots(client: Client) -> None:
-    """A directory that had snapshots, and has none any more; and one inside another's tree."""
+    """Take and delete a directory's only snapshot; take one inside another's tree."""
     fs, path = client.fs, client.java.path
     client.mkdirs("/was/inner")
     client.write("/was/inner/file", 10)

@@ -48,7 +48,7 @@ class World:
         return target.read_bytes()
 
     def replicas(self, path: str) -> set[int]:
-        """How many DataNodes have each block of a file."""
+        """Return how many DataNodes have each block of a file."""
         status = self.fs.getFileStatus(self.hadoop.path(path))
         blocks = self.fs.getFileBlockLocations(status, 0, status.getLen())
         return {len(block.getHosts()) for block in blocks}
@@ -60,7 +60,7 @@ class World:
 
 
 def made(hadoop: Hadoop, cluster: JavaObject, nodes: OurDataNodes, folder: Path) -> World:
-    """With a client of its own: that of the cluster wants no replicas where it has no nodes."""
+    """Make a world with its own client: the cluster's wants no replicas where it has no nodes."""
     configuration = hadoop.configuration({**POLL, "dfs.replication": "3"})
     uri = hadoop.gateway.jvm.java.net.URI.create(f"hdfs://127.0.0.1:{nodes.namenode_port}")
     fs = hadoop.hadoop.fs.FileSystem.newInstance(uri, configuration)
@@ -207,7 +207,7 @@ def test_each_starts_on_the_other_s_directory(hadoop: Hadoop, tmp_path: Path) ->
 
 
 def java_data_node(hadoop: Hadoop, cluster: JavaObject, directory: Path) -> JavaObject:
-    """One DataNode of Hadoop's on a given directory."""
+    """Start a DataNode of Hadoop's on a given directory."""
     configuration = hadoop.hadoop.hdfs.HdfsConfiguration(cluster.getConfiguration(0))
     configuration.set("dfs.datanode.data.dir", directory.as_uri())
     for key in ("dfs.datanode.address", "dfs.datanode.ipc.address", "dfs.datanode.http.address"):

@@ -66,7 +66,7 @@ def enums(file: FileDescriptorProto) -> Iterator[tuple[str, EnumDescriptorProto]
 
 
 def shape(field: FieldDescriptorProto) -> tuple[object, ...]:
-    """What two peers must agree on; packed and unpacked numbers differ on the wire."""
+    """Return what two peers must agree on; packed and unpacked numbers differ on the wire."""
     kind = field.type_name.rsplit(".", 1)[-1]
     return (
         field.name, field.type, field.label, kind, field.default_value, field.options.packed,

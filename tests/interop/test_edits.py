@@ -48,7 +48,7 @@ WRITTEN = [cls for cls in ops.OP_CLASSES if cls not in READ_ONLY]
 
 
 def log_of(edits: Iterable[ops.Op], layout: int) -> bytes:
-    """A segment of ours; the example is given up where an edit does not fit into the layout."""
+    """Return a segment of ours; give the example up where an edit does not fit into the layout."""
     try:
         frames = [encode(op, TxId(txid), layout) for txid, op in enumerate(edits, start=1)]
     except EditsError:
@@ -130,17 +130,16 @@ def test_its_viewer_prints_its_own_logs_as_ours_does(
 
 
 def some(op_class: type[ops.Op]) -> st.SearchStrategy[list[ops.Op]]:
-    """A few edits of one kind."""
     return st.lists(instances(op_class).map(possible), min_size=1, max_size=8)
 
 
 def layouts(op_class: type[ops.Op]) -> st.SearchStrategy[int]:
-    """The layouts at which Hadoop reads such edits as they are."""
+    """Return the layouts at which Hadoop reads such edits as they are."""
     return st.sampled_from((NEWEST_LAYOUT,) if op_class in TIMED else LAYOUTS)
 
 
 def assert_same_log(path: Path, expected: bytes) -> None:
-    """The file holds these edits, and perhaps what was preallocated behind them."""
+    """Check that the file holds these edits, and perhaps what was preallocated behind them."""
     data = path.read_bytes()
     path.unlink()  # Hadoop writes over what is there, without making it shorter
     assert data[: len(expected)] == expected
@@ -148,7 +147,7 @@ def assert_same_log(path: Path, expected: bytes) -> None:
 
 
 def readable_as_xml(op: ops.Op) -> ops.Op:
-    """The edit without what Hadoop's own XML reader fails on."""
+    """Return the edit without what Hadoop's own XML reader fails on."""
     match op:
         case ops.Add():
             # Not in the XML; its reader then leaves those of an earlier edit in the object.
@@ -165,7 +164,7 @@ def readable_as_xml(op: ops.Op) -> ops.Op:
 
 
 def possible(given: Any) -> Any:  # noqa: ANN401 - an op or anything in it
-    """The edit with such values only as Hadoop's classes can hold."""
+    """Return the edit with such values only as Hadoop's classes can hold."""
     if isinstance(given, tuple):
         return tuple(map(possible, given))
     if not is_dataclass(given) or isinstance(given, type):

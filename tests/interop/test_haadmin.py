@@ -126,7 +126,7 @@ class Both:
     async def run(
         self, words: list[str], settings: Mapping[str, str], typed: str = ""
     ) -> tuple[Printed, Printed]:
-        """What Hadoop's and ours have printed; their effects are compared here."""
+        """Return what Hadoop's and ours have printed; their effects are compared here."""
         self.reset()
         site = self.folder / "hdfs-site.xml"
         java = await asyncio.to_thread(run_java, self.hadoop, site, settings, words, typed)
@@ -137,7 +137,7 @@ class Both:
         return java, ours
 
     def reset(self) -> None:
-        """nn1 active, nn2 standby, nobody asked yet."""
+        """Make nn1 active and nn2 standby, and forget all requests."""
         for name, node in self.cluster.namenodes.items():
             node.state = ServiceState.ACTIVE if name == "nn1" else ServiceState.STANDBY
             node.asked.clear()
@@ -145,7 +145,7 @@ class Both:
             controller.asked = 0
 
     def effects(self) -> tuple[object, ...]:
-        """The states, and who was asked what as whom."""
+        """Return the states, and which node was asked what by which user."""
         nodes = self.cluster.namenodes.values()
         return (
             [(node.state, tuple(node.asked)) for node in nodes],
@@ -167,7 +167,7 @@ class Both:
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """The servers of this process would log to stdout, where haadmin's lines are expected."""
+    """Keep this process's servers from logging to stdout, where haadmin's lines are expected."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     yield
     structlog.reset_defaults()

@@ -48,7 +48,7 @@ NEWEST = NamespaceInfo(-67, 4711, "CID-ours", 0, "BP-1-127.0.0.1-2")
 
 
 def everything(worked_in: Path) -> Namespace:
-    """The whole workload, replayed by us."""
+    """Return the whole workload, replayed by us."""
     *_, (last, _op) = edits(worked_in)
     return replayed(worked_in, images(worked_in)[0], last)
 
@@ -64,7 +64,7 @@ def test_its_viewer_prints_any_image_as_ours_does(
 
 
 def without_revision(printed: str) -> str:
-    """What is printed without the revision of the program that prints it."""
+    """Return what is printed without the revision of the program that prints it."""
     return _REVISION.sub("", printed)
 
 

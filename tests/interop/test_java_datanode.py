@@ -44,7 +44,7 @@ DATA = bytes(range(251)) * 40
 
 @asynccontextmanager
 async def java_datanode(hadoop: Hadoop, folder: Path, *served: NameNode) -> AsyncIterator[None]:
-    """One that belongs to these NameNodes, in Hadoop's JVM."""
+    """Run a DataNode that belongs to these NameNodes, in Hadoop's JVM."""
     names = [f"nn{number}" for number in range(1, len(served) + 1)]
     settings = {
         "fs.defaultFS": "hdfs://ours",
@@ -74,7 +74,7 @@ async def java_datanode(hadoop: Hadoop, folder: Path, *served: NameNode) -> Asyn
 
 @contextmanager
 def deletions_held_up(hadoop: Hadoop, held: JavaObject) -> Iterator[None]:
-    """No DataNode of Hadoop's deletes anything until it is let go."""
+    """Keep all DataNodes of Hadoop's from deleting anything until the end of the block."""
     injector = hadoop.hadoop.hdfs.server.datanode.DataNodeFaultInjector
     before = injector.get()
     injector.set(held)
@@ -92,7 +92,7 @@ def known(served: NameNode) -> Node | None:
 
 
 def has_reported(served: NameNode) -> bool:
-    """Whether a full report of all its storages was taken in."""
+    """Return whether a full report of all its storages was taken in."""
     node = known(served)
     held = [] if node is None else [one.held for one in node.storages.values()]
     return bool(held) and all(one.reports for one in held)
@@ -136,7 +136,7 @@ async def test_it_serves_our_pair_through_a_failover(hadoop: Hadoop, tmp_path: P
 
 PATH, ID = "/two-replicas", block().block_id
 OTHERS_BYTES = 1 << 28
-"""Our DataNode leaves so much to others, and so has the fuller storage, which is emptied first."""
+"""Our DataNode keeps this free, and so has the fuller storage, which is emptied first."""
 
 
 @dataclass(frozen=True, slots=True)

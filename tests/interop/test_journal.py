@@ -27,7 +27,7 @@ def nodes(tmp_path: Path) -> Iterator[OurNodes]:
 
 @pytest.fixture
 def java(hadoop: Hadoop, nodes: OurNodes, tmp_path: Path) -> Iterator["Writers"]:
-    """Makes writers and closes them."""
+    """Yield a maker of writers, and close them at the end."""
     writers = Writers(hadoop, nodes, tmp_path)
     yield writers
     for writer in writers.made:
@@ -75,7 +75,7 @@ def test_the_messages_are_hadoops(hadoop: Hadoop) -> None:
 
 
 def shape(message: descriptor_pb2.DescriptorProto) -> dict[str, object]:
-    """What must agree of a message."""
+    """Return what must agree of a message."""
     return {
         field.name: (
             field.number,
@@ -184,7 +184,7 @@ def test_java_writes_with_a_node_down_which_returns_at_the_next_roll(
 def test_equal_length_divergence_is_mended_for_java_writers_too(
     java: "Writers", nodes: OurNodes
 ) -> None:
-    """With Hadoop's own writer; on Hadoop's own nodes a reader may then get A's 4-6."""
+    """Use Hadoop's own writer; on Hadoop's own nodes a reader may then get A's 4-6."""
     first = java()
     first.format()
     first.become_writer()

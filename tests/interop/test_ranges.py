@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
 def test_hadoop_loads_what_ranges_were_put_together_to(
     hadoop: Hadoop, worked_in: Path, tmp_path: Path, codec: str, parts: int
 ) -> None:
-    """Each section is many streams behind each other then, sub-sections or not."""
+    """Check it as each section is many streams behind each other then, sub-sections or not."""
     whole, name_dir = everything(worked_in), tmp_path / "name"
     old = tmp_path / "old" / f"fsimage_{whole.last_applied:019d}"
     old.parent.mkdir()

@@ -25,7 +25,7 @@ from tests.interop.mixed.roles import RoleWatch
 
 WIPED = "jn2"
 LOOK_EVERY = 25
-"""After so many kills all acknowledged writes are looked up in the new active's listing."""
+"""The number of kills between two look-ups of all acknowledged writes in the active's listing."""
 
 
 @dataclass(slots=True)
@@ -39,11 +39,11 @@ class Campaign:
     kills: list[Change] = field(default_factory=list)
     hand_overs: list[Change] = field(default_factory=list)
     steps: dict[str, float] = field(default_factory=dict)
-    """What was done to the cluster, and the client's longest call meanwhile in seconds."""
+    """What was done to the cluster, and the client's longest call during it in seconds."""
     lost: list[str] = field(default_factory=list)
 
     def play(self, *, kills: int, hand_overs: int, until: float = math.inf) -> None:
-        """So many of each, as evenly mixed as can be; none begins after that monotonic time."""
+        """Kill and hand over, as evenly mixed as can be; begin none after ``until`` (monotonic)."""
         done = len(self.hand_overs)
         for number in range(1, kills + 1):
             if time.monotonic() > until:
@@ -57,7 +57,7 @@ class Campaign:
                 self._keep(self.hand_overs, hand_over(self.cluster, self.writing.workload))
 
     def move_journalnodes(self, kind: Kind) -> None:
-        """They become this kind one after another; nobody loses its role by that."""
+        """Move JournalNodes to this kind one after another; no NameNode may lose its role."""
         active = self.cluster.active()
         for step in journal_steps(kind):
             self._step(step)
@@ -65,17 +65,17 @@ class Campaign:
                 raise LocalClusterError(f"{step}: {now} is active instead of {active}")
 
     def move_zkfcs(self, kind: Kind) -> None:
-        """The standby's first; then a hand-over, and the other one."""
+        """Move the standby's first; then a hand-over, and the other one."""
         for step in zkfc_steps(self.cluster, kind):
             self._step(step)
 
     def move_namenodes(self, kind: Kind) -> None:
-        """The standby first; then a hand-over, and the other one."""
+        """Move the standby first; then a hand-over, and the other one."""
         for step in namenode_steps(self.cluster, kind):
             self._step(step)
 
     def wipe(self) -> None:
-        """A JournalNode of ours loses its folder, and votes again without a stop of anything."""
+        """Wipe a JournalNode of ours, which must vote again without a stop of anything."""
         self._timed(
             f"{WIPED} is wiped and formatted", lambda: wipe_journalnode(self.cluster, WIPED)
         )

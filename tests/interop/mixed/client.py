@@ -23,7 +23,7 @@ class Writing:
     workload: Workload
 
     def missing_now(self) -> list[str]:
-        """The acknowledged writes that the active's listing lacks; the client pauses meanwhile."""
+        """Return the acknowledged writes that the active does not list; pause the client for it."""
         with self.workload.paused():
             return missing_from_tree(self.workload.writes(), self.client.tree(self.workload.root))
 
@@ -36,7 +36,7 @@ class Writing:
 
 @contextmanager
 def writing(cluster: MixedCluster, *, pause_seconds: float = 0.01) -> Iterator[Writing]:
-    """A client that has begun to write."""
+    """Yield a client that has begun to write."""
     programs = cluster.programs
     process = start_java_client(cluster.supervisor, java=programs.java, conf_dir=programs.conf_dir)
     with open_java_client(process) as client:

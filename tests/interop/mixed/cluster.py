@@ -50,7 +50,7 @@ class MixedCluster:
     """Whose daemon was started last under a name."""
 
     def address(self, namenode: str) -> HostPort:
-        """Where a NameNode serves everybody."""
+        """Return where a NameNode serves clients and daemons."""
         return HostPort(HOST, self.layout.namenodes[namenode].rpc)
 
     # -- starting ------------------------------------------------------------------------------
@@ -149,11 +149,11 @@ class MixedCluster:
     # -- asking --------------------------------------------------------------------------------
 
     def status(self, namenode: str) -> ServiceStatus | None:
-        """What a NameNode of either kind says of itself; None where it does not answer."""
+        """Return what a NameNode of either kind says of itself; None where it does not answer."""
         return self.loop.run(status_of(self.address(namenode)))
 
     def active(self) -> str:
-        """The one that is active, once there is one."""
+        """Return the one that is active, once there is one."""
         found = wait_until(
             lambda: [name for name in NAMENODES if self._is(name, ServiceState.ACTIVE)],
             what="one of the NameNodes to be active",
@@ -163,7 +163,7 @@ class MixedCluster:
         return found[0]
 
     def wait_for_pair(self) -> None:
-        """Until one NameNode is active and the other one could take over."""
+        """Wait until one NameNode is active and the other one could take over."""
         active = self.active()
         self.wait_for_ready_standby(other(active))
 
@@ -171,7 +171,7 @@ class MixedCluster:
         self._wait(lambda: self._is(namenode, ServiceState.ACTIVE), f"{namenode} to be active")
 
     def wait_for_lock(self, since: float) -> None:
-        """Until the election's lock is one that was created after that time of the wall clock.
+        """Wait until the election's lock is one created after that time of the wall clock.
 
         Hadoop's ZKFC does not release it when it is stopped: it ends with the session.
         """
@@ -188,7 +188,7 @@ class MixedCluster:
             client.close()
 
     def wait_for_ready_standby(self, namenode: str) -> None:
-        """Until it is one, and could take over."""
+        """Wait until it is a standby that could take over."""
 
         def ready() -> bool:
             status = self.status(namenode)
@@ -201,7 +201,10 @@ class MixedCluster:
         self._wait(ready, f"{namenode} to be a ready standby", poll_seconds=0.05)
 
     def wait_for_candidate(self, namenode: str, *, behind: int = 0) -> None:
-        """Until its ZKFC finds it healthy and stands for election; ``behind`` so much of a log."""
+        """Wait until its ZKFC finds it healthy and takes part in the election.
+
+        ``behind``: the place in the log from which to look.
+        """
         name = zkfc_of(namenode)
         log = self.supervisor.processes[name].log
         if self.kinds[name] is Kind.OURS:
@@ -217,12 +220,12 @@ class MixedCluster:
         self._wait(told, f"{name} to log {HEALTHY!r}", poll_seconds=0.05)
 
     def wait_for_port(self, journalnode: str) -> None:
-        """Until a JournalNode of either kind listens for Hadoop RPC."""
+        """Wait until a JournalNode of either kind listens for Hadoop RPC."""
         host, port = JOURNAL_HOSTS[journalnode], self.programs.journal_ports.rpc
         self._wait(lambda: _listens(host, port), f"{journalnode} to listen on port {port}")
 
     def log_size(self, name: str) -> int:
-        """How much a part has logged until now."""
+        """Return the size of a part's log now."""
         process = self.supervisor.processes.get(name)
         return process.log.stat().st_size if process and process.log.exists() else 0
 
@@ -242,7 +245,7 @@ class MixedCluster:
         )
 
     def ended_early(self) -> str | None:
-        """Which part ended without being told to, with the end of its log."""
+        """Return which part ended without our doing, with the end of its log."""
         reasons = (each.ended_early() for each in self.supervisor.processes.values())
         return next((reason for reason in reasons if reason), None)
 
@@ -255,7 +258,7 @@ def mixed_cluster(
     quick: bool = True,
     datanodes: int = 0,
 ) -> Iterator[MixedCluster]:
-    """A cluster of which nothing is started yet; all of it ends with the block.
+    """Yield a cluster of which nothing is started yet; all of it ends with the block.
 
     Raises:
         JarsMissing, LocalClusterError: Hadoop's jar or a Java is not here.

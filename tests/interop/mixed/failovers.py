@@ -31,7 +31,7 @@ class Change:
     active_seconds: float
     """Until the other NameNode said that it is active."""
     longest_call_seconds: float
-    """Of the client's calls that were under way or began meanwhile."""
+    """Of the client's calls that were under way or began during it."""
     asked_seconds: float | None
     """Until the new active's ZKFC asked its NameNode to become active."""
 
@@ -75,7 +75,7 @@ def _observe(
 
 
 def _asked_at(cluster: MixedCluster, namenode: str, behind: int, since: float) -> float | None:
-    """When its ZKFC asked a NameNode to become active, by that ZKFC's log; seconds of the epoch."""
+    """Return when the ZKFC last logged a request to become active, in seconds since 1970."""
     name = zkfc_of(namenode)
     log = cluster.supervisor.processes[name].log
     if cluster.kinds[name] is Kind.OURS:

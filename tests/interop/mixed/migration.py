@@ -41,13 +41,13 @@ def journal_steps(kind: Kind) -> Iterator[Step]:
 
 
 def zkfc_steps(cluster: MixedCluster, kind: Kind) -> Iterator[Step]:
-    """The standby's ZKFC first; the second step begins with a hand-over to it."""
+    """Yield the standby's ZKFC first; the second step begins with a hand-over to it."""
     active = cluster.active()
     yield from (Step(zkfc_of(name), kind) for name in (other(active), active))
 
 
 def namenode_steps(cluster: MixedCluster, kind: Kind) -> Iterator[Step]:
-    """The standby first; the second step begins with a hand-over to it."""
+    """Yield the standby first; the second step begins with a hand-over to it."""
     active = cluster.active()
     yield from (Step(name, kind) for name in (other(active), active))
 
@@ -74,7 +74,7 @@ def play(cluster: MixedCluster, step: Step) -> None:
 
 
 def wipe_journalnode(cluster: MixedCluster, name: str) -> None:
-    """One of ours loses its disk, is formatted as docs/journal.md says, and has to vote again."""
+    """Wipe one of ours, format it as docs/journal.md says, and wait until it votes again."""
     cluster.kill(name)
     shutil.rmtree(cluster.layout.edits_dir(name))
     cluster.start_journalnode(name, Kind.OURS)
@@ -90,7 +90,7 @@ def roll(cluster: MixedCluster) -> None:
 
 
 def wait_for_vote(cluster: MixedCluster, name: str) -> None:
-    """Until a JournalNode of ours is no learner, and has the segment that the others write."""
+    """Wait until a JournalNode of ours is no learner, and has the segment that the others write."""
 
     def votes() -> bool:
         journal = journal_facts(cluster, name)
@@ -106,7 +106,7 @@ def wait_for_vote(cluster: MixedCluster, name: str) -> None:
 
 
 def wait_until_written(cluster: MixedCluster, name: str) -> None:
-    """Until a JournalNode of either kind has the open segment that a majority has."""
+    """Wait until a JournalNode of either kind has the open segment that a majority has."""
     peers = [peer for peer in JOURNALNODES if peer != name]
 
     def has_the_same() -> bool:
@@ -122,7 +122,7 @@ def wait_until_written(cluster: MixedCluster, name: str) -> None:
 
 
 def journal_facts(cluster: MixedCluster, name: str) -> Mapping[str, object] | None:
-    """What a JournalNode of ours tells of the journal on its status page."""
+    """Return what a JournalNode of ours reports of the journal on its status page."""
     facts = state.status(cluster.programs.journal_url(name)) or {}
     journals = facts.get("journals")
     found = journals.get(NAMESERVICE) if isinstance(journals, dict) else None

@@ -27,7 +27,7 @@ def played_on(kind: Kind, folder: Path) -> Iterator[Campaign]:
 
 
 def ensure_well(played: Campaign) -> None:
-    """Nothing acknowledged is missing, and never were two active."""
+    """Check that nothing acknowledged is missing, and never were two active."""
     facts = played.facts()
     findings = ("missing_writes", "duplicated_writes", "errors", "both_active_looks")
     assert not {name: facts[name] for name in findings if facts[name]}

@@ -78,7 +78,7 @@ class Programs:
         return self.layout.journalnodes[JOURNALNODES[0]]
 
     def journal_url(self, name: str) -> str:
-        """Where a JournalNode's pages are."""
+        """Return where a JournalNode's pages are."""
         return f"http://{JOURNAL_HOSTS[name]}:{self.journal_ports.http}"
 
     def write_conf(self, more_keys: Mapping[str, str]) -> None:
@@ -132,7 +132,7 @@ class Programs:
         return self.ours("datanode", *(word for key in keys for word in ("-D", key)))
 
     def hadoop(self, program: str, *arguments: str) -> list[str]:
-        """A program of Hadoop."""
+        """Return the command line of a program of Hadoop."""
         directory = self.layout.directory
         # Its ZKFC keeps the JVM's defaults: it is the one that is measured.
         quick = QUICK if self.quick and program != "zkfc" else ()
@@ -149,7 +149,7 @@ class Programs:
         ]
 
     def ours(self, program: str, *arguments: str) -> list[str]:
-        """A program of nnha."""
+        """Return the command line of a program of nnha."""
         words = [sys.executable, "-m", "ha.cli.main", *program.split()]
         return [*words, "--conf-dir", str(self.our_conf_dir), *arguments]
 
@@ -179,7 +179,7 @@ def environment() -> dict[str, str]:
 
 
 def hadoop_class_path(layout: Layout) -> str:
-    """The configuration, Hadoop's server jar, and what that lacks for its own ZKFC.
+    """Return the configuration, Hadoop's server jar, and what that lacks for its own ZKFC.
 
     Raises:
         JarsMissing, LocalClusterError: the jar or one of PySpark's is not here.

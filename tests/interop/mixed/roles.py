@@ -16,7 +16,7 @@ JOIN_SECONDS = 20.0
 
 
 async def status_of(address: HostPort) -> ServiceStatus | None:
-    """The answer of a NameNode of either kind; None where there is none in time."""
+    """Return the answer of a NameNode of either kind; None where there is none in time."""
     try:
         async with ServiceClient.connected(address, deadline_seconds=ANSWER_SECONDS) as client:
             return await client.status(deadline_seconds=ANSWER_SECONDS)
