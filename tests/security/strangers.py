@@ -44,12 +44,12 @@ while True:
     for ends in ((near, far), (far, near)):
         threading.Thread(target=pump, args=ends, daemon=True).start()
 """
-"""What goes through it comes from a socket of its user: whoever forwards is the caller."""
+"""What goes through it comes from a socket of its user: the relay is the caller."""
 
 
 @contextmanager
 def stranger(port: int) -> Iterator[int]:
-    """A port behind which another user's process calls that port of a daemon."""
+    """Yield a port behind which another user's process calls that port of a daemon."""
     python = strangers_python()
     assert python is not None
     command = [python, "-I", "-S", "-u", "-c", _RELAY, str(port)]
@@ -72,7 +72,7 @@ class Daemon:
     audit: Path
 
     async def audited(self, count: int) -> list[Mapping[str, Any]]:
-        """So many audit lines, once they are there."""
+        """Return the audit lines, once there are ``count`` of them."""
         async with asyncio.timeout(SECONDS):
             while len(lines := self._lines()) < count:
                 await asyncio.sleep(0.02)
@@ -86,7 +86,7 @@ class Daemon:
 
 @asynccontextmanager
 async def daemon(folder: Path, command: str, started: str, **site: str) -> AsyncIterator[Daemon]:
-    """A real process with these keys, once it has written the event ``started``."""
+    """Run a real process with these keys, and wait for its event ``started``."""
     audit, log = folder / "audit.log", folder / "daemon.log"
     write_site(folder / "conf", {**KEYS, "nnha.audit.file": str(audit), **site})
     with log.open("wb") as out:
@@ -108,7 +108,7 @@ async def daemon(folder: Path, command: str, started: str, **site: str) -> Async
 async def refusal_of(
     port: int, protocol: str, user: str, method: str, request: Message, context: str = ""
 ) -> str:
-    """The text of a refusal; empty where the call is answered."""
+    """Return the text of a refusal; empty where the call is answered."""
     said = PREAMBLE + encode_context(bytes(16), protocol, user, None)
     call = encode_call(KEY, protocol, method, request.SerializePartialToString(), context)
     with BlockingClient(port, said) as client:

@@ -13,7 +13,6 @@ _NAMED: Final = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 
 
 def wrong(table: str) -> Iterator[str]:
-    """What is wrong with a table."""
     rows = dict(_ROW.findall(table))
     if list(rows) != [str(row) for row in range(1, ROWS + 1)]:
         yield f"the rows are {', '.join(rows)}"

@@ -45,7 +45,7 @@ def authority(tmp_path: Path) -> Authority:
 async def node(
     authority: Authority, folder: Path, name: str = "jn1", **site: str
 ) -> AsyncIterator[tuple[Daemon, int, int]]:
-    """A JournalNode's process that listens on all interfaces; its gRPC and its HTTP port."""
+    """Run a JournalNode that listens on all interfaces; yield its gRPC and its HTTP port, too."""
     rpc, http, lane = free_ports(3)
     folder.mkdir(parents=True, exist_ok=True)
     tls = authority.issue(Role.JOURNALNODE, name)
@@ -72,14 +72,14 @@ def calling(files: TlsFiles | None) -> Iterator[None]:
 
 
 def unchecked(folder: Path) -> TlsFiles:
-    """An attacker's, who asks for no role and no cluster of the server."""
+    """Return an attacker's files, which ask for no role and no cluster of the server."""
     files = TlsFiles(folder, 1)
     files.why_no_server = lambda *_: ""  # type: ignore[method-assign]
     return files
 
 
 async def said(rpc: int, files: TlsFiles | None, method: str = "NewEpoch") -> str:
-    """What a node answers to a call of this caller; empty: it was carried out."""
+    """Return a node's answer to a call of this caller; empty: it was carried out."""
     with calling(files):
         link = GrpcLink(HOST, rpc)
         try:
@@ -223,7 +223,7 @@ class Cluster:
             replace(folder, files)
 
     def renew(self, signer: Authority, trusted: bytes) -> None:
-        """New certificates for all, of this authority."""
+        """Issue new certificates of this authority for all."""
         names = [(Role.JOURNALNODE, f"jn{i}") for i in range(3)] + [(Role.NAMENODE, "nn1")]
         for folder, (role, name) in zip((*self.folders, self.own), names, strict=True):
             wish = Wish(CertifiedName("c1", role, name), LOCAL, 7)
@@ -294,7 +294,7 @@ async def test_certificates_and_authority_change_under_a_writer(
 
 
 async def segment(writer: QuorumWriter, last: int) -> int:
-    """One more segment of edits; the number of its last one."""
+    """Write one more segment of edits; return the number of its last one."""
     await writer.start_segment(TxId(last + 1))
     for txid in range(last + 1, last + 21):
         await writer.write(TxId(txid), 1, edit(txid))
@@ -326,7 +326,7 @@ async def test_a_stolen_namenodes_lanes_end_with_its_revocation(
 async def test_permissive_takes_writers_with_and_without_certificates(
     authority: Authority, tmp_path: Path
 ) -> None:
-    """From an insecure cluster to a strict one: JournalNodes first, then the NameNode."""
+    """Go from an insecure cluster to a strict one: JournalNodes first, then the NameNode."""
     site = {"nnha.security.mode": "permissive"}
     async with cluster(authority, tmp_path, **site) as (made, _):
         bare = made.writer()

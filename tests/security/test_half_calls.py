@@ -1,4 +1,4 @@
-"""Who says half of much over gRPC: strangers cost nothing, and one user no more than a share."""
+"""Half requests over gRPC: those of strangers cost nothing, and one user's no more than a share."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -36,7 +36,7 @@ def resident_bytes(daemon: Daemon) -> int:
 
 @asynccontextmanager
 async def half_calls(port: int, method: str, caller: TlsFiles) -> AsyncIterator[list[HalfCall]]:
-    """A hundred calls whose requests do not end, each of which sends all that it may."""
+    """Begin a hundred calls whose requests do not end, each of which sends all that it may."""
     async with AsyncExitStack() as stack:
         calls = [
             await stack.enter_async_context(
@@ -56,7 +56,7 @@ async def half_calls(port: int, method: str, caller: TlsFiles) -> AsyncIterator[
 
 
 async def pushed(calls: Sequence[HalfCall], count: int) -> None:
-    """Wait until so many have sent all that they have."""
+    """Wait until ``count`` calls have sent all that they have."""
     async with asyncio.timeout(SECONDS):
         while sum(call.sent >= PUSHED for call in calls) < count:
             await asyncio.sleep(0.02)
@@ -84,7 +84,7 @@ async def test_who_may_not_call_is_told_before_its_request_is_read(
 async def test_one_user_has_no_more_than_its_share(
     authority: Authority, tmp_path: Path, method: str, most: int
 ) -> None:
-    """A stolen NameNode's certificate keeps nobody else out."""
+    """Check that a stolen NameNode's certificate keeps no other out."""
     thief = TlsFiles(authority.issue(Role.NAMENODE, "nn2"), 1)
     owner = TlsFiles(authority.issue(Role.NAMENODE, "nn1"), 1)
     async with node(authority, tmp_path / "jn") as (process, rpc, _):

@@ -19,7 +19,7 @@ OPENED, CLOSED = "journal.lane_opened", "journal.lane_closed"
 
 @asynccontextmanager
 async def written(folder: Path) -> AsyncIterator[tuple[QuorumWriter, list[Daemon]]]:
-    """A writer whose first edit every node has."""
+    """Yield a writer whose first edit every node has."""
     authority = Authority(folder / "certificates")
     async with cluster(authority, folder) as (made, processes):
         with acting_as(made.files):
@@ -36,7 +36,7 @@ async def written(folder: Path) -> AsyncIterator[tuple[QuorumWriter, list[Daemon
 
 
 async def everywhere(writer: QuorumWriter, txid: int) -> None:
-    """Every node has confirmed this edit."""
+    """Wait until every node has confirmed this edit."""
     await until(
         lambda: all(status.acked_txid == txid for status in writer.node_statuses()),
         f"{txid} everywhere",
@@ -44,7 +44,7 @@ async def everywhere(writer: QuorumWriter, txid: int) -> None:
 
 
 def told(processes: list[Daemon], event: str) -> int:
-    """How often the nodes have written an event, all together."""
+    """Return how often the nodes have logged an event, all together."""
     return sum(process.log.read_text().count(f'"{event}"') for process in processes)
 
 

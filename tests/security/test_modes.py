@@ -13,7 +13,7 @@ SECONDS = 60.0
 
 
 def open_to_others(folder: Path) -> dict[str, str]:
-    """What others may read, write or enter below a folder, itself included."""
+    """Return what others may read, write or enter below a folder, itself included."""
     return {
         str(path.relative_to(folder.parent)): f"{stat.S_IMODE(path.stat().st_mode):04o}"
         for path in (folder, *folder.rglob("*"))
@@ -29,7 +29,7 @@ async def daemon(conf_dir: Path, *command: str) -> asyncio.subprocess.Process:
 
 
 async def said(process: asyncio.subprocess.Process, event: str) -> Sequence[str]:
-    """The lines of a daemon until one with that event."""
+    """Return the lines of a daemon until one with that event."""
     lines = []
     assert process.stdout is not None
     async with asyncio.timeout(SECONDS):

@@ -52,7 +52,7 @@ class Target:
         return float(next(lines).split()[1])
 
     async def state(self) -> ServiceState:
-        """What a controller that connects now is told."""
+        """Return the state for a controller that connects now."""
         async with ServiceClient.connected(self.rpc, deadline_seconds=SECONDS) as client:
             return (await client.status(deadline_seconds=SECONDS)).state
 
@@ -92,7 +92,7 @@ async def _state_or_none(target: Target) -> ServiceState | None:
 
 
 def connected(stack: ExitStack, at: HostPort, count: int, said: bytes) -> list[socket.socket]:
-    """So many connections that say this; none is ever read from."""
+    """Open ``count`` connections that send this; none is ever read from."""
     found = []
     for _ in range(count):
         peer = stack.enter_context(socket.create_connection((at.host, at.port), timeout=SECONDS))

@@ -104,7 +104,7 @@ async def test_an_image_is_put_by_no_operator(authority: Authority, tmp_path: Pa
 
 
 async def test_edits_are_fetched_from_no_other_host(authority: Authority, tmp_path: Path) -> None:
-    """With the certificate of the right writer, too: a recovery names where a segment is."""
+    """Check it with the right writer's certificate, too: a recovery names a segment's place."""
     files = TlsFiles(authority.issue(Role.NAMENODE, "nn1"), 1)
     site = {"dfs.namenode.shared.edits.dir": f"qjournal://{HOST}:1;{HOST}:2;{HOST}:3/{JOURNAL}"}
     with socket.create_server((FAR_AWAY, 0)) as listener:

@@ -107,7 +107,7 @@ async def test_a_client_connection_opens_no_other_protocol(tmp_path: Path) -> No
 
 
 async def test_who_hangs_up_at_once_is_nobody_and_not_root(tmp_path: Path) -> None:
-    """The kernel shows a socket that was closed with uid 0."""
+    """Check it since the kernel shows a socket that was closed with uid 0."""
     async with namenode(tmp_path) as (process, rpc, _):
         said = PREAMBLE + encode_context(bytes(16), HA_SERVICE_PROTOCOL, "root", None)
         with stranger(rpc) as port:
@@ -233,7 +233,7 @@ async def test_a_stolen_key_opens_no_lane(tmp_path: Path) -> None:
 
 
 async def said_back(port: int, hello: bytes) -> bytes:
-    """The answer to a lane's first words; nothing where it is closed."""
+    """Return the answer to a lane's first words; nothing where it is closed."""
     reader, writer = await asyncio.open_connection(HOST, port)
     writer.write(hello)
     try:
