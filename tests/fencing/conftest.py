@@ -9,14 +9,13 @@ from tests.fencing.sshd import Sshd, sshd_in
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    """A running sshd."""
     with sshd_in(tmp_path_factory.mktemp("sshd")) as running:
         yield running
 
 
 @pytest.fixture
 def sshd(daemon: Sshd) -> Iterator[Sshd]:
-    """The running sshd; replaced commands are taken away afterwards."""
+    """Yield the running sshd, and take replaced commands away afterwards."""
     yield daemon
     for command in daemon.commands.iterdir():
         command.unlink()

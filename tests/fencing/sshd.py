@@ -41,7 +41,7 @@ class Sshd:
 
 
 def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path:
-    """A new private key; its public half stands beside it."""
+    """Make a private key, with its public half next to it."""
     command = ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-f", str(path)]
     subprocess.run(command, check=True)
     return path
@@ -81,7 +81,7 @@ def sshd_in(folder: Path) -> Iterator[Sshd]:
 
 @contextmanager
 def victim() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A process that listens on a port of 127.0.0.1."""
+    """Start a process that listens on a port of 127.0.0.1."""
     code = (
         "import socket,sys,time;s=socket.create_server(('127.0.0.1',0));"
         "print(s.getsockname()[1],flush=True);time.sleep(600)"
@@ -97,7 +97,7 @@ def victim() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 
 def settings(sshd: Sshd) -> SshSettings:
-    """How to log in there, with short limits."""
+    """Return how to log in there, with short limits."""
     return SshSettings(
         key_files=(sshd.key,),
         known_hosts=sshd.known_hosts,
@@ -122,7 +122,7 @@ async def fenced(
 
 @contextmanager
 def agent_with(key: Path, address: Path) -> Iterator[str]:
-    """An ssh-agent that holds a key, until the block ends; where it listens."""
+    """Run an ssh-agent that holds a key, until the block ends; yield where it listens."""
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(address)], stdout=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 10.0
@@ -138,14 +138,12 @@ def agent_with(key: Path, address: Path) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def wait_for_port(port: int, log: Path, seconds: float = 10.0) -> None:
-    """Until somebody listens."""
     end = time.monotonic() + seconds
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What a method is given, how long it may take, and what is told of it; nothing is started here."""
+"""What a method is given, how long it may take, and what is reported; nothing is started here."""
 
 import sys
 from collections.abc import Mapping
@@ -100,7 +100,7 @@ async def test_every_attempt_is_told_with_its_number_and_how_long_it_took() -> N
 
 
 ENDS: dict[str, tuple[Finished | Overran | NotStarted, FencingOutcome, str]] = {
-    # how a command ends, and what is told of that
+    # how a command ends, and what is reported of that
     "well": (Finished(0, "said"), FencingOutcome.SUCCEEDED, "exit status 0"),
     "badly": (Finished(3, "said"), FencingOutcome.FAILED, "exit status 3"),
     "killed": (Finished(-9, "said"), FencingOutcome.FAILED, "killed by signal 9"),

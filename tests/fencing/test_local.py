@@ -62,7 +62,7 @@ def test_a_script_that_does_nothing_proves_nothing() -> None:
 async def test_a_resolver_that_hangs_costs_kill_its_own_time_and_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The method after it must have its turn, and nobody is killed when the answer comes."""
+    """Let the next method have its turn, and kill no process when the answer comes."""
     with victim() as (process, port):
         answers = _hold_resolver(monkeypatch)
         try:
@@ -86,7 +86,7 @@ async def test_a_resolver_that_hangs_costs_kill_its_own_time_and_no_more(
 async def test_a_kill_that_was_called_off_kills_nobody_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The victim may be rightly active again by then."""
+    """Spare the victim, which may be rightly active again by then."""
     with victim() as (process, port):
         answers = _hold_resolver(monkeypatch)
         fencing = asyncio.create_task(fenced_by("kill", port, "localhost"))

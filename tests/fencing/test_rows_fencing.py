@@ -89,7 +89,7 @@ async def test_row_8_7_short_name_shell() -> None:
     ],
 )
 async def test_row_8_7_short_name_ssh(text: str, method: SshMethod) -> None:
-    """The fencer is found; against a host that is not there it fails and raises nothing."""
+    """Find the fencer; against a host that is not there it fails and raises nothing."""
     assert parse_methods(text) == (method,)
     nowhere = Target("ns1", "nn1", "no-such-host.invalid", free_port())
     report = await fenced_by(text, target=nowhere)

@@ -50,7 +50,10 @@ ROWS_OF_CODES = {
 @needs_sshd
 @pytest.mark.parametrize("row", ROWS_OF_CODES)
 async def test_row_8_8_return_codes(sshd: Sshd, row: str) -> None:
-    """The table of docs/reference/fencing.md#sshfence; Hadoop takes any nc but 0 for a success."""
+    """Follow the table of docs/reference/fencing.md#sshfence.
+
+    Hadoop takes any nc but 0 for a success.
+    """
     fuser, nc, listening, fenced_then = ROWS_OF_CODES[row]
     for name, script in (("fuser", fuser), ("nc", nc)):
         sshd.replace_command(name, script or "exit 127")
@@ -91,7 +94,7 @@ async def test_row_8_8_hang(sshd: Sshd, hanging: str) -> None:
 @pytest.mark.row("8.8 testFence")
 @needs_sshd
 async def test_row_8_8_fence(sshd: Sshd) -> None:
-    """The victim is a process of its own; only it dies, and the port is closed afterwards."""
+    """Kill only the victim, a process of its own; the port is closed afterwards."""
     with victim() as (process, port), victim() as (bystander, _):
         assert (await fenced(sshd, port)).proven_gone
         assert process.wait(5) == -9
@@ -102,7 +105,7 @@ async def test_row_8_8_fence(sshd: Sshd) -> None:
 
 @pytest.mark.row("8.8 testConnectTimeout")
 async def test_row_8_8_connect_timeout() -> None:
-    """A host that does not answer at all; whatever this machine's network makes of it."""
+    """Try a host that does not answer at all, whatever this machine's network makes of it."""
     report = await fence(
         [SshMethod(USER, 22)],
         Target("ns1", "nn1", "192.0.2.1", 8020),

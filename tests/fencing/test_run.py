@@ -48,7 +48,7 @@ async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that is dead and waits for its parent does not."""
+    """Return whether a process runs; one that is dead and waits for its parent does not."""
     try:
         return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -56,7 +56,7 @@ def alive(pid: int) -> bool:
 
 
 def children() -> list[str]:
-    """The processes that this one has started and not collected."""
+    """Return the processes that this one has started and not collected."""
     return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 
 

@@ -1,4 +1,4 @@
-"""sshfence against a real sshd: who is killed, and every way in which it must not claim success."""
+"""sshfence against a real sshd: what it kills, and every way in which it must not claim success."""
 
 import asyncio
 import socket
@@ -66,7 +66,7 @@ async def test_other_codes_of_fuser_are_failures(sshd: Sshd, status: int, told: 
 
 @needs_sshd
 async def test_a_probe_that_cannot_tell_is_not_taken_for_a_closed_port(sshd: Sshd) -> None:
-    """Hadoop takes nc's status 127 for "nobody listens"."""
+    """Refuse nc's status 127, which Hadoop takes for a closed port."""
     sshd.replace_command("nc", "exit 127")
     sshd.replace_command("timeout", "exit 127")
     report = await fenced(sshd, free_port())

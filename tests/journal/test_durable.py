@@ -14,7 +14,7 @@ A, B, C = NodeName("a"), NodeName("b"), NodeName("c")
 
 
 def tail(text: str, writers: str = "", committed: int | None = None) -> Tail:
-    """One edit for each letter; writers are digits, the last one goes on."""
+    """Make one edit for each letter; writers are digits, the last one goes on."""
     edits = [letter.encode() for letter in text]
     epochs = [Epoch(int(digit)) for digit in writers.ljust(len(text), writers[-1:] or "1")]
     return Tail(edits, epochs, None if committed is None else TxId(committed))
@@ -39,14 +39,14 @@ def test_a_majority_is_one_of_all_nodes_not_of_those_that_answer() -> None:
 
 
 def test_other_bytes_under_the_same_numbers_do_not_count() -> None:
-    """b holds edits of epoch 1 that were never acknowledged."""
+    """Give b edits of epoch 1 that were never acknowledged."""
     tails = {A: tail("new", "2"), B: tail("old", "1"), C: tail("new", "2")}
     assert durable(tails) == (3, "ac")
     assert durable({A: tail("new", "2"), B: tail("old", "1")}) == (0, "")
 
 
 def test_equal_bytes_of_a_half_finished_recovery_are_not_durable() -> None:
-    """The schedule of the module's docstring: c's newer edit may still win."""
+    """Play the schedule of the module's docstring: c's newer edit may still win."""
     half = {A: tail("x", "1"), B: tail("x", "0"), C: tail("y", "2")}
     assert durable(half) == (0, "")
     known = {A: tail("x", "1", 1), B: tail("x", "0", 1)}
@@ -71,7 +71,7 @@ def test_equal_bytes_of_a_half_finished_recovery_are_not_durable() -> None:
 def test_what_a_newer_writer_contradicts_is_not_handed_out(
     a: str, b: str, other: str, found: tuple[int, str]
 ) -> None:
-    """The newest of those who wrote it counts; it is known to be committed."""
+    """Compare with the newest writer of the edit, which is known to be committed."""
     tails = {A: tail("x", a, 1), B: tail("x", b, 1), C: tail("y", other)}
     assert durable(tails) == found
 
@@ -114,7 +114,7 @@ def test_each_edit_needs_a_majority_of_one_writer() -> None:
 
 
 def brute_force(tails: Mapping[NodeName, Tail], first: int, members: int) -> tuple[int, str]:
-    """The longest sequence of edits of which each one, by some majority, cannot vanish."""
+    """Find the longest sequence of edits of which each one, by some majority, cannot vanish."""
     needed = members // 2 + 1
     best: tuple[int, str] = (0, "")
     for proposer in tails.values():

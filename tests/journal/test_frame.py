@@ -13,7 +13,6 @@ from journal.model import LAYOUT_VERSION, TxId
 
 
 def frame(txid: int, body: bytes, opcode: int = 3) -> bytes:
-    """One framed edit."""
     head = struct.pack(">BiQ", opcode, 12 + len(body), txid) + body
     return head + struct.pack(">I", crc32(head))
 
@@ -150,13 +149,13 @@ def run(first: int, *sizes: int) -> bytes:
 
 
 def claiming(length: int, txid: int, body: bytes = b"") -> bytes:
-    """A frame that says it has another length than it has; the checksum is right."""
+    """Make a frame that claims another length than it has; the checksum is right."""
     head = struct.pack(">BiQ", 3, length, txid) + body
     return head + struct.pack(">I", crc32(head))
 
 
 def tiny() -> tuple[int, bytes]:
-    """A frame shorter than any can be, with a right checksum, and the txid that is read of it.
+    """Make a frame shorter than any can be, with a right checksum, and the txid read of it.
 
     The txid goes on behind the frame's end: the checksum is a part of it.
     """
@@ -166,7 +165,7 @@ def tiny() -> tuple[int, bytes]:
 
 
 def spoiled(data: bytes, at: int) -> bytes:
-    """With one bit of the byte there turned."""
+    """Turn one bit of the byte there."""
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
@@ -272,7 +271,7 @@ def test_any_bit_may_be_wrong(limit: int) -> None:
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("first", [0, 1, 5])
 def test_what_is_wanted_and_expected(limit: int, first: int) -> None:
-    """One frame is always looked at, whatever is wanted."""
+    """Look at one frame always, whatever is wanted."""
     data = run(first, 3, 0, 0, 3, 3) + run(first + 6, 0, 0)
     for wanted in (None, *range(-1, first + 9)):
         for expected in (None, first - 1, first, first + 1):

@@ -1,4 +1,4 @@
-"""The first bytes of a write lane: who begins it is read as it was said."""
+"""The first bytes of a write lane: the writer's hello is read as it was sent."""
 
 import struct
 

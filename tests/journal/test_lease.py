@@ -79,7 +79,7 @@ def test_no_new_writer_acknowledges_while_an_old_lease_runs(
     drift: tuple[float, float, float],
     duration: float,
 ) -> None:
-    """Whatever the delays, whichever majorities answered, with clocks 2 % fast or slow."""
+    """Try any delays and any majorities, with clocks 2 % fast or slow."""
     old, node, new = (1 + d for d in drift)
     sent = 1000.0
     accepted = {i: sent + flights[i] for i in heard_by}

@@ -22,7 +22,7 @@ def held(
     committed: int | None = None,
     digest: str = "",
 ) -> Held:
-    """A copy of 101..last; by default its bytes are those of the one history there is."""
+    """Make a copy of 101..last; by default its bytes are those of the one history there is."""
     content = b"" if digest == "none" else (digest or f"history to {last}").encode()
     return Held(
         Segment(FIRST, TxId(last), closed, content, Epoch(writer)),
@@ -145,7 +145,7 @@ def compare(left: Held, right: Held) -> int:
 
 
 def oracle(answers: Mapping[NodeName, Answer]) -> tuple[int, bytes, set[NodeName]] | str:
-    """The end, the bytes and who has them; or "skip", or "broken"."""
+    """Return the end, the bytes and the nodes that have them; or "skip", or "broken"."""
     copies = {n: a for n, a in answers.items() if isinstance(a, Held)}
     known = [a.committed for a in answers.values() if a.committed is not None]
     try:

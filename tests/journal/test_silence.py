@@ -1,4 +1,4 @@
-"""Who is a witness of a writer's silence, and for how long a majority has not heard it."""
+"""Which nodes are witnesses of a writer's silence, and how long a majority has not heard it."""
 
 import pytest
 

@@ -253,7 +253,7 @@ async def test_a_verification_shows_learners_and_does_not_count_them(
 async def test_a_journal_without_a_voter_is_founded_by_an_operators_word(
     nodes: Nodes, tmp_path: Path
 ) -> None:
-    """An import: every folder was copied, so that no node knows what its original promised."""
+    """Import copies of every folder, so that no node knows what its original promised."""
     await write(nodes)
     await nodes.stop()
     for i in range(3):
@@ -304,7 +304,7 @@ COMMANDS_THAT_ASK = [
 async def test_each_command_waits_as_long_as_it_is_told(
     nodes: Nodes, tmp_path: Path, command: str
 ) -> None:
-    """One node takes connections and answers nothing."""
+    """Let one node take connections and answer nothing."""
     version = tmp_path / "VERSION"
     shutil.copy(nodes.current(0) / "VERSION", version)
     await nodes.stop(1)

@@ -1,4 +1,4 @@
-"""The JSON of ``nnha journal status``: its schema stands beside the command, and nothing moves."""
+"""The JSON of ``nnha journal status``: it fits the schema in the command's folder."""
 
 import json
 import shutil
@@ -44,7 +44,7 @@ def steady(nodes: Nodes, told: dict[str, Any]) -> dict[str, Any]:
 
 
 async def told(nodes: Nodes, tmp_path: Path) -> dict[str, Any]:
-    """What the command says, held against its schema."""
+    """Return what the command says, checked against its schema."""
     document: dict[str, Any] = told_by(await run(nodes, tmp_path, "status", "-o", "json"))
     assert faults(SCHEMA, document) == []
     return document

@@ -1,4 +1,4 @@
-"""What the tests of the journal node share: edits that tell their writer, and disks that fail."""
+"""What the tests of the journal node share: edits that name their writer, and disks that fail."""
 
 import hashlib
 import itertools
@@ -36,30 +36,27 @@ LIFE = "0" * 32
 
 
 def record(txid: int, writer: int = 1, size: int = 20) -> bytes:
-    """A framed op whose body names its writer: equal txids of two writers differ."""
+    """Frame an op whose body names its writer: equal txids of two writers differ."""
     body = f"{writer}:{txid}:".encode().ljust(size, b".")
     frame = struct.pack(">BiQ", 3, 12 + len(body), txid) + body
     return frame + struct.pack(">I", crc32(frame))
 
 
 def records(first: int, last: int, writer: int = 1) -> bytes:
-    """The framed ops of a range."""
     return b"".join(record(txid, writer) for txid in range(first, last + 1))
 
 
 def digest(first: int, last: int, writer: int = 1) -> bytes:
-    """The content digest of a range."""
     return hashlib.sha256(records(first, last, writer)).digest()
 
 
 def segment(first: int, last: int, writer: int = 1, *, finalized: bool = False) -> Segment:
-    """A segment as its writer would describe it."""
+    """Return a segment as its writer would describe it."""
     content = digest(first, last, writer)
     return Segment(TxId(first), TxId(last), finalized, content, Epoch(writer), LAYOUT_VERSION)
 
 
 def segment_bytes(first: int, last: int, writer: int = 1) -> bytes:
-    """A whole segment file."""
     return file_header() + records(first, last, writer)
 
 
@@ -131,7 +128,7 @@ class LocalJournal:
 def with_digest(
     state: JournalState, request: Request, compute: Callable[[Segment], Segment]
 ) -> JournalState:
-    """What the node's owner does before a request that compares contents."""
+    """Do what the node's owner does before a request that compares contents."""
     judged = getattr(request, "segment", None)
     first = judged.first if isinstance(judged, Segment) else getattr(request, "first", None)
     if isinstance(request, StartLogSegment | Journal) or first is None:
@@ -146,14 +143,13 @@ def with_digest(
 
 
 def formatted(root: Path, files: Files | None = None) -> LocalJournal:
-    """A fresh, formatted journal."""
     journal = LocalJournal(root, files)
     journal.ask(Format(NAMESPACE, incarnation=LIFE))
     return journal
 
 
 def outcome(state: JournalState, request: Request) -> Step | JournalError:
-    """A step whose refusal, wherever it stands, is a value."""
+    """Return a step, or the refusal instead of raising it."""
     try:
         return step(state, request)
     except (Rejected, InvariantBroken) as refusal:
@@ -207,7 +203,7 @@ class MemoryFiles:
         self.names_cached, self.names_durable = names, dict(names)
 
     def _renamed(self, path: PurePath) -> _Inode | None:
-        """What was moved to this name, or away from it, since names were last durable."""
+        """Return what was moved to this name, or away from it, since names were last durable."""
         here, before = self.names_cached.get(path), self.names_durable.get(path)
         if here is before:
             return None
@@ -320,5 +316,4 @@ class _MemoryFile:
         self._files._changing()
         self._inode.durable = bytes(self._inode.cached)
 
-    def close(self) -> None:
-        """Nothing to let go of."""
+    def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""A writer that tells no digest, as Java's does, finalizes only those edits that it must mean."""
+"""A writer that sends no digest, as Java's, finalizes only those edits that it must mean."""
 
 from dataclasses import replace
 

@@ -45,7 +45,7 @@ LEARNER = JournalState(namespace=NAMESPACE, incarnation=LIFE, learner=True)
 def learner(
     *segments: Segment, first: int = 0, last: int = 0, purged: int = NO_TXID
 ) -> JournalState:
-    """A learner with closed segments, and perhaps an open one."""
+    """Make a learner with closed segments, and perhaps an open one."""
     state = replace(LEARNER, promised=Epoch(1), writer=Epoch(1), purged=TxId(purged))
     for held in segments:
         state = state.with_segment(held)
@@ -96,14 +96,14 @@ def test_a_learner_is_fed() -> None:
 
 
 def test_a_learner_hears_a_heartbeat_and_renews_no_lease() -> None:
-    """It may have promised a newer writer before it forgot, so its yes would prove nothing."""
+    """Refuse: it may have promised a newer writer before it forgot, so its yes proves nothing."""
     done = step(learner(FINAL), Heartbeat(Writer(1, committed=3).stamp()))
     assert isinstance(done.reply, NotAdmitted)
     assert done.state.committed == 3
 
 
 def test_a_learner_finalizes_and_does_not_say_yes() -> None:
-    """It answers no, so that no writer, not even a Java one, counts it."""
+    """Answer no, so that no writer, not even a Java one, counts it."""
     done = step(learner(segment(4, 6)), Writer(1).finalize(4, 6))
     assert isinstance(done.reply, NotAdmitted)
     assert done.state.segments[TxId(4)].finalized

@@ -70,7 +70,7 @@ class Bug:
 
 @dataclass(slots=True)
 class Held:
-    """What the model knows of a segment: who wrote each of its edits."""
+    """What the model knows of a segment: the writer of each of its edits."""
 
     tags: list[int]
     finalized: bool = False
@@ -91,7 +91,7 @@ class Model:
     decided: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # end, tag, epoch
 
     def hear(self, epoch: int) -> bool:
-        """A request of that epoch arrives; False if it must be fenced."""
+        """Take a request of that epoch; return False if it must be fenced."""
         if epoch < self.promised:
             return False
         if epoch > self.promised:
@@ -375,7 +375,10 @@ BUGS = {
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=list(BUGS))
 def test_the_books_show_a_planted_bug(bug: Bug) -> None:
-    """Or the node sees it itself: one whose promise is older than what it wrote does not start."""
+    """Find the bug by the books or by the node itself.
+
+    A node whose promise is older than what it wrote does not start.
+    """
     broken = type("BrokenLife", (JournalLife,), {"bug": bug})
     # It stops at the first that shows it; of 80 none did in one run of six.
     quick = settings(SETTINGS, phases=[Phase.generate], max_examples=800)

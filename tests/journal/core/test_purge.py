@@ -133,7 +133,7 @@ def test_an_abandoned_segment_goes_with_its_decision_and_not_before(tmp_path: Pa
 
 
 def test_a_decision_stays_while_its_damaged_segment_stays() -> None:
-    """It says by which bytes the damage is to be replaced."""
+    """Keep the decision, as it says by which bytes the damage is to be replaced."""
     old, newest = segment(1, 3, finalized=True), segment(4, 6)
     state = JournalState(namespace=NAMESPACE, promised=Epoch(1), committed=TxId(6))
     for one in (old, newest):
@@ -159,7 +159,7 @@ def test_a_fenced_writer_purges_nothing_and_nonsense_is_refused(tmp_path: Path) 
 
 @pytest.mark.row("X21")
 def test_x21_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path) -> None:
-    """The purge arrives while the decided bytes of an old segment are being fetched."""
+    """Purge while the decided bytes of an old segment are being fetched."""
     journal = formatted(tmp_path)
     old = new_writer(journal, 1)
     journal.ask(old.start(1))
@@ -184,7 +184,7 @@ def test_x21_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path)
 
 
 def test_a_purged_segment_is_nothing_to_a_recovery() -> None:
-    """The other order: what was let go of is answered as absent, not as damaged."""
+    """Answer, in the other order, that what was let go of is absent, not damaged."""
     held = {TxId(f): Segment(TxId(f), TxId(f + 2), True, b"d" * 32) for f in (1, 4)}
     writer = Writer(1, committed=6)
     state = JournalState(namespace=NAMESPACE, promised=Epoch(1), segments=held)
@@ -197,7 +197,7 @@ def test_a_purged_segment_is_nothing_to_a_recovery() -> None:
 
 @pytest.mark.row("X21")
 async def test_x21_a_download_that_is_open_survives_a_purge(tmp_path: Path) -> None:
-    """A reader that has begun keeps its bytes; one that begins later finds nothing."""
+    """Serve a reader that has begun; one that begins later finds nothing."""
     async with node_and_client(tmp_path) as (daemon, client):
         await client.format()
         await client.new_epoch(1)

@@ -35,7 +35,7 @@ def catch_up(writer: Writer, first: int, last: int) -> CatchUp:
 
 
 def download(journal: LocalJournal, fetch: Fetch) -> AdoptCatchUp:
-    """Bring the bytes beside our copy, as the node does; what is left is their adoption."""
+    """Bring the bytes next to our copy, as the node does; what is left is their adoption."""
     wanted = fetch.segment
     file = journal.disk.begin_download(wanted.first, fetch.epoch)
     file.append(segment_bytes(wanted.first, wanted.last, fetch.epoch))
@@ -87,7 +87,7 @@ def names(files: MemoryFiles) -> set[str]:
 
 
 def holds(journal: LocalJournal, last: int, writer: int = 2) -> bool:
-    """Whether 1-last are here with this writer's bytes, open or not."""
+    """Return whether 1-last are here with this writer's bytes, open or not."""
     state = journal.state
     ours = state.find(TxId(1)) if state.open is None else state.open.as_segment()
     assert ours is not None
@@ -143,7 +143,7 @@ def test_an_older_writers_copy_is_moved_aside(
 def test_an_older_writers_copy_is_replaced_by_a_catch_up(
     files: MemoryFiles, written: tuple[LocalJournal, Writer]
 ) -> None:
-    """It is longer than what the newer writer has committed; its length means nothing."""
+    """Replace it though it is longer than what the newer writer has committed."""
     journal, _ = written
     newer = Writer(3)
     assert next_of(journal, fetched(journal, catch_up(newer, 1, 2))) == 3
@@ -226,7 +226,7 @@ def test_an_older_writers_damaged_copy_is_replaced_however_long_it_is(
 def test_late_twins_take_no_acknowledged_edit_away(
     files: MemoryFiles, written: tuple[LocalJournal, Writer], kind: str
 ) -> None:
-    """The twin is the first request after the restart, so no serial refuses it."""
+    """Send the twin as the first request after the restart, so no serial refuses it."""
     journal, writer = written
     twins: dict[str, Request] = {
         "start": Writer(2).start(1),
@@ -252,7 +252,7 @@ def test_a_twin_does_not_reopen_what_the_writer_has_left(
     written: tuple[LocalJournal, Writer],
     request_of: Callable[[Writer], Request],
 ) -> None:
-    """The node missed the end of 1-9; its writer is in segment 10."""
+    """Let the node miss the end of 1-9; its writer is in segment 10."""
     journal, writer = written
     journal.ask(writer.start(10))
     journal.ask(writer.batch(10, 10, 12))
@@ -268,7 +268,7 @@ def test_a_twin_does_not_reopen_what_the_writer_has_left(
 def test_a_download_that_is_overtaken_takes_nothing_away(
     files: MemoryFiles, written: tuple[LocalJournal, Writer]
 ) -> None:
-    """The writer gave up waiting, resumed, and had 6-20 acknowledged here."""
+    """Let the writer give up waiting, resume, and have 6-20 acknowledged here."""
     journal, writer = written
     adoption = fetched(journal, catch_up(writer, 1, 10))
     assert next_of(journal, resume(writer, 1)) == 6
@@ -309,7 +309,7 @@ def test_a_promise_during_the_download_voids_it(
 def test_a_recovery_that_came_between_stands(
     files: MemoryFiles, written: tuple[LocalJournal, Writer]
 ) -> None:
-    """A newer writer's decision about the segment ends it, before and after a restart."""
+    """End the segment by a newer writer's decision, before and after a restart."""
     journal, writer = written
     adoption = fetched(journal, catch_up(writer, 1, 10))
     third = Writer(3)

@@ -32,7 +32,7 @@ def again(journal: LocalJournal, root: Path) -> LocalJournal:
 
 @pytest.mark.row("8.1 testScanEditLog")
 def test_scan_edit_log(tmp_path: Path) -> None:
-    """A future layout, and ops that nobody here can decode: 1-5 in progress, then finalized."""
+    """Scan a future layout, and unknown ops: 1-5 in progress, then finalized."""
     journal, writer = formatted(tmp_path), Writer(1)
     journal.ask(writer.new_epoch())
     journal.ask(writer.start(1, layout=-1000))
@@ -52,7 +52,7 @@ def test_scan_edit_log(tmp_path: Path) -> None:
 @pytest.mark.row("8.1 testEmptyEditsInProgressMovedAside")
 @pytest.mark.parametrize("recorded", [False, True])
 def test_empty_edits_in_progress_moved_aside(tmp_path: Path, *, recorded: bool) -> None:
-    """The whole file is overwritten with 0xFF.
+    """Overwrite the whole file with 0xFF.
 
     Hadoop takes that for a file that never held an edit.  So do we without a record of ours; with
     one it is known that the header was there: the copy has no vote until a peer has mended it.
@@ -123,7 +123,7 @@ def test_format_resets_cached_values(tmp_path: Path) -> None:
 @pytest.mark.row("8.1 testFormatNonEmptyStorageDirectories")
 @pytest.mark.parametrize("force", [False, True])
 def test_format_non_empty_storage_directories(tmp_path: Path, *, force: bool) -> None:
-    """And WhenforceOptionIsTrue."""
+    """Cover Hadoop's WhenforceOptionIsTrue, too."""
     journal, _ = begun(tmp_path, last=2)
     again_please = Format(
         NAMESPACE,

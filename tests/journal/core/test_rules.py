@@ -60,7 +60,7 @@ FRESH = JournalState(namespace=NAMESPACE)
 
 
 def holding(*segments: Segment, promised: int = 1, writer: int = 1, **more: object) -> JournalState:
-    """A state with closed segments."""
+    """Make a state with closed segments."""
     state = replace(FRESH, promised=Epoch(promised), writer=Epoch(writer), **more)  # type: ignore[arg-type]
     for held in segments:
         state = state.with_segment(held)
@@ -68,7 +68,7 @@ def holding(*segments: Segment, promised: int = 1, writer: int = 1, **more: obje
 
 
 def writing(first: int, last: int, epoch: int = 1, *closed: Segment) -> JournalState:
-    """A state with an open segment that holds first..last (last = first - 1: nothing)."""
+    """Make a state with an open segment that holds first..last (last = first - 1: nothing)."""
     content = digest(first, last, epoch) if last >= first else b""
     opened = OpenSegment(TxId(first), TxId(last + 1), content, Epoch(epoch), LAYOUT_VERSION)
     return replace(holding(*closed, promised=epoch, writer=epoch), open=opened)

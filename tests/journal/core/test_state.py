@@ -11,7 +11,7 @@ from tests.journal.core.requests_of import LocalJournal, Writer, formatted
 
 
 def newest(journal: LocalJournal, writer: Writer) -> int | None:
-    """What newEpoch answers."""
+    """Return what newEpoch answers."""
     reply = journal.ask(writer.new_epoch())
     assert isinstance(reply, Promised)
     return reply.last_segment_first
@@ -22,7 +22,7 @@ def names(root: Path) -> set[str]:
 
 
 def begun(root: Path, *, first: int = 1, last: int = 3) -> tuple[LocalJournal, Writer]:
-    """A journal with an open segment of writer 1."""
+    """Make a journal with an open segment of writer 1."""
     journal, writer = formatted(root), Writer(1)
     journal.ask(writer.new_epoch())
     journal.ask(writer.start(first))
@@ -97,7 +97,10 @@ def test_returns_segment_info_at_epoch_transition(tmp_path: Path) -> None:
 
 @pytest.mark.row("X13")
 def test_x13_an_empty_segment_of_an_older_writer_makes_room(tmp_path: Path) -> None:
-    """The node missed newEpoch 2; Hadoop refuses the start, and is one node short until a roll."""
+    """Let the node miss newEpoch 2.
+
+    Hadoop refuses the start, and is one node short until a roll.
+    """
     root = tmp_path / "jn"
     journal, old = formatted(root), Writer(1)
     journal.ask(old.new_epoch())

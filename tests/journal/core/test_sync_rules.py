@@ -20,7 +20,7 @@ def final(first: int, last: int) -> Segment:
 
 
 def untold(first: int, last: int) -> Segment:
-    """What a node of Hadoop's tells of a segment that it has finalized."""
+    """Return what a node of Hadoop's reports of a segment that it has finalized."""
     return replace(final(first, last), digest=b"")
 
 
@@ -163,7 +163,7 @@ def test_one_edit_is_not_final_in_two_segments(ours: Segment, theirs: Segment) -
 
 
 def test_our_edits_are_not_finalized_under_another_end() -> None:
-    """Whatever digest the peer tells: the bytes that are fetched are compared with it."""
+    """Fetch whatever digest the peer reports: the bytes are compared with it."""
     theirs = replace(final(1, 5), digest=final(1, 3).digest)
     done = step(holding(segment(1, 3)), AdoptFinalized(theirs))
     assert (done.reply, done.effects) == (FetchFinalized(theirs), ())

@@ -61,7 +61,7 @@ def test_the_open_segment_is_the_writers_business(tmp_path: Path) -> None:
 
 
 def test_a_segment_whose_end_was_missed_is_not_open_for_ever(tmp_path: Path) -> None:
-    """It is finalized elsewhere and gets no more edits here: the node rejoined too late."""
+    """Close what is finalized elsewhere and gets no more edits: the node rejoined too late."""
     journal, writer = started(tmp_path)
     journal.ask(writer.start(1))
     for at in (1, 3):
@@ -176,7 +176,7 @@ def test_what_follows_a_final_segment_makes_an_older_tail_void(tmp_path: Path) -
 
 
 def test_a_fresh_journal_takes_nothing_before_a_writer_has_spoken(tmp_path: Path) -> None:
-    """A peer that is not formatted anew yet still has the edits that were to be destroyed."""
+    """Refuse: a peer not yet formatted anew has the edits that were to be destroyed."""
     journal = formatted(tmp_path)
     assert not missing(journal.state, [final(1, 3)]).segments
     with pytest.raises(OutOfSync):
@@ -208,7 +208,7 @@ def test_holes_are_seen(tmp_path: Path) -> None:
 
 
 def test_a_crash_at_any_operation_leaves_one_file_and_the_right_edits() -> None:
-    """Between any two operations the power may fail: the old copy or the new one, never both."""
+    """Cut the power between any two operations: the old copy or the new one, never both."""
     cuts, root = 0, Path("/jn")
     for at in range(1, 60):
         for keep_all in (False, True):
@@ -239,7 +239,7 @@ def test_a_crash_at_any_operation_leaves_one_file_and_the_right_edits() -> None:
 
 
 def test_after_a_crash_nothing_is_left_across_a_final_segment() -> None:
-    """The next round of the syncer has to find what is missing, wherever the power has failed."""
+    """Let the next round find what is missing, wherever the power has failed."""
     root, cuts = Path("/jn"), 0
     for at in range(1, 60):
         files = MemoryFiles()

@@ -63,7 +63,7 @@ E3, E4 = Epoch(3), Epoch(4)
 
 
 def known(*segments: Segment) -> dict[TxId, Segment]:
-    """By their first txids."""
+    """Map segments by their first txids."""
     return {each.first: each for each in segments}
 
 
@@ -135,7 +135,7 @@ STATES: dict[str, JournalState] = {
 
 
 def stamp(epoch: int = 3, serial: int = 6, committed: int | None = None) -> Stamp:
-    """A writer's, mostly the next of the present one."""
+    """Make a writer's stamp, by default the next of the present one."""
     return Stamp(Epoch(epoch), serial, None if committed is None else TxId(committed))
 
 
@@ -331,7 +331,7 @@ NAMES: dict[object, str] = {
 
 
 def took(state: JournalState, request: Request) -> tuple[JournalState, tuple[object, ...]]:
-    """One step: the effects, and the reply behind them."""
+    """Take one step; return the effects, and the reply behind them."""
     result = step(state, request)
     return result.state, (*result.effects, result.reply)
 

@@ -30,7 +30,7 @@ Short = Callable[[JournalState, Journal], Step | None]
 
 
 def usual(rng: random.Random) -> tuple[JournalState, Journal]:
-    """A writer's next batch, and a node that expects it."""
+    """Draw a writer's next batch, and a node that expects it."""
     epoch, first, held = Epoch(rng.randint(3, 5)), rng.choice((1, 4)), rng.randint(0, 3)
     following, count = first + held, rng.randint(1, 3)
     opened = OpenSegment(
@@ -62,7 +62,7 @@ def usual(rng: random.Random) -> tuple[JournalState, Journal]:
 
 
 def drawn(rng: random.Random) -> tuple[JournalState, Journal]:
-    """The usual case, with up to three facts of it changed."""
+    """Draw the usual case, with up to three facts of it changed."""
     state, batch = usual(rng)
     for _ in range(rng.choice((0, 1, 1, 2, 3))):
         state, batch = rng.choice((_other_state, _other_stamp, _other_batch))(state, batch, rng)
@@ -132,7 +132,7 @@ def _other_batch(
 
 
 def differs(short: Short, cases: int, seed: int = 0) -> tuple[bool, int]:
-    """Whether the short way ever decides otherwise, and how often it decided at all."""
+    """Return whether the short way ever decides otherwise, and how often it decided at all."""
     rng, decided = random.Random(seed), 0
     for _ in range(cases):
         state, batch = drawn(rng)
@@ -163,7 +163,7 @@ def test_what_is_usual_never_takes_the_long_way() -> None:
 
 
 def test_no_fact_of_the_state_is_lost_on_the_short_way() -> None:
-    """A field that is new in JournalState must be carried over."""
+    """Carry over every field, also one that is new in JournalState."""
     state, _ = usual(random.Random(3))
     assert state.open is not None
     marks = {f.name: object() for f in fields(JournalState)} | {"open": state.open}
@@ -241,7 +241,7 @@ def test_what_takes_the_long_way(in_state: dict[str, Any], in_stamp: dict[str, A
 
 
 def _without(number: int) -> Short | None:
-    """The short way without one of its conditions."""
+    """Return the short way without one of its conditions."""
     tree = ast.parse(inspect.getsource(module))
     tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.If)]
     conditions = [

@@ -119,7 +119,7 @@ def test_a_learner_stays_one_because(
 
 
 def test_what_a_voter_has_let_go_of_is_not_waited_for() -> None:
-    """It may have purged behind its newest edits; a purge spares those."""
+    """Let a voter purge behind its newest edits; a purge spares those."""
     asked_for = replace(asked(FINAL, NEXT, reached=6), purged=TxId(10))
     done = step(learner(FINAL, NEXT), asked_for)
     assert done.reply == Done()

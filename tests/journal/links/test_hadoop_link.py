@@ -1,4 +1,4 @@
-"""A link over Hadoop RPC whose connection breaks: it is noticed, told, and made again."""
+"""A link over Hadoop RPC whose connection breaks: it is noticed, reported, and made again."""
 
 import asyncio
 from collections.abc import AsyncIterator

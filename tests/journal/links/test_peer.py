@@ -1,4 +1,4 @@
-"""What a JournalNode believes of another one: of ours only a voter, of Hadoop's what it tells."""
+"""What a JournalNode believes of another one: of ours only a voter, of Hadoop's what it reports."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -47,11 +47,9 @@ class Answering:
     def open_write_stream(self) -> WriteStream:
         raise NotImplementedError
 
-    async def wait_until_reconnected(self) -> None:
-        """Nothing waits for it."""
+    async def wait_until_reconnected(self) -> None: ...
 
-    async def close(self) -> None:
-        """There is nothing to drop."""
+    async def close(self) -> None: ...
 
 
 def told(

@@ -78,7 +78,7 @@ async def test_one_broken_invariant_outweighs_a_quorum_to_come() -> None:
 
 @pytest.mark.row("8.5 QuorumCall.SucceedsWithLongPause", "X20")
 async def test_x20_succeeds_with_long_pause_of_our_own() -> None:
-    """The process stops for longer than the deadline, with answers on their way to us."""
+    """Stop the process for longer than the deadline, with answers on their way to us."""
     call = asked(0.2)
     loop = asyncio.get_running_loop()
 
@@ -127,7 +127,7 @@ def a_refusal(kind: type[JournalError]) -> JournalError:
 
 @pytest.mark.parametrize("kind", REFUSED, ids=[kind.__name__ for kind in REFUSED])
 def test_every_no_of_a_node_is_understood(kind: type[JournalError]) -> None:
-    """One that had no kind was told as a reason that this version does not know."""
+    """Give each refusal a kind: without one it was a reason that this version does not know."""
     said = a_refusal(kind)
     code, message = kind_of(said).status, refusal(said)
     heard = rpc_error(code, str(said), [(REFUSAL_KEY, message.SerializeToString())])
@@ -136,12 +136,12 @@ def test_every_no_of_a_node_is_understood(kind: type[JournalError]) -> None:
 
 
 def test_what_nodes_say_no_with_has_a_kind() -> None:
-    """Also where a node is the client of another one, and is not answered."""
+    """Include nodes that are clients of another one, and are not answered."""
     assert {StorageFailed, Unavailable, *Rejected.__subclasses__()} <= {*REFUSED}
 
 
 def test_a_no_of_a_later_version_is_a_silence() -> None:
-    """Kinds are added: what this version does not know is told as it stands."""
+    """Show a kind that this version does not know as it stands, as kinds are added."""
     later = pb.Refusal(message="the moon is in the way")
     later.MergeFromString(bytes((1 << 3, 99)))
     heard = rpc_error(grpc.StatusCode.ABORTED, "", [(REFUSAL_KEY, later.SerializeToString())])

@@ -37,7 +37,7 @@ def configured(folder: Path, **keys: str) -> Configuration:
 
 @asynccontextmanager
 async def nodes_on_one_port(folder: Path) -> AsyncIterator[int]:
-    """A JournalNode on each host, all with the same port for Hadoop RPC."""
+    """Run a JournalNode on each host, all with the same port for Hadoop RPC."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
@@ -101,7 +101,7 @@ async def status_of(host: str, port: int, seconds: float) -> Mapping[str, object
 
 
 async def test_a_tool_takes_either_port_of_a_journalnode(tmp_path: Path) -> None:
-    """One hdfs-site.xml: a Java NameNode needs Hadoop's port in it, and a tool either."""
+    """Use one hdfs-site.xml: a Java NameNode needs Hadoop's port in it, and a tool either."""
     settings = NodeSettings(
         folder=tmp_path, rpc_port=0, http_port=0, hadoop_host=HOSTS[0], hadoop_port=0,
         stop_grace_seconds=0.0,

@@ -58,7 +58,7 @@ class HalfCall:
         self._writer.close()
 
     async def push(self, size: int) -> None:
-        """Send so many bytes of the request as the windows allow, or until the server ends it."""
+        """Send ``size`` bytes of the request as the windows allow, or until the server ends it."""
         while self.sent < size and not self.closed.is_set():
             room = min(self._of_connection, self._of_stream, FRAME_BYTES, size - self.sent)
             if room <= 0:

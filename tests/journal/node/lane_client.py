@@ -27,7 +27,7 @@ def hello(key: bytes, journal_id: str = JID, namespace_id: int | None = SPACE) -
 
 
 def message(request: Journal | Heartbeat) -> bytes:
-    """A request as it goes over a lane."""
+    """Encode a request as it goes over a lane."""
     stamp = request.stamp
     committed = NONE if stamp.committed is None else stamp.committed
     segment = first = count = 0
@@ -49,12 +49,12 @@ def message(request: Journal | Heartbeat) -> bytes:
 
 
 def of_no_writer(request: Journal, **changed: int) -> Journal:
-    """A batch whose stamp says something else."""
+    """Change fields of a batch's stamp."""
     return replace(request, stamp=replace(request.stamp, **changed))  # type: ignore[arg-type]
 
 
 class RawLane:
-    """Sends what it is told to, and reads the answers."""
+    """Sends what the test gives it, and reads the answers."""
 
     def __init__(self, port: int, said: bytes) -> None:
         self.connection = socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS)
@@ -62,7 +62,7 @@ class RawLane:
 
     @classmethod
     def begun(cls, port: int, said: Hello) -> "RawLane":
-        """A lane that was let in."""
+        """Open a lane that is let in."""
         lane = cls(port, hello_bytes(said))
         assert lane.connection.recv(1) == WELCOME
         return lane
@@ -79,7 +79,7 @@ class RawLane:
         self.connection.sendall(data)
 
     def answer(self) -> tuple[int, pb.Refusal | None]:
-        """The serial that is answered, and the refusal if there is one."""
+        """Return the serial that is answered, and the refusal if there is one."""
         length, serial = ANSWER.unpack(self._exactly(ANSWER_BYTES))
         said = self._exactly(LENGTH_BYTES + length - ANSWER_BYTES)
         return serial, pb.Refusal.FromString(said) if said else None

@@ -160,7 +160,6 @@ class NodeClient:
 
 @asynccontextmanager
 async def running(folder: Path, **settings: Any) -> AsyncIterator[JournalNodeDaemon]:  # noqa: ANN401
-    """A node in this process."""
     async with JournalNodeDaemon(NodeSettings(folder=folder, **settings)) as daemon:
         yield daemon
 
@@ -171,7 +170,6 @@ async def node_and_client(
     journal_id: str = JID,
     **settings: Any,  # noqa: ANN401
 ) -> AsyncIterator[tuple[JournalNodeDaemon, NodeClient]]:
-    """A node and a client of one of its journals."""
     async with running(folder, **settings) as daemon:
         client = NodeClient(daemon.rpc_port, journal_id)
         try:
@@ -181,7 +179,6 @@ async def node_and_client(
 
 
 def segment_url(daemon: JournalNodeDaemon, first: int, journal_id: str = JID) -> str:
-    """Where a node serves a segment."""
     info = NAMESPACE.storage_info()
     return (
         f"http://127.0.0.1:{daemon.http_port}/getJournal?jid={journal_id}"

@@ -157,7 +157,7 @@ def test_an_answer_names_the_writer_of_each_run() -> None:
 
 
 def by_edits(batches: list[Batch], since: int, most: int, most_bytes: int) -> Retrieved:
-    """What an answer is, edit by edit."""
+    """Compute an answer edit by edit."""
     edits = [
         (txid, one.writer, one.layout_version, records(txid, txid, one.writer))
         for one in batches
@@ -193,7 +193,7 @@ def test_an_answer_is_what_it_would_be_edit_by_edit(seed: int) -> None:
 
 
 BEGUN_LATE = ((101, 150), (151, 200), (201, 230))
-"""Of which the first does not fit beside the last."""
+"""The first of these does not fit next to the last."""
 MISSED = {
     "let go for want of room": (BEGUN_LATE, 120, 31),
     "the first of all, let go": (BEGUN_LATE, 101, 50),

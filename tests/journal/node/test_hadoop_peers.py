@@ -24,7 +24,7 @@ CLAIM_SECONDS = 0.5
 
 @asynccontextmanager
 async def hadoops_node(folder: Path) -> AsyncIterator[tuple[int, JavaWriter]]:
-    """A formatted voter that tells no digests; its port, and a writer's connection."""
+    """Run a formatted voter that reports no digests; yield its port and a writer's connection."""
     async with running(folder, hadoop_host=HOST) as daemon, connected(daemon) as java:
         await java.format()
         server = RpcServer(hadoop_protocols(daemon.node))
@@ -99,7 +99,7 @@ async def ours_among_hadoops(folder: Path) -> AsyncIterator[tuple[JournalNodeDae
 
 
 def waits_for(daemon: JournalNodeDaemon) -> str:
-    """What its vote waits for, by its status page; empty when it votes."""
+    """Return what its vote waits for, by its status page; empty when it votes."""
     told = daemon.node.status()[JID]
     assert isinstance(told, dict)
     return str(told["waits_for"] or "")

@@ -48,7 +48,7 @@ class Stage:
         return lane
 
     async def refused(self, data: bytes) -> bool:
-        """Whether a lane that begins like this is closed without a word."""
+        """Return whether a lane that begins like this is closed without a word."""
         lane = await asyncio.to_thread(RawLane, self.offer.port, data)
         self._lanes.append(lane)
         return await asyncio.to_thread(lambda: lane.refused)
@@ -258,8 +258,7 @@ class _Full:
     def append(self, _data: bytes) -> None:
         raise OSError("no space")
 
-    def close(self) -> None:
-        """Closing works."""
+    def close(self) -> None: ...
 
 
 async def test_a_lane_that_crashes_ends_alone(

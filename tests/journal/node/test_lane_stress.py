@@ -100,7 +100,7 @@ async def _asks_for_manifests(client: NodeClient, over: asyncio.Event) -> int:
 
 
 async def _asks_for_edits(client: NodeClient, over: asyncio.Event) -> int:
-    """What memory tells is what was written, while a lane stores and evicts."""
+    """Check that memory gives what was written, while a lane stores and evicts."""
     rounds, refused = 0, set()
     while not over.is_set():
         since = max(1, (await client.status()).last_written_txid - 3)
@@ -141,7 +141,7 @@ async def _scrapes(port: int, over: asyncio.Event) -> int:
 
 
 async def _works_in_the_journals_thread(owner: JournalOwner, over: asyncio.Event) -> int:
-    """Nobody writes meanwhile."""
+    """Check that no other thread writes in the journal's own thread's turn."""
     rounds, inside = 0, threading.Event()
 
     def alone() -> bool:

@@ -26,7 +26,7 @@ STRAY: dict[str, pb.RequestInfo] = {
 
 
 def durable(folder: Path) -> dict[str, bytes]:
-    """What the node keeps of promises and claims."""
+    """Return what the node keeps of promises and claims."""
     names = ("last-promised-epoch", "committed-txid", "read-lease-micros")
     current = folder / JID / "current"
     return {name: (current / name).read_bytes() for name in names if (current / name).exists()}
@@ -42,7 +42,7 @@ async def writing(client: NodeClient) -> Writer:
 
 @pytest.mark.parametrize("info", STRAY.values(), ids=list(STRAY))
 async def test_a_stray_heartbeat_changes_nothing(info: pb.RequestInfo, tmp_path: Path) -> None:
-    """And the writer goes on, and so does the next one."""
+    """Let the writer go on, and the next one, too."""
     async with node_and_client(tmp_path) as (_, client):
         writer = await writing(client)
         before = durable(tmp_path)

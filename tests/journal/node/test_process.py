@@ -62,7 +62,7 @@ async def spawn(conf: Path) -> asyncio.subprocess.Process:
 
 @asynccontextmanager
 async def process(conf: Path, port: int) -> AsyncIterator[tuple[int, NodeClient]]:
-    """A node process that listens; killed at the end whatever happens."""
+    """Start a node process that listens; it is killed at the end whatever happens."""
     started = await spawn(conf)
     client = NodeClient(port)
     try:
@@ -277,7 +277,7 @@ def test_settings_listen_on_the_loopback_unless_told_otherwise(tmp_path: Path) -
 
 
 async def test_a_journal_whose_name_is_not_allowed_is_left_alone_and_named(tmp_path: Path) -> None:
-    """Hadoop allowed more; whoever comes from there must not wonder where the journal is."""
+    """Warn users of Hadoop, which allowed more names, where their journal is."""
     (tmp_path / "my journal" / "current").mkdir(parents=True)
     (tmp_path / "just a folder").mkdir()
     with capture_logs() as logs:

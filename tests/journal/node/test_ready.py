@@ -7,7 +7,7 @@ from tests.journal.node.process import node_and_client, until
 
 
 async def test_the_first_to_fetch_edits_waits_for_no_import(tmp_path: Path) -> None:
-    """The first may be a NameNode that is taking over, which would be active 0.15 s later."""
+    """Prepare: the first may be a NameNode that takes over, active 0.15 s later otherwise."""
     async with node_and_client(tmp_path) as (daemon, client):
         await client.format()
         await client.new_epoch(1)

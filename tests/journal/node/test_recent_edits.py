@@ -1,4 +1,4 @@
-"""What a node tells readers from memory: durable edits, and none that a recovery may replace."""
+"""What a node gives readers from memory: durable edits, and none that a recovery may replace."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -149,7 +149,7 @@ async def test_a_new_epoch_takes_back_what_its_recovery_may_replace(client: Node
 
 
 async def test_a_writer_that_was_not_announced_takes_it_back_as_well(client: NodeClient) -> None:
-    """The node missed newEpoch: the first call of the new writer is what it learns it from."""
+    """Let the node miss newEpoch: it learns of the new writer from that one's first call."""
     old = Writer(1)
     await client.new_epoch(1)
     await client.written(old, 1, 5)

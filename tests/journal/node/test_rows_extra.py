@@ -102,7 +102,7 @@ async def test_x17_contenders_in_lock_step_end_with_one_writer(
 @pytest.mark.row("X19")
 @pytest.mark.parametrize("count", [1, 2, 4, 5, 7])
 async def test_x19_any_number_of_nodes(tmp_path: Path, count: int) -> None:
-    """As many failures as leave a majority are survived, and one more is told."""
+    """Survive as many failures as leave a majority, and report one more."""
     spare = (count - 1) // 2
     async with formatted_nodes(tmp_path, count) as nodes:
         writer = nodes.writer()
@@ -128,7 +128,7 @@ async def test_x19_any_number_of_nodes(tmp_path: Path, count: int) -> None:
 
 @pytest.mark.row("X19")
 async def test_x19_every_two_failures_of_five(tmp_path: Path) -> None:
-    """Each pair is away while a writer recovers and writes; nothing is lost on the way."""
+    """Stop each pair while a writer recovers and writes; nothing is lost on the way."""
     async with formatted_nodes(tmp_path, 5) as nodes:
         last = 0
         for gone in combinations(range(5), 2):
@@ -169,7 +169,7 @@ async def test_x21_a_download_that_is_open_survives_a_discard(tmp_path: Path) ->
 
 
 async def fences(nodes: Nodes, stale: Writer) -> list[list[bool]]:
-    """Whether each node fences a heartbeat and a batch of the older writer."""
+    """Return whether each node fences a heartbeat and a batch of the older writer."""
     fenced = []
     for rpc in nodes.addresses:
         client = NodeClient(rpc[1], JOURNAL)
@@ -185,7 +185,7 @@ async def fences(nodes: Nodes, stale: Writer) -> list[list[bool]]:
 async def test_x22_a_stale_writer_is_fenced_whatever_the_order(
     nodes: Nodes, order: tuple[int, ...]
 ) -> None:
-    """The successor's newEpoch reaches one node after the other; the old one writes in between."""
+    """Send the successor's newEpoch to one node after another; the old one writes in between."""
     old = nodes.writer()
     epoch = (await old.become_writer()).epoch
     await old.start_segment(TxId(1))

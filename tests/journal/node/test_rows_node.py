@@ -104,7 +104,10 @@ async def test_journal(tmp_path: Path) -> None:
 
 
 async def test_the_jmx_page_reads_only_what_it_shows(tmp_path: Path) -> None:
-    """It asked by name, which collects every metric for each number: seconds in a big process."""
+    """Collect only what is shown: by name, every metric was collected for each number.
+
+    That took seconds in a big process.
+    """
     collected: list[object] = []
 
     class Elsewhere:
@@ -183,7 +186,7 @@ async def test_fail_to_start_with_bad_config(tmp_path: Path) -> None:
 
 @pytest.mark.row("8.2 testJournalNodeStartupFailsCleanly")
 async def test_journal_node_startup_fails_cleanly(tmp_path: Path) -> None:
-    """A port is taken: an error that names it, and no thread, task, port or lock is left."""
+    """Name the port that is taken; no thread, task, port or lock is left."""
     async with node_and_client(tmp_path / "b") as (_, client):
         await client.format()
     async with running(tmp_path / "a") as first:
@@ -201,7 +204,7 @@ async def test_journal_node_startup_fails_cleanly(tmp_path: Path) -> None:
 
 
 def journal_threads() -> list[threading.Thread]:
-    """Those of journals; the event loop keeps some of its own for good."""
+    """Return the threads of journals; the event loop keeps some of its own for good."""
     return [thread for thread in threading.enumerate() if thread.name.startswith("journal ")]
 
 
@@ -218,7 +221,7 @@ async def test_journal_node_respects_bind_host_keys(tmp_path: Path, which: str) 
 
 
 def listening_addresses(port: int) -> set[str]:
-    """Where this machine listens on a port, as the kernel has it; IPv6 by its IPv4 part."""
+    """Return where this machine listens on a port, by the kernel; IPv6 by its IPv4 part."""
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
@@ -279,7 +282,7 @@ async def test_sync_during_rolling_upgrade(tmp_path: Path) -> None:
 
 @pytest.mark.row("8.3 testFormatWithSyncer")
 async def test_format_with_syncer(tmp_path: Path) -> None:
-    """One node has nothing at all, not even a format.
+    """Leave one node with nothing at all, not even a format.
 
     Hadoop's formats itself from a peer (3.5), and votes then; ours waits for the operator's word,
     because a node that forgot what it has promised must not vote, and catches up behind it.

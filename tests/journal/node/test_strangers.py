@@ -83,7 +83,7 @@ async def test_a_node_without_a_configuration_makes_a_few(tmp_path: Path) -> Non
 
 
 async def test_segments_come_from_peers_only(tmp_path: Path) -> None:
-    """No connection is made to any other address, over either face."""
+    """Connect to no other address, over either face."""
     met: list[str] = []
 
     async def listen(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -120,7 +120,7 @@ async def test_segments_come_from_peers_only(tmp_path: Path) -> None:
 
 
 async def test_a_node_whose_copy_is_right_asks_no_peer(tmp_path: Path) -> None:
-    """It asked each of them where it serves segments: with certificates, most of a takeover."""
+    """Ask no peer where it serves segments: with certificates that took most of a takeover."""
     met: list[str] = []
 
     async def listen(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -165,7 +165,7 @@ async def test_nobody_else_reads_a_journals_files(tmp_path: Path) -> None:
 
 
 async def test_an_idle_writer_may_ask_whether_the_node_is_there(tmp_path: Path) -> None:
-    """Its keepalive was taken for abuse, and the connection ended with too_many_pings."""
+    """Allow keepalives, which were taken for abuse: too_many_pings ended the connection."""
     async with running(tmp_path, min_ping_millis=10) as daemon:
         options = (
             ("grpc.keepalive_time_ms", 50),
@@ -176,4 +176,4 @@ async def test_an_idle_writer_may_ask_whether_the_node_is_there(tmp_path: Path) 
             stream = journal_pb2_grpc.JournalNodeStub(channel).Write()  # type: ignore[no-untyped-call]
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(7):
-                    await stream.read()  # nothing was asked: only the connection's end is told
+                    await stream.read()  # nothing was asked: only the connection's end ends this

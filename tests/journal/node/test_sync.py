@@ -53,7 +53,7 @@ async def writing(nodes: Nodes) -> AsyncIterator[QuorumWriter]:
 
 
 async def until_heard(nodes: Nodes) -> None:
-    """Every node that runs has heard of a writer; sync brings nothing to one that has not."""
+    """Wait until every node that runs has heard of a writer; sync brings nothing before."""
 
     def heard() -> bool:
         owners = [each.node.find(JOURNAL) for each in nodes.daemons if each is not None]
@@ -68,7 +68,7 @@ async def write_segments(writer: QuorumWriter, *firsts: int, length: int = 3) ->
 
 
 def contents(nodes: Nodes, i: int) -> dict[str, bytes] | None:
-    """Its segments, or None when one was renamed between its listing and its reading.
+    """Return a node's segments, or None if one was renamed between its listing and its reading.
 
     Not what was moved aside: sync may bring a segment while the writer's own is under way.
     """
@@ -80,7 +80,7 @@ def contents(nodes: Nodes, i: int) -> dict[str, bytes] | None:
 
 
 async def until_equal(nodes: Nodes, wanted: int) -> None:
-    """Every node holds the same finalized segments, byte for byte, and nothing else."""
+    """Wait until every node holds the same finalized segments, byte for byte, and nothing else."""
 
     def equal() -> bool:
         first, *others = [contents(nodes, i) for i in range(len(nodes.daemons))]
@@ -92,7 +92,10 @@ async def until_equal(nodes: Nodes, wanted: int) -> None:
 
 
 async def until_written(nodes: Nodes, i: int, records: bytes) -> None:
-    """A node's files hold these records: a quorum has acknowledged them perhaps without it."""
+    """Wait until a node's files hold these records.
+
+    A quorum may have acknowledged them without it.
+    """
 
     def written() -> bool:
         return any(records in data for data in (contents(nodes, i) or {}).values())
@@ -111,7 +114,7 @@ async def test_sync_after_jn_downtime(tmp_path: Path) -> None:
 
 
 async def test_a_node_that_comes_back_to_an_idle_journal_is_made_whole(tmp_path: Path) -> None:
-    """It restarts with a hole in front of what it has, and no writer speaks to it."""
+    """Restart it with a hole in front of what it has, and without a writer."""
     async with syncing_nodes(tmp_path) as nodes:
         async with writing(nodes) as writer:
             await write_segments(writer, 1)
@@ -156,7 +159,7 @@ async def test_x9_a_finalized_segment_replaces_the_abandoned_one(tmp_path: Path)
 
 
 async def test_what_was_never_acknowledged_is_replaced(tmp_path: Path) -> None:
-    """The abandoned copy is as long as the finalized one, and has other bytes."""
+    """Abandon a copy as long as the finalized one, with other bytes."""
     async with syncing_nodes(tmp_path) as nodes:
         writer = nodes.writer(addresses=nodes.addresses)
         await writer.become_writer()
@@ -249,7 +252,7 @@ async def test_a_flipped_bit_is_found_never_served_and_repaired(tmp_path: Path) 
 
 
 async def test_damage_is_never_served(nodes: Nodes) -> None:
-    """A reader comes before the scrubber: it gets less than was promised, and nothing false."""
+    """Read before the scrubber: the reader gets less than was promised, and nothing false."""
     async with writing(nodes) as writer:
         await write_segments(writer, 1, 4)
         await until_equal(nodes, 2)

@@ -46,7 +46,7 @@ async def get(url: str) -> tuple[int, bytes, int | None]:
 
 @asynccontextmanager
 async def writing_node(folder: Path) -> AsyncIterator[tuple[JournalNodeDaemon, NodeClient, Writer]]:
-    """A node with 1-3 finalized, and 4-6 in a segment that is being written."""
+    """Run a node with 1-3 finalized, and 4-6 in a segment that is being written."""
     async with node_and_client(folder) as (daemon, client):
         await client.format()
         await client.new_epoch(1)
@@ -96,7 +96,7 @@ async def test_an_open_segment_is_served_up_to_its_durable_end(tmp_path: Path) -
 async def test_a_damaged_segment_is_named_as_such_and_its_sound_part_must_be_asked_for(
     tmp_path: Path, told_by_checksum: bool
 ) -> None:
-    """Where only the digest tells, nobody knows which edit is the wrong one."""
+    """Serve nothing where only the digest is wrong: any edit may be the wrong one."""
     async with node_and_client(tmp_path) as (daemon, client):
         await client.format()
         await client.new_epoch(1)
@@ -125,7 +125,7 @@ async def test_a_damaged_segment_is_named_as_such_and_its_sound_part_must_be_ask
 async def test_a_closed_segment_that_is_not_finalized_is_checked_as_it_is_sent(
     tmp_path: Path,
 ) -> None:
-    """Nobody else reads it, and a recovery would choose it again and again."""
+    """Check it here: nothing else reads it, and a recovery would choose it again and again."""
     async with writing_node(tmp_path) as (daemon, client, _):
         await client.new_epoch(2)
         await client.prepare(Writer(2), 4)
@@ -188,7 +188,7 @@ async def test_status_health_and_metrics_tell_of_the_journal(tmp_path: Path) -> 
 
 @asynccontextmanager
 async def source(body: bytes, *, wait: asyncio.Event | None = None) -> AsyncIterator[str]:
-    """A stranger that serves some bytes, half of them only after ``wait``."""
+    """Run a stranger that serves some bytes, half of them only after ``wait``."""
     asked = asyncio.Event()
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -214,7 +214,7 @@ async def source(body: bytes, *, wait: asyncio.Event | None = None) -> AsyncIter
 
 
 async def recovering(client: NodeClient) -> Writer:
-    """A second writer that has prepared segment 4, where 4-6 of the first one lie."""
+    """Make a second writer that has prepared segment 4, where 4-6 of the first one lie."""
     await client.new_epoch(2)
     writer = Writer(2)
     prepared = await client.prepare(writer, 4)
@@ -260,7 +260,7 @@ async def test_x11_a_source_that_lies_changes_nothing_and_the_next_is_asked(
 
 
 async def test_a_catch_up_takes_no_other_edits(tmp_path: Path) -> None:
-    """The open segment up to 6, from a node that has other edits of the same numbers."""
+    """Offer the open segment up to 6 from a node with other edits of the same numbers."""
     async with node_and_client(tmp_path) as (_, client), source(segment_bytes(4, 6, 9)) as bad:
         await client.format()
         await client.new_epoch(2)

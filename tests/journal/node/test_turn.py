@@ -1,4 +1,4 @@
-"""Whose turn it is: first come, first served, on the loop and in threads, and nobody twice."""
+"""The turn of a journal: first come, first served, on the loop and in threads, and never twice."""
 
 import asyncio
 import random
@@ -15,7 +15,7 @@ A_MOMENT_SECONDS = 0.05
 
 
 class Holder:
-    """A thread that has the turn until it is told to give it back."""
+    """A thread that has the turn until the test has it give it back."""
 
     def __init__(self, turn: Turn) -> None:
         self.has_it, self.let_go = threading.Event(), threading.Event()

@@ -84,7 +84,7 @@ def test_what_a_silent_node_may_have_is_left_open() -> None:
 
 
 def on(first: int, last: int, *nodes: NodeName) -> dict[NodeName, Piece]:
-    """A stretch that these nodes have, all with the same bytes."""
+    """Give a stretch to these nodes, all with the same bytes."""
     return dict.fromkeys(nodes, piece(first, last))
 
 
@@ -266,7 +266,6 @@ def test_what_one_node_has_in_two_segments_is_a_duplicate(
 
 
 def part(first: int, last: int, tag: str, segment: Segment) -> Piece:
-    """A part of a segment."""
     return Piece(TxId(first), TxId(last), edits(first, last, tag), segment)
 
 
@@ -294,7 +293,7 @@ def test_a_segment_that_differs_is_told_once_of_each_node() -> None:
 
 
 #   segments of the outvoted node and of the others; each stretch that is compared, by which segment
-#   of either side it belongs to; where a difference is told
+#   of either side it belongs to; where a difference is reported
 OUTVOTED: dict[str, tuple[list[tuple[int, int, Segment, Segment]], list[int]]] = {
     "two segments against one": (
         [(1, 4, finalized(1, 4), finalized(1, 9)), (5, 9, finalized(5, 9), finalized(1, 9))],
@@ -333,7 +332,7 @@ def test_every_abandoned_segment_of_a_node_is_told() -> None:
 
 
 def test_without_a_majority_nobody_is_outvoted() -> None:
-    """One abandoned copy against another: the first by name stands for the rest."""
+    """Compare one abandoned copy with another: the first by name stands for the rest."""
     old, new = piece(4, 6, "old", closed=False), piece(4, 6, closed=False)
     report = audit({B: old, A: new}, settled=3).report()
     assert report.stale == {}

@@ -16,7 +16,6 @@ PADDING = b"\xff" * 64
 
 
 def op(txid: int, body: bytes = b"") -> bytes:
-    """One framed edit."""
     head = struct.pack(">Biq", 3, 12 + len(body), txid) + body
     return head + struct.pack(">I", zlib.crc32(head))
 
@@ -68,7 +67,7 @@ def flipped(data: bytes, at: int) -> bytes:
 
 
 def head_of(length: int, opcode: int = 3) -> bytes:
-    """The beginning of an edit 5 that claims this length."""
+    """Return the beginning of an edit 5 that claims this length."""
     return struct.pack(">Biq", opcode, length, 5)
 
 

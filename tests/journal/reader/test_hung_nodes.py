@@ -23,7 +23,7 @@ SECONDS = 30.0
 
 @asynccontextmanager
 async def silent_http(nodes: Nodes, i: int) -> AsyncIterator[list[asyncio.StreamWriter]]:
-    """Where that node says that it serves segments, connections are taken and nothing is said."""
+    """Take connections and say nothing, in place of that node's HTTP server."""
     daemon = nodes.daemons[i]
     assert daemon is not None
     taken: list[asyncio.StreamWriter] = []

@@ -1,4 +1,4 @@
-"""A finalized segment that one node alone lists: another's copy vouches for it, or nobody does."""
+"""A finalized segment that one node alone lists: another's copy vouches for it, or none does."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -64,7 +64,7 @@ async def read(nodes: Nodes, *, strict: bool) -> bytes:
 
 
 async def read_until_refused(nodes: Nodes) -> tuple[bytes, str]:
-    """What a strict reader has been given when it refuses, and what it says."""
+    """Return what a strict reader has been given when it refuses, and what it says."""
     reader, given = reader_of(nodes, strict=True), b""
     try:
         async for chunk in reader.edits(TxId(1)):
@@ -77,7 +77,7 @@ async def read_until_refused(nodes: Nodes) -> tuple[bytes, str]:
 
 
 async def unlist_newest(nodes: Nodes, i: int) -> None:
-    """As after a scan that found damage: 501-900 is in that node's list no more."""
+    """Take 501-900 out of that node's list, as after a scan that found damage."""
     daemon = nodes.daemons[i]
     assert daemon is not None
     owner = daemon.node.find(JOURNAL)
@@ -86,7 +86,7 @@ async def unlist_newest(nodes: Nodes, i: int) -> None:
 
 
 async def written(client: NodeClient, epoch: int, *, closed: bool) -> None:
-    """One node's copy of 1-50 as the writer of that epoch wrote it, finalized there or not."""
+    """Write one node's copy of 1-50 as that epoch's writer would, finalized there or not."""
     writer = Writer(epoch)
     await client.new_epoch(epoch)
     await client.start(writer, 1)
@@ -152,7 +152,7 @@ async def test_a_forged_segment_at_the_end_is_not_believed(nodes: Nodes) -> None
 
 
 async def test_a_copy_that_is_not_finalized_yet_vouches_for_it(tmp_path: Path) -> None:
-    """The schedule: the writer dies when one node has heard that the segment ends."""
+    """Let the writer die when one node has heard that the segment ends."""
     async with by_hand(tmp_path, (1, 1, 1), closed=(0,)) as nodes:
         await nodes.stop(2)
         before = counted("used"), counted("refused")
@@ -170,9 +170,9 @@ async def test_a_copy_with_other_bytes_vouches_for_nothing(tmp_path: Path) -> No
 
 
 async def test_stale_copies_that_agree_do_not_outvote_the_finalized_one(tmp_path: Path) -> None:
-    """The schedule: an older writer reached two nodes of five, and a newer one the other three.
+    """Let an older writer reach two nodes of five, and a newer one the other three.
 
-    The two, and one of the three, are who answers.
+    The two, and one of the three, answer.
     """
     async with by_hand(tmp_path, (2, 1, 1, 2, 2), closed=(0, 3, 4)) as nodes:
         await nodes.stop(3, 4)

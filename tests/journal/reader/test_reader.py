@@ -80,7 +80,7 @@ async def test_damage_on_one_or_two_nodes_is_read_around(nodes: Nodes) -> None:
 
 
 async def find_newest_damaged(nodes: Nodes, *which: int) -> None:
-    """As after a scan: a damaged segment is in no list any more."""
+    """Take a damaged segment out of these nodes' lists, as a scan does."""
     for i in which:
         daemon = nodes.daemons[i]
         assert daemon is not None
@@ -92,7 +92,7 @@ async def find_newest_damaged(nodes: Nodes, *which: int) -> None:
 async def test_the_third_node_is_asked_for_what_the_lists_of_the_others_end_before(
     nodes: Nodes,
 ) -> None:
-    """A takeover knows where the journal ends; damage at its end leaves no gap in the lists."""
+    """Damage the end: a takeover knows where the journal ends, and the lists have no gap."""
     await find_newest_damaged(nodes, 0, 1)
     listing = "GetEditLogManifest"
     async with behind_proxies(nodes.addresses) as proxies:

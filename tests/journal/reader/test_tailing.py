@@ -130,7 +130,7 @@ async def test_select_via_rpc_after_jn_restart_streams(hands: Hands) -> None:
         await hands.write(i, 1, 6, 8, known=5)
     await hands.nodes.stop()
     await hands.nodes.start()
-    assert await tail(hands.nodes) == records(1, 5)  # of 6-8 nobody knows that they are committed
+    assert await tail(hands.nodes) == records(1, 5)  # 6-8 are not known to be committed
     assert await tail(hands.nodes, 3) == records(3, 5)
 
 
@@ -190,7 +190,7 @@ async def test_select_latest_edits_without_streaming(hands: Hands) -> None:
 
 @pytest.mark.row("8.4 testSelectThreadCounts")
 async def test_select_thread_counts(hands: Hands) -> None:
-    """A node that hangs is not asked again and again; each question to it is taken back."""
+    """Ask a node that hangs not again and again; each question to it is taken back."""
     await hands.written([10, 10, 10])
     async with proxies(hands.nodes) as (addresses, between):
         between[0].judge = lambda _number, _method: Fate.HANG
@@ -247,7 +247,7 @@ async def test_tail_without_cache(tmp_path: Path) -> None:
 
 
 async def test_one_file_of_an_edit_is_not_enough(tmp_path: Path) -> None:
-    """One knows that 5 is committed, and has it; the others have lost their last bytes."""
+    """Let one node know that 5 is committed, and have it; the others lost their last bytes."""
     async with hands_on(tmp_path, cache_bytes=1) as hands:
         await hands.written([3, 3, 3])
         await hands.write(0, 1, 4, 5)

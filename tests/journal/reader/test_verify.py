@@ -55,7 +55,7 @@ async def run(nodes: Nodes, tmp_path: Path, *arguments: str) -> Result:
 
 
 def told_by(result: Result) -> Any:  # noqa: ANN401 - JSON
-    """The JSON; the nodes in this process may have logged something before it."""
+    """Return the JSON; the nodes in this process may have logged something before it."""
     return json.loads(result.output[result.output.index("{\n") :])
 
 

@@ -1,4 +1,4 @@
-"""What real nodes tell of a writer: while it is idle, when it is gone, after a restart."""
+"""What real nodes report of a writer: while it is idle, when it is gone, after a restart."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ DEADLINE = 30.0
 
 
 async def writing(nodes: Nodes, settings: WriterSettings) -> QuorumWriter:
-    """A writer that has written one edit."""
+    """Make a writer that has written one edit."""
     writer = nodes.writer(settings)
     await writer.become_writer()
     await writer.start_segment(TxId(1))
@@ -24,7 +24,7 @@ async def writing(nodes: Nodes, settings: WriterSettings) -> QuorumWriter:
 
 
 async def told(nodes: Nodes) -> Silence:
-    """What a standby is told."""
+    """Return what a standby learns."""
     reader = nodes.reader()
     try:
         return await reader.writer_silence(DEADLINE)

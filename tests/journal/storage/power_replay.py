@@ -49,7 +49,7 @@ class _Change:
 
 
 def operations(log: Path) -> list[list[str]]:
-    """The recorded operations; a line that is still being written does not count."""
+    """Return the recorded operations; a line that is still being written does not count."""
     text = log.read_text()
     return [line.split("\t") for line in text[: text.rfind("\n") + 1].splitlines()]
 
@@ -65,7 +65,6 @@ class Replay:
         self._inodes: dict[str, _Inode] = {}
 
     def apply(self, operation: list[str]) -> None:  # noqa: C901 - one case per operation
-        """One more operation."""
         match operation:
             case ["create", number, path]:
                 inode = self._inodes[number] = _Inode()
@@ -119,7 +118,7 @@ class Replay:
                 path.write_bytes(_content(inode, cut, chance))
 
     def tree(self) -> Mapping[str, bytes]:
-        """What a process would see now."""
+        """Return what a process would see now."""
         return {
             str(Path(name).relative_to(self._root)): bytes(inode.cached)
             for name, inode in self._cached.items()

@@ -45,7 +45,7 @@ class Target:
     pid: int
 
     def tree(self) -> dict[str, bytes]:
-        """Every file and folder, with its contents."""
+        """Return every file and folder, with its contents."""
         for _ in range(100):
             try:
                 return {
@@ -57,7 +57,6 @@ class Target:
         raise AssertionError(f"{self.folder} does not come to rest")
 
     def memory_kb(self) -> int:
-        """The process's resident memory."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         (line,) = [line for line in status.splitlines() if line.startswith("VmRSS:")]
         return int(line.split()[1])
@@ -65,7 +64,7 @@ class Target:
 
 @asynccontextmanager
 async def unharmed(tmp_path: Path) -> AsyncIterator[Target]:
-    """A node that must be the same afterwards, and must still take an edit."""
+    """Run a node that must be the same afterwards, and must still take an edit."""
     port, http, folder = free_port(), free_port(), tmp_path / "jn"
     conf = configuration(tmp_path / "conf", edits_dir=folder, rpc_address=f"127.0.0.1:{port}",
                          http_address=f"127.0.0.1:{http}")  # fmt: skip
@@ -87,7 +86,7 @@ async def unharmed(tmp_path: Path) -> AsyncIterator[Target]:
 
 
 async def refused(work: Awaitable[object]) -> Refused:
-    """The typed refusal that this must end with."""
+    """Return the typed refusal that this must end with."""
     with pytest.raises(Refused) as caught:
         await work
     assert caught.value.refusal is not None, f"no typed refusal: {caught.value}"
@@ -210,7 +209,7 @@ async def test_batches_that_are_not_what_they_say(tmp_path: Path, name: str) -> 
 
 
 async def test_an_oversized_batch(tmp_path: Path) -> None:
-    """It is refused by its size, before anything looks into it."""
+    """Refuse it by its size, before anything looks into it."""
     async with unharmed(tmp_path) as target:
         info = target.client.info(target.writer)
         huge = pb.Batch(

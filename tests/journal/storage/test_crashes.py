@@ -34,7 +34,7 @@ Act = Callable[[LocalJournal], object]
 
 
 def life() -> Iterator[Act]:
-    """One journal's life: every kind of effect at least once."""
+    """Yield one journal's life: every kind of effect at least once."""
     w1, w2, w3 = Writer(1), Writer(2), Writer(3)
     yield lambda j: j.ask(Format(NAMESPACE, incarnation=LIFE))
     yield lambda j: j.ask(w1.new_epoch())
@@ -60,7 +60,7 @@ def life() -> Iterator[Act]:
 
 
 def format_over(journal: LocalJournal) -> Format:
-    """By force, and with what there is to be seen."""
+    """Format by force, with what there is to be seen."""
     return Format(
         NAMESPACE,
         incarnation=LIFE,
@@ -71,7 +71,7 @@ def format_over(journal: LocalJournal) -> Format:
 
 
 def held(state: JournalState) -> dict[TxId, Segment]:
-    """All segments with an edit, as a reload would report them."""
+    """Return all segments with an edit, as a reload would report them."""
     segments = dict(state.segments)
     if state.open is not None and not state.open.empty:
         segments[state.open.first] = state.open.as_segment()
@@ -79,7 +79,7 @@ def held(state: JournalState) -> dict[TxId, Segment]:
 
 
 def check(before: JournalState, after: JournalState, journal: LocalJournal) -> None:
-    """What is found lies between the state before the cut request and the state after it."""
+    """Check that what is found lies between the states before and after the cut request."""
     found = journal.state
     if found.namespace is None:
         assert before.namespace is None or after.promised < before.promised, "lost its VERSION"
@@ -113,7 +113,7 @@ def _ends(of: Segment) -> tuple[int, bool]:
 
 
 def _check_decided(decision: Decision | None, now: dict[TxId, Segment]) -> None:
-    """An acceptance is there as a whole or not at all."""
+    """Check that an acceptance is there as a whole or not at all."""
     if decision is not None:
         lies = now[decision.segment.first]
         assert lies.last == decision.segment.last
@@ -121,7 +121,7 @@ def _check_decided(decision: Decision | None, now: dict[TxId, Segment]) -> None:
 
 
 def undisturbed() -> list[JournalState]:
-    """The state before each act, and after the last."""
+    """Return the state before each act, and after the last."""
     journal = LocalJournal(ROOT, MemoryFiles())
     states = [journal.state]
     for act in life():
@@ -157,7 +157,7 @@ TOTAL = count_operations()
 
 
 def _survival(kind: str, seed: int) -> Callable[[], bool]:
-    """Which unsynced names and contents outlive the cut."""
+    """Choose which unsynced names and contents outlive the cut."""
     chance = random.Random(f"{kind} {seed}")
     if kind in ("all", "none"):
         return lambda: kind == "all"
@@ -201,7 +201,7 @@ def _all_ends(journal: LocalJournal) -> dict[TxId, tuple[int, bool]]:
 
 
 def _goes_on(journal: LocalJournal) -> None:
-    """The next writer is served: it learns what is there, and every decision can be told."""
+    """Check that the next writer is served: it learns what is there, and every decision."""
     if journal.state.namespace is None:
         return
     writer = Writer(journal.state.promised + 1)
@@ -221,7 +221,7 @@ def _goes_on(journal: LocalJournal) -> None:
 def test_a_first_format_that_was_cut_short_is_given_again_without_force(
     tmp_path: Path, at: int
 ) -> None:
-    """A founding by ``nnha namenode --prepare`` forces nothing, and nobody has anything to lose."""
+    """Found without force, as ``nnha namenode --prepare`` does: there is nothing to lose."""
     root, asked = tmp_path / "ns1", Format(NAMESPACE, incarnation=LIFE)
     root.mkdir()
     with suppress(Crash):

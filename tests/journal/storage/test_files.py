@@ -142,7 +142,7 @@ def test_a_decision_is_a_delimited_record_about_its_segment() -> None:
 
 
 def test_no_bit_of_a_decision_can_rot_unseen() -> None:
-    """What was decided may be a lie then, and it would win the next recovery."""
+    """Notice each bit: a decision may be a lie then, and it would win the next recovery."""
     decision = Decision(segment(5, 9, finalized=True), Epoch(3))
     data = decision_bytes(decision)
     for at in range(len(data)):
@@ -197,7 +197,7 @@ def test_other_edits_of_the_same_length_are_refused() -> None:
 
 
 def written(root: Path, last: int = 5) -> LocalJournal:
-    """A journal with an open segment 1..last."""
+    """Make a journal with an open segment 1..last."""
     journal, writer = formatted(root), Writer(1)
     for request in (writer.new_epoch(), writer.start(1), writer.batch(1, 1, last)):
         journal.ask(request)
@@ -239,7 +239,7 @@ def test_a_bit_flip_ends_what_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_promise_leaves_a_segment_whose_digest_needs_no_reading(tmp_path: Path) -> None:
-    """A new writer waits for it, and 64 MB take a third of a second to read."""
+    """Keep the digest: a new writer waits for it, and 64 MB take a third of a second to read."""
     journal, path = written(tmp_path), tmp_path / "current" / FIRST
     journal.ask(Writer(2).new_epoch())
     path.rename(tmp_path / "elsewhere")
@@ -330,7 +330,7 @@ def test_trailing_garbage_behind_a_finalized_segment_means_nothing(tmp_path: Pat
     journal, writer = LocalJournal(tmp_path), Writer(2)
     reply = journal.ask(PrepareRecovery(writer.stamp(), TxId(1)))
     assert isinstance(reply, Prepared)
-    # Nobody recorded who wrote it.
+    # Its writer was not recorded.
     assert reply.segment == replace(segment(1, 5, finalized=True), writer=NO_EPOCH)
     assert journal.disk.extent(segment(1, 5, finalized=True)).end == len(segment_bytes(1, 5))
 

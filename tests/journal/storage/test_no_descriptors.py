@@ -15,7 +15,7 @@ from tests.journal.writer.journal_cluster import JOURNAL, formatted_nodes, write
 
 @contextmanager
 def no_descriptor_left() -> Iterator[None]:
-    """Nothing can be opened, even where something else is closed meanwhile: 0 to 2 are in use."""
+    """Prevent any opening, even when something else is closed in between: 0 to 2 are in use."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
     try:

@@ -129,7 +129,7 @@ class RemoteJournal:
             ))  # fmt: skip
 
     def operations_so_far(self) -> int:
-        """How many operations are recorded by now."""
+        """Return how many operations are recorded by now."""
         return self._log.read_bytes().count(b"\n")
 
     def _info(self, stamp: Stamp) -> pb.RequestInfo:
@@ -143,7 +143,7 @@ class RemoteJournal:
 
 @contextmanager
 def serving(body: bytes) -> Iterator[str]:
-    """A source of a recovery's bytes."""
+    """Serve a recovery's bytes over HTTP."""
 
     def answer(self: BaseHTTPRequestHandler) -> None:
         self.send_response(200)
@@ -164,7 +164,7 @@ def serving(body: bytes) -> Iterator[str]:
 
 
 def built_shim(folder: Path) -> Path:
-    """The library to preload."""
+    """Compile the library to preload."""
     shim = folder / "shim.so"
     compiler = ["gcc", "-shared", "-fPIC", "-O1", "-o", str(shim), str(SHIM), "-ldl", "-lpthread"]
     subprocess.run(compiler, check=True, capture_output=True)
@@ -252,7 +252,7 @@ def _same_inode(path: Path) -> None:
 
 
 def failures(recorded: Recorded, cuts: tuple[Cut, ...]) -> Iterator[str]:
-    """The cuts after which an answer was not kept, or the journal does not load."""
+    """Yield the cuts after which an answer was not kept, or the journal does not load."""
     memory = Path("/dev/shm")
     replay = Replay(recorded.root)
     for point, operation in enumerate(recorded.operations, start=1):
@@ -271,7 +271,7 @@ def failures(recorded: Recorded, cuts: tuple[Cut, ...]) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """A thousand loads say a thousand lines."""
+    """Log errors only, as a thousand loads would log a thousand lines."""
     config = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     yield

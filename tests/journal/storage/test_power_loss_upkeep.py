@@ -60,7 +60,7 @@ def record(folder: Path, plant: str = "pass") -> Recorded:
 
 @pytest.fixture(scope="module")
 def states() -> list[JournalState]:
-    """The state before each act, and after the last."""
+    """Return the state before each act, and after the last."""
     with TemporaryDirectory(dir=MEMORY) as folder:
         journal = LocalJournal(Path(folder) / JID)
         found = [journal.state]
@@ -72,7 +72,7 @@ def states() -> list[JournalState]:
 
 
 def check(before: JournalState, after: JournalState, found: LocalJournal) -> None:
-    """What lies there is the state before the act, or after it, or on the way."""
+    """Check that what lies there is the state before the act, after it, or on the way."""
     state = found.state
     if state.namespace is None:
         assert before.namespace is None, "lost its VERSION"
@@ -111,7 +111,7 @@ def _check_segment(lies: Segment, allowed: list[Segment], *, was_final: bool) ->
 def failures(
     recorded: Recorded, states: list[JournalState], cuts: tuple[Cut, ...]
 ) -> Iterator[str]:
-    """The cuts after which an answer was not kept, or the journal does not load."""
+    """Yield the cuts after which an answer was not kept, or the journal does not load."""
     replay = Replay(recorded.root)
     replay.apply(["mkdir", str(recorded.root / JID)])
     replay.apply(["syncdir", str(recorded.root)])

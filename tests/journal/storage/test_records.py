@@ -31,7 +31,7 @@ CLOSED = Segment(FIRST, TxId(5), finalized=True).name()
 
 
 def written(root: Path, epoch: int = 1, committed: int | None = None) -> LocalJournal:
-    """A journal whose open segment holds 1-5."""
+    """Make a journal whose open segment holds 1-5."""
     journal, writer = formatted(root), Writer(epoch)
     journal.ask(writer.new_epoch())
     journal.ask(writer.start(1))
@@ -42,7 +42,7 @@ def written(root: Path, epoch: int = 1, committed: int | None = None) -> LocalJo
 
 
 def finalized(root: Path) -> LocalJournal:
-    """A journal that has 1-5 finalized."""
+    """Make a journal that has 1-5 finalized."""
     journal = written(root)
     journal.ask(Writer(1, 9).finalize(1, 5))
     return journal
@@ -64,7 +64,7 @@ def reopened(journal: LocalJournal, root: Path) -> LocalJournal:
 def test_a_promise_that_was_lost_lets_no_older_writer_in(
     tmp_path: Path, left: bytes | None, *, decided: bool
 ) -> None:
-    """On a disk that was mended the file may be gone; a new node has none either."""
+    """Remove the file, as from a mended disk; a new node has none either."""
     journal, later = finalized(tmp_path), Writer(3)
     journal.ask(later.new_epoch())
     if decided:
@@ -85,7 +85,7 @@ def test_a_promise_that_was_lost_lets_no_older_writer_in(
 
 
 def ensure_has_no_vote(journal: LocalJournal) -> None:
-    """In no list, served to nobody, refused by prepare; but its existence is no secret."""
+    """Check that it is in no list, not served, and refused by prepare, but not hidden."""
     assert journal.state.find(FIRST) is None
     assert journal.ask(Writer(2).new_epoch()) == Promised(FIRST)
     with pytest.raises(StorageFailed, match="is damaged"):
@@ -151,7 +151,7 @@ def test_an_unreadable_record_of_a_finalized_segment_costs_only_a_scan(tmp_path:
 
 
 def test_files_that_hadoop_wrote_have_no_records(tmp_path: Path) -> None:
-    """Only for the newest one the node's last writer stands in, as in Hadoop."""
+    """Use the node's last writer for the newest one only, as Hadoop does."""
     formatted(tmp_path).close()
     current = tmp_path / "current"
     (current / OPEN).write_bytes(segment_bytes(1, 5))
@@ -296,7 +296,7 @@ def test_x14_an_older_writers_edit_never_inherits_a_newer_epoch() -> None:
 
 @pytest.mark.row("X18")
 def test_x18_a_lost_committed_txid_breaks_no_recovery(tmp_path: Path) -> None:
-    """The file is never synced: after a crash it may be older, or empty."""
+    """Leave an older or an empty file: it is never synced, so a crash may do that."""
     journal = written(tmp_path, committed=3)
     journal.close()
     for left in (committed_bytes(TxId(1)), b""):

@@ -75,7 +75,7 @@ def test_a_promise_is_as_new_as_all_that_was_done_under_it(
 
 
 def test_a_decision_that_has_swallowed_its_checksum_is_corrupt() -> None:
-    """Its length is wrong, and what it has too much reads as a field that nobody knows."""
+    """Refuse a wrong length, though what is too much reads as an unknown field."""
     data = decision_bytes(Decision(segment(5, 9, finalized=True), Epoch(3)))
     record, end = undelimited(P, data)
     line = data[end:]

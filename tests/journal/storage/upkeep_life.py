@@ -50,7 +50,7 @@ def catch_up(writer: Writer, first: int, last: int) -> Act:
 
 
 def refused(journal: LocalJournal, request: Request, kind: type[JournalError]) -> None:
-    """What is refused may have its effect all the same."""
+    """Check that it is refused; it may have its effect all the same."""
     try:
         journal.ask(request)
     except kind:
@@ -59,7 +59,7 @@ def refused(journal: LocalJournal, request: Request, kind: type[JournalError]) -
 
 
 def life() -> Iterator[Act]:
-    """A learner is fed and admitted, rejoins, is purged, synced, upgraded and rolled back."""
+    """Feed and admit a learner, let it rejoin, purge, sync, upgrade and roll it back."""
     one, two, three, four = (Writer(epoch) for epoch in (1, 2, 3, 4))
     yield lambda j: j.ask(Format(NAMESPACE, founding=False, incarnation=LIFE))
     yield resume(one, 1)

@@ -32,7 +32,7 @@ QUICK = WriterSettings(
 
 
 def edit(txid: int, tag: str = "") -> bytes:
-    """One framed edit.  The tag tells writers apart: equal txids with other bytes must be seen."""
+    """Frame one edit.  The tag distinguishes writers: equal txids with other bytes must be seen."""
     body = f"{tag}#{txid}".encode()
     head = struct.pack(">Biq", 3, 12 + len(body), txid) + body
     return head + struct.pack(">I", zlib.crc32(head))
@@ -49,7 +49,7 @@ class Nodes:
         self._folder = folder
         self._link = link
         self.extra: dict[str, Any] = {}
-        # Below the range of outgoing connections: whoever tries to reach a node that is down could
+        # Below the range of outgoing connections: a connection to a node that is down could
         # otherwise be given its port, and the node could not come back.
         ports = free_ports(3 * count)
         self._hadoop_ports = list(ports[:count])
@@ -65,7 +65,7 @@ class Nodes:
             self._hadoop_ports[i] = daemon.hadoop_port
 
     async def _first_start(self, i: int) -> JournalNodeDaemon:
-        """Nobody knows its ports yet, so they are changed if another run of tests got them first.
+        """Start a node; change its ports, which are not known yet, if another run got them first.
 
         Raises:
             PortTaken: others are faster again and again.
@@ -111,7 +111,7 @@ class Nodes:
         return f"{host}:{port}"
 
     def reached_by(self, link: LinkFactory) -> None:
-        """How the next writers reach them."""
+        """Set how the next writers reach them."""
         self._link = link
 
     def writer(
@@ -137,7 +137,7 @@ class Nodes:
         return self._folder / f"jn{i}" / JOURNAL / "current"
 
     def finalized(self, i: int) -> list[tuple[int, int]]:
-        """The finalized segments on one node's disk."""
+        """Return the finalized segments on one node's disk."""
         names = sorted(p.name for p in self.current(i).glob("edits_[0-9]*-*"))
         return [(int(n[6:25]), int(n[26:45])) for n in names]
 
@@ -147,7 +147,7 @@ class Nodes:
         await writer.close()
 
     async def recover(self) -> tuple[int, int]:
-        """A clean writer recovers and leaves; its epoch and the last txid."""
+        """Have a clean writer recover and leave; return its epoch and the last txid."""
         writer = self.writer()
         try:
             won = await writer.become_writer()
@@ -163,7 +163,7 @@ class Nodes:
             await reader.close()
 
     def ensure_recovered(self, first: int, last: int) -> None:
-        """At least a majority has finalized it so, and nobody otherwise."""
+        """Check that at least a majority has finalized it so, and none otherwise."""
         found = [dict(self.finalized(i)).get(first) for i in range(len(self.daemons))]
         assert found.count(last) * 2 > len(found), found
         assert set(found) <= {last, None}, found
@@ -173,7 +173,7 @@ class Nodes:
 async def formatted_nodes(
     folder: Path, count: int = 3, link: LinkFactory = GrpcLink, *, edits_cache_bytes: int = 0
 ) -> AsyncIterator[Nodes]:
-    """Running nodes with an empty journal."""
+    """Run nodes with an empty journal."""
     nodes = Nodes(folder, count, link)
     nodes.extra["edits_cache_bytes"] = edits_cache_bytes
     try:

@@ -128,7 +128,6 @@ class Proxy:
 
 @asynccontextmanager
 async def behind_proxies(addresses: Sequence[tuple[str, int]]) -> AsyncIterator[list[Proxy]]:
-    """A proxy before each of these nodes."""
     async with AsyncExitStack() as running:
         proxies = [Proxy(address) for address in addresses]
         for proxy in proxies:

@@ -104,14 +104,14 @@ class Node:
 
 
 def group(size: int) -> list[Node]:
-    """A learner, and voters."""
+    """Make a learner, and voters."""
     learner, *voters = (Node(NodeName(f"{name}:1")) for name in "abcde"[:size])
     learner.learner = "disk-2"
     return [learner, *voters]
 
 
 async def taught(nodes: Sequence[Node], enough: Callable[[], bool]) -> None:
-    """A writer cares for the first of the nodes until that is enough."""
+    """Have a writer care for the first of the nodes until that is enough."""
     window = Window([node.name for node in nodes], limit_bytes=1, timeout_seconds=1.0)
     window.committed = TxId(5)
     admission = LearnerAdmission(window, QUICKEST)

@@ -1,4 +1,4 @@
-"""Lanes and streams that end in every way, and whether the node may have restarted meanwhile."""
+"""Lanes and streams that end in every way, and whether the node may have been restarted since."""
 
 import asyncio
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def echoed(request: pb.WriteRequest) -> object:
 
 
 class Stream:
-    """A stream whose node answers as it is told to; an exception ends it."""
+    """A stream whose node answers as the test wants; an exception ends it."""
 
     def __init__(self, node: "Node") -> None:
         self.node, self.ended, self.asked = node, False, list[pb.WriteRequest]()
@@ -144,11 +144,11 @@ class Line:
         return self.line.unbroken
 
     def seen(self) -> tuple[str, bool]:
-        """What carries messages, and whether the node still has the segment open."""
+        """Return what carries messages, and whether the node still has the segment open."""
         return self.via, self.unbroken
 
     async def send(self, count: int = 0) -> None:
-        """A heartbeat, or so many edits."""
+        """Send a heartbeat, or ``count`` edits."""
         self.serial += 1
         edits = (TxId(1), TxId(1), count, b"e" * count) if count else ()
         await self.line.exchange(Outgoing(self.serial, Epoch(1), None, 0, *edits))
@@ -161,7 +161,7 @@ async def node() -> Node:
 
 @pytest.fixture
 def certified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lanes are opened beside a stream, as with certificates."""
+    """Open lanes next to a stream, as with certificates."""
     monkeypatch.setattr(batch_stream, "own_tls", lambda: OwnTls)
 
 
@@ -185,7 +185,7 @@ async def over_a_stream(node: Node) -> Line:
 async def test_a_lane_that_has_ended_is_a_break_until_the_node_has_the_segment_open_again(
     node: Node,
 ) -> None:
-    """A node that restarted meanwhile has closed the segment: what is sent there is refused."""
+    """Refuse edits there: a node that was restarted in between has closed the segment."""
     line = await over_a_lane(node)
     node.sockets[0].closed()
     assert (*line.seen(), line.ready) == ("none", False, False)
@@ -228,7 +228,7 @@ async def test_a_stream_that_has_ended_idle_is_a_break_too(node: Node) -> None:
 
 
 async def test_a_stream_waits_until_the_socket_of_the_lane_before_is_closed(node: Node) -> None:
-    """What was sent over the lane must not come to the node behind what goes over the stream."""
+    """Send over the stream only when what was sent over the lane cannot come later."""
     line = await over_a_lane(node)
     node.sockets[0].lane.drop()
     assert node.sockets[0].aborted

@@ -41,7 +41,7 @@ async def live(writer: QuorumWriter, tag: str) -> bytes:
 
 
 async def one_life(nodes: Nodes, proxies: list[Proxy], judges: list[Judge], tag: str) -> bool:
-    """A writer meets two faults; whatever it was told is durable must be read ever after."""
+    """Let a writer meet two faults; what it knew to be durable must be read ever after."""
     _, last_before = await nodes.recover()
     before = await nodes.read_all(last_before - 9) if last_before > 9 else b""
     for proxy, judge in zip(proxies, judges, strict=True):

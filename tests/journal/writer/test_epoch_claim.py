@@ -1,4 +1,4 @@
-"""A claim's two rounds: whoever promised must still know of it when a majority has promised."""
+"""A claim's two rounds: each node must still know its promise when a majority has promised."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -71,7 +71,7 @@ async def test_the_second_round_looks_at_each_promise_again(
 
 
 async def test_who_has_not_promised_confirms_nothing() -> None:
-    """Its late promise comes after the round, and may be of a node that was wiped meanwhile."""
+    """Refuse its late promise, after the round: the node may have been wiped in between."""
     claim, late = Claim(NAMESPACE, EPOCH), Promising(B)
     await propose(claim, Promising(A))
     with pytest.raises(Unavailable, match="has not promised"):

@@ -42,7 +42,7 @@ async def nodes_with_lanes(folder: Path, link: LinkFactory = GrpcLink) -> AsyncI
 
 @asynccontextmanager
 async def writing(nodes: Nodes, settings: WriterSettings = QUICK) -> AsyncIterator[QuorumWriter]:
-    """A writer with an open segment that begins at 1."""
+    """Make a writer with an open segment that begins at 1."""
     writer = nodes.writer(settings)
     try:
         await writer.become_writer()
@@ -244,7 +244,7 @@ async def test_heartbeats_keep_the_read_lease_over_lanes(tmp_path: Path) -> None
         looks = [writer.read_lease.remaining_seconds()]
 
         def renewals() -> int:
-            """Between two looks the lease only runs down, unless it was renewed."""
+            """Count renewals: between two looks the lease only runs down otherwise."""
             looks.append(writer.read_lease.remaining_seconds())
             return sum(later > earlier for earlier, later in pairwise(looks))
 
@@ -258,8 +258,7 @@ class _Wire:
     def __init__(self) -> None:
         self.aborted = False
 
-    def write(self, data: bytes) -> None:
-        """Nobody listens."""
+    def write(self, data: bytes) -> None: ...
 
     def abort(self) -> None:
         self.aborted = True

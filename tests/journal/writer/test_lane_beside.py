@@ -1,4 +1,4 @@
-"""Write lanes with certificates: opened beside a stream that carries the first edits."""
+"""Write lanes with certificates: opened next to a stream that carries the first edits."""
 
 from pathlib import Path
 
@@ -27,13 +27,13 @@ from tests.journal.writer.test_lane import (
 
 @pytest.fixture(autouse=True)
 def beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a lane is opened is decided as with certificates; to make some would show no more."""
+    """Open lanes as with certificates; to make some would show no more."""
     monkeypatch.setattr(batch_stream, "own_tls", lambda: OwnTls)
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Lane]:
-    """Every lane that writers have opened."""
+    """Record every lane that writers have opened."""
     lanes: list[Lane] = []
     really = RemoteNode.open_lane
 

@@ -29,7 +29,7 @@ def remote(nodes: Nodes, i: int) -> RemoteNode:
 
 
 async def version_copied(nodes: Nodes) -> None:
-    """What blogs advise for a new disk."""
+    """Copy VERSION only, as blogs advise for a new disk."""
     shutil.rmtree(nodes.current(1).parent)
     nodes.current(1).mkdir(parents=True)
     shutil.copy(nodes.current(2) / "VERSION", nodes.current(1))
@@ -37,14 +37,14 @@ async def version_copied(nodes: Nodes) -> None:
 
 
 async def folder_copied(nodes: Nodes) -> None:
-    """The whole folder of a node that lacks what was acknowledged."""
+    """Copy the whole folder of a node that lacks what was acknowledged."""
     shutil.rmtree(nodes.current(1).parent)
     shutil.copytree(nodes.current(2).parent, nodes.current(1).parent)
     await nodes.start(1)
 
 
 async def formatted_alone(nodes: Nodes) -> None:
-    """As HDFS-16690 does by itself, for one node."""
+    """Format one node alone, as HDFS-16690 does by itself."""
     shutil.rmtree(nodes.current(1).parent)
     await nodes.start(1)
     node = remote(nodes, 1)
@@ -214,7 +214,7 @@ async def test_an_imported_journal_is_founded_by_an_operators_word(nodes: Nodes)
 
 
 async def test_two_nodes_on_clones_of_one_disk_are_not_two_votes(nodes: Nodes) -> None:
-    """A block device that was cloned has the same inodes; the name gives it away."""
+    """Recognise by its name a cloned block device, which has the same inodes."""
     await nodes.stop(1)
     one, other = (nodes.current(i) / "incarnation" for i in (1, 2))
     identity = other.read_text().split("id=")[1][:32]

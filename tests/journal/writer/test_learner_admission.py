@@ -63,7 +63,7 @@ class Pen:
 
 
 async def wiped(nodes: Nodes, reborn: Callable[[Nodes], Awaitable[None]]) -> Pen:
-    """A writer that has closed two segments and writes the third, when node 1 loses its disk."""
+    """Make a writer that writes the third segment when node 1 loses its disk."""
     writer = nodes.writer(SETTINGS)
     await writer.become_writer()
     await write_segment(writer, 1, 3)
@@ -98,7 +98,7 @@ async def test_a_wiped_node_becomes_a_voter_while_the_writer_writes(
 
 
 async def test_a_learner_is_not_counted_while_it_lacks_a_segment(nodes: Nodes) -> None:
-    """Its peers give it nothing, so it stays a learner, and a second loss ends the writer."""
+    """Keep it a learner, as its peers give it nothing; a second loss ends the writer."""
     nodes.extra = {}
     pen = await wiped(nodes, formatted_alone)
     await pen.until(lambda: pen.writer.node_statuses()[1].learner, "nobody sees the learner")
@@ -117,7 +117,7 @@ async def test_a_learner_is_not_counted_while_it_lacks_a_segment(nodes: Nodes) -
 async def test_a_learner_is_not_admitted_while_a_majority_of_others_cannot_confirm(
     nodes: Nodes,
 ) -> None:
-    """The third node hangs between two of its answers; nobody else could know of its promise."""
+    """Let the third node hang between two of its answers: it alone could know of its promise."""
     pen = await wiped(nodes, formatted_alone)
     await nodes.stop(2)
     with pytest.raises(QuorumLost, match=r"writing transactions .* needs 2 of 3"):
@@ -150,7 +150,7 @@ async def test_a_restarted_learner_is_still_one_and_is_admitted_in_the_next_segm
 async def test_a_node_wiped_behind_an_idle_writer_renews_no_lease_and_is_fed_again(
     nodes: Nodes,
 ) -> None:
-    """The channel believes it in sync: nothing is written, and only heartbeats go there."""
+    """Send only heartbeats there: the channel believes it in sync, and nothing is written."""
     lease = 0.4
     writer = nodes.writer(replace(SETTINGS, read_lease_seconds=lease))
     await writer.become_writer()

@@ -1,4 +1,4 @@
-"""The read lease between real writers and nodes: who renews it, who waits for it, for how long."""
+"""The read lease between real writers and nodes: what renews it, and what waits for it."""
 
 import asyncio
 import math
@@ -22,7 +22,7 @@ from tests.journal.writer.journal_cluster import QUICK, Nodes, edits
 LEASE = 1.0  # short, but long enough for a busy machine
 FIELDS = {name: getattr(QUICK, name) for name in QUICK.__slots__}
 LEASED = WriterSettings(**{**FIELDS, "read_lease_seconds": LEASE})
-LONG = 6.0  # where what takes no time at all must be told from a wait on a busy machine
+LONG = 6.0  # where no wait at all must be distinguished from one on a busy machine
 LONG_LEASED = WriterSettings(**{**FIELDS, "read_lease_seconds": LONG})
 ENDLESS = WriterSettings(**{**FIELDS, "read_lease_seconds": 60.0})
 NODES = [NodeName(f"jn{i}:1") for i in range(3)]
@@ -126,7 +126,7 @@ async def test_a_new_writer_respects_a_longer_lease_than_its_own(nodes: Nodes, o
 
 
 async def test_what_was_known_before_the_epoch_was_won_is_not_enough(nodes: Nodes) -> None:
-    """The bad schedule: it was known, the process stopped, another writer came and went."""
+    """Try the bad schedule: it was known, the process stopped, another writer came and went."""
     old = nodes.writer(LEASED)
     await old.become_writer()
     await old.start_segment(TxId(1))
@@ -169,7 +169,7 @@ async def test_a_node_that_restarts_may_have_heard_a_writer_until_then(nodes: No
 
 
 async def test_a_reply_that_lay_in_a_socket_proves_nothing_new() -> None:
-    """The lease counts from when a request was sent (mutant: from when it was answered)."""
+    """Count the lease from when a request was sent (mutant: from when it was answered)."""
     clock = [100.0]
     lease = ReadLease(NODES, 1.0, lambda: clock[0])
     sent_at = lease.clock()
@@ -304,7 +304,7 @@ async def test_whoever_waits_hears_of_the_end() -> None:
 
 
 def heard(lease_seconds: float, seconds_ago: float) -> pb.NewEpochReply:
-    """What a node tells of the writers before."""
+    """Make a node's report of the writers before."""
     return pb.NewEpochReply(
         previous_read_lease_micros=round(lease_seconds * 1e6),
         previous_writer_heard_micros_ago=round(seconds_ago * 1e6),
@@ -365,7 +365,7 @@ async def test_a_heartbeat_renews_from_when_it_was_sent() -> None:
 async def test_only_a_node_in_sync_that_votes_renews(
     in_sync: bool, learner: bool, counts: bool
 ) -> None:
-    """One that is left out, or learns, may have lost its promise with its disk."""
+    """Leave out a node that is lost, or learns: its promise may be gone with its disk."""
     first, *others = NODES
     nodes = [_LateNode(first), *(_LateNode(n, in_sync=in_sync, learner=learner) for n in others)]
     lease = ReadLease(NODES, 30.0, _Clock())

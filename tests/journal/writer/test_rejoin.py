@@ -57,7 +57,10 @@ def in_sync(writer: QuorumWriter, node: int) -> Callable[[], bool]:
 
 
 def has_acked(writer: QuorumWriter, node: int, txid: int) -> Callable[[], bool]:
-    """It is back: it may pass for in sync until the writer notices that it was away."""
+    """Return a check that a node is back.
+
+    It may pass for in sync until the writer notices that it was away.
+    """
     return lambda: writer.node_statuses()[node].acked_txid == txid
 
 
@@ -75,7 +78,7 @@ def has_it_open(nodes: Nodes, node: int) -> Callable[[], bool]:
 
 
 async def test_each_node_in_turn_may_restart_inside_one_segment(nodes: Nodes) -> None:
-    """Hadoop's writer dies at the second restart; ours goes on, and nobody lacks an edit."""
+    """Go on after the second restart, which ends Hadoop's writer; no node lacks an edit."""
     writer = await begun(nodes.writer(SMALL))
     last = 0
     for node in (0, 1, 2, 0):
@@ -94,7 +97,7 @@ async def test_each_node_in_turn_may_restart_inside_one_segment(nodes: Nodes) ->
 async def test_all_nodes_may_restart_in_turn_while_nothing_is_written(
     nodes: Nodes, *, seen: bool
 ) -> None:
-    """A node closes the segment as it stops; heartbeats do not tell that it was there before."""
+    """Have each node close the segment as it stops; heartbeats do not show that it was there."""
     lease_seconds = 0.4 if seen else 0.0
     writer = await begun(nodes.writer(replace(SMALL, read_lease_seconds=lease_seconds)))
     await write(writer, 1, 5)
@@ -206,7 +209,7 @@ async def test_stop_sending_edits_when_out_of_sync(rig: tuple[Nodes, list[Proxy]
 async def test_x15_an_answer_that_was_lost_takes_effect_once(
     rig: tuple[Nodes, list[Proxy]],
 ) -> None:
-    """The node has the batch, the writer does not know it; nothing is written twice."""
+    """Write nothing twice when the node has the batch and the writer does not know it."""
     nodes, proxies = rig
     writer = await begun(nodes.writer(SMALL, [proxy.address for proxy in proxies]))
     for node in range(3):
@@ -222,7 +225,7 @@ async def test_x15_an_answer_that_was_lost_takes_effect_once(
 
 @pytest.mark.row("X16")
 async def test_x16_a_write_whose_caller_gives_up_is_written_all_the_same(nodes: Nodes) -> None:
-    """A cancelled call leaves neither a hole nor half a batch."""
+    """Leave neither a hole nor half a batch behind a cancelled call."""
     writer = await begun(nodes.writer(SMALL))
     for txid in range(1, 30):
         call = asyncio.ensure_future(writer.write(TxId(txid), 1, edits(txid, txid)))
@@ -280,7 +283,7 @@ async def test_a_stopped_process_delays_nothing_and_catches_up(
         await write(writer, 1, 3)
         os.kill(pid, signal.SIGSTOP)
         try:
-            async with asyncio.timeout(30):  # who waited for it would wait for a minute
+            async with asyncio.timeout(30):  # waiting for it would take a minute
                 await write(writer, 4, 200, LONG)
             assert not in_sync(writer, 2)()
         finally:

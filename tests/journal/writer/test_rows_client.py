@@ -88,7 +88,7 @@ def _on_disk(rig: Rig) -> list[bytes]:
 
 @pytest.mark.row("8.5 WriteEditsOneSlow")
 async def test_write_edits_one_slow(rig: Rig) -> None:
-    """The third never answers; the write returns, and the others hear what is committed."""
+    """Return from the write though the third never answers; the others hear what is committed."""
     writer = rig.writer()
     await writer.become_writer()
     await writer.start_segment(TxId(1))
@@ -110,7 +110,7 @@ async def test_write_edits_one_slow(rig: Rig) -> None:
 
 @pytest.mark.row("8.5 SetOutputBufferCapacityTooLarge")
 def test_set_output_buffer_capacity_too_large() -> None:
-    """What goes out together must fit into a message; so must what the operator sets."""
+    """Fit what goes out together into a message, and what the operator sets, too."""
     WriterSettings(merged_write_limit_bytes=32 * 1024 * 1024)
     with pytest.raises(ValueError, match="merged_write_limit_bytes must stay well below"):
         WriterSettings(merged_write_limit_bytes=64 * 1024 * 1024)
@@ -119,7 +119,7 @@ def test_set_output_buffer_capacity_too_large() -> None:
 async def read_rpc(
     hands: Hands, lasts: Sequence[int], third: Fate = Fate.PASS, straggler_seconds: float = 2.0
 ) -> bytes:
-    """What a reader gets from three nodes that have answered so."""
+    """Return what a reader gets from three nodes that have answered so."""
     await hands.written(lasts)
     async with behind_proxies(hands.nodes.addresses) as proxies:
         proxies[2].judge = lambda _number, _method: third

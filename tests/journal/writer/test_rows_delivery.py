@@ -35,7 +35,7 @@ UPGRADED = replace(NAMESPACE, ctime=77)
 
 
 def requests() -> Iterator[Request]:
-    """One journal's life, with every request of a writer in it."""
+    """Yield one journal's life, with every request of a writer in it."""
     one, two, three, four = (Writer(epoch) for epoch in (1, 2, 3, 4))
     yield Format(NAMESPACE, incarnation=LIFE)
     yield one.new_epoch()
@@ -128,7 +128,7 @@ def test_x15_what_is_delivered_again_has_no_second_effect(at: int, roots: Iterat
 def test_x15_what_arrives_out_of_order_changes_nothing_that_was_answered(
     late: int, roots: Iterator[Path]
 ) -> None:
-    """One request is overtaken by the next ones; whatever is answered then, no promise is lost."""
+    """Let one request be overtaken by the next ones; whatever is answered, no promise is lost."""
     for by in (1, 2, 5):
         journal = LocalJournal(next(roots))
         order = [*ALL[:late], *ALL[late + 1 : late + 1 + by], ALL[late], *ALL[late + 1 + by :]]
@@ -149,7 +149,7 @@ def test_x15_what_arrives_out_of_order_changes_nothing_that_was_answered(
 async def test_x16_a_cancelled_request_is_carried_out_whole_or_not_at_all(
     at: int, roots: Iterator[Path]
 ) -> None:
-    """Its caller leaves after each turn of the loop at which it waits, until it waits no more."""
+    """Cancel it after each turn of the loop at which it waits, until it waits no more."""
     expected = LocalJournal(next(roots))
     states = [remembered(expected.state)]
     for request in ALL[: at + 1]:

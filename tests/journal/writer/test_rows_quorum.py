@@ -34,7 +34,7 @@ def in_progress(first: int) -> str:
 
 
 async def goes_on(rig: Rig, last: int) -> None:
-    """The next writer writes behind it, and everything can be read."""
+    """Check that the next writer writes behind it, and everything can be read."""
     writer = rig.writer()
     assert (await writer.become_writer()).last_txid == last
     await write_segment(writer, last + 1, last + 3)

@@ -53,7 +53,7 @@ class Rig:
         self.arm(*[always_pass] * len(self.proxies))
 
     async def recover(self, *up: int, without: tuple[str, ...] = ()) -> int:
-        """A writer that sees only these nodes recovers; ``without`` is lost on its way to all."""
+        """Have a writer that sees only these nodes recover; ``without`` is lost on its way."""
         every = ("GetJournalState", "NewEpoch", "PrepareRecovery", "AcceptRecovery",
                  "FinalizeLogSegment", "StartLogSegment", "Write")  # fmt: skip
         self.arm(*(lose(*(without if i in up else every)) for i in range(len(self.proxies))))
@@ -113,7 +113,7 @@ async def test_a_crashed_writers_segment_is_recovered_by_any_majority(
 @pytest.mark.row("X1")
 @pytest.mark.parametrize("up", SUBSETS)
 async def test_x1_a_stale_copy_of_equal_length_is_replaced(rig: Rig, up: tuple[int, ...]) -> None:
-    """On Hadoop the stale copy keeps its bytes, and readers get them."""
+    """Replace its bytes, which Hadoop keeps, so that readers get them."""
     await write_on(rig, "first", 1, 3)
     await rig.leave_open([6, 0, 0], tag="stale")
     assert await rig.recover(1, 2) == 3
@@ -138,7 +138,7 @@ async def test_x1_a_stale_copy_of_equal_length_is_replaced(rig: Rig, up: tuple[i
 
 @pytest.mark.row("X2")
 async def test_x2_a_stale_copy_is_not_finalized_when_its_replacement_was_lost(rig: Rig) -> None:
-    """acceptRecovery to the stale node is lost, finalize reaches it."""
+    """Lose acceptRecovery to the stale node; finalize reaches it."""
     await write_on(rig, "first", 1, 3)
     await rig.leave_open([6, 0, 0], tag="stale")
     assert await rig.recover(1, 2) == 3
@@ -186,7 +186,7 @@ async def test_a_node_that_hangs_delays_nothing_and_holds_little(rig: Rig) -> No
     await writer.become_writer()
     await writer.start_segment(TxId(1))
     rig.arm(always_pass, lambda _n, m: Fate.HANG if m == "Write" else Fate.PASS, always_pass)
-    async with asyncio.timeout(30):  # who waited for the one that hangs would wait for a minute
+    async with asyncio.timeout(30):  # waiting for the one that hangs would take a minute
         for txid in range(1, 101):
             await writer.write(TxId(txid), 1, edits(txid, txid, "x" * 2000))
     status = writer.node_statuses()[1]

@@ -1,4 +1,4 @@
-"""The writer's window: who has what, what is certain, what is kept."""
+"""The writer's window: which node has what, what is certain, what is kept."""
 
 import asyncio
 import time
@@ -69,7 +69,7 @@ async def test_a_batch_of_which_a_node_has_a_part_is_not_on_that_node() -> None:
 
 @pytest.mark.row("X5")
 async def test_x5_two_failures_of_three_are_told_at_once() -> None:
-    """For each batch: the one that a lost node has acknowledged may still be committed."""
+    """Fail batch by batch: the one that a lost node has acknowledged may still be committed."""
     window = opened()
     first, second = write(window), write(window)
     ack(window, A, 1)
@@ -117,8 +117,10 @@ async def test_a_learner_is_fed_and_counts_nowhere() -> None:
 
 
 async def test_a_node_that_comes_back_wiped_has_acknowledged_nothing() -> None:
-    """Its batch still waits, and with another's acknowledgement of it there would be two of three:
-    of which one has lost it with its disk."""
+    """Count no acknowledgement of a batch that went with the node's disk.
+
+    With another's acknowledgement there would be two of three, of which one has lost it.
+    """
     window = opened()
     written = write(window)
     ack(window, A, 1)
@@ -150,7 +152,7 @@ async def test_a_learner_that_was_lost_before_it_hears_of_its_vote_is_expected_t
 
 
 async def test_what_a_learner_that_is_lost_acknowledges_late_counts_nowhere_either() -> None:
-    """It is too far behind, and lost; then the answer comes that was on its way."""
+    """Lose it as too far behind; then the answer comes that was on its way."""
     window = opened()
     written = write(window)
     window.takes_part(A, 0, learner=DOWN)
@@ -192,7 +194,7 @@ async def test_silence_is_named_when_patience_ends() -> None:
 
 @pytest.mark.row("X20")
 async def test_x20_our_own_pause_is_not_the_nodes_fault() -> None:
-    """The process stops for longer than the deadline, with answers on their way to us."""
+    """Stop the process for longer than the deadline, with answers on their way to us."""
     window = opened(timeout_seconds=0.2)
     loop = asyncio.get_running_loop()
     written = write(window)
@@ -269,7 +271,7 @@ async def test_what_cannot_be_taken_is_refused_and_nothing_is_lost_by_it() -> No
 
 
 def test_each_batch_has_its_own_time_and_half_of_it_is_warned_of() -> None:
-    """On virtual time: the timeout's twenty steps are of a second each."""
+    """Use virtual time: the timeout's twenty steps are of a second each."""
 
     async def play() -> None:
         window = opened(timeout_seconds=20.0)
@@ -311,7 +313,7 @@ def test_each_batch_has_its_own_time_and_half_of_it_is_warned_of() -> None:
 
 
 async def test_the_countdown_goes_on_after_everything_that_waited_has_ended() -> None:
-    """Whether by silence or by answers: what comes then has its own time, and nothing breaks."""
+    """Give what comes then its own time, whether the end was a silence or answers."""
     broken = list[dict[str, object]]()
     asyncio.get_running_loop().set_exception_handler(lambda _loop, what: broken.append(what))
     window = opened(timeout_seconds=0.2)

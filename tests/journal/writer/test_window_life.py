@@ -1,4 +1,4 @@
-"""A window through a long life: what it keeps, counts and tells after each step, as one text."""
+"""A window through a long life: what it keeps, counts and reports after each step, as one text."""
 
 import asyncio
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Life:
         self.window.open(TxId(100), LAYOUT_VERSION)
 
     async def step(self) -> None:
-        """One act, and what can be seen then."""
+        """Do one act, and record what can be seen then."""
         act, node = self.rng.choice(_ACTS), self.rng.choice(NODES)
         what = getattr(self, act)(node)
         for _ in range(3):

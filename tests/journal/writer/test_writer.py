@@ -247,7 +247,7 @@ async def test_a_writer_refuses_holes_before_anybody_is_asked(nodes: Nodes) -> N
 
 
 async def test_a_write_that_no_message_can_hold_is_refused_before_it_is_sent(nodes: Nodes) -> None:
-    """Nothing is lost by it: the writer goes on with the same transaction."""
+    """Lose nothing by it: the writer goes on with the same transaction."""
     writer = nodes.writer()
     await writer.become_writer()
     await writer.start_segment(TxId(1))

@@ -48,7 +48,7 @@ class JavaWriter:
         return JavaWriter(self.connection, epoch, self.jid.identifier)
 
     def info(self) -> hp.RequestInfoProto:
-        """The next request's header, without a committed txid."""
+        """Return the next request's header, without a committed txid."""
         self._serial += 1
         return hp.RequestInfoProto(
             journalId=self.jid, epoch=self.epoch, ipcSerialNumber=self._serial - 1
@@ -126,7 +126,7 @@ class JavaWriter:
 
 
 async def refused(work: Any) -> RemoteFault:  # noqa: ANN401 - a coroutine
-    """The refusal that the call ends with."""
+    """Return the refusal that the call ends with."""
     try:
         await work
     except RemoteFault as fault:
@@ -158,7 +158,7 @@ async def java_and_node(
     journal_id: str = JID,
     **settings: Any,  # noqa: ANN401
 ) -> AsyncIterator[tuple[JournalNodeDaemon, JavaWriter]]:
-    """A node with a Hadoop RPC port, and somebody connected to it."""
+    """Run a node with a Hadoop RPC port, and a client connected to it."""
     async with (
         running(folder, hadoop_host=HOST, **settings) as daemon,
         connected(daemon, journal_id) as writer,
@@ -167,7 +167,7 @@ async def java_and_node(
 
 
 async def send_bytes(port: int, data: bytes) -> bytes:
-    """What the node says to these bytes before it hangs up."""
+    """Return what the node says to these bytes before it hangs up."""
     reader, writer = await asyncio.open_connection(HOST, port)
     try:
         writer.write(data)

@@ -118,7 +118,7 @@ async def test_what_names_no_writer_changes_nothing(tmp_path: Path) -> None:
 async def test_a_node_that_missed_the_recovery_does_not_finalize_its_own_bytes(
     tmp_path: Path,
 ) -> None:
-    """The acceptance was lost on its way here: in Hadoop the ends are equal, and that is enough."""
+    """Lose the acceptance on its way here: in Hadoop the ends are equal, and that is enough."""
     async with java_and_node(tmp_path) as (_, java):
         await java.format()
         await java.new_epoch(1)
@@ -132,7 +132,7 @@ async def test_a_node_that_missed_the_recovery_does_not_finalize_its_own_bytes(
 
 
 async def test_a_segment_of_equal_ends_and_other_bytes_is_replaced(tmp_path: Path) -> None:
-    """Hadoop keeps the bytes that nobody acknowledged."""
+    """Replace the bytes that were never acknowledged, which Hadoop keeps."""
     async with (
         java_and_node(tmp_path / "a") as (_, stale),
         java_and_node(tmp_path / "b") as (source, java),
@@ -238,7 +238,7 @@ async def test_old_segments_are_purged(tmp_path: Path) -> None:
 
 
 async def test_edits_from_memory_are_certain_ones_only(tmp_path: Path) -> None:
-    """Java's reader counts answers, and asks nobody who wrote them."""
+    """Give certain edits only, as Java's reader counts answers, whichever writer they are of."""
     async with java_and_node(tmp_path, edits_cache_bytes=1 << 20) as (_, java):
         await java.format()
         await java.new_epoch(1)

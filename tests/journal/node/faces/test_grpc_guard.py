@@ -38,7 +38,7 @@ PATHS = {
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=list(PATHS))
 async def test_a_path_ends_no_server(path: bytes, tmp_path: Path) -> None:
-    """The first of these ended grpcio's server, for every writer."""
+    """Survive these paths: the first one ended grpcio's server, for every writer."""
     async with node_and_client(tmp_path) as (daemon, client):
         await client.format()
         for _ in range(3):
@@ -73,7 +73,7 @@ def refused(failed: grpc.aio.AioRpcError, name: str) -> None:
 
 
 async def test_a_call_of_an_unknown_name_is_refused_at_once(tmp_path: Path) -> None:
-    """Also one that nobody can read: those waited until their caller gave up."""
+    """Refuse names that cannot be decoded, too: those waited until their caller gave up."""
     async with (
         node_and_client(tmp_path) as (daemon, _),
         grpc.aio.insecure_channel(f"127.0.0.1:{daemon.rpc_port}") as channel,

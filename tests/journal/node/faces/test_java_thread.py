@@ -90,7 +90,7 @@ async def test_batches_are_durable_and_answered_while_the_loop_stands_still(tmp_
 
 
 async def test_edits_are_applied_in_order_with_the_loops_calls_between(tmp_path: Path) -> None:
-    """All sent at once: were one call overtaken by another, a batch would be out of sync."""
+    """Send all at once: were one call overtaken by another, a batch would be out of sync."""
     async with java_and_node(tmp_path) as (daemon, java):
         await java.format()
         await java.new_epoch(1)
@@ -121,7 +121,7 @@ async def test_edits_are_applied_in_order_with_the_loops_calls_between(tmp_path:
 async def test_a_newer_epoch_ends_the_batches_of_an_older_writers_thread(
     tmp_path: Path, before: int
 ) -> None:
-    """The bad schedule: a thread has a batch accepted behind the promise to a newer writer."""
+    """Try the bad schedule: a thread has a batch accepted behind the promise to a newer writer."""
     async with java_and_node(tmp_path) as (daemon, java):
         await java.format()
         await java.new_epoch(1)
@@ -150,7 +150,7 @@ async def test_a_newer_epoch_ends_the_batches_of_an_older_writers_thread(
 
 
 async def test_of_two_twins_of_a_batch_one_is_accepted(tmp_path: Path) -> None:
-    """A call that is repeated on a new connection while the old one's thread still holds it."""
+    """Repeat a call on a new connection while the old one's thread still holds it."""
     async with java_and_node(tmp_path) as (daemon, java):
         await java.format()
         await java.new_epoch(1)

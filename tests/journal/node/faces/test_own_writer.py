@@ -51,7 +51,7 @@ async def test_a_newer_writer_fences_with_its_epoch(tmp_path: Path) -> None:
 
 
 async def test_a_copy_with_other_bytes_is_replaced(tmp_path: Path) -> None:
-    """The digest travels over this transport, too."""
+    """Send the digest over this transport, too."""
     async with formatted_nodes(tmp_path, link=HadoopLink) as nodes:
         await nodes.stop(1, 2)
         alone = nodes.writer()
