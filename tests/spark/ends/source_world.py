@@ -39,12 +39,12 @@ class SourceWorld:
         return await stage_from_cluster(self.cluster, self.work, self.told.append)
 
     def files(self) -> list[str]:
-        """What lies in the work folder, but for locks."""
+        """Return what lies in the work folder, but for locks."""
         found = (path for path in self.work.rglob("*") if path.is_file())
         return sorted(path.name for path in found if path.suffix != ".lock")
 
     def copies(self, name: str) -> list[Path]:
-        """One segment's file on each JournalNode, in the order in which they are asked."""
+        """Return one segment's file on each JournalNode, in the order in which they are asked."""
         nodes = self.servers.nodes
         order = sorted(range(3), key=nodes.name)
         return [

@@ -51,7 +51,7 @@ async def test_what_was_fetched_merges_and_is_not_fetched_twice(tmp_path: Path) 
 
 
 async def test_damage_and_forgery_on_two_nodes_is_passed_over(tmp_path: Path) -> None:
-    """A flipped bit, and a frame whose checksum is right and whose content is not."""
+    """Flip a bit, and forge a frame whose checksum is right and whose content is not."""
     async with source_world(tmp_path) as world:
         flipped, forged, _ = world.copies(segment_name(1))
         data = bytearray(flipped.read_bytes())
@@ -63,7 +63,7 @@ async def test_damage_and_forgery_on_two_nodes_is_passed_over(tmp_path: Path) ->
 
 
 def with_other_name(data: bytes) -> bytes:
-    """The segment with ``/two`` renamed, and every checksum as it must be."""
+    """Return the segment with ``/two`` renamed, and every checksum as it must be."""
     at = data.index(b"/two")
     start = data.rindex(b"\x03\x00\x00\x00", 0, at)
     size = 1 + int.from_bytes(data[start + 1 : start + 5])
@@ -111,7 +111,7 @@ async def test_a_segment_that_is_sound_nowhere_is_named_with_each_node_s_reason(
 
 
 async def test_sound_edits_that_are_not_those_of_the_list_are_refused(tmp_path: Path) -> None:
-    """Our own nodes notice it themselves; one of another make need not."""
+    """Refuse what our own nodes notice themselves; one of another make need not."""
     async with source_world(tmp_path) as world, world.cluster.open_journal(info()) as reader:
         part = (await reader.segments(TxId(1)))[1]
         other = replace(part, segment=replace(part.segment, digest=b"x" * 32))
@@ -172,7 +172,7 @@ def test_files_that_are_here_already_are_only_checked(tmp_path: Path) -> None:
     staged = DirectorySource(tmp_path / "name", tmp_path / "name").stage(tmp_path, print)
     assert (staged.image, staged.edits) == (current / IMAGE_0, current)
     assert (staged.base_txid, staged.last_txid) == (0, len(ROLLED))  # the open segment is left out
-    assert not staged.digest_checked  # the merge does it, beside other work
+    assert not staged.digest_checked  # the merge does it, next to other work
     (current / IMAGE_0).write_bytes(b"x")
     with pytest.raises(ImageError, match="is corrupt"):
         staged_here(current / IMAGE_0, current)

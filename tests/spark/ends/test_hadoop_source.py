@@ -39,13 +39,13 @@ _JARS = (
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The local folder behind ``viewfs://store/``."""
+    """Return the local folder behind ``viewfs://store/``."""
     return tmp_path_factory.mktemp("store")
 
 
 @pytest.fixture(scope="module")
 def files(store: Path) -> Iterator[HadoopFiles]:
-    """One JVM for all tests; a view file system stands for any that is not local."""
+    """Start one JVM for all tests; a view file system stands for any that is not local."""
     port, token = launch_gateway(
         classpath=class_path(*_JARS), java_path=str(find_java().executable), die_on_exit=True,
         enable_auth=True, return_proc=False,
@@ -61,7 +61,7 @@ def files(store: Path) -> Iterator[HadoopFiles]:
 
 @pytest.fixture
 def place(store: Path, tmp_path: Path) -> str:
-    """A name directory with three segments in the store; its URI."""
+    """Make a name directory with three segments in the store; return its URI."""
     folder = store / tmp_path.name
     format_name_dirs([folder], info(), Namespace.empty("hdfs"))
     first = 1
@@ -73,7 +73,7 @@ def place(store: Path, tmp_path: Path) -> str:
 
 @pytest.fixture
 def current(store: Path, tmp_path: Path) -> Path:
-    """The name directory's ``current`` as local files."""
+    """Return the name directory's ``current`` as local files."""
     return store / tmp_path.name / "current"
 
 

@@ -1,4 +1,4 @@
-"""What is told of a Spark that does not start."""
+"""What is reported of a Spark that does not start."""
 
 import gc
 from pathlib import Path

@@ -22,7 +22,7 @@ KINDS = {1: pb.INode.FILE, 2: pb.INode.DIRECTORY, 3: pb.INode.SYMLINK}
 
 
 def inode(number: int, name: bytes, kind: int = 1, *, size: int = 0) -> bytes:
-    """An INode message without its length, ``size`` bytes longer than need be."""
+    """Make an INode message without its length, ``size`` bytes longer than need be."""
     message = pb.INode(type=KINDS[kind], id=number, name=name)
     message.file.replication = 3
     message.file.modificationTime = 1_700_000_000_000
@@ -32,7 +32,7 @@ def inode(number: int, name: bytes, kind: int = 1, *, size: int = 0) -> bytes:
 
 
 def whole(data: bytes) -> Chunk:
-    """All messages of ``data`` as one chunk."""
+    """Return all messages of ``data`` as one chunk."""
     found = list(chunks(window_of(data), 0, len(data)))
     return Chunk(
         0,
@@ -42,7 +42,6 @@ def whole(data: bytes) -> Chunk:
 
 
 def encode_varint(number: int) -> bytes:
-    """One number that is not negative."""
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)

@@ -18,9 +18,10 @@ from spark.image.sync import next_directory, next_inode
 
 
 def trap(number: int) -> bytes:
-    """An inode whose file looks like a symlink: replication 3 and a time are its type and id.
+    """Make an inode whose file looks like a symlink by replication 3 and a time.
 
-    The byte before the file is its length, so that it ends where an inode would, too.
+    They are its type and id.  The byte before the file is its length, so that it ends where an
+    inode would, too.
     """
     message = pb.INode(type=pb.INode.FILE, id=number, name=b"f%d" % number)
     message.file.replication = 3
@@ -32,7 +33,7 @@ def trap(number: int) -> bytes:
 
 
 def ordinary(number: int, rng: random.Random) -> bytes:
-    """An inode with blocks, or none."""
+    """Make an inode with blocks, or none."""
     message = pb.INode(type=pb.INode.FILE, id=number, name=b"n" * rng.randrange(1, 200))
     message.file.replication = 3
     message.file.modificationTime = rng.randrange(2**41)
@@ -42,7 +43,7 @@ def ordinary(number: int, rng: random.Random) -> bytes:
 
 
 def directory(number: int, rng: random.Random) -> bytes:
-    """A DirEntry of 1 to 5000 children, some with references."""
+    """Make a DirEntry of 1 to 5000 children, some with references."""
     ids = [rng.randrange(2**30) for _ in range(rng.choice([1, 2, 8, 8, 300, 5000]))]
     references = [rng.randrange(300)] * rng.choice([0, 0, 3])
     entry = pb.DirEntry(parent=number, children=ids, refChildren=references)
@@ -50,7 +51,7 @@ def directory(number: int, rng: random.Random) -> bytes:
 
 
 def boundaries(parts: list[bytes]) -> set[int]:
-    """Where messages begin, and the end."""
+    """Return where messages begin, and the end."""
     found, at = {0}, 0
     for part in parts:
         at += len(part)
@@ -96,7 +97,6 @@ class Counted:
 
 
 def count(item: ImageRange) -> Counted:
-    """The scan of these tests."""
     window = read_window(item)
     ended = total = 0
     try:
@@ -108,7 +108,7 @@ def count(item: ImageRange) -> Counted:
 
 
 def written(tmp_path: Path, seed: int, messages: int) -> tuple[Path, set[int]]:
-    """A file of inodes behind ten other bytes."""
+    """Write a file of inodes behind ten other bytes."""
     rng = random.Random(seed)
     parts = [ordinary(16385 + n, rng) for n in range(messages)]
     path = tmp_path / "section"

@@ -21,47 +21,44 @@ class Square:
 
 
 def square(task: Square) -> int:
-    """The plain case."""
     return task.number**2
 
 
 def written(task: Square) -> str:
-    """A side effect by the rules: a file of the attempt's own, and its name."""
+    """Write by the rules: a file of the attempt's own; return its name."""
     path = Path(task.flag) / attempt_name(f"part-{task.number}")
     path.write_text(str(task.number))
     return path.name
 
 
 def broken(task: Square) -> int:
-    """The third finds its data damaged."""
+    """Find damaged data in the third task."""
     if task.number == 3:
         raise ImageError("fsimage_7: section INODE, byte 12 of the file: malformed")
     return task.number
 
 
 def disk_fails_once(task: Square) -> int:
-    """What the machine did, and may not do again."""
+    """Fail by what the machine did, and may not do again."""
     if _first_time(task):
         raise OSError(5, "Input/output error", "part-1")
     return task.number
 
 
 def dies_once(task: Square) -> int:
-    """A worker that is killed in the middle of its task."""
     if task.flag and _first_time(task):
         os.kill(os.getpid(), signal.SIGKILL)
     return task.number
 
 
 def always_dies(task: Square) -> int:
-    """A task that no worker survives."""
     if task.number == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     return task.number
 
 
 def waits_for(task: Square) -> int:
-    """The first ends only when its flag is there, which the test makes from another's result."""
+    """Wait in the first task for its flag, which the test makes from another's result."""
     if task.number == 0:
         deadline = os.times().elapsed + SPIN_SECONDS
         while not Path(task.flag).exists():

@@ -33,7 +33,7 @@ NONE = np.empty(0, np.int64)
 
 
 def grown(seed: int, inodes: int) -> Namespace:
-    """A namespace of directories (some empty) and files with popular and non-ASCII names."""
+    """Make directories (some empty) and files with popular and non-ASCII names."""
     rng = random.Random(seed)
     namespace = Namespace(new_root("hdfs", "super"))
     directories, taken, txid = ["/"], {"/"}, 0
@@ -60,13 +60,13 @@ def grown(seed: int, inodes: int) -> Namespace:
 
 
 def summary(path: Path) -> Summary:
-    """What the end of an image says."""
+    """Return what the end of an image says."""
     with path.open("rb") as file:
         return read_summary(file)
 
 
 def sections(path: Path) -> dict[str, list[bytes]]:
-    """The messages of each section, through the reader that knows nothing of ranges."""
+    """Return the messages of each section, by the reader that knows nothing of ranges."""
     found = {}
     with path.open("rb") as file:
         seen = read_summary(file)
@@ -105,7 +105,7 @@ class UnrulyEngine:
             yield number, self._twice(stage, function, tasks[number])
 
     def _twice(self, stage: str, function: Callable[[T], R], task: T) -> R:
-        """The first attempt's result or the second's; what the other one wrote is cut off."""
+        """Run a task twice and return either result; cut off what the other attempt wrote."""
         work = Path(str(getattr(task, "work", "")))
         before = _seen(work)
         [(_, first)] = InlineEngine().run(stage, function, [task])
@@ -119,7 +119,7 @@ class UnrulyEngine:
 
 
 def _seen(work: Path) -> dict[Path, tuple[int, int]]:
-    """The files of a work directory, and what tells when they are written."""
+    """Return a work directory's files, and what shows when they are written."""
     found = {}
     for path in work.iterdir():
         with suppress(FileNotFoundError):  # a part is removed as soon as it is in the image
@@ -156,7 +156,7 @@ def opened(
 
 
 def nothing_changes(found: Opened) -> Delta:
-    """The difference of no edits at all."""
+    """Return the difference of no edits at all."""
     last = found.index.image.section_header().lastInodeId
     root = np.array([found.index.root], np.int64)
     return Delta({}, [], NONE, NONE, NONE, root, {}, {}, {}, last, {})
@@ -165,7 +165,7 @@ def nothing_changes(found: Opened) -> Delta:
 def merged(
     found: Opened, delta: Delta, folder: Path, engine: Engine = ENGINE
 ) -> tuple[Path, Written]:
-    """The new image, with its digest beside it as the merge tells it; checked against the file."""
+    """Write the new image, with the merge's digest next to it, checked against the file."""
     folder.mkdir(parents=True, exist_ok=True)
     out = folder / found.path.name
     written = apply_delta(engine, found.index, delta, found.work, out)
@@ -176,5 +176,4 @@ def merged(
 
 
 def changed(delta: Delta, **fields: object) -> Delta:
-    """A difference with other values in some fields."""
     return replace(delta, **fields)  # type: ignore[arg-type]

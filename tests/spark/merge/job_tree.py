@@ -43,7 +43,7 @@ RANGE_BYTES: Final = 1500
 
 
 def tree_directory(folder: Path) -> Path:
-    """A folder with the image and the segment behind it."""
+    """Make a folder with the image and the segment behind it."""
     before = held_by(BEFORE)
     save_image(before, folder / image_name(before.last_applied), info())
     write_segment(folder, len(BEFORE) + 1, AFTER)
@@ -51,5 +51,5 @@ def tree_directory(folder: Path) -> Path:
 
 
 def whole_tree() -> Namespace:
-    """What a merge makes, replayed by the namespace itself."""
+    """Return what a merge makes, replayed by the namespace itself."""
     return held_by((*BEFORE, *AFTER))

@@ -17,7 +17,7 @@ LAST = len(ROLLED) + len(OPEN)
 
 
 def name_directory(folder: Path, *, image_layout: int = -65) -> Path:
-    """A name directory with an image and two finalized segments; its ``current``."""
+    """Make a name directory with an image and two finalized segments; return its ``current``."""
     format_name_dirs([folder], info(image_layout), Namespace.empty("hdfs"))
     current = folder / "current"
     write_segment(current, 1, ROLLED)
@@ -26,10 +26,10 @@ def name_directory(folder: Path, *, image_layout: int = -65) -> Path:
 
 
 def first_image(current: Path) -> Path:
-    """What the merge starts from."""
+    """Return what the merge starts from."""
     return current / f"fsimage_{0:019d}"
 
 
 def merged_name() -> str:
-    """The image that a merge of all makes."""
+    """Return the image that a merge of all makes."""
     return f"fsimage_{LAST:019d}"

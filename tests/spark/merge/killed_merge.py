@@ -2,7 +2,7 @@
 
     python -m tests.spark.merge.killed_merge ENGINE IMAGE EDITS OUT POINT
 
-POINT is ``told N``, at the N-th word of progress, or ``renamed N``, before the N-th file of the
+POINT is a kind and N (see ``main``): at the N-th report of progress, or before the N-th file of the
 result would get its name.  ENGINE is ``inline`` or a master of Spark's.
 """
 
@@ -34,7 +34,7 @@ def main() -> None:
             tick()
 
     def audited(event: str, arguments: tuple[Any, ...]) -> None:
-        # Python itself tells of each rename before it is done.
+        # Python itself reports each rename before it is done.
         if event == "os.rename" and Path(os.fsdecode(arguments[1])).parent == Path(out):
             tick()
 

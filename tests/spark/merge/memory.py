@@ -67,7 +67,7 @@ class MemoryImage:
             for child in self.entries.get(above, []):
                 if self.names[child] == trie.names[node]:
                     ids[node] = child
-            # What is only walked through and is no directory may be told as absent: be mean.
+            # What is only walked through and is no directory may be given as absent: be mean.
             if not trie.flags[node] & NEED and not self._is_directory(int(ids[node])):
                 ids[node] = -1
         needed = [int(ids[n]) for n in range(len(trie)) if trie.flags[n] & NEED and ids[n] >= 0]
@@ -78,7 +78,7 @@ class MemoryImage:
         return raw is not None and pb.INode.FromString(raw).type == pb.INode.DIRECTORY
 
     def expanded(self, delta: Delta) -> set[int]:
-        """All inodes that go: the dead ones, and what only tombstones are above of."""
+        """Return all inodes that go: the dead ones, and what only tombstones are above of."""
         gone = set(delta.gone.tolist())
         decided = set(delta.materialised.tolist())
         empty = set(delta.must_be_empty.tolist())
@@ -93,7 +93,6 @@ class MemoryImage:
         return gone
 
     def apply(self, delta: Delta) -> bytes:
-        """The new image."""
         gone = self.expanded(delta)
         assert not gone & delta.updated.keys()
         messages = {n: raw for n, raw in self.messages.items() if n not in gone}
@@ -215,7 +214,7 @@ def _messages(image: bytes, name: str) -> list[bytes]:
 
 
 def _check_minimal(merged: Merge, oracle: Namespace) -> None:
-    """The difference holds nothing that did not change, and the plan flags who gains children."""
+    """Check that only what changed is in the difference, and gaining directories are flagged."""
     delta, trie = merged.delta, merged.plan.trie
     assert set(delta.tombstones.tolist()) <= set(delta.gone.tolist())
     assert set(delta.gone.tolist()) <= set(delta.materialised.tolist())

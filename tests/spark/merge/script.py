@@ -22,7 +22,6 @@ class Script:
         self.now = 1000
 
     def write(self, op: Op) -> None:
-        """Any edit."""
         txid = TxId(self.namespace.last_applied + 1)
         self.namespace.apply(txid, op)
         self.edits.append((txid, op))
@@ -46,14 +45,14 @@ class Script:
             self.write(ops.Mkdir(self._next_id(), path, self.now, self.now, who, acl))
 
     def open(self, path: str, *, overwrite: bool = False, who: Permission = WHO) -> None:
-        """A file that stays open."""
+        """Create a file that stays open."""
         number, now = self._next_id(), self.now
         self.write(
             ops.Add(number, path, 3, now, now, 100, (), who, (), (), "w1", "host", overwrite)
         )
 
     def files(self, *paths: str, overwrite: bool = False, who: Permission = WHO) -> None:
-        """Closed files of one block."""
+        """Create closed files of one block."""
         for path in paths:
             self.open(path, overwrite=overwrite, who=who)
             number = self.namespace.counters.last_block_id + 1
@@ -71,10 +70,10 @@ class Script:
             self.write(ops.Delete(path, self.now))
 
     def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:
-        """The rename that must succeed."""
+        """Log the rename that must succeed."""
         kind = RenameOption.OVERWRITE if overwrite else RenameOption.NONE
         self.write(ops.Rename(src, dst, self.now, (kind,)))
 
     def rename_old(self, src: str, dst: str) -> None:
-        """The rename that may do nothing."""
+        """Log the rename that may do nothing."""
         self.write(ops.RenameOld(src, dst, self.now))

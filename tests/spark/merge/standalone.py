@@ -26,7 +26,7 @@ DEADLINE_SECONDS = 60.0
 
 @contextmanager
 def standalone(folder: Path, *, workers: int) -> Iterator[str]:
-    """A cluster for the time of a ``with``; gives its URL."""
+    """Run a cluster for the time of a ``with``; yield its URL."""
     with ExitStack() as stack:
         master = stack.enter_context(
             _process(folder / "master", f"{_DEPLOY}.master.Master", "--port", "0")
@@ -45,7 +45,7 @@ def _worker(home: Path, url: str) -> AbstractContextManager[Path]:
 
 @contextmanager
 def _process(home: Path, name: str, *arguments: str) -> Iterator[Path]:
-    """A JVM that stands in ``home`` and says what it does in ``home``/log; ended at the end."""
+    """Run a JVM that stands in ``home`` and logs to ``home``/log, until the block ends."""
     home.mkdir(parents=True)
     java, jars = find_java(), find_jars()
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -17,12 +17,12 @@ from tests.namenode_sim.startup.startup_world import in_use
 from tests.spark.service.service_world import service_world
 
 END_SECONDS = 120.0
-"""For a process that was interrupted, beside whatever else a machine does."""
+"""For a process that was interrupted, next to whatever else a machine does."""
 MERGE = (sys.executable, "-m", "ha.cli.main", "checkpoint", "merge", "--json", "--engine")
 
 
 async def merged(*arguments: object) -> tuple[int, str, str]:
-    """One merge: exit code, standard output, standard error."""
+    """Run one merge; return exit code, standard output, standard error."""
     process = await asyncio.create_subprocess_exec(
         *MERGE,
         *map(str, ("local", *arguments)),
@@ -49,7 +49,7 @@ async def test_a_running_cluster_is_merged_and_given_the_image(tmp_path: Path) -
         assert {path[1:] for path in world.paths} <= held
         code, out, said = await merged(*ends)
         assert (code, json.loads(out)["already_there"]) == (0, True), said
-        # Nobody is active: whoever asks is told so, and nothing has changed.
+        # There is no active: the answer says so, and nothing has changed.
         await world.make_standby()
         code, out, said = await merged(*ends)
         assert (code, out) == (4, "")
@@ -71,7 +71,7 @@ async def test_a_merge_that_is_called_off_says_so_and_leaves_nothing(tmp_path: P
     opened: list[int] = []
 
     def waits_for_the_digest() -> bool:
-        with suppress(OSError):  # nobody reads it yet
+        with suppress(OSError):  # it is not read yet
             opened.append(os.open(digest_path(image), os.O_WRONLY | os.O_NONBLOCK))
         return bool(opened)
 
@@ -92,7 +92,7 @@ async def test_a_merge_that_is_called_off_says_so_and_leaves_nothing(tmp_path: P
 
 
 def started_for(folder: Path) -> list[int]:
-    """The processes that were told of a folder on their command lines."""
+    """Return the processes with this folder on their command lines."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
@@ -137,7 +137,7 @@ except KeyboardInterrupt:
 async def test_a_start_of_spark_that_is_called_off_while_it_forks_is_not_started(
     tmp_path: Path,
 ) -> None:
-    """An exception that comes to a hook of a fork is printed and forgotten; logging has one."""
+    """Raise in a hook of a fork, where it is printed and forgotten; logging has one."""
     scratch = tmp_path / "scratch"
     script = f"""
 import os
@@ -163,7 +163,7 @@ except KeyboardInterrupt:
 
 
 async def test_workers_of_a_pool_go_quietly(tmp_path: Path) -> None:
-    """Ctrl-C reaches every process of the terminal's group; one of them tells about it."""
+    """Send Ctrl-C to every process of the terminal's group; one of them reports it."""
     idle, never = tmp_path / "idle", tmp_path / "never"
     script = f"""
 import sys

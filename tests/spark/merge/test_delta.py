@@ -75,7 +75,7 @@ class Model:
 
 
 def read(path: Path) -> tuple[Model, pb.INodeSection, dict[int, list[int]]]:
-    """An image as a model, its header, and the children as they are listed."""
+    """Read an image as a model, its header, and the children as they are listed."""
     found = sections(path)
     header, *raws = found["INODE"]
     inodes = {message.id: message for message in map(pb.INode.FromString, raws)}
@@ -87,7 +87,7 @@ def read(path: Path) -> tuple[Model, pb.INodeSection, dict[int, list[int]]]:
 
 
 def edit(model: Model, rng: random.Random, last: int) -> int:
-    """One random change; returns the last inode id given out."""
+    """Make one random change; return the last inode id given out."""
     directories = model.directories()
     victim = rng.choice([n for n in model.inodes if n != ROOT])
     match rng.choice(["touch", "create", "create", "move", "move", "rename", "delete"]):
@@ -124,7 +124,7 @@ def ids(numbers: set[int]) -> Ids:
 
 
 def difference(old: Model, new: Model, last: int, rng: random.Random) -> Delta:
-    """What a replay would tell: only the tops of what goes, and now and then more."""
+    """Return what a replay would: only the tops of what goes, and now and then more."""
     dead = old.inodes.keys() - new.inodes.keys()
     gone = {n for n in dead if old.parents[n] not in dead or rng.random() < 0.2}
     kept = old.inodes.keys() & new.inodes.keys()
@@ -183,12 +183,11 @@ def test_random_changes_come_out_as_the_model_has_them(tmp_path: Path, seed: int
 
 @pytest.fixture
 def found(tmp_path: Path) -> Opened:
-    """An image of 300 inodes."""
     return opened(save(grown(77, 300), tmp_path / "old"), tmp_path / "work")
 
 
 def full_directory(found: Opened, *, but: int = -1) -> tuple[int, list[int]]:
-    """A directory below the root with children of which one is a directory with children."""
+    """Find a directory with children of which one is a directory with children."""
     _, _, listed = read(found.path)
     return next(
         (d, kids) for d, kids in listed.items()

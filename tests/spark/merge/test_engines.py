@@ -1,4 +1,4 @@
-"""Every engine runs the same tasks and tells the same of those that fail."""
+"""Every engine runs the same tasks and reports the same of those that fail."""
 
 import gc
 import time
@@ -109,7 +109,7 @@ def test_a_task_that_kills_its_workers_is_given_up(on_spark: Engine) -> None:
 
 
 def test_a_stage_that_nobody_wants_ends(on_spark: Engine, tmp_path: Path) -> None:
-    """Else its tasks would hold the workers until they are done."""
+    """End it, or its tasks would hold the workers until they are done."""
     flag = tmp_path / "never"
     results = on_spark.run("dropped", waits_for, [*tasks(2, flag), *tasks(2, flag)])
     assert next(results)[1] == 1

@@ -11,7 +11,7 @@ from tests.spark.merge.job_tree import BASE_NAME, MERGED_NAME, tree_directory
 
 
 def merge(current: Path, out: Path, most: int) -> "subprocess.CompletedProcess[str]":
-    """The command, whose files can have that many bytes: a limit cuts a write as a disk does.
+    """Run the command with a limit to its files' bytes: it cuts a write as a full disk does.
 
     It sets the limit itself: code between fork and exec runs with what other tests left of gRPC.
     """
@@ -31,7 +31,10 @@ def merge(current: Path, out: Path, most: int) -> "subprocess.CompletedProcess[s
 
 @pytest.mark.parametrize("missing", [2, 40], ids=["in the last write", "in one before it"])
 def test_an_image_that_did_not_fit_is_not_published(tmp_path: Path, missing: int) -> None:
-    """A raw file takes what fits of a write and says how much; the rest was lost without a word."""
+    """Write to a raw file, which takes what fits and says how much.
+
+    The rest was lost without a word.
+    """
     current = tmp_path / "name"
     current.mkdir()
     tree_directory(current)

@@ -39,12 +39,12 @@ class BreakingEngine:
 
 @pytest.fixture
 def found(tmp_path: Path) -> Opened:
-    """A compressed image in many ranges: each of them becomes a part."""
+    """Open a compressed image in many ranges: each of them becomes a part."""
     return opened(save(grown(8, 200), tmp_path / "old", codec=ZLIB_CODEC), tmp_path / "work")
 
 
 def assembling() -> list[threading.Thread]:
-    """The threads that put images together."""
+    """Return the threads that put images together."""
     return [thread for thread in threading.enumerate() if thread.name == "assemble"]
 
 

@@ -69,7 +69,7 @@ def test_hadoops_own_checkpoint_holds_the_same(tmp_path: Path) -> None:
 
 
 def test_edits_of_an_older_layout_leave_the_image_in_its_own(tmp_path: Path) -> None:
-    """As with every NameNode of ours: it formats at -67 and logs at -65."""
+    """Merge as with every NameNode of ours: it formats at -67 and logs at -65."""
     current = name_directory(tmp_path / "name", image_layout=-67)
     done = merged(current, tmp_path / "out")
     assert done.single_process_because is None
@@ -97,7 +97,7 @@ def first_segment(current: Path) -> Path:
 
 
 def with_unknown_op(current: Path) -> None:
-    """The last edit becomes of a kind that nobody knows, with a checksum that is right."""
+    """Turn the last edit into one of an unknown kind, with a checksum that is right."""
     path = write_segment(current, LAST + 1, (StartLogSegment(), mkdir("/x")))
     data = path.read_bytes()
     frame = bytearray(data[25:-4])

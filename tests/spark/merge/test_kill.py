@@ -40,7 +40,7 @@ def killed(current: Path, out: Path, *point: str, engine: str = "inline") -> str
 
 
 def assert_nothing_is_visible(out: Path) -> None:
-    """But a digest: it goes first, and without its image it says nothing."""
+    """Allow a digest: it goes first, and without its image it says nothing."""
     names = {path.name for path in out.iterdir() if not path.name.startswith(PREFIX)}
     assert names <= {"in_use.lock", "merge.tmp", f"{MERGED_NAME}.md5"}
 
@@ -52,7 +52,7 @@ def current(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def words(current: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Progress]:
-    """Every word of progress of a merge that nobody disturbs."""
+    """Return every report of progress of an undisturbed merge."""
     out, told = tmp_path_factory.mktemp("out"), list[Progress]()
     merge_on(
         InlineEngine(), current / BASE_NAME, current, out, out, told.append,
@@ -62,7 +62,7 @@ def words(current: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Progr
 
 
 STAGES = 8
-"""Points spread over the merge, besides the two renames: ten in all."""
+"""Points spread over the merge, in addition to the two renames: ten in all."""
 
 
 @pytest.mark.parametrize("part", range(STAGES + 2))

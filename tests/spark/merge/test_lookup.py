@@ -18,7 +18,7 @@ from tests.worlds.files import save
 
 
 def at(namespace: Namespace, trie: BaseTrie, node: int) -> INode | None:
-    """What the whole namespace has there."""
+    """Return what the whole namespace has there."""
     found: INode | None = namespace.tree.root
     for name in trie.path(node).split(b"/")[1:] if node else []:
         found = found.children.get(name) if isinstance(found, INodeDirectory) else None
@@ -88,7 +88,7 @@ def test_a_directory_with_references_cannot_be_looked_into(tmp_path: Path) -> No
     node = 0
     for name in [*_path(directory), b"whatever"]:
         node = trie.child(node, name)
-    opened(path, tmp_path / "work")  # nobody looks into it
+    opened(path, tmp_path / "work")  # it is not looked into
     with pytest.raises(NeedsWholeNamespace, match="that a snapshot holds"):
         opened(path, tmp_path / "again", trie)
 

@@ -63,7 +63,7 @@ def test_hadoops_own_checkpoint_holds_the_same(engine: SparkEngine, tmp_path: Pa
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that this one has started, which are still there."""
+    """Return the processes that this one has started, which are still there."""
     try:
         found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except (FileNotFoundError, ProcessLookupError):
@@ -72,7 +72,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def python_workers(jvm: int) -> list[int]:
-    """The JVM's Python workers: what its one daemon has forked."""
+    """Return the JVM's Python workers: what its one daemon has forked."""
     daemons = [
         int(entry.name)
         for entry in Path("/proc").iterdir()
@@ -125,7 +125,7 @@ def test_a_killed_driver_takes_its_spark_along(
 def test_damage_that_a_task_finds_is_told_in_its_words(
     engine: SparkEngine, current: Path, tmp_path: Path
 ) -> None:
-    """The digest is right, so that only reading the inodes can show it."""
+    """Keep the digest right, so that only reading the inodes can show it."""
     image = tmp_path / BASE_NAME
     data = bytearray((current / BASE_NAME).read_bytes())
     at = data.index(b"\x08\x02\x10")  # an INode: a directory, and its id

@@ -32,7 +32,7 @@ STEP = st.tuples(KIND, PATH, PATH)
 
 
 def _step(s: Script, kind: str, path: str, other: str) -> None:  # noqa: C901 - flat dispatch
-    """The edit, if a NameNode could have logged it here; some may do nothing."""
+    """Log the edit, if a NameNode could have logged it here; some may do nothing."""
     tree = s.namespace.tree
     node, there = tree.find(path), tree.find(other)
     parent, _ = tree.parent_of(path)

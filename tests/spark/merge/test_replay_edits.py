@@ -78,7 +78,7 @@ def truncate_and_append(s: Script) -> None:
 
 
 def reopened_by_add(s: Script) -> None:
-    """As logs before layout -62 do it."""
+    """Reopen as logs before layout -62 do."""
     file = s.namespace.tree.file("/d/a")
     who = Permission(file.user, file.group, file.mode)
     s.write(ops.Add(file.id, "/d/a", 3, 7, 8, 100, file.blocks, who, (), (), "w2", "h"))
@@ -148,8 +148,7 @@ def outside_of_the_tree(s: Script) -> None:
     s.write(ops.StartLogSegment())
 
 
-def nothing(_: Script) -> None:
-    """An empty log changes nothing."""
+def nothing(_: Script) -> None: ...
 
 
 CASES = (

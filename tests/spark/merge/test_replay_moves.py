@@ -9,7 +9,7 @@ from tests.spark.merge.script import Script
 
 
 def _world() -> Script:
-    """/a and /b with files two levels deep, and some that nothing ever touches."""
+    """Make /a and /b with files two levels deep, and some that nothing ever touches."""
     script = Script()
     script.mkdirs("/a", "/a/x", "/a/x/y", "/b", "/b/x", "/c")
     for place in ("/a", "/a/x", "/a/x/y", "/b", "/b/x"):
@@ -176,7 +176,7 @@ def that_cannot_be(s: Script) -> None:
 
 
 def a_name_taken_for_new_that_was_not(s: Script) -> None:
-    """Each wrong guess would make the planner look in the wrong place for what follows."""
+    """Make the planner look in the wrong place for what follows each wrong guess."""
     s.rename_old("/absent", "/b/x/new")
     s.mkdirs("/a/x")  # exists
     s.write(ops.SetPermissions("/a/x/f", 0o600))

@@ -23,7 +23,7 @@ NOBODY = np.zeros(0, np.int64)
 
 
 def _script() -> Script:
-    """A log that needs every rule."""
+    """Write a log that needs every rule."""
     s = Script()
     s.mkdirs("/quiet", who=Permission("carol", "others", 0o700))
     s.mkdirs("/a", "/a/x", "/a/x/y", "/b", "/b/z", "/c", "/e", "/old")
@@ -81,7 +81,7 @@ def renames_are_ignored(patch: Patch) -> None:
 
 
 def no_mtime_for_where_a_name_was(patch: Patch) -> None:
-    """The directory that a node leaves is only walked through."""
+    """Walk through the directory that a node leaves, and no more."""
 
     def take(self: "_Planner", directory: int, name: bytes) -> int:
         node = self._need(self._at(directory, name))

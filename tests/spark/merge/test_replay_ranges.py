@@ -32,7 +32,6 @@ Edits = list[tuple[TxId, Op]]
 
 
 def merge_in_ranges(image: Path, edits: Edits, work: Path, size: int) -> bytes:
-    """The new image."""
     engine = InlineEngine()
     with image.open("rb") as file:
         base = read_base(file)

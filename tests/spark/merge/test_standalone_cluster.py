@@ -41,7 +41,7 @@ class Cluster:
     folder: Path
 
     def executors(self) -> set[Path]:
-        """The directories that executors stood in, with the code that was sent to them."""
+        """Return the directories that executors stood in, with the code that was sent to them."""
         found = self.folder.glob("worker-*/*/app-*/*/nnha-code.zip")
         return {path.parent for path in found}
 

@@ -40,7 +40,7 @@ Rows = Mapping[int, Row]
 
 
 def random_rows(dice: random.Random, count: int) -> dict[int, Row]:
-    """A tree with a root, of files of all sizes and ages, some with quotas."""
+    """Make a tree with a root, of files of all sizes and ages, some with quotas."""
     rows = {ROOT: Row(ROOT, None, "DIRECTORY", "", "hdfs", "supergroup", AT_MS, None)}
     rows[ROOT] = replace(rows[ROOT], ns_quota=(1 << 63) - 1)
     for inode in range(ROOT + 1, ROOT + count):
@@ -79,7 +79,7 @@ def _random_row(dice: random.Random, inode: int, rows: Rows) -> Row:
 
 
 def later(dice: random.Random, rows: Rows) -> dict[int, Row]:
-    """The same namespace some time on: files come, go, grow, shrink, and change their owner."""
+    """Return the namespace later: files come, go, grow, shrink, and change their owner."""
     found = dict(rows)
     for row in list(rows.values()):
         chance = dice.random()
@@ -111,12 +111,10 @@ def _move_a_tree(dice: random.Random, rows: dict[int, Row]) -> None:
 
 
 def children(rows: Rows, directory: int) -> list[Row]:
-    """What lies directly in a directory."""
     return [row for row in rows.values() if row.parent_id == directory]
 
 
 def below(rows: Rows, directory: int) -> Iterator[int]:
-    """Every inode below a directory."""
     for child in children(rows, directory):
         yield child.id
         if child.type == "DIRECTORY":
@@ -124,7 +122,6 @@ def below(rows: Rows, directory: int) -> Iterator[int]:
 
 
 def path_of(rows: Rows, inode: int) -> str:
-    """The full path of an inode."""
     names = []
     here: int | None = inode
     while here is not None and here != ROOT:

@@ -116,7 +116,7 @@ def test_the_page_needs_nothing_beside_it(exports: tuple[Path, Path], tmp_path: 
 def test_a_browser_runs_no_script_but_the_page_s_own(
     exports: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """By their hashes: what a file's name could ever bring into the page is not among them."""
+    """Compare hashes: what a file's name could ever bring into the page is not among them."""
     target = tmp_path / "report.html"
     assert run(exports[1], "--html", target).exit_code == 0
     text = target.read_text(encoding="utf-8")

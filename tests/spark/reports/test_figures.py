@@ -332,7 +332,7 @@ def test_an_empty_namespace_has_a_report(tmp_path: Path) -> None:
 
 
 def test_ages_count_from_the_newest_time_in_the_image(tmp_path: Path) -> None:
-    """An image may be exported long after it was saved; a wrong clock's future is not believed."""
+    """Ignore a wrong clock's future; an image may be exported long after it was saved."""
     root = Row(ROOT, None, "DIRECTORY", "", "hdfs", "supergroup", AT_MS - 90 * DAY, None)
     rows = {ROOT: root}
     export = open_export(write_export(tmp_path / "late", rows))

@@ -38,7 +38,7 @@ def run(*words: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[INode], list[INode], Any]:
-    """The inodes before a day's edits and after, and the report on both."""
+    """Return the inodes before a day's edits and after, and the report on both."""
     folder = tmp_path_factory.mktemp("day")
     for name in ("before", "edits"):
         (folder / name).mkdir()

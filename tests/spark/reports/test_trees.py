@@ -79,7 +79,7 @@ def test_sums_are_exact_beyond_what_floats_hold() -> None:
 
 
 def test_damage_anywhere_is_told_as_such(tmp_path: Path) -> None:
-    """No other error than ours leaves the reader, whatever bytes are overwritten."""
+    """Raise no other error than ours, whatever bytes are overwritten."""
     dice = random.Random(3)
     folder = write_export(tmp_path / "export", random_rows(dice, 60))
     told = []

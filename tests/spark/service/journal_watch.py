@@ -43,7 +43,7 @@ class JournalWatch:
             self._thread.join()
 
     def first_edits(self) -> dict[str, int]:
-        """The first transaction that each JournalNode still has."""
+        """Return the first transaction that each JournalNode still has."""
         found = {}
         for name in self.layout.journalnodes:
             firsts = [r.first for path in _files(self._current(name)) if (r := named_range(path))]
@@ -51,11 +51,11 @@ class JournalWatch:
         return found
 
     def durable_image(self) -> int:
-        """The newest image that a majority of one NameNode's directories holds, digest and all."""
+        """Return the newest image, with digest, in most directories of one NameNode."""
         return max(self._durable_of(name) for name in self.name_dirs)
 
     def images_of(self, namenode: str) -> list[int]:
-        """The newest image in each of a NameNode's directories; -1 for none."""
+        """Return the newest image in each of a NameNode's directories; -1 for none."""
         held = []
         for folder in self.name_dirs[namenode]:
             names = set(_files(folder / "current"))
@@ -64,7 +64,7 @@ class JournalWatch:
         return held
 
     def whole_journal(self) -> JournalEdits:
-        """Every edit that was ever in a closed segment, and those in the open ones."""
+        """Return every edit that was ever in a closed segment, and those in the open ones."""
         self._keep(is_open=True)
         return read_journal(replace(self.layout, directory=self.archive))
 

@@ -107,7 +107,7 @@ class ServiceWorld:
         return sorted(int(found[1]) for name in names if (found := IMAGE.fullmatch(name)))
 
     def first_edits(self) -> list[int]:
-        """The first transaction that each JournalNode still has."""
+        """Return the first transaction that each JournalNode still has."""
         folders = [self.servers.folder / "journal" / f"jn{i}" / "ns1" / "current" for i in range(3)]
         return [
             min(found.first for path in folder.iterdir() if (found := named_range(path.name)))
@@ -133,7 +133,7 @@ class ServiceWorld:
 
 @asynccontextmanager
 async def service_world(folder: Path, **more: str) -> AsyncIterator[ServiceWorld]:
-    """A NameNode with two name directories that keeps one image, and is active."""
+    """Run an active NameNode with two name directories that keeps one image."""
     name_dirs = [folder / "name1", folder / "name2"]
     rpc, http = free_ports(2)
     keys = {

@@ -145,7 +145,7 @@ async def test_edits_stay_while_the_image_is_in_no_majority_of_the_directories(
             await until(lambda n=number: len(merger.merged) > n, "a merge")
             await until(lambda n=number: taken(service) == merger.merged[n], "it to be taken")
         assert_image_has(world, world.paths)
-        # Three checkpoints, and one directory of two has them: whoever loses it needs the edits.
+        # Three checkpoints, and one directory of two has them: if it is lost, the edits are needed.
         assert set(world.first_edits()) == {1}
 
 
@@ -166,7 +166,7 @@ async def test_the_merge_is_a_process_that_says_where_its_image_is(tmp_path: Pat
 
 
 async def test_a_merge_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
-    """Not even one that the merge started itself, and that does not listen."""
+    """Leave not even one that the merge started itself, and that ignores SIGTERM."""
     staged, pid_file = await staged_here(tmp_path), tmp_path / "pid"
     script = f"sh -c 'trap : TERM; echo $$ > {pid_file}; while :; do sleep 1; done' & wait"
     merger = MergeProcess((), tmp_path, program=("sh", "-c", script))
@@ -181,7 +181,7 @@ async def test_a_merge_that_is_cancelled_leaves_no_process(tmp_path: Path) -> No
 
 
 async def test_a_merge_ends_with_a_service_that_was_killed(tmp_path: Path) -> None:
-    """It would go on for hours, with gigabytes, and for nobody."""
+    """End it, as it would go on for hours, with gigabytes, for nothing."""
     staged = await staged_here(tmp_path)
     digest = digest_path(staged.image)
     digest.unlink()
@@ -199,7 +199,7 @@ asyncio.run(MergeProcess(("--engine", "local"), folder).merge(staged, folder / "
     writing: list[int] = []
 
     def read_by_the_merge() -> bool:
-        with suppress(OSError):  # nobody has it open for reading yet
+        with suppress(OSError):  # it is not open for reading yet
             writing.append(os.open(digest, os.O_WRONLY | os.O_NONBLOCK))
         return bool(writing)
 
@@ -209,7 +209,7 @@ asyncio.run(MergeProcess(("--engine", "local"), folder).merge(staged, folder / "
         service.kill()
         await service.wait()
     watched = select.poll()
-    watched.register(writing[0], 0)  # an error is told when nobody reads any more
+    watched.register(writing[0], 0)  # an error is reported once there is no reader any more
     await until(lambda: watched.poll(0), "the merge to be gone")
     os.close(writing[0])
 
@@ -223,7 +223,7 @@ def no_java() -> HadoopFiles:
 
 
 async def stage_and_merge(world: ServiceWorld, sink: Sink) -> tuple[Path, Staged]:
-    """One merge by hand, outside of the event loop as a command does it."""
+    """Merge by hand, outside of the event loop as a command does it."""
     work = world.servers.folder / "by-hand"
     work.mkdir(exist_ok=True)
     source = open_source(ends_of(world), no_java)

@@ -63,7 +63,7 @@ def start_service(cluster: Cluster) -> ManagedProcess:
 
 
 def started_from(cluster: Cluster, namenode: str) -> int:
-    """The transaction of the image that a NameNode loaded when it was started last."""
+    """Return the transaction of the image that a NameNode loaded at its last start."""
     lines = cluster.process(namenode).log.read_text(encoding="utf-8").splitlines()
     events = [json.loads(line) for line in lines if '"namenode.started"' in line]
     return int(events[-1]["applied_txid"])
@@ -83,7 +83,7 @@ def processes_in(directory: Path) -> list[str]:
 
 
 def checkpoint_under_writes(stage: Stage, watch: JournalWatch, url: str) -> None:
-    """Until a checkpoint is taken and edits have gone; then the service is stopped."""
+    """Wait until a checkpoint is taken and edits have gone; then stop the service."""
     stage.workload.pause_seconds = 0.05
     stage.workload.start()
     stage.workload.wait_for_acknowledged(40, deadline_seconds=60)

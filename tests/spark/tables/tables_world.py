@@ -34,7 +34,7 @@ def real_images() -> list[Path]:
 
 
 def wrapped(number: int) -> int:
-    """As 64 bits with sign."""
+    """Return a number as 64 bits with sign."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -75,14 +75,12 @@ def inode_row(node: INode) -> Row:
 
 
 def exported_row(node: INode) -> Row:
-    """The row of an inode in an export."""
     row = inode_row(node)
     del row["target"]
     return row | {"parent_id": node.parent.id if node.parent else None}
 
 
 def directory_row(node: INodeDirectory) -> Row:
-    """The row of a directory in an export."""
     below = list(subtree(node))[1:]
     children = list(node.children.values())
 
@@ -103,7 +101,7 @@ def directory_row(node: INodeDirectory) -> Row:
 
 
 def random_namespace(seed: int, steps: int = 400) -> tuple[Namespace, list[tuple[int, ops.Op]]]:
-    """A namespace by random edits, and the edits."""
+    """Make a namespace by random edits; return both."""
     author = Author(Random(seed), Namespace.empty("hdfs"))
     author.write(ops.StartLogSegment())
     for _ in range(steps):

@@ -39,13 +39,12 @@ STRINGS = {1: "hdfs"}
 
 
 def framed(*messages: bytes) -> Chunk:
-    """A chunk of messages."""
     (chunk,) = chunks_of(iter([b"".join(map(delimited, messages))]), limit=1 << 20)
     return chunk
 
 
 def check_image(path: Path) -> None:
-    """Every column of every inode, and every child of every directory."""
+    """Check every column of every inode, and every child of every directory."""
     with path.open("rb") as file:
         loaded = read_namespace(file)
     image = open_tables(str(path))
@@ -116,7 +115,7 @@ def test_real_images() -> None:
 
 
 def a_file(blocks: int = 2, xattrs: int = 1) -> pb.INode:
-    """A file with all that a file can have."""
+    """Make a file with all that a file can have."""
     inode = pb.INode(type=pb.INode.FILE, id=2**34, name="é".encode())
     file = inode.file
     file.replication, file.modificationTime, file.accessTime = 3, 2**41, 2**41 + 1
@@ -132,7 +131,7 @@ def a_file(blocks: int = 2, xattrs: int = 1) -> pb.INode:
 
 
 def columns_of(chunk: Chunk) -> list[dict[str, object]]:
-    """Each row's values, with names and extended attributes as bytes."""
+    """Return each row's values, with names and extended attributes as bytes."""
     found = decode_inodes(chunk.data, chunk.starts, chunk.ends)
     rows = []
     for row in range(len(found)):
@@ -183,7 +182,7 @@ def test_many_blocks_and_attributes(blocks: int, xattrs: int) -> None:
 
 
 def holding(body: bytes) -> bytes:
-    """A file of which the body is given."""
+    """Make a file with a given body."""
     return b"\x08\x01\x10\x07\x1a\x01n\x22" + delimited(body)
 
 
@@ -299,7 +298,7 @@ def test_an_image_in_pieces_is_the_image(tmp_path: Path, size: int) -> None:
 
 
 def piece_messages(pieces: Sequence[Piece]) -> list[bytes]:
-    """The messages of pieces, one after the other."""
+    """Return the messages of pieces, one after the other."""
 
     def messages(chunk: Chunk) -> list[bytes]:
         places = zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True)

@@ -28,7 +28,7 @@ PERMISSION = Permission("alice", "users", 0o640)
 
 
 def viewed(log: Log) -> list[dict[str, Any]]:
-    """What oev prints of the ops."""
+    """Return what oev prints of the ops."""
     file = io.BytesIO()
     sink = JsonLinesSink(file)
     sink.take(Start(NEWEST_LAYOUT))
@@ -38,7 +38,7 @@ def viewed(log: Log) -> list[dict[str, Any]]:
 
 
 def table(parts: Sequence[EditsPart]) -> list[dict[str, Any]]:
-    """The rows of all parts."""
+    """Return the rows of all parts."""
     rows: list[dict[str, Any]] = []
     for part in parts:
         edits = list(read_part(part))

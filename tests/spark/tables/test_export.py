@@ -50,7 +50,7 @@ PERMISSION = Permission("alice", "users", 0o755)
 
 
 def rows_of(folder: Path) -> list[Row]:
-    """The rows of a table by id."""
+    """Return the rows of a table, sorted by id."""
     rows: list[Row] = pq.read_table(folder).to_pylist()
     return sorted(rows, key=lambda row: row["id"])
 
@@ -111,7 +111,7 @@ def test_pieces_by_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def torn_apart(image: ImageTables) -> ImageTables:
-    """An image whose second piece begins a byte too late."""
+    """Return the image with a second piece that begins a byte too late."""
     first, second, *others = image.inode_pieces
     late = replace(second, offset=second.offset + 1, length=second.length - 1)
     longer = replace(first, length=first.length + 1)
@@ -125,7 +125,7 @@ def test_an_empty_namespace(tmp_path: Path) -> None:
 
 
 def with_snapshots() -> Namespace:
-    """A namespace of which a part is in snapshots only, below and beside what was moved out."""
+    """Make a namespace with snapshots of parts that were deleted or moved out."""
     namespace = Namespace.empty("hdfs")
     log: list[ops.Op] = [
         *(ops.Mkdir(16386 + at, path, 5, 5, PERMISSION)
@@ -165,7 +165,7 @@ def test_an_export_that_is_there_is_replaced_only_if_that_is_asked_for(tmp_path:
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_what_is_no_export_is_never_replaced(tmp_path: Path, *, overwrite: bool) -> None:
-    """A word too many on the command line must not cost somebody his folder."""
+    """Keep a user's folder, though the command line has a word too many."""
     image, folder, file = save(Namespace.empty("hdfs"), tmp_path), tmp_path / "his", tmp_path / "f"
     folder.mkdir()
     (folder / "mine").touch()
@@ -182,7 +182,7 @@ def fails(_: ExportProgress) -> None:
 
 
 def exporting(image: Path, out: Path, *, at: str) -> subprocess.Popen[str]:
-    """A process that stops for good in the middle of an export: as it writes, or as it renames."""
+    """Start a process that stops for good in an export: as it writes, or as it renames."""
     script = f"""
 import time
 from pathlib import Path

@@ -193,7 +193,7 @@ def test_a_malformed_small_section_is_named() -> None:
 
 
 def test_fields_of_a_newer_hadoop_stay() -> None:
-    """On an inode that changes, one that is only looked at and one that nobody asks about."""
+    """Keep them on inodes that change, are only looked at, or are not asked about."""
     script = _script()
     image = MemoryImage.of(script.data)
     unknown = b"\x9a\x06\x03new"  # field 99

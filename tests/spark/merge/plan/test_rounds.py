@@ -18,7 +18,7 @@ from tests.spark.merge.script import WHO, Script
 
 
 def _script(path: str) -> Script:
-    """A directory is made at a path; the planner guesses that nothing is there."""
+    """Make a directory at a path; the planner guesses that nothing is there."""
     script = Script()
     script.mkdirs("/there")
     script.image()
@@ -27,7 +27,7 @@ def _script(path: str) -> Script:
 
 
 def _heeding_answers_from_round(first: int) -> Callable[..., MergePlan]:
-    """The planner, but its first rounds hear nothing of what the image has."""
+    """Return the planner, but its first rounds hear nothing of what the image has."""
     rounds = 0
 
     def plan(

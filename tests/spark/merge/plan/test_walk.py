@@ -15,7 +15,7 @@ ROOT_ID = 16385
 
 
 def asking(*paths: str) -> BaseTrie:
-    """A trie that asks about paths, in that order."""
+    """Make a trie that asks about paths, in that order."""
     trie = BaseTrie()
     for path in paths:
         node = ROOT
@@ -29,7 +29,7 @@ def hashes(names: Iterable[str]) -> list[int]:
 
 
 def pair_hashes(pairs: Iterable[tuple[str, str]]) -> list[int]:
-    """Of (parent, child)."""
+    """Hash pairs of (parent, child)."""
     parents, children = zip(*pairs, strict=True) if pairs else ((), ())
     above = hashes_of([name.encode() for name in parents])
     below = hashes_of([name.encode() for name in children])
@@ -73,7 +73,7 @@ def key(parent: int, name: str) -> Words:
 
 
 def table(*edges: Edge) -> Numbers:
-    """The edges of one range, sorted by key."""
+    """Return the edges of one range, sorted by key."""
     rows = sorted((int(key(parent, name)[0]), child) for parent, name, child in edges)
     keys = np.array([number for number, _ in rows], np.uint64)
     return np.array([keys.view(np.int64), [child for _, child in rows]], np.int64).reshape(2, -1)
@@ -104,7 +104,7 @@ def test_the_way_leads_from_one_directory_to_the_next(
 
 
 def test_every_name_that_is_not_there_stays_absent() -> None:
-    """Whatever its hash is: below, between and above those of the names that are there."""
+    """Try hashes below, between and above those of the names that are there."""
     names = [f"no{number}" for number in range(50)]
     trie = asking(*(f"/{name}/x" for name in names))
     found = walk(trie, ROOT_ID, [table((ROOT_ID, "a", A), (ROOT_ID, "d", D))])
