@@ -1,4 +1,4 @@
-"""Fencing's words: whom to fence, by which methods, and what came of it."""
+"""Fencing's terms: the target, the methods, and the outcome."""
 
 from dataclasses import dataclass
 from enum import StrEnum

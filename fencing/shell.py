@@ -19,7 +19,7 @@ from ha.conf.secrets import redacted
 log = structlog.get_logger()
 
 ABBREVIATED_CHARACTERS = 20
-"""As in Hadoop's shell fencer: a command in a log line is cut to this."""
+"""The length to which a command in a log line is cut, as in Hadoop's shell fencer."""
 
 REAP_SECONDS = 1.0
 """How long a killed process may take to vanish before we stop waiting for it."""

@@ -240,7 +240,7 @@ class _RefuseUnknown:
 
 
 class _TrustAnybody:
-    """As Hadoop does."""
+    """Trusts any host, as Hadoop does."""
 
     def missing_host_key(
         self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey

@@ -12,7 +12,7 @@ MAGIC: Final = b"nnhalane"
 VERSION: Final = 1
 KEY_BYTES: Final = 16
 NONE: Final = -1
-"""Where a number is not said."""
+"""Stands for a number that is not given."""
 
 _HELLO: Final = struct.Struct(f">8sB{KEY_BYTES}sqH")
 """Magic, version, key, namespace id, bytes of the journal's id, which follows."""

@@ -15,7 +15,6 @@ def namespace_message(info: NamespaceInfo) -> pb.NamespaceInfo:
 
 
 def namespace_of(message: pb.NamespaceInfo) -> NamespaceInfo:
-    """Decode a namespace."""
     return NamespaceInfo(
         layout_version=message.layout_version,
         namespace_id=message.namespace_id,
@@ -37,7 +36,6 @@ def segment_message(segment: Segment) -> pb.SegmentState:
 
 
 def segment_of(message: pb.SegmentState) -> Segment:
-    """Decode a segment."""
     return Segment(
         first=TxId(message.first_txid),
         last=TxId(message.last_txid),

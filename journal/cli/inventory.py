@@ -23,7 +23,7 @@ class Row:
 
     @property
     def last(self) -> TxId:
-        """Where the segment ends: as finalized, else as far as any copy goes."""
+        """The segment's end: as finalized, else as far as any copy goes."""
         held = self.finalized or self.copies
         return max((copy.last for copy in held.values()), default=self.first)
 

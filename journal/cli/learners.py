@@ -13,7 +13,7 @@ from journal.model import NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
 LEARNER_SEGMENTS: Final = 200
-"""Of how many segments, the newest, a learner is asked: one question for each."""
+"""The number of newest segments that a learner is asked about: one question for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ async def ask_learners(
     async def ask(remote: RemoteNode) -> Learner:
         status = await remote.status(place.timeout_seconds)
         held = []
-        # A learner lists nothing, lest somebody counts it; it answers an operator's peek.
+        # A learner lists nothing, so that it is not counted; it answers an operator's peek.
         for first in wanted if status.is_learner else ():
             try:
                 peeked = await remote.peek_recovery(first, place.timeout_seconds)

@@ -12,7 +12,10 @@ from journal.model import MAX_EPOCH_LEAP, Epoch, TxId
 
 MAX_SERIAL_LEAP: Final = 1 << 32
 MAX_SERIAL: Final = 1 << 48
-"""Where no request of the epoch is known, as after a restart; no writer lives to send as many."""
+"""The highest serial where no request of the epoch is known, as after a restart.
+
+No writer lives to send as many.
+"""
 MAX_COMMITTED_LEAP: Final = 1 << 32
 MAX_FIRST_TXID: Final = 1 << 60
 

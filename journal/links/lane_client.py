@@ -39,8 +39,7 @@ Done = Callable[[JournalError | None], None]
 class Transport(Protocol):
     """asyncio.Transport as far as it is used."""
 
-    def write(self, data: bytes) -> None:
-        """Send."""
+    def write(self, data: bytes) -> None: ...
 
     def abort(self) -> None:
         """Close at once."""

@@ -66,7 +66,7 @@ def watch(
     in_sync: Callable[[], bool],
     queued_bytes: Callable[[], int],
 ) -> None:
-    """Read these for the node's gauges whenever somebody looks, until another owner comes."""
+    """Read these for the node's gauges when they are collected, until another owner comes."""
     _WATCHED[node] = owner
     LAG_TRANSACTIONS.labels(jn=node).set_function(lag)
     IN_SYNC.labels(jn=node).set_function(in_sync)

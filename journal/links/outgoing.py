@@ -12,19 +12,19 @@ class Edits(Protocol):
 
     @property
     def segment_first(self) -> TxId:
-        """Which segment."""
+        """The first txid of the segment."""
 
     @property
     def first(self) -> TxId:
-        """The first of them."""
+        """The first txid of these edits."""
 
     @property
     def last(self) -> TxId:
-        """The last of them."""
+        """The last txid of these edits."""
 
     @property
     def records(self) -> bytes:
-        """As they stand in the segment file."""
+        """The edits as they stand in the segment file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class Peer(Protocol):
 
     @property
     def name(self) -> NodeName:
-        """As it is configured."""
+        """The node's name in the configuration."""
 
     async def promised(self, timeout_seconds: float) -> Epoch:
         """Return the newest epoch that the node has promised; a learner refuses."""

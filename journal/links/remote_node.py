@@ -52,7 +52,7 @@ class RemoteNode:
         self.learner: str | None = None
         """The incarnation of a node that said it is a learner when it last took up a segment."""
         self.lanes: Offer | None = None
-        """Where the node takes lanes, as it last said; each time it says so is another object."""
+        """Where the node takes lanes, as it last reported; each report makes another object."""
 
     async def close(self) -> None:
         """Drop the connection and whatever is under way on it."""

@@ -53,7 +53,7 @@ def _debugging() -> bool:
 def narrate(
     journal_id: JournalId, request: Request, answer: Reply | JournalError, state: JournalState
 ) -> None:
-    """Say what was decided; batches and heartbeats that went well only where somebody debugs."""
+    """Log what was decided; batches and heartbeats that went well at debug level only."""
     name = type(request).__name__
     phase = _PHASES.get(type(request))
     if phase is not None:

@@ -48,7 +48,7 @@ MESSAGE_SECONDS: Final = 60.0
 """From a message's first bytes to its last."""
 _REST_SECONDS: Final = 0.1
 _READ_BYTES: Final = 64 * 1024
-"""At once: for more the C library maps fresh pages each time."""
+"""The size of one read: for more the C library maps fresh pages each time."""
 _KEEPALIVE: Final = (
     (socket.SO_KEEPALIVE, socket.SOL_SOCKET, 1),
     (socket.TCP_KEEPIDLE, socket.IPPROTO_TCP, 30),

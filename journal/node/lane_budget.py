@@ -10,7 +10,7 @@ from journal.lane import NoLane
 
 TOTAL_BYTES: Final = 256 * 1024 * 1024
 FREE_BYTES: Final = 1024 * 1024
-"""Of each lane: nearly every batch fits in it, so that these neither wait nor count."""
+"""Not counted, for each lane: nearly every batch fits in it, so that these do not wait."""
 
 
 class LaneBudget:

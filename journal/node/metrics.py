@@ -179,7 +179,7 @@ class Watched(Protocol):
 
 
 def watch(journal_id: JournalId, journal: Watched) -> None:
-    """Read the gauges from the journal whenever somebody asks for them; it may die unregistered."""
+    """Read the journal's gauges when they are collected; it may end without unregistering."""
     alive = weakref.ref(journal)
 
     def read(of: Callable[[Watched], float]) -> Callable[[], float]:
@@ -204,7 +204,7 @@ class Sized(Protocol):
 
 
 def watch_cache(journal_id: JournalId, cache: Sized) -> None:
-    """Read the size of a journal's cache whenever somebody asks for it."""
+    """Read the size of a journal's cache when it is collected."""
     alive = weakref.ref(cache)
 
     def value() -> float:

@@ -281,10 +281,7 @@ class JournalNode:
 
     @contextmanager
     def _one_download(self, owner: JournalOwner, first: TxId) -> Iterator[None]:
-        """Allow one download per segment until it is in place.
-
-        Two would write to one file, and the second would empty what the first is about to adopt.
-        """
+        """Allow one download per segment: the second would empty what the first is to adopt."""
         key = (owner.journal_id, first)
         if key in self._fetching:
             raise OutOfSync(f"segment {first} is being fetched already")

@@ -95,7 +95,7 @@ class JournalOwner:
 
     @property
     def turn(self) -> Turn:
-        """Whose the journal is just now."""
+        """The turn of this journal: its holder may use the state and the disk."""
         return self._turn
 
     @property

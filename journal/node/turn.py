@@ -24,7 +24,7 @@ class Turn:
 
     @property
     def taken(self) -> bool:
-        """Whether anybody has it, or is about to."""
+        """Whether the turn has a holder, or is about to get one."""
         return self._locked()
 
     @property
@@ -33,7 +33,10 @@ class Turn:
         return len(self._queue)
 
     def try_now(self) -> bool:
-        """Have it, unless anybody has it or waits for it; ``give_back`` ends it."""
+        """Take the turn unless it has a holder or others wait; return whether it was taken.
+
+        ``give_back`` ends it.
+        """
         return self._lock()
 
     async def take(self) -> None:

@@ -27,7 +27,7 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, where it begins and whom it is about."""
+    """One thing that is wrong, where it begins and on which nodes."""
 
     kind: FindingKind
     first: TxId

@@ -20,9 +20,9 @@ class Vouched:
 
     chunk: Chunk | None
     rest: Chunk | None
-    """Of the one copy, behind the stretch."""
+    """What the one copy has behind the stretch."""
     agreeing: Mapping[NodeName, Chunk | None]
-    """Those who have the same bytes, each with what it has behind the stretch."""
+    """The nodes that have the same bytes, each with what it has behind the stretch."""
 
 
 def vouched(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Vouched:

@@ -15,7 +15,7 @@ PARENT_TAG: Final = 0x08
 CHILDREN_TAG: Final = 0x12
 REFERENCES_TAG: Final = 0x1A
 ODD: Final = -1
-"""Where the children begin of an entry that is written in an uncommon way: parse it."""
+"""The children's start of an entry that is written in an uncommon way: parse it."""
 
 
 @dataclass(frozen=True, slots=True)

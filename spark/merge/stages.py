@@ -57,12 +57,12 @@ class CountingEngine:
 
     @property
     def name(self) -> str:
-        """The real one's."""
+        """The name of the wrapped engine."""
         return self._engine.name
 
     @property
     def parallelism(self) -> int:
-        """The real one's."""
+        """The parallelism of the wrapped engine."""
         return self._engine.parallelism
 
     def run(

@@ -76,7 +76,8 @@ class State:
 
     phase: Phase = Phase.WAITING
     last_at: float
-    """The last checkpoint of anybody, or our start: the first by time comes one period later."""
+    """The last checkpoint by any process, or our start: the first by time comes one period later.
+    """
     image_txid: TxId | None = None
     """The active's newest image as we saw it last."""
     seen: Seen | None = None

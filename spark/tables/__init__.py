@@ -8,7 +8,7 @@ from typing import Any, Final
 from spark.engine.code_archive import pack_code, root_of_code
 
 _ARCHIVE: Final = "nnha-code"
-"""As `spark.engine.session` calls it."""
+"""The same name as in `spark.engine.session`."""
 
 
 def register(session: Any) -> None:  # noqa: ANN401 - a SparkSession; pyspark has no types for us

@@ -31,7 +31,7 @@ TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "strings": {"kind": pa.string(), "id": pa.int64(), "text": pa.string()},
 }
-"""The tables and their columns (docs/namespace-tables.md)."""
+"""The tables and their columns (docs/namespace.md)."""
 
 
 class FsImageSource(datasource.DataSource):  # type: ignore[misc]  # pyspark's own shape of a data source

@@ -39,7 +39,6 @@ class GrpcAccess:
         self._port = port
 
     def caller(self, context: Context) -> Caller:
-        """Return the caller of that call."""
         shown = _certificate(context)
         if shown is None:
             return self._of_peer(context.peer())

@@ -86,7 +86,6 @@ def admit(message: pb.AdmitRequest) -> requests.Admit | requests.AdmitFounding:
 
 
 def segment(message: pb.SegmentState) -> Segment:
-    """Decode a segment."""
     return Segment(
         txid(message.first_txid),
         txid(message.last_txid),

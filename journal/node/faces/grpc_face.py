@@ -27,7 +27,7 @@ MAX_STREAMS: Final = 32
 HANDSHAKE_MILLIS: Final = 10_000
 """From a connection's beginning until HTTP/2 is agreed on; gRPC itself waits for two minutes."""
 MAX_METADATA_BYTES: Final = 8 * 1024
-"""Of one call; gRPC itself refuses some from 8 KiB on, and all from 16."""
+"""The limit for one call; gRPC itself refuses some from 8 KiB on, and all from 16."""
 MAX_PIPELINED: Final = 64
 """Batches of one stream that may be under way; more wait in the transport."""
 

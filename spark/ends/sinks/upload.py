@@ -31,7 +31,7 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An image to be offered, and for whom."""
+    """An image to be offered, with its file system and the epoch of its edits."""
 
     image: Path
     txid: TxId

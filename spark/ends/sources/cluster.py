@@ -101,18 +101,18 @@ class View:
 
     @property
     def image_txid(self) -> TxId:
-        """The newest image that anybody has."""
+        """The newest image that any NameNode has."""
         return max(facts.image_txid for facts in self.facts.values())
 
     @property
     def active_image_txid(self) -> TxId:
-        """The newest image of the active, or of anybody if none is active."""
+        """The active's newest image, or any NameNode's if none is active."""
         facts = None if self.active is None else self.facts.get(self.active)
         return self.image_txid if facts is None else facts.image_txid
 
     @property
     def last_txid(self) -> TxId:
-        """The last durable edit that anybody knows of."""
+        """The last durable edit that any NameNode knows of."""
         return max(facts.last_txid for facts in self.facts.values())
 
     def holders(self, cluster: Cluster) -> list[NameNodeAddress]:

@@ -13,7 +13,7 @@ DIRECTORY: Final = 2
 OTHER: Final = 3
 
 KIND_BITS: Final = 4
-"""Of a guess: the node above them, below the kinds that it may be."""
+"""The low bits of a guess, for the kinds that it may be; the node is in the bits above them."""
 
 _TYPE_TAG: Final = 0x08
 
