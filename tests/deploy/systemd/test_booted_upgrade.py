@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.timeout(1200),
     BOOTED_SYSTEMD.mark,
 ]
-NEWER: Final = "0.2.0"
+NEWER: Final = "0.3.0"
 PORTS: Final = (9870, 8119, 8480)
 """Of a NameNode, a ZKFC and a JournalNode; a host without a NameNode has the last alone."""
 BUSY_SECONDS: Final = 30.0

@@ -33,7 +33,7 @@ def test_every_command_that_is_named_exists() -> None:
     assert named <= set(COMMANDS)
 
 
-@pytest.mark.parametrize("page", ["move-from-hadoop.md", "not-here-yet.md", "upgrade-to-ha.md"])
+@pytest.mark.parametrize("page", ["migration.md", "not-here-yet.md"])
 def test_every_command_of_another_page_exists(page: str) -> None:
     named = set(re.findall(r"`nnha ([a-z]+)", (ROOT / "docs" / page).read_text()))
     assert named
@@ -41,7 +41,7 @@ def test_every_command_of_another_page_exists(page: str) -> None:
 
 
 def test_the_sample_configuration_is_whole_and_can_be_used(tmp_path: Path) -> None:
-    """As printed, in two files; what a client needs is in it, too."""
+    """Use it as printed, in two files; what a client needs is in it, too."""
     for name in ("core-site.xml", "hdfs-site.xml"):
         printed = GUIDE.split(f"`conf/{name}`:")[1].split("```xml\n")[1].split("```")[0]
         (tmp_path / name).write_text(printed)

@@ -1,6 +1,6 @@
 """A cluster moves from Hadoop's daemons to ours and back, one daemon at a time, while it serves.
 
-The order is that of docs/move-from-hadoop.md.
+The order is that of docs/migration.md.
 """
 
 import shutil

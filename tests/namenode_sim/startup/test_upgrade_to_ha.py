@@ -1,4 +1,4 @@
-"""A single NameNode becomes a highly available pair, as docs/upgrade-to-ha.md says, end to end."""
+"""A single NameNode becomes a highly available pair, as docs/migration.md says, end to end."""
 
 import shutil
 import subprocess

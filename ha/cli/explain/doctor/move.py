@@ -1,6 +1,6 @@
 """Checks of ``nnha doctor`` before a cluster of Hadoop's NameNodes moves to nnha, and on the way.
 
-See docs/move-from-hadoop.md.
+See docs/migration.md.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import HostPort, namenodes, shared_edits
 from ha.daemon.http_get import http_get
 
-PAGE = "docs/move-from-hadoop.md"
+PAGE = "docs/migration.md"
 _BEANS = ("NameNodeInfo", "NameNodeStatus")
 _MOST_BYTES = 64 * 1024 * 1024
 """The bean of a NameNode names each DataNode, with half a kilobyte for one."""
