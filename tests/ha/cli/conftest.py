@@ -21,19 +21,18 @@ PORTS = {
         itertools.product(("rpc", "http", "zkfc", "zkfc-http"), ("nn1", "nn2")), start=1
     )
 }
-"""Nobody listens there."""
+"""Nothing listens there."""
 
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    """A started server."""
     with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server
 
 
 @pytest.fixture
 async def scope(zookeeper: ZooKeeper, tmp_path: Path) -> Scope:
-    """A nameservice of two NameNodes that do not run."""
+    """Create a nameservice of two NameNodes that do not run."""
     write_configuration(tmp_path, PORTS)
     settings = ZooKeeperSettings(
         hosts=zookeeper.connect,

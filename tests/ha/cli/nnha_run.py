@@ -1,4 +1,4 @@
-"""Runs one ``nnha`` command line inside the test's process, beside its servers."""
+"""Runs one ``nnha`` command line inside the test's process, where its servers run, too."""
 
 import asyncio
 import json

@@ -22,7 +22,6 @@ THREE: Final = replace(
 
 
 def with_namenode(view: ClusterView, name: str, **changes: object) -> ClusterView:
-    """A look that shows one NameNode with these changes."""
     return replace(
         view,
         namenodes=tuple(
@@ -33,7 +32,6 @@ def with_namenode(view: ClusterView, name: str, **changes: object) -> ClusterVie
 
 
 def with_zkfc(view: ClusterView, name: str, **changes: object) -> ClusterView:
-    """A look that shows the ZKFC of one NameNode with these changes."""
     return replace(
         view,
         zkfcs=tuple(
@@ -44,23 +42,23 @@ def with_zkfc(view: ClusterView, name: str, **changes: object) -> ClusterView:
 
 
 def without_answer(view: ClusterView, name: str, error: str = SILENT) -> ClusterView:
-    """One NameNode does not answer."""
+    """Return a look at which one NameNode does not answer."""
     return with_namenode(view, name, state=None, error=error)
 
 
 def unready(view: ClusterView, name: str) -> ClusterView:
-    """One NameNode says that it may not become active."""
+    """Return a look at which one NameNode says that it may not become active."""
     return with_namenode(view, name, ready=False)
 
 
 def paused(view: ClusterView) -> ClusterView:
-    """An operator has paused automatic failover."""
+    """Return a look in which automatic failover is paused."""
     pause = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=None)
     return replace(view, notices=NoticesView(pause=pause))
 
 
 def by_hand(view: ClusterView) -> ClusterView:
-    """There are no ZKFCs."""
+    """Return a look at a cluster without ZKFCs."""
     return replace(view, automatic_failover=False, zkfcs=(), zookeepers=(), lock=LockView())
 
 
@@ -77,9 +75,9 @@ UNREADY: Final = unready(WELL, "nn2")
 NOBODY: Final = replace(with_namenode(WELL, "nn1", state="standby"), lock=LockView())
 """No NameNode is active, and no ZKFC holds the lock."""
 HUNG: Final = without_answer(WELL, "nn1")
-"""Who holds the lock gives no answer, but its ZKFC does."""
+"""The holder of the lock gives no answer, but its ZKFC does."""
 GONE: Final = without_answer(WELL, "nn1", NOT_RUNNING)
-"""Who holds the lock does not run, but its ZKFC does."""
+"""The holder of the lock does not run, but its ZKFC does."""
 JOURNAL_LOST: Final = replace(WELL, **journals({"error": NOT_RUNNING}, {"error": NOT_RUNNING}))  # type: ignore[arg-type]
 JOURNAL_SILENT: Final = replace(
     with_namenode(WELL, "nn1", read_lease_valid=False),
@@ -89,6 +87,6 @@ JOURNAL_SILENT: Final = replace(
 JOURNAL_HEARD: Final = with_namenode(JOURNAL_SILENT, "nn1", read_lease_valid=True)
 """They answer the active."""
 JOURNAL_UNTOLD: Final = with_namenode(JOURNAL_SILENT, "nn1", read_lease_valid=None, journal=())
-"""They do not answer us, and the active, which may be Hadoop's, tells nothing of them."""
+"""They do not answer us, and the active, which may be Hadoop's, reports nothing of them."""
 JOURNAL_ELSEWHERE: Final = with_namenode(JOURNAL_LOST, "nn1", read_lease_valid=True)
 """From here their ports are closed, and they answer the active."""

@@ -21,13 +21,13 @@ Schema = Mapping[str, object]
 
 
 def load(name: str | Path) -> Schema:
-    """One schema by its name there, or by its path elsewhere."""
+    """Load one schema by its name there, or by its path elsewhere."""
     path = FOLDER / f"{name}.json" if isinstance(name, str) else name
     return cast(Schema, json.loads(path.read_text()))
 
 
 def faults(name: str | Path, document: object) -> list[str]:
-    """Where the document differs from the schema; empty: nowhere."""
+    """Return where the document differs from the schema; empty: nowhere."""
     return list(_faults(load(name), document, "$"))
 
 

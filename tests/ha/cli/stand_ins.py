@@ -23,14 +23,14 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass
 class NameNode:
-    """A NameNode that does what it is told and remembers who told it."""
+    """A NameNode that obeys every request and remembers its source."""
 
     state: ServiceState = ServiceState.STANDBY
     unwell: str | None = None
     asked: list[tuple[str, RequestSource]] = field(default_factory=list)
     page: dict[str, object] = field(default_factory=dict)
     hang_up: bool = False
-    """It does what it is told, and its answer is lost."""
+    """It obeys, and its answer is lost."""
     server: RpcServer | None = None
 
     async def status(self) -> ServiceStatus:
@@ -109,7 +109,7 @@ class Cluster:
     ports: Mapping[str, int]
 
     def words(self, *words: str) -> tuple[str, ...]:
-        """A command line of haadmin for this cluster."""
+        """Return a command line of haadmin for this cluster."""
         return ("--conf-dir", str(self.conf_dir), *words)
 
 
@@ -136,17 +136,15 @@ class Shell:
         return [node.state for node in self.cluster.namenodes.values()]
 
     def asked(self) -> list[list[tuple[str, RequestSource]]]:
-        """What each NameNode was asked for, and by whom."""
+        """Return each NameNode's requests, with their sources."""
         return [node.asked for node in self.cluster.namenodes.values()]
 
 
 def page_of(own: NameNode) -> Mapping[str, object]:
-    """A NameNode's status page."""
     return {"role": "namenode", "state": own.state.value, **own.page}
 
 
 def zkfc_page_of(controller: Controller) -> Mapping[str, object]:
-    """A ZKFC's status page."""
     return {"role": "zkfc", "health": "healthy", "elector": "active", **controller.page}
 
 
@@ -183,7 +181,7 @@ async def running_cluster(conf_dir: Path) -> AsyncIterator[Cluster]:
 
 
 def write_configuration(conf_dir: Path, ports: Mapping[str, int], **extra: str) -> None:
-    """An hdfs-site.xml for those ports."""
+    """Write an hdfs-site.xml for those ports."""
     keys = {"dfs.nameservices": "ns1", "dfs.ha.namenodes.ns1": "nn1,nn2"}
     for name in ("nn1", "nn2"):
         keys |= {
@@ -201,6 +199,6 @@ def write_configuration(conf_dir: Path, ports: Mapping[str, int], **extra: str) 
 
 @asynccontextmanager
 async def frozen_process() -> AsyncIterator[int]:
-    """A port that accepts connections and then says nothing, as a process under SIGSTOP does."""
+    """Accept connections and then say nothing, as a process under SIGSTOP does."""
     async with stand_in(say_nothing) as port:
         yield port

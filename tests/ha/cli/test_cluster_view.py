@@ -45,7 +45,7 @@ WELL = ClusterView(
 
 
 def journals(*changes: dict[str, object]) -> dict[str, object]:
-    """The view's JournalNodes with changes to the first ones."""
+    """Change the first ones of the view's JournalNodes."""
     rows = list(WELL.journalnodes)
     for index, change in enumerate(changes):
         rows[index] = dataclasses.replace(rows[index], **change)  # type: ignore[arg-type]

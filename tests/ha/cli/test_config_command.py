@@ -337,7 +337,7 @@ def test_fence_test_refuses_without_methods_and_fails_when_none_succeeds(tmp_pat
 
 
 def test_fence_test_for_programs(tmp_path: Path) -> None:
-    """A failed method is told with what it wrote; secrets stay hidden here too."""
+    """Show a failed method with what it wrote; secrets stay hidden here too."""
     methods = {"dfs.ha.fencing.methods": "journal-epoch\nshell(: --token x; echo oops; exit 3)"}
     conf_dir = prepared(tmp_path, **methods)
     shown = run("fence", conf_dir, "test", "nn1", "-o", "json")

@@ -1,4 +1,4 @@
-"""Parts of status pages are read as far as they make sense; daemons of before tell less."""
+"""Parts of status pages are read as far as they make sense; older daemons report less."""
 
 import json
 from pathlib import Path

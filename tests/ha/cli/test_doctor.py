@@ -44,7 +44,7 @@ RECENT = dataclasses.replace(RECORD, at=NOON + timedelta(minutes=25))
 
 
 def worse(view: ClusterView) -> dict[str, Severity]:
-    """What is not well, by check."""
+    """Return the verdicts that are not OK, by check."""
     return {one.check: one.verdict for one in check_cluster(view) if one.verdict is not Severity.OK}
 
 
@@ -183,7 +183,7 @@ FORMATTING: dict[str, tuple[list[dict[str, object]], str]] = {
 
 @pytest.mark.parametrize("situation", FORMATTING)
 def test_shared_edits_are_initialized_only_where_no_journalnode_holds_any(situation: str) -> None:
-    """Beside a node that holds acknowledged edits they would be replaced."""
+    """Keep acknowledged edits: initializing next to a node that holds some would replace them."""
     rows, remedy = FORMATTING[situation]
     view = dataclasses.replace(GOOD, **journals(*rows))  # type: ignore[arg-type]
     (majority,) = [one for one in check_cluster(view) if one.check == "journal majority"]
@@ -363,7 +363,7 @@ def of(check: str, document: dict[str, list[dict[str, str]]]) -> list[str]:
 @pytest.mark.zookeeper
 async def test_an_active_without_its_breadcrumb_is_told(scope: Scope) -> None:
     words = ("doctor", *scope.words, *AUTO, "-o", "json")
-    assert of("breadcrumb", (await nnha(*words)).document) == []  # nobody holds the lock
+    assert of("breadcrumb", (await nnha(*words)).document) == []  # the lock is free
     async with connected(scope.settings, deadline_seconds=30.0) as session:
         value_of(await session.create(scope.settings.lock, b"nn1", ephemeral=True), "lock")
         assert of("breadcrumb", (await nnha(*words)).document) == ["warn"]

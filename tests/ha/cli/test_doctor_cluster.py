@@ -36,7 +36,7 @@ NOW = NOON + timedelta(minutes=30)
 
 
 def found_by(check: str, view: ClusterView) -> list[Finding]:
-    """All that one check says."""
+    """Return all findings of one check."""
     return [one for one in check_cluster(view) if one.check == check]
 
 

@@ -139,7 +139,7 @@ def test_it_is_not_drained(row: Row, code: Code, text: str) -> None:
     assert (ending.command, ending.code) == ("drain", code)
     assert ending.target == (None if code is Code.NOT_AUTOMATIC else row[1])
     assert text in ending.message
-    # Whoever was silent may be well: that is no refusal.
+    # A silent process may be well: silence is no refusal.
     silence = code is Code.NO_ANSWER
     assert ending.outcome is (CommandOutcome.UNREACHABLE if silence else CommandOutcome.REFUSED)
 

@@ -43,12 +43,12 @@ def without_journal(view: ClusterView) -> ClusterView:
 
 
 def journal_not_known(view: ClusterView) -> ClusterView:
-    """Two of three JournalNodes are silent, and no active tells of them."""
+    """Silence two of three JournalNodes, with no active that reports them."""
     return changed(view, journals({"error": SILENT}, {"error": SILENT}))
 
 
 def without_zkfcs(view: ClusterView) -> ClusterView:
-    """No address of a ZKFC is known."""
+    """Return a look in which no address of a ZKFC is known."""
     return replace(view, zkfcs=())
 
 
@@ -378,6 +378,6 @@ def test_the_document_says_all_of_it_by_fixed_keys() -> None:
 
 
 def of_namenode(name: str, **changes: object) -> dict[str, object]:
-    """What the document says of a fit standby, with these changes."""
+    """Return the document's part about a fit standby, with these changes."""
     standby = {"active": False, "fit": True, "rank": None, "priority": 100, "lag_transactions": 10}
     return {"namenode": name, **standby, "obstacles": [], **changes}

@@ -14,7 +14,7 @@ from tests.ha.cli.test_cluster_view import WELL
 
 
 def notes(*methods: str) -> list[str]:
-    """What the screen notes when the controller of nn1 has these methods for its peer."""
+    """Return the screen's notes when the controller of nn1 has these methods for its peer."""
     first, second = WELL.zkfcs
     view = dataclasses.replace(
         WELL, zkfcs=(dataclasses.replace(first, fencing_methods=methods), second)

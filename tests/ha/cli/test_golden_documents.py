@@ -39,7 +39,7 @@ VIEW = dataclasses.replace(
 
 
 def refusal() -> Mapping[str, object]:
-    """What ``nnha switchover nn2`` says there."""
+    """Return the document of ``nnha switchover nn2`` there."""
     found = plan_switchover(VIEW, "nn2")
     assert isinstance(found, Ending)
     return found.as_json()

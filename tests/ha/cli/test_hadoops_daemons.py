@@ -1,4 +1,4 @@
-"""Commands tell the truth about NameNodes and ZKFCs of Hadoop's, which have no page of ours."""
+"""Commands show NameNodes and ZKFCs of Hadoop's as they are, though they have no page of ours."""
 
 import asyncio
 import dataclasses
@@ -30,7 +30,7 @@ BEAN = {
 
 @asynccontextmanager
 async def page_of_hadoop() -> AsyncIterator[int]:
-    """The HTTP port of a NameNode of Hadoop's: no /status, and its bean at /jmx."""
+    """Serve HTTP as a NameNode of Hadoop's: no /status, and its bean at /jmx."""
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = await reader.readuntil(b"\r\n\r\n")

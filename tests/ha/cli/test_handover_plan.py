@@ -1,6 +1,6 @@
 """What becomes of a switchover or a failover that is asked for: one row for each look at a cluster.
 
-A refusal names what helps each NameNode; who is fit is offered by a command that would do it.
+A refusal names what helps each NameNode; a fit one is offered by a command that would do it.
 """
 
 from dataclasses import replace

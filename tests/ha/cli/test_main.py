@@ -78,7 +78,7 @@ def test_a_command_of_a_package_that_is_not_installed_is_told_as_such(
 
 
 def without(modules: set[str], *words: str) -> "subprocess.CompletedProcess[str]":
-    """nnha where these modules are not installed."""
+    """Run nnha where these modules are not installed."""
     said = (
         f"import sys; sys.modules.update(dict.fromkeys({sorted(modules)!r}))\n"
         "from ha.cli.main import main; main()"
@@ -90,7 +90,7 @@ def without(modules: set[str], *words: str) -> "subprocess.CompletedProcess[str]
 
 
 def brought_by(extra: str) -> set[str]:
-    """The modules that are there where nothing but this extra was asked for."""
+    """Return the modules that are there where nothing but this extra was asked for."""
     locked, known = set(entries(derived(extra))), metadata.packages_distributions()
     return {one for one in EXTRAS if {canonicalize_name(it) for it in known.get(one, "?")} & locked}
 
@@ -132,7 +132,7 @@ def test_the_extra_that_is_told_brings_the_module_and_the_base_does_not(
 
 
 def test_status_loads_no_metrics() -> None:
-    """They are a seventh of what it imports, and nobody asks a command for metrics."""
+    """Avoid a seventh of what it would import: no command's metrics are read."""
     said = (
         "import sys\n"
         "from ha.cli.main import COMMANDS, _load\n"
@@ -147,7 +147,7 @@ def test_status_loads_no_metrics() -> None:
 
 @pytest.mark.parametrize("daemon", ["namenode", "datanode", "journalnode", "zkfc"])
 def test_a_daemon_does_without_what_it_may_never_need(daemon: str) -> None:
-    """Each of these costs memory for as long as the daemon runs, and time at each start."""
+    """Save the memory of each of these while the daemon runs, and the time at each start."""
     said = (
         "import sys\n"
         "from ha.cli.main import COMMANDS, _load\n"
@@ -160,7 +160,7 @@ def test_a_daemon_does_without_what_it_may_never_need(daemon: str) -> None:
 
 @pytest.mark.parametrize("command", ["status", "explain", "doctor", "switchover", "history"])
 def test_a_command_that_asks_daemons_loads_no_whole_http_client(command: str) -> None:
-    """It would be a third of the command's start."""
+    """Save a third of the command's start."""
     said = (
         "import sys\n"
         "from ha.cli.main import COMMANDS, _load\n"
@@ -183,7 +183,7 @@ def test_a_command_loads_structlog_if_it_logs_and_richs_tracebacks_never(command
 
 
 def test_the_script_of_a_daemon_runs_it_and_does_without_rich_too(tmp_path: Path) -> None:
-    """Of the project's table and of ``./run``: scripts that were written for Hadoop call it."""
+    """Check the project's table and ``./run``: scripts that were written for Hadoop call it."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     module, _, name = scripts["zkfc"].partition(":")
     call = f"from {module} import {name}; {name}()"

@@ -46,7 +46,7 @@ async def run(scope: Scope, command: str, *words: str) -> Told:
 
 @asynccontextmanager
 async def zkfc(scope: Scope, *, obeys: bool) -> AsyncIterator[None]:
-    """A member of nn1 that shows the notices that it sees, or never sees any."""
+    """Play a member of nn1 that shows the notices that it sees, or never sees any."""
     member = dataclasses.replace(MEMBER, pause_seen=None, in_election=obeys)
     async with connected(scope.settings, deadline_seconds=30.0) as session:
         await session.create(members_path(scope.settings))

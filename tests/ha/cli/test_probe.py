@@ -105,7 +105,7 @@ def by_click(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def stopped_server() -> Iterator[int]:
-    """A process that listens and is stopped: the kernel takes connections, nobody answers."""
+    """Start and stop a listening process: the kernel takes connections, and no answer comes."""
     program = (
         "import socket\n"
         "listener = socket.create_server(('127.0.0.1', 0))\n"
@@ -137,7 +137,7 @@ def test_both_ways_into_the_command_tell_the_same(
 
 
 def test_it_loads_little() -> None:
-    """A host runs one every few seconds for each of its containers."""
+    """Stay cheap: a host runs one every few seconds for each of its containers."""
     program = (
         "import sys; from nnha.commands import main; sys.argv[:] = ['nnha', 'probe', '1']\n"
         "try: main()\n"

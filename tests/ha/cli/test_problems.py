@@ -1,4 +1,4 @@
-"""Which problems are told, and which states near them are none: the edges of each rule."""
+"""Which problems are reported, and which states near them are none: the edges of each rule."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ QUORUM_UNKNOWN = "whether ZooKeeper has a quorum is not known"
 
 
 def drained(name: str, failure: str | None) -> ClusterView:
-    """A drain of one NameNode; ``failure`` is what its ZKFC says, None: it has no member."""
+    """Drain one NameNode; ``failure`` is what its ZKFC says, None: it has no member."""
     members = {} if failure is None else {name: replace(MEMBER, hand_over_failure=failure)}
     return replace(WELL, notices=NoticesView(drains={name: PAUSE}, members=members))
 
@@ -82,7 +82,7 @@ def test_missing_blocks_are_a_problem_and_the_active_tells_of_them() -> None:
 
 
 def journal(*rows: JournalNodeRow) -> ClusterView:
-    """A journal of these nodes, of which the active says nothing."""
+    """Return a look with a journal of these nodes, of which the active says nothing."""
     return replace(
         WELL,
         namenodes=(replace(ACTIVE, journal=()), WELL.namenodes[1]),
@@ -126,7 +126,7 @@ def test_journal(rows: list[JournalNodeRow], expected: list[str]) -> None:
 
 
 def ensemble(well: int, gone: int = 0, silent: int = 0) -> ClusterView:
-    """So many servers that serve, that do not run and that do not answer."""
+    """Return a look with servers that serve, that do not run and that do not answer."""
     errors = [*[None] * well, *[NOT_RUNNING] * gone, *[SILENT] * silent]
     rows = tuple(ZooKeeperRow(f"z{number}:1", error=error) for number, error in enumerate(errors))
     return replace(WELL, zookeepers=rows)

@@ -69,7 +69,7 @@ def _takeover(number: int, *phases: tuple[str, float]) -> dict[str, object]:
 
 
 async def _plays(cluster: Cluster, told: Sequence[str]) -> None:
-    """A hand-over to nn2 as the pages of real controllers show it, each step once it was told."""
+    """Play a hand-over to nn2 as real controllers' pages show it, each step after it was shown."""
     old, new = cluster.controllers["nn1"].page, cluster.controllers["nn2"].page
     new["handing_over_from"] = "nn1"
     await until(lambda: "asks the zkfc of nn1" in told[-1], "asked")

@@ -1,4 +1,4 @@
-"""What is told beside each row of a look, and above all of them, as tables of situations."""
+"""What is shown next to each row of a look, and above all of them, as tables of situations."""
 
 from dataclasses import replace
 

@@ -259,7 +259,7 @@ async def test_generic_options_come_first(haadmin: Shell, tmp_path: Path) -> Non
 
 async def test_addresses_are_printed_as_java_does() -> None:
     assert await java_host("nn1.example.invalid") == "nn1.example.invalid"
-    assert await java_host("192.0.2.1") == "192.0.2.1"  # nobody's, so it has no name
+    assert await java_host("192.0.2.1") == "192.0.2.1"  # no host's, so it has no name
     unresolved = await java_name(HostPort("nn1.example.invalid", 8020))
     assert unresolved == "NameNode at nn1.example.invalid/<unresolved>:8020"
 

@@ -1,7 +1,7 @@
 """TestDFSHAAdminMiniCluster and TestNNHealthCheck: haadmin, real NameNodes.
 
-Each NameNode writes to real JournalNodes and serves HAServiceProtocol; nobody but haadmin tells
-them what to be.  They have no safe mode: one that has not read the journal is not ready instead.
+Each NameNode writes to real JournalNodes and serves HAServiceProtocol; haadmin alone orders them
+what to be.  They have no safe mode: one that has not read the journal is not ready instead.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class MiniCluster:
         return [machine.namenode.state.role for machine in self.machines.values()]
 
     def fencer(self) -> tuple[str, ...]:
-        """A script that writes what it was given."""
+        """Return a script that writes what it was given."""
         said = self.folder / "fenced"
         script = (
             f'env | grep -E "^(target_|dfs_ha_namenode_id)" | sort > {said} && '
@@ -73,7 +73,7 @@ class MiniCluster:
         return ("-D", f"dfs.ha.fencing.methods=shell({script})")
 
     def fenced(self) -> dict[str, str]:
-        """What the script was given; empty if it has not run.  It is forgotten then."""
+        """Return, and then forget, what the script was given; empty if it has not run."""
         said = self.folder / "fenced"
         if not said.exists():
             return {}
@@ -114,7 +114,7 @@ async def add(cluster: MiniCluster, stack: AsyncExitStack, name: str, node: Name
     server = RpcServer([ha_service_protocol(face)])
     cluster.ports[f"rpc-{name}"] = await server.start(LOOPBACK, 0)
     stack.push_async_callback(server.stop)
-    # Nobody listens on these: without controllers, haadmin asks none of them.
+    # Nothing listens on these: without controllers, haadmin asks none of them.
     cluster.ports |= {f"{kind}-{name}": 1 for kind in ("zkfc", "http", "zkfc-http")}
     cluster.machines[name] = Machine(node, server)
 
@@ -216,7 +216,7 @@ async def test_row_8_11_mc_transition_to_active_when_other_namenode_is_active(
         assert (code, out) == (255, "")
         assert "transitionToActive: Node nn1 is already active" in err
         assert cluster.roles() == [Role.ACTIVE, Role.STANDBY]
-        # It goes away altogether: nobody can tell that it is not active, so force is needed.
+        # It goes away altogether: that it is not active cannot be checked, so force is needed.
         gone = cluster.machines["nn1"]
         await gone.server.stop()
         await gone.namenode.stop()
@@ -247,11 +247,9 @@ class Listener:
 
     states: list[tuple[Health, str]] = field(default_factory=list)
 
-    def status_reported(self, status: ServiceStatus) -> None:
-        """Each report."""
+    def status_reported(self, status: ServiceStatus) -> None: ...
 
     def health_changed(self, health: Health, reason: str) -> None:
-        """Each change."""
         self.states.append((health, reason))
 
 
@@ -264,7 +262,7 @@ class Listener:
 async def test_row_8_11_hc_nn_health_check(
     tmp_path: Path, capsys: Captured, own_port: bool
 ) -> None:
-    """By RPC and by the monitor, on the service's port or on one for health alone."""
+    """Check by RPC and by the monitor, on the service's port or on one for health alone."""
     async with running(tmp_path, capsys) as cluster:
         machine = cluster.machines["nn1"]
         port = cluster.ports["rpc-nn1"]

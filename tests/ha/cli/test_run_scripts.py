@@ -13,7 +13,7 @@ from tests import ROOT
 
 
 def checkout(folder: Path) -> Path:
-    """A checkout whose .venv is set up, by an earlier ./run that knew of no scripts."""
+    """Make a checkout whose .venv is set up, by an earlier ./run that knew of no scripts."""
     for name in ("run", "requirements.lock"):
         shutil.copy(ROOT / name, folder / name)
     binaries = folder / ".venv" / "bin"

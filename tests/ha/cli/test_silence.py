@@ -35,7 +35,7 @@ def _quiet() -> Iterator[None]:
 
 @asynccontextmanager
 async def answering_from(connection: int, port: int) -> AsyncIterator[int]:
-    """A port whose first connections stay silent; from the given one on it is the other's."""
+    """Keep the first connections silent, and pass the others on to ``port``."""
     count = 0
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -60,7 +60,7 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
 
 
 async def look_from_a_loop_that_stands_still(conf_dir: Path) -> ClusterView:
-    """A look in a loop of its own, blocked while the questions are on their way."""
+    """Look in a loop of its own, blocked while the questions are on their way."""
 
     async def look() -> ClusterView:
         asyncio.get_running_loop().call_later(0.0, time.sleep, BLOCKED_SECONDS)
@@ -103,7 +103,7 @@ async def test_a_silent_namenode_is_unknown_and_nobody_is_told_to_kill_it(tmp_pa
 
 
 def silent_everywhere(port: int) -> tuple[str, ...]:
-    """Every process of the cluster is the one that says nothing."""
+    """Make every process of the cluster the one that says nothing."""
     keys = [f"{kind}.ns1.{name}=127.0.0.1:{port}" for name in ("nn1", "nn2") for kind in (
         "dfs.namenode.rpc-address", "dfs.namenode.http-address", "nnha.zkfc.http-address"
     )]  # fmt: skip
@@ -152,7 +152,7 @@ async def test_silence_is_not_a_refusal(tmp_path: Path, command: str) -> None:
 async def test_a_standby_that_answers_late_is_asked_again_and_not_refused(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """The first look finds it silent, as on a busy machine; the second one lasts longer."""
+    """Let the first look find it silent, as on a busy machine; the second one lasts longer."""
     async with answering_from(2, cluster.ports["rpc-nn2"]) as port:
         told = await nnha(
             "switchover", "nn2", "--dry-run", "--conf-dir", str(tmp_path),
@@ -247,6 +247,6 @@ def test_every_command_that_asks_somebody_takes_a_timeout() -> None:
 
 
 def test_the_document_names_the_silent(tmp_path: Path) -> None:
-    """A script can tell silence from a closed port."""
+    """Let a script distinguish silence from a closed port."""
     schema = json.loads((FOLDER / "status.json").read_text())
     assert {"silent", "own_delay_seconds", "own_start_seconds"} <= set(schema["required"])

@@ -1,4 +1,4 @@
-"""Who could become active, in which order, and what is in the way of the others, as tables."""
+"""Which NameNodes could become active, in which order, and what keeps the others, as tables."""
 
 from dataclasses import replace
 
@@ -114,7 +114,7 @@ def test_a_candidate_in_words(one: Prospect, words: str) -> None:
 
 
 def standbys(*lags: int | None) -> ClusterView:
-    """The active and standbys nn2, nn3 and so on, so far behind; None: nobody knows how far."""
+    """Return the active and standbys nn2, nn3 and so on with these lags; None: unknown."""
     rows = tuple(
         replace(STANDBY, namenode=f"nn{number}", last_txid=None if lag is None else 5000 - lag)
         for number, lag in enumerate(lags, start=2)
@@ -240,7 +240,7 @@ OUT = {"in_election": False, "out_because": "asked to cede"}
 
 
 def ill(view: ClusterView, reason: str | None) -> ClusterView:
-    """The ZKFC of nn2 finds its NameNode ill."""
+    """Return a look in which the ZKFC of nn2 finds its NameNode unhealthy."""
     return with_zkfc(view, "nn2", health="unhealthy", health_reason=reason)
 
 

@@ -103,7 +103,7 @@ async def test_a_refusing_zkfc_is_a_failure_with_its_reason_and_the_present_stat
 
 
 async def test_a_zkfc_without_zookeeper_has_changed_nothing(cluster: Cluster) -> None:
-    """It was exit code 4, begun and failed, with the advice to ask why nobody takes over."""
+    """Guard against exit code 4, begun and failed, with the advice to ask why none takes over."""
     reason = f"{NO_ZOOKEEPER_TO_ASK}zk1 answered"
     cluster.controllers["nn2"].refusal = reason
     told = await run(cluster, "switchover", "nn2", "--yes", "-o", "json")
@@ -184,7 +184,7 @@ def unanswered(plan: HandoverPlan | Ending) -> Ending:
 
 
 def changed(index: int, **changes: object) -> dict[str, object]:
-    """The view's NameNodes with one of them changed."""
+    """Change one of the view's NameNodes."""
     rows = list(WELL.namenodes)
     rows[index] = dataclasses.replace(rows[index], **changes)  # type: ignore[arg-type]
     return {"namenodes": tuple(rows)}
@@ -351,7 +351,7 @@ def test_without_the_holders_zkfc_nobody_could_give_up_its_lock(
 
 
 def test_in_a_pause_a_switchover_takes_over_from_a_holder_that_is_gone() -> None:
-    """Its ZKFC keeps the lock; the guide promises that a switchover works in a pause."""
+    """Keep the guide's promise that a switchover works in a pause; the ZKFC keeps the lock."""
     pause = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=None)
     gone = {**changed(0, state=None, error=GONE), **noted(pause=pause)}
     view = dataclasses.replace(WELL, **gone)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ PAGE = Path(__file__).parents[3] / "docs/configuration.md"
 
 
 def hazards() -> str:
-    """One row for each setting that stops a daemon."""
+    """Return one row for each setting that stops a daemon."""
     rows = ["| Key | Default | Does not start otherwise | Because |", "|---|---|---|---|"]
     for one in HAZARDS:
         daemons = ", ".join(daemon for daemon in Daemon if daemon in one.daemons)
@@ -20,7 +20,7 @@ def hazards() -> str:
 
 
 def not_used() -> str:
-    """One row for each reason, with its keys."""
+    """Return one row for each reason, with its keys."""
     rows = ["| Keys | Not used, because |", "|---|---|"]
     for reason, names in groupby(NOT_USED.items(), key=lambda one: one[1]):
         rows.append(f"| {' '.join(f'`{name}`' for name, _ in names)} | {reason} |")
@@ -29,7 +29,7 @@ def not_used() -> str:
 
 
 def with_tables(page: str) -> str:
-    """The page with its tables as they should be."""
+    """Return the page with its tables as they should be."""
     for name, table in {"hazards": hazards(), "not-used": not_used()}.items():
         before, start, rest = page.partition(f"<!-- table: {name} -->\n")
         _, end, after = rest.partition("<!-- end -->\n")

@@ -1,4 +1,4 @@
-"""Who reads which configuration key, by the syntax trees of the product."""
+"""Which files read which configuration key, by the syntax trees of the product."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,12 +19,12 @@ Constants = Mapping[tuple[str, str], str]
 
 
 def modules_of_keys() -> list[str]:
-    """The modules that define keys."""
+    """Return the modules that define keys."""
     return sorted(f"ha.conf.keys.{path.stem}" for path in KEYS_FOLDER.glob("[a-z]*.py"))
 
 
 def constants(modules: Iterable[str]) -> Constants:
-    """Every constant that is a key."""
+    """Return every constant that is a key."""
     return MappingProxyType(
         {
             (module, name): value.name
@@ -36,7 +36,7 @@ def constants(modules: Iterable[str]) -> Constants:
 
 
 def sources() -> Iterator[Path]:
-    """The product's files but for those that define keys."""
+    """Yield the product's files but for those that define keys."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             if path.parent != KEYS_FOLDER:
@@ -44,7 +44,7 @@ def sources() -> Iterator[Path]:
 
 
 def keys_read(text: str, known: Constants) -> set[str]:
-    """The keys that one file reads: whose constant it passes on, and not only quotes or imports."""
+    """Return the keys that one file reads: it passes their constants on, not only imports them."""
     tree = ast.parse(text)
     modules, names = _imported(tree, known)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
@@ -61,7 +61,7 @@ def keys_read(text: str, known: Constants) -> set[str]:
 
 
 def _imported(tree: ast.AST, known: Constants) -> tuple[dict[str, str], dict[str, str]]:
-    """What the file's names mean: modules of keys, and keys."""
+    """Return what the file's names mean: modules of keys, and keys."""
     of_keys = {module for module, _ in known}
     modules: dict[str, str] = {}
     names: dict[str, str] = {}

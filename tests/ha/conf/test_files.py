@@ -1,4 +1,4 @@
-"""Hadoop's XML files: what they may contain, what overrides what, and how faults are told."""
+"""Hadoop's XML files: what they may contain, what overrides what, and how faults are reported."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Settings that a daemon must not ignore stop it; the others that it ignores are told."""
+"""Settings that a daemon must not ignore stop it; the others that it ignores are reported."""
 
 from pathlib import Path
 

@@ -86,7 +86,7 @@ TOLD = {
     "dfs.corruptfilesreturned.max",
     "dfs.namenode.max-lock-hold-to-release-lease-ms",
 }
-"""Named to tell how nnha differs, or whose default a limit is."""
+"""Named to say how nnha differs, or whose default a limit is."""
 
 
 def test_no_text_of_the_client_calls_sends_its_reader_to_a_key_without_effect() -> None:

@@ -1,4 +1,4 @@
-"""Who we are, on a machine that has no name for us."""
+"""The name of our own user, on a machine that has none for it."""
 
 import os
 import pwd

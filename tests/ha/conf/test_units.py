@@ -15,7 +15,7 @@ Parser = Callable[[str], object]
 
 
 def by(make: Callable[..., Parser], *arguments: object, **named: object) -> Parser:
-    """A parser that is made when it is used."""
+    """Make a parser when it is used."""
     return lambda text: make(*arguments, **named)(text)
 
 

@@ -34,7 +34,7 @@ def test_a_loop_that_is_not_there_is_refused(asked: str, installed: bool, told: 
 
 
 async def test_the_clock_is_read_when_it_is_asked() -> None:
-    """Not once per turn: a process may be stopped in the middle of one."""
+    """Read it not once per turn: a process may be stopped in the middle of one."""
     loop = asyncio.get_running_loop()
     began = time.monotonic()
     while (now := time.monotonic()) < began + 0.02:
@@ -51,7 +51,7 @@ async def test_a_port_that_cannot_be_is_not_another_one() -> None:
 
 
 async def test_the_end_of_a_process_is_seen_by_its_descriptor() -> None:
-    """A NameNode's own wait for a process; add_reader takes more than sockets."""
+    """Wait for a process as a NameNode does; add_reader takes more than sockets."""
     loop = asyncio.get_running_loop()
     process = await asyncio.create_subprocess_exec("cat", stdin=asyncio.subprocess.PIPE)
     descriptor, ended = os.pidfd_open(process.pid), asyncio.Event()

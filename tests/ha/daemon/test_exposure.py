@@ -28,7 +28,7 @@ LOOPBACK = {
     "": False,
     "10.0.0.5": False,
     "fe80::1": False,
-    "no-such-host.invalid": True,  # nobody can listen there: the attempt says so
+    "no-such-host.invalid": True,  # no process can listen there: the attempt says so
 }
 
 
@@ -62,7 +62,7 @@ WITHOUT_CRYPTOGRAPHY = (
 async def started(
     folder: Path, command: Sequence[str], program: Sequence[str] = NNHA, **site: str
 ) -> tuple[int, str]:
-    """The exit code and the output of a daemon that ends by itself."""
+    """Return the exit code and the output of a daemon that ends by itself."""
     write_site(folder / "conf", {**KEYS, **places(folder), **site})
     process = await asyncio.create_subprocess_exec(
         sys.executable, *program, *command, "--conf-dir", str(folder / "conf"),

@@ -1,4 +1,4 @@
-"""What a daemon tells of itself: version, start, and a hash that shows differing files."""
+"""What a daemon reports of itself: version, start, and a hash that shows differing files."""
 
 from pathlib import Path
 

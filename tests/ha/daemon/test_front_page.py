@@ -1,4 +1,4 @@
-"""The page at / of a daemon: who it is, in which role, and where the whole cluster is shown."""
+"""The page at / of a daemon: which one it is, its role, and where the whole cluster is shown."""
 
 import asyncio
 from collections.abc import Mapping

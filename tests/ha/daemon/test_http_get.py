@@ -1,4 +1,4 @@
-"""One page of another process: what comes, what is refused, and what is told of it."""
+"""One page of another process: what comes, what is refused, and what is reported of it."""
 
 import asyncio
 import socket
@@ -81,7 +81,7 @@ async def test_what_is_no_answer_is_told(case: str) -> None:
 
 @pytest.mark.parametrize("said", [b"x" * 101, b"x" * 100])
 async def test_a_page_is_cut_where_that_is_asked(said: bytes) -> None:
-    """Also where its sender breaks off: half of a dying process's stacks are better than none."""
+    """Cut it also where its sender breaks off: half of a dying process's stacks are useful."""
     head = b"HTTP/1.0 200 OK\r\nContent-Length: 1000\r\n\r\n"
     async with stand_in(saying(head + said)) as port:
         assert (await got(port, cut=True)).body == b"x" * 100
@@ -103,7 +103,7 @@ async def test_an_address_that_cannot_be_is_told(port: int) -> None:
 async def test_where_nobody_listens_is_told_of_a_name_with_several_addresses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """asyncio has one error without a kind for all of them; uvloop looks names up by itself."""
+    """Find the kind of error, of which asyncio gives none; uvloop looks names up by itself."""
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
     both = [

@@ -21,7 +21,7 @@ asyncio.run(main())
 
 
 def test_two_that_load_parts_of_one_package_both_get_it_whole() -> None:
-    """A node began to load its server while a segment was fetched: one got half of aiohttp."""
+    """Load a server while a segment is fetched: one of both got half of aiohttp."""
     for _ in range(3):
         done = subprocess.run(
             [sys.executable, "-c", _BOTH_AT_ONCE], capture_output=True, text=True, check=False

@@ -32,7 +32,7 @@ class Lines(logging.Handler):
 
 @pytest.fixture
 def lines() -> Iterator[Lines]:
-    """The only handler, as in a daemon: another one would count as well."""
+    """Install the only handler, as in a daemon: another one would count as well."""
     root, handler = logging.getLogger(), Lines()
     kept = root.handlers[:]
     root.handlers[:] = [handler]

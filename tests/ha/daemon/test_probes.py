@@ -37,7 +37,7 @@ async def serving(subject: Subject) -> AsyncIterator[int]:
 
 
 async def ask(port: int, path: str, method: str = "GET", *, pieces: int = 1) -> tuple[int, str]:
-    """The status and everything that came.  In several pieces aiohttp answers instead of us."""
+    """Return the status and the whole answer.  In several pieces aiohttp answers instead of us."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     asked = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
     async with asyncio.timeout(30):

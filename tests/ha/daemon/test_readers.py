@@ -32,7 +32,7 @@ MORE_THAN_BUFFERS = 2 * 1024 * 1024
 async def serving(
     routes: Sequence[web.RouteDef], send_buffer: int = SMALL_BUFFER
 ) -> AsyncIterator[int]:
-    """These routes on a port of which the connections keep this much in the kernel."""
+    """Serve these routes on a port whose connections keep this much in the kernel."""
     endpoint = Endpoint(
         status=dict, healthy=lambda: None, routes=lambda: routes, silence_seconds=LIMIT_SECONDS
     )
@@ -48,7 +48,7 @@ async def serving(
 
 @asynccontextmanager
 async def asking(port: int, path: str, more: str = "") -> AsyncIterator[socket.socket]:
-    """A client that has asked for a page and reads nothing of the answer by itself."""
+    """Ask for a page, and read nothing of the answer."""
     loop = asyncio.get_running_loop()
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
@@ -63,7 +63,7 @@ def hangups() -> float:
 
 
 def is_open(path: Path) -> bool:
-    """Whether this process has a descriptor of that file."""
+    """Return whether this process has a descriptor of that file."""
     return any(
         os.path.realpath(descriptor) == str(path) for descriptor in Path("/proc/self/fd").iterdir()
     )
@@ -79,7 +79,7 @@ async def until(condition: Callable[[], bool], what: str) -> None:
 
 
 async def assert_hung_up_on(port: int, path: str, file: Path) -> None:
-    """One that reads nothing loses the connection, and the daemon keeps nothing of it."""
+    """Check that a client that reads nothing is hung up on, and that nothing of it is kept."""
     before = hangups()
     with capture_logs() as lines:
         async with asking(port, path) as client:
@@ -123,7 +123,7 @@ async def test_who_reads_nothing_of_a_segment_is_hung_up_on(tmp_path: Path) -> N
 
 
 async def test_a_slow_reader_gets_all_of_one_large_piece() -> None:
-    """All of it takes many times the limit; so does what the kernel reads ahead of us."""
+    """Take many times the limit for all of it, and for what the kernel reads ahead of us."""
     body = bytes(SMALL_BUFFER * 70)
 
     async def one_piece(request: web.Request) -> web.StreamResponse:
@@ -167,7 +167,7 @@ async def test_who_waits_for_an_answer_does_not_stand_still() -> None:
 
 
 async def test_what_was_closed_with_bytes_unsent_is_given_up_as_well() -> None:
-    """aiohttp is through with it and has said close; the bytes still keep the descriptor."""
+    """Give up after aiohttp's close, too: the unsent bytes still keep the descriptor."""
     through = asyncio.Event()
 
     async def short(_request: web.Request) -> web.Response:

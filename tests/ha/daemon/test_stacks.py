@@ -8,7 +8,7 @@ from ha.daemon.endpoint import stacks
 
 
 async def test_a_task_of_a_library_without_source_does_not_cost_the_page() -> None:
-    """A JournalNode's and a NameNode's gRPC are compiled: linecache finds no line of them."""
+    """Show gRPC's tasks, which are compiled: linecache finds no line of them."""
     server = grpc.aio.server()
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

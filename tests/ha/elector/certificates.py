@@ -27,7 +27,7 @@ class Authority:
         self.trusted.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
     def issue(self, name: str, *hosts: str, password: str = "") -> Path:
-        """A PEM file with a private key and its certificate, good for these hosts."""
+        """Write a PEM file with a private key and its certificate, good for these hosts."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = self._builder(_name(name), key.public_key())
         if hosts:

@@ -47,11 +47,11 @@ class Ensemble:
         return ",".join(server.connect for server in self.servers)
 
     def modes(self) -> list[str]:
-        """What each server says it is: leader, follower, or nothing while it serves nobody."""
+        """Return each server's mode: leader, follower, or nothing while it does not serve."""
         return [_mode(server) for server in self.servers]
 
     def leader(self) -> int:
-        """The number of the server that leads."""
+        """Return the number of the server that leads."""
         return self.modes().index("leader")
 
     def kill(self, *numbers: int) -> None:
@@ -72,7 +72,7 @@ class Ensemble:
         self.servers[number] = restart_zookeeper(self.supervisor, self.servers[number])
 
     def settle(self, count: int) -> None:
-        """Wait until so many servers serve, one of them as the leader."""
+        """Wait until ``count`` servers serve, one of them as the leader."""
         wait_until(
             lambda: sorted(filter(None, self.modes())) == ["follower"] * (count - 1) + ["leader"],
             what=f"{count} of the ensemble's servers to serve",
@@ -83,7 +83,7 @@ class Ensemble:
 
 @contextlib.contextmanager
 def running_ensemble(directory: Path) -> Iterator[Ensemble]:
-    """A whole ensemble for the length of a ``with``."""
+    """Run a whole ensemble for the length of a ``with``."""
     java = find_java(wrapper_directory=directory)
     with Supervisor(directory) as supervisor:
         ports = free_ports(3 * SERVERS)

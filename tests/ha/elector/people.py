@@ -117,7 +117,7 @@ async def end_session(session: Session, hosts: str) -> None:
 
 
 async def count_locks(settings: ZooKeeperSettings) -> None:
-    """As the first lock of all does, so that the next one is made by one transaction."""
+    """Create the count as the first lock does, so that the next lock is made by one transaction."""
     async with connected(settings, deadline_seconds=40.0) as session:
         await ensure_parent(session, settings)
         assert isinstance(await session.create(settings.count), Done)

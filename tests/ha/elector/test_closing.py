@@ -1,4 +1,4 @@
-"""The ACLs of a scope are set where they differ and may be set, and nobody locks himself out."""
+"""The ACLs of a scope are set where they differ and may be set, without locking ourselves out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

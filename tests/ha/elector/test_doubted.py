@@ -46,7 +46,7 @@ async def _inside(settings: ZooKeeperSettings) -> AsyncIterator[Session]:
 
 @asynccontextmanager
 async def _closed(settings: ZooKeeperSettings) -> AsyncIterator[Session]:
-    """A session of ours in a scope that is closed."""
+    """Open a session of ours in a scope that is closed."""
     ours = _as(settings, "nn:word")
     async with _inside(ours) as session:
         await ensure_parent(session, ours)
@@ -54,7 +54,7 @@ async def _closed(settings: ZooKeeperSettings) -> AsyncIterator[Session]:
 
 
 async def test_our_own_name_by_a_strangers_hand_spares_nobody(zookeeper: ZooKeeper) -> None:
-    """The breadcrumb of before the scope was closed: anybody can write our name into it."""
+    """Doubt a breadcrumb of before the scope was closed: anybody can write our name into it."""
     settings = _open(zookeeper)
     ours = _as(settings, "nn:word")
     async with _inside(settings) as stranger, _closed(settings):
@@ -124,7 +124,7 @@ async def test_where_the_configured_acl_is_open_nothing_is_asked(zookeeper: ZooK
 
 
 async def test_the_lock_of_another_acl_is_respected(zookeeper: ZooKeeper) -> None:
-    """Hadoop's controller knows no ACL of ours; whoever holds the lock may be active."""
+    """Respect Hadoop's controller, which knows no ACL of ours: the lock's holder may be active."""
     settings = _open(zookeeper)
     async with _closed(settings) as session, people(_as(settings, "nn:word"), "a") as (a,):
         async with _inside(_as(settings, "nn:word", "world:anyone:rwcda")) as java:

@@ -29,14 +29,14 @@ _scopes = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ensemble]:
-    """The servers of all tests here."""
+    """Run the servers of all tests here."""
     with running_ensemble(tmp_path_factory.mktemp("ensemble")) as servers:
         yield servers
 
 
 @pytest.fixture
 def ensemble(running: Ensemble) -> Ensemble:
-    """All three servers serve."""
+    """Have all three servers serve."""
     running.whole()
     return running
 
@@ -55,7 +55,7 @@ def _session(person: Person) -> Session:
 
 
 async def _seated(a: Person, b: Person) -> None:
-    """The first is active, the second standby."""
+    """Make the first active, the second standby."""
     a.join()
     await a.is_(Role.ACTIVE)
     b.join()
@@ -75,7 +75,7 @@ async def _told(person: Person, word: str) -> None:
 
 
 async def _owner(settings: ZooKeeperSettings) -> bytes:
-    """Whose name is in the lock."""
+    """Return the name in the lock."""
     async with connected(settings, deadline_seconds=WAIT_SECONDS) as session:
         outcome = await session.read(settings.lock)
     assert isinstance(outcome, Done)
@@ -88,7 +88,7 @@ async def test_the_leader_is_killed_and_nothing_moves(ensemble: Ensemble) -> Non
         await _seated(a, b)
         numbers = [one.keeper.session_id for one in (a, b)]
         await asyncio.to_thread(ensemble.kill, ensemble.leader())
-        # The other two elect a new leader; until then nobody serves, and all sessions suspend.
+        # The other two elect a new leader; until then no server serves, and all sessions suspend.
         for one in (a, b):
             await _told(one, "neutral")
         await _back(a, Role.ACTIVE)

@@ -140,7 +140,7 @@ def test_work_does_not_begin_for_an_attempt_that_does_not_wait_for_it(state: Ele
 
 
 def test_who_was_never_promoted_is_not_active_by_a_look() -> None:
-    """Its own lock makes nobody active: the promotion must have been under it."""
+    """Require a promotion under the lock: the lock alone makes no NameNode active."""
     before = replace(SUSPENDED, serving=False, link=Link.CONNECTED, role=Role.NEUTRAL)
     active = Step(replace(ACTIVE, attempt=before.attempt))
     with pytest.raises(InvariantBroken, match=IN_ATTEMPT):
@@ -148,7 +148,7 @@ def test_who_was_never_promoted_is_not_active_by_a_look() -> None:
 
 
 def test_news_of_the_lock_says_nothing_of_the_former_active() -> None:
-    """Our name is written at two events only, and this is none of them."""
+    """Write our name at two events only, of which this is none."""
     writing = Step(WRITING, (WriteBreadcrumb(S, WRITING.attempt, WRITING.data, None),))
     with pytest.raises(InvariantBroken, match=NAME):
         checked(WRITING, LockSeen(S, ours=True), writing)

@@ -34,7 +34,7 @@ _scopes = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaPeer]:
-    """One JVM with Hadoop's classes."""
+    """Start one JVM with Hadoop's classes."""
     zookeeper_classes = relocated_zookeeper(tmp_path_factory.mktemp("shaded"))
     with java_peer(class_path("netty-*.jar", first=zookeeper_classes)) as started:
         yield started
@@ -94,7 +94,7 @@ class Candidate:
         await asyncio.to_thread(self.elector.quitElection, keep_breadcrumb)
 
     async def heard(self, *words: str) -> None:
-        """These were its last words."""
+        """Wait until these were its last words."""
         await until(
             lambda: self.told[-len(words) :] == list(words),
             f"java: {words}, not {self.told}",
@@ -144,7 +144,7 @@ async def test_8_13_16_each_takes_over_from_the_other(zookeeper: ZooKeeper, peer
         await java.quit(keep_breadcrumb=True)
         await ours.is_(Role.ACTIVE)
         assert ours.fenced == [JAVAS]
-        # Our record beside the breadcrumb spoke of our own first term, not of Java's.
+        # Our record next to the breadcrumb was of our own first term, not of Java's.
         assert ours.terms == [Term.UNKNOWN]
 
 

@@ -90,7 +90,7 @@ class Server:
         *,
         ticket: SessionTicket | None = None,
     ) -> Session:
-        """As ``SessionFactory``."""
+        """Open as a ``SessionFactory``."""
         self.tickets.append(ticket)
         own = ticket or SessionTicket(len(self.tickets), b"word")
         self.lines.append(Line(self, on_state, own))
@@ -142,7 +142,7 @@ class Line:
 
 
 async def ended() -> None:
-    """All that was begun has come to its end: nothing here waits for anybody else."""
+    """Let all that was begun end: nothing here waits for anything else."""
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -295,7 +295,7 @@ async def test_anothers_lock_is_removed_only_where_all_is_known(
 
 
 async def test_nothing_is_removed_after_a_look_that_took_long() -> None:
-    """What spoke against the owner is old by then."""
+    """Distrust what spoke against the owner: it is old by then."""
     server, loop = Server([COUNT, THEIRS]), asyncio.get_running_loop()
     time = loop.time
     with pytest.MonkeyPatch.context() as patch:
@@ -305,7 +305,7 @@ async def test_nothing_is_removed_after_a_look_that_took_long() -> None:
 
 
 async def test_a_killed_controllers_session_is_gone_on_with_once() -> None:
-    """Once more, and it would be ended as one that nobody wants: with the lock that we hold."""
+    """Use the ticket once: again, and the session would end as an unwanted one, with our lock."""
     server = Server()
     keeper = KazooKeeper(SETTINGS, lambda _: None, ticket=TICKET, open_session=server.open_session)
     inherits = [keeper.inherits]

@@ -30,14 +30,14 @@ class Two:
         self.owner, self.other = owner, other
 
     async def made(self) -> int:
-        """The transaction that has made the lock that stands."""
+        """Return the transaction that has made the lock that stands."""
         seen = await self.other.look(self.settings.lock)
         assert isinstance(seen, Done)
         assert seen.value is not None
         return seen.value.written_by
 
     async def stands(self) -> bool:
-        """Whether there is a lock."""
+        """Return whether there is a lock."""
         seen = await self.other.look(self.settings.lock)
         return isinstance(seen, Done) and seen.value is not None
 
@@ -89,7 +89,7 @@ async def test_a_lock_that_was_made_anew_stands_though_its_version_is_the_same(t
 async def test_a_lock_that_is_made_anew_in_the_last_moment_stands(
     two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Behind the look, before the transaction: there nothing but the count tells them apart."""
+    """Remake it after the look, before the transaction: only the count distinguishes the locks."""
     await two.keeper.create(two.owner, b"1")
     seen = await two.made()
     transact = Session.transact
@@ -110,7 +110,7 @@ async def test_a_lock_that_is_made_anew_in_the_last_moment_stands(
 
 
 async def test_a_lock_of_a_controller_that_does_not_count_is_left(two: Two) -> None:
-    """As Hadoop's makes it; also where an earlier one was counted."""
+    """Leave a lock as Hadoop's makes it; also where an earlier one was counted."""
     await two.keeper.create(two.owner, b"1")
     await two.owner.delete(two.settings.lock)
     await two.owner.create(two.settings.lock, b"1", ephemeral=True)
@@ -124,7 +124,7 @@ async def test_our_own_lock_is_never_removed(two: Two) -> None:
 
 
 async def test_no_right_is_told(zookeeper: ZooKeeper) -> None:
-    """The owner's znodes are its own; another user sees them, and may not touch them."""
+    """Report that another user sees the owner's znodes, and may not touch them."""
     scope = f"/hadoop-ha/lock{next(_scopes)}"
     acl = parse_acl("auth::rwcda,world:anyone:r")
 

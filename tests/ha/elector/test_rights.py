@@ -62,7 +62,7 @@ def test_what_strangers_could_do(found: str, could: str) -> None:
     [
         ("world:anyone:rwcda", True),
         ("world:anyone:d", True),
-        ("auth::rwcda,world:anyone:r", False),  # who may only read can have written nothing
+        ("auth::rwcda,world:anyone:r", False),  # a reader can have written nothing
         ("auth::rwcda", False),
         ("sasl:anyone:rwcda", False),
         ("", False),

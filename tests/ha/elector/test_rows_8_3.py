@@ -59,13 +59,13 @@ FIRST, SECOND = AttemptNumber(1), AttemptNumber(2)
 
 @dataclass
 class Election:
-    """An elector that is told things, and remembers all that it asked for."""
+    """An elector that gets events, and remembers all that it asked for."""
 
     state: ElectorState = field(default_factory=ElectorState)
     asked: list[Action] = field(default_factory=list)
 
     def saw(self, *events: Event) -> list[Action]:
-        """Tell it; what it asks for in these steps."""
+        """Feed it events, and return what it asks for in these steps."""
         new: list[Action] = []
         for event in events:
             result = step(self.state, event)
@@ -75,7 +75,7 @@ class Election:
         return new
 
     def count(self, kind: type[Action]) -> int:
-        """How often it has asked for this."""
+        """Return how often it has asked for this."""
         return sum(isinstance(action, kind) for action in self.asked)
 
 
@@ -135,7 +135,7 @@ def test_row_8_3_fail_to_become_active() -> None:
     election.saw(LockCreated(ONE), BreadcrumbRead(ONE, FIRST, None))
     failed = election.saw(BreadcrumbWritten(ONE, FIRST, 0), TakeoverFailed(FIRST, "refused"))
     assert failed[1:] == [ReleaseLock(ONE), CloseSession(ONE), ReportFailure(FIRST, "refused")]
-    # Whoever joins again waits first: that is the candidacy's to decide.
+    # A controller that joins again waits first: that is the candidacy's to decide.
     assert BackOff().after(1) > 0
     again = election.saw(JoinRequested(ME), SessionOpened(TWO))
     assert again == [OpenSession(TWO), CreateLock(TWO, ME)]

@@ -68,7 +68,7 @@ def _was_told_last(person: Person, what: str) -> bool:
 
 
 async def _quiet(*those: Person) -> None:
-    """A second in which nobody does anything: Hadoop's own rows wait as long."""
+    """Check that nothing happens for a second: Hadoop's own rows wait as long."""
     before = [list(one.told) for one in those]
     await asyncio.sleep(1.0)
     assert [one.told for one in those] == before
@@ -92,7 +92,7 @@ async def test_row_8_4_active_standby_transition(zookeeper: ZooKeeper) -> None:
             loser.told.clear()
             await loser.vanish()
             await winner.is_(Role.ACTIVE)
-            # A role changes with the decision; the application is told of it a moment later.
+            # A role changes with the decision; the application is informed a moment later.
             await until(partial(_was_told_last, loser, "standby"), "standby again")
             assert loser.role is Role.STANDBY
             assert winner.told[-2:] == [f"fence {loser.name}", "active"]

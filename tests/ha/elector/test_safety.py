@@ -88,17 +88,17 @@ class Oracle:
     asked: set[str] = field(default_factory=set)
 
     def forget(self) -> None:
-        """Nothing is proven any more."""
+        """Forget all that was proven."""
         self.locked = self.fenced = self.written = False
         self.asked.clear()
 
     def lose(self) -> None:
-        """The lock was another's, or nobody's."""
+        """Note that the lock was another's, or free."""
         self.forget()
         self.served = False
 
     def saw(self, event: Event) -> None:
-        """What an event proves or disproves."""
+        """Note what an event proves or disproves."""
         match event:
             case SessionSuspended(session=s) if s == self.session:
                 self.forget()
@@ -122,7 +122,7 @@ class Oracle:
                 pass
 
     def asks(self, action: object) -> None:
-        """What an action presumes."""
+        """Check what an action presumes."""
         match action:
             case OpenSession(session=s):
                 assert s > self.session, "each session is a new one"
@@ -187,7 +187,7 @@ def _near(event: Event, state: ElectorState) -> Event:
 
 
 def _answer(action: Action, roll: int) -> Event | None:
-    """What the world may well say to this, now or much later."""
+    """Return what the world may well answer to this, now or much later."""
     match action:
         case OpenSession(session=s):
             return SessionOpened(s)

@@ -1,4 +1,4 @@
-"""SASL to ZooKeeper is an extra: what lacks is told at the start, by name."""
+"""SASL to ZooKeeper is an extra: what lacks is reported at the start, by name."""
 
 import sys
 from dataclasses import replace
@@ -37,7 +37,7 @@ def _settings(folder: Path, **settings: str) -> ZooKeeperSettings:
 
 @pytest.fixture
 def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if both libraries were installed."""
+    """Pretend that both libraries are installed."""
     for name in ("puresasl", "kerberos"):
         module = ModuleType(name)
         module.__spec__ = ModuleSpec(name, None)

@@ -1,5 +1,4 @@
-"""The record beside the breadcrumb speaks of the write that our NameNode is active under, or not
-at all."""
+"""The record next to the breadcrumb is of the write that our NameNode is active under, or none."""
 
 import asyncio
 from dataclasses import replace
@@ -67,7 +66,7 @@ class Znodes:
 
 
 async def settle(keeper: TermKeeper, znodes: Znodes, content: bytes) -> None:
-    """Until the record is written, or is not."""
+    """Wait until the record is written, or is not."""
     before = asyncio.all_tasks()
     keeper.settled(S, cast(Session, znodes), content)
     await asyncio.gather(*(asyncio.all_tasks() - before))
@@ -90,7 +89,7 @@ async def test_the_record_is_bound_to_the_write_of_the_breadcrumb(there_already:
 async def test_a_breadcrumb_that_changed_between_promotion_and_settling_is_not_ours(
     found: bytes | None,
 ) -> None:
-    """The bad schedule: ours expired while our NameNode was promoted, and another has fenced us.
+    """Play the bad schedule: ours expired during our NameNode's promotion, and we were fenced.
 
     A record of that one's term, written by us, would say that our end is the end of its NameNode.
     """

@@ -1,4 +1,4 @@
-"""ZooKeeper behind TLS: who we are is our certificate, and servers must be who they say."""
+"""ZooKeeper behind TLS: our certificate is our identity, and servers must prove theirs."""
 
 import asyncio
 import itertools
@@ -122,7 +122,7 @@ async def test_an_election_by_certificates_alone(secured: Secured) -> None:
 async def test_26_identities_that_cannot_share_a_breadcrumb_are_told_before_a_failover(
     secured: Secured, tmp_path: Path
 ) -> None:
-    """Each host has a certificate of its own, and the ACL is the creator's, by default."""
+    """Give each host a certificate of its own; the ACL is the creator's, by default."""
     site = Site(tmp_path, f"{HOST}:{secured.ports['named']}")
     scope = f"/secured{next(_scopes)}"
 

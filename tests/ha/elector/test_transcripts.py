@@ -49,7 +49,7 @@ def _shown(action: object) -> str:
 
 
 def _play(text: str) -> str:
-    """The scenario with every answer block written anew."""
+    """Return the scenario with every answer block written anew."""
     state = ElectorState()
     out: list[str] = []
     for block in text.strip().split("\n\n"):

@@ -46,7 +46,7 @@ CRUMBS = (
 
 
 def events(state: ElectorState) -> Iterator[Event]:
-    """Of the present session and attempt, and of those before."""
+    """Yield those of the present session and attempt, and of those before."""
     yield from (JoinRequested(b"me"), JoinRequested(b""), LookDue())
     for keep in (False, True):
         yield from (QuitRequested(keep), QuitRequested(keep, "told"))
@@ -64,7 +64,6 @@ def events(state: ElectorState) -> Iterator[Event]:
 
 
 def took(state: ElectorState, event: Event) -> tuple[ElectorState, tuple[Action, ...]]:
-    """One step."""
     result = step(state, event)
     return result.state, result.actions
 

@@ -105,7 +105,7 @@ async def test_a_close_that_hangs_is_not_confirmed_and_leaves_no_request_waiting
 
 @contextlib.contextmanager
 def _black_hole() -> Iterator[int]:
-    """A port on which connections are neither accepted nor refused."""
+    """Open a port on which connections are neither accepted nor refused."""
     with contextlib.ExitStack() as held:
         listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(4):  # its queue is full after one or two; the rest gets no answer

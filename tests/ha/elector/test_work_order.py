@@ -1,4 +1,4 @@
-"""What the election asks of the NameNode is done in order, whatever is called off meanwhile."""
+"""What the election asks of the NameNode is done in order, whatever is cancelled in between."""
 
 import asyncio
 import math
@@ -27,7 +27,7 @@ S = SessionNumber(1)
 
 
 class Door:
-    """A keeper that asks nobody: the test says what ZooKeeper answers."""
+    """A keeper without ZooKeeper: the test gives its answers."""
 
     last_contact: float | None = None
     session_timeout_seconds: float | None = None
@@ -38,8 +38,7 @@ class Door:
     def perform(self, action: Action) -> None:
         self.asked.append(action)
 
-    async def settled(self) -> None:
-        """At once."""
+    async def settled(self) -> None: ...
 
 
 class SlowToStandBy:
@@ -65,8 +64,7 @@ class SlowToStandBy:
         await self.may_stand_by.wait()
         self.done.append("standby")
 
-    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
-        """Nothing to note."""
+    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None: ...
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         self.done.append(f"failed: {reason}")
@@ -113,7 +111,7 @@ async def test_a_demotion_does_not_overtake_a_promotion_behind_a_takeover_that_w
 
 
 async def _taking_over(elector: Elector) -> "asyncio.Task[None]":
-    """The election runs, the lock is ours, and another's breadcrumb was there."""
+    """Run the election until the lock is ours, and another's breadcrumb was there."""
     running = asyncio.create_task(elector.run())
     for event in (JoinRequested(b"nn1"), SessionOpened(S), LockSeen(S, ours=True, made=1)):
         elector.post(event)
@@ -150,7 +148,7 @@ async def test_a_fencing_that_ends_badly_is_told_and_nobody_is_promoted(
 
 
 async def test_who_is_cancelled_gives_up_the_lock_and_keeps_the_breadcrumb() -> None:
-    """Its NameNode may still be active, and the next owner must find and fence it."""
+    """Leave what the next owner needs to find and fence our NameNode, which may be active."""
     namenode, door, signs = SlowToStandBy(), Door(), list[float]()
     elector = Elector(name="nn1", application=namenode, keeper=lambda _: door, sign=signs.append)
     running = await _taking_over(elector)

@@ -77,7 +77,7 @@ async def test_after_quitting_there_is_no_lock_and_nobody_returns(zookeeper: Zoo
 
 
 async def test_who_leaves_deletes_no_lock_but_its_own(zookeeper: ZooKeeper) -> None:
-    """The schedule: ours was deleted by hand, another has it now, and we have not heard of it."""
+    """Play the schedule: ours was deleted by hand, another has it, and we have not heard of it."""
     settings, one = _settings(zookeeper), SessionNumber(1)
     events: list[Event] = []
     keeper = KazooKeeper(settings, events.append)

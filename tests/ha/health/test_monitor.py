@@ -187,7 +187,7 @@ async def test_probe_now_does_not_wait_for_the_round() -> None:
 
 
 async def test_silence_while_we_stood_still_ourselves_is_not_held_against_it() -> None:
-    """The machine of both stands still: our timer is due before the NameNode can have answered."""
+    """Stop the machine of both: our timer is due before the NameNode can have answered."""
     async with _watched(QUICK_ROUNDS) as (namenode, monitor, ear):
         stalls = [1.0, 1.0]
 

@@ -1,4 +1,4 @@
-"""With a pid file the end of a local NameNode's process is told from a missing answer."""
+"""A pid file distinguishes the end of a local NameNode's process from a missing answer."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ RARE_ROUNDS = HealthSettings(
 
 @pytest.fixture
 def process() -> "Iterator[subprocess.Popen[bytes]]":
-    """Some process of this machine that does nothing."""
+    """Start a process of this machine that does nothing."""
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     yield child
     child.kill()

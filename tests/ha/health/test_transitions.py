@@ -43,7 +43,7 @@ STEPS = 200
 
 
 def took(state: HealthState, outcome: ProbeOutcome) -> tuple[HealthState, tuple[float, ...]]:
-    """One step, and when to probe again."""
+    """Return one step, and when to probe again."""
     result = step(state, outcome)
     return result.state, (result.probe_after_seconds,)
 

@@ -9,6 +9,5 @@ from deploy.local.zookeeper import ZooKeeper, running_zookeeper
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    """A started server; each test uses a nameservice of its own."""
     with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server

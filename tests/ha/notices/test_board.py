@@ -61,8 +61,7 @@ class Place:
         *,
         open_session: SessionFactory = Session,
     ) -> Board:
-        """A running board."""
-        # Without a poll that would help, watches must tell of everything.
+        # Without a poll that would help, watches must report everything.
         board = Board(
             self.zookeeper, namenode, lambda _: None, clock=lambda: self.clock(),
             open_session=open_session, poll_seconds=3600,
@@ -73,13 +72,12 @@ class Place:
         return board
 
     async def stop(self, number: int) -> None:
-        """As the end of its controller does."""
+        """Stop a board as the end of its controller does."""
         self.running[number].cancel()
         with suppress(asyncio.CancelledError):
             await self.running[number]
 
     async def members(self) -> dict[str, Member | BadNotice]:
-        """Who shows itself."""
         return dict(await read_members(self.session, self.zookeeper))
 
     async def shows(self, *members: Member) -> None:
@@ -160,7 +158,7 @@ async def test_an_unreadable_pause_pauses_nobody(zookeeper: ZooKeeper) -> None:
 
 
 async def test_what_may_not_be_read_keeps_nobody_waiting(zookeeper: ZooKeeper) -> None:
-    """Else a controller would wait for ever, and never find out at the election what is wrong."""
+    """Go on to the election, which shows what is wrong, instead of waiting for ever."""
     async with _place(zookeeper.connect) as place:
         closed = replace(place.zookeeper, acl=parse_acl("digest:ann:x:rwcda"))
         async with connected(closed, deadline_seconds=10.0) as ann:
@@ -220,7 +218,7 @@ async def test_a_member_is_there_again_after_its_session_expired(zookeeper: ZooK
 
 
 class Unheard:
-    """A session that writes, and is not told that it has."""
+    """A session that writes, and gets no answer that it has."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - a session's own
         self._session = Session(*arguments, **named)
@@ -276,7 +274,7 @@ async def test_one_that_somebody_deletes_is_there_again(zookeeper: ZooKeeper) ->
 async def test_what_an_earlier_process_left_behind_is_replaced_before_it_expires(
     zookeeper: ZooKeeper,
 ) -> None:
-    """A zkfc was killed and started again: its old session lives on for a while."""
+    """Kill a zkfc and start it again: its old session lives on for a while."""
     async with _place(zookeeper.connect) as place:
         path = members_path(place.zookeeper)
         await place.session.create(path)
@@ -322,7 +320,7 @@ async def test_w22_another_living_zkfc_of_the_same_name_is_left_alone(
 async def test_w22_of_several_that_start_at_once_exactly_one_may_stand(
     zookeeper: ZooKeeper,
 ) -> None:
-    """Every notice that is told says it, the first one too: between two a controller would join."""
+    """Name the namesake in every notice, the first one too: else a controller would join early."""
     async with _place(zookeeper.connect) as place:
         told: dict[str, list[Notices]] = {f"h{number}": [] for number in range(5)}
         for host, heard in told.items():

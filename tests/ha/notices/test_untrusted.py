@@ -1,4 +1,4 @@
-"""Notices that strangers could have written are told and not obeyed."""
+"""Notices that strangers could have written are reported and not obeyed."""
 
 import asyncio
 import itertools
@@ -51,7 +51,7 @@ class Place:
     older: Session
     """Under our identity, and with the open ACL of before."""
     stranger: Session
-    """Nobody at all."""
+    """Without any credentials."""
     told: list[Notices] = field(default_factory=list)
 
     @asynccontextmanager
@@ -76,7 +76,7 @@ class Place:
         await until(met, f"{expected}", seconds=30.0)
 
     def untrusted(self) -> list[str]:
-        """The znodes that are told, below the scope."""
+        """Return the znodes that are reported, below the scope."""
         paths = [one.partition(": ")[0] for one in self.told[-1].untrusted]
         return [path.removeprefix(self.ours.scope) for path in paths]
 
@@ -123,7 +123,7 @@ async def test_a_pause_and_a_drain_that_anybody_can_write_stop_no_failover(
             await place.seen(pause=None, drain=None)
             assert place.untrusted() == ["/NnhaDrain", "/NnhaDrain/nn1", "/NnhaPause"]
             assert "anybody could do everything" in place.told[-1].untrusted[0]
-            # Once closed they hold again: who closes them has looked at what they say.
+            # Once closed they hold again: the operator that closes them has read them.
             assert (await close_all(place.session, place.ours, force=False)).refused == ()
             await place.seen(pause=LASTING, drain=DRAIN, untrusted=())
 
@@ -131,7 +131,7 @@ async def test_a_pause_and_a_drain_that_anybody_can_write_stop_no_failover(
 async def test_an_acl_that_looks_like_ours_proves_nothing_in_an_open_parent(
     zookeeper: ZooKeeper,
 ) -> None:
-    """Who may create a znode may give it any ACL, one for us alone, too."""
+    """Distrust it: a creator may give a znode any ACL, one for us alone, too."""
     async with _place(zookeeper) as place:
         await _create(place.older, drains_path(place.ours), b"")
         await _create(place.session, f"{drains_path(place.ours)}/nn1", encode_pause(DRAIN))
@@ -166,7 +166,7 @@ async def test_a_pause_in_place_of_an_open_one_is_obeyed(zookeeper: ZooKeeper) -
 
 @pytest.mark.parametrize("acl", ["auth::rwcda", "digest:nn:HASH:rwcda"])
 async def test_another_identity_s_pause_is_not_obeyed(zookeeper: ZooKeeper, acl: str) -> None:
-    """Made while the scope was open; whoever closed it could not change its ACL."""
+    """Make it while the scope is open; closing the scope could not change its ACL."""
     _, _, sha1 = make_digest_acl_credential("nn", "word").partition(":")
     async with _place(zookeeper, acl.replace("HASH", sha1)) as place:
         value_of(await place.older.set_acl(place.ours.scope, acl_version=-1), "open")
@@ -185,7 +185,7 @@ async def test_another_identity_s_pause_is_not_obeyed(zookeeper: ZooKeeper, acl:
 
 
 async def test_what_must_be_respected_is_respected_and_told(zookeeper: ZooKeeper) -> None:
-    """A lock of Hadoop's, and another controller of our NameNode: not to believe them is worse."""
+    """Respect a lock of Hadoop's, and a namesake of ours: not to believe them is worse."""
     async with _place(zookeeper) as place:
         await _create(place.older, members_path(place.ours), b"")
         namesake = replace(OURS, zkfc_rpc="host9:8019", host="h9", pid=77)

@@ -11,7 +11,7 @@ DEADLINE_SECONDS = 30.0
 
 
 class BlockingClient:
-    """Sends what it is told to, and reads answers; ``with`` closes it."""
+    """Sends what it is given, and reads answers; ``with`` closes it."""
 
     def __init__(self, port: int, greeting: bytes) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS)
@@ -35,7 +35,7 @@ class BlockingClient:
         return [self.answer() for _ in frames]
 
     def answer(self) -> CallAnswer:
-        """The next answer; raises EOFError where the server has closed."""
+        """Read the next answer; raise EOFError where the server has closed."""
         while (frame := self._splitter.take_frame(1 << 30)) is None:
             try:
                 data = self.socket.recv(65536)
@@ -47,7 +47,7 @@ class BlockingClient:
         return decode_answer(frame)
 
     def closed(self) -> bool:
-        """Whether the server closes now, with nothing more to say."""
+        """Return whether the server closes now, with nothing more to say."""
         try:
             self.answer()
         except EOFError:

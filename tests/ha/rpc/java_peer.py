@@ -1,7 +1,7 @@
 """Hadoop 3.5.0's own RPC client and server in a JVM, driven from Python; nothing is compiled.
 
-py4j's gateway runs beside Hadoop's classes.  Java interfaces are implemented here in Python: a
-call to Hadoop's server comes back to us as a callback, exceptions included.
+py4j's gateway runs in the JVM of Hadoop's classes.  Java interfaces are implemented here in Python:
+a call to Hadoop's server comes back to us as a callback, exceptions included.
 """
 
 import os
@@ -39,11 +39,11 @@ class JavaPeer:
     hadoop: JavaObject
 
     def class_named(self, name: str) -> JavaObject:
-        """A Java Class object."""
+        """Return a Java Class object."""
         return self.gateway.jvm.java.lang.Class.forName(name)
 
     def configuration(self, **settings: str) -> JavaObject:
-        """A Hadoop Configuration; ``ipc_ping_interval`` stands for ``ipc.ping.interval``."""
+        """Make a Hadoop Configuration; ``ipc_ping_interval`` stands for ``ipc.ping.interval``."""
         configuration = self.hadoop.conf.Configuration()
         for name, value in settings.items():
             configuration.set(name.replace("_", "."), value)
@@ -62,14 +62,14 @@ class JavaPeer:
         )
 
     def request_info(self, source: str) -> JavaObject:
-        """A StateChangeRequestInfo by its RequestSource."""
+        """Make a StateChangeRequestInfo by its RequestSource."""
         kind = self.class_named("org.apache.hadoop.ha.HAServiceProtocol$RequestSource")
         return self.hadoop.ha.HAServiceProtocol.StateChangeRequestInfo(
             kind.getField(source).get(None)
         )
 
     def state(self, name: str) -> JavaObject:
-        """A HAServiceState by name."""
+        """Return a HAServiceState by name."""
         kind = self.class_named("org.apache.hadoop.ha.HAServiceProtocol$HAServiceState")
         return kind.getField(name).get(None)
 
@@ -91,7 +91,7 @@ class JavaPeer:
 
     @contextmanager
     def logged_in_with_a_token(self) -> Iterator[None]:
-        """As in a YARN container: the client holds a token, so it opens with SASL."""
+        """Log in as in a YARN container: the client holds a token, so it opens with SASL."""
         security = self.hadoop.security.UserGroupInformation
         before = security.getLoginUser()
         holder = security.createRemoteUser("alice")
@@ -231,7 +231,7 @@ def _end(gateway: JavaObject, process: "Popen[bytes]") -> None:
 
 
 def java_fault(error: Py4JJavaError) -> tuple[str, str]:
-    """The class and first line of the exception that travelled to a Java client."""
+    """Return the class and first line of the exception that travelled to a Java client."""
     exception: JavaObject = error.java_exception
     name = exception.getClassName() if hasattr(exception, "getClassName") else ""
     return name, str(exception.getMessage()).partition("\n")[0]

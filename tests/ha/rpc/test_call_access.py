@@ -1,4 +1,4 @@
-"""Who may call what over Hadoop RPC, and what is written down of it."""
+"""Which callers may call what over Hadoop RPC, and what is written down of it."""
 
 import pytest
 from google.protobuf.message import Message

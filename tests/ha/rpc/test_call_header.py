@@ -40,7 +40,7 @@ USUAL = RpcRequestHeaderProto(
 
 
 def parsed(data: bytes) -> tuple[CallKey, str] | None:
-    """What the header says; None where it is none of a call that would be taken."""
+    """Parse the header; return None where it is none of a call that would be taken."""
     try:
         header = parse(RpcRequestHeaderProto, data)
     except MalformedFrame:
@@ -81,7 +81,7 @@ def test_the_short_way_reads_numbers_of_any_length(number: int) -> None:
 
 
 def explained(size: int) -> bytes:
-    """A header of so many bytes, with a reason that fills them."""
+    """Make a header of ``size`` bytes, with a reason that fills them."""
     header = RpcRequestHeaderProto.FromString(USUAL)
     header.callerContext.context = "w" * 200
     header.callerContext.context = "w" * (200 + size - header.ByteSize())

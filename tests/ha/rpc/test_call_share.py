@@ -1,4 +1,4 @@
-"""Whose call is next: nobody has more than a share while others wait."""
+"""Whose call is next: no user has more than a share while others wait."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -25,8 +25,7 @@ class Peer:
     user: str
     privileged: bool = False
 
-    def pump(self) -> None:
-        """Nothing is buffered."""
+    def pump(self) -> None: ...
 
 
 def busy(**running: int) -> CallShare:

@@ -41,7 +41,7 @@ LARGE = 16 * 1024 * 1024
 
 @asynccontextmanager
 async def peer(speak: Speaker) -> AsyncIterator[int]:
-    """A server that does as the test says, and its port."""
+    """Run a server that does as the test says, and yield its port."""
 
     async def then_die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -56,7 +56,6 @@ async def peer(speak: Speaker) -> AsyncIterator[int]:
 async def next_calls(
     session: ServerSession, reader: asyncio.StreamReader, count: int
 ) -> list[Asked]:
-    """The client's next calls."""
     asked: list[Asked] = []
     while True:
         while (event := session.next_event()) is not None:
@@ -348,7 +347,7 @@ async def test_a_response_of_another_kind_ends_only_its_call() -> None:
 
 
 async def answer_of(data: bytes) -> Exception | Echo:
-    """What one call makes of a server that says just this and closes."""
+    """Return what one call makes of a server that says just this and closes."""
     async with peer(saying(lambda _: data)) as port, calling(port) as connection:
         try:
             return await connection.call("echo", Echo(context=""), Echo, deadline_seconds=0.5)

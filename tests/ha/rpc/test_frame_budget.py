@@ -1,4 +1,4 @@
-"""Half frames share one budget: who would exceed it is not read from, and the others go on."""
+"""Half frames share one budget: a peer that would exceed it is not read from, the others go on."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -59,7 +59,7 @@ def greeting(protocol: str = CLIENT_PROTOCOL) -> bytes:
 
 
 async def half_frames(stack: AsyncExitStack, port: int, count: int, size: int = 3 * MIB) -> None:
-    """Requests of 4 MiB that never end, from so many peers; so much of each is sent."""
+    """Send ``size`` bytes each of requests of 4 MiB that never end, from ``count`` peers."""
     data = greeting() + large_call(CLIENT_PROTOCOL, 4 * MIB)[:size]
     for _ in range(count):
         _, writer = await stack.enter_async_context(raw(port))
@@ -95,7 +95,7 @@ async def test_who_waits_for_the_budget_is_served_once_there_is_room() -> None:
 
 
 async def test_half_frames_that_wait_for_each_other_end() -> None:
-    """None of them is done, and none is read from: their time counts all the same."""
+    """Count their time although none of them is done, and none is read from."""
     async with namenode(frame_seconds=0.3) as (budget, port), AsyncExitStack() as stack:
         data = greeting() + large_call(CLIENT_PROTOCOL, 4 * MIB)
         peers = [await stack.enter_async_context(raw(port)) for _ in range(8)]
@@ -123,7 +123,7 @@ class Peer:
 
 
 def test_room_that_somebody_leaves_is_given_to_those_that_wait() -> None:
-    """A frame has ended on a connection that stays: nobody else would wake who waits."""
+    """End a frame on a connection that stays: nothing else would wake a waiting peer."""
     budget = FrameBudget(BUDGET)
     first, second, third = (Peer(budget) for _ in range(3))
     assert first.has(OTHERS)

@@ -342,7 +342,7 @@ Said = dict[str, tuple[bytes, bool]]
 async def both_say(
     peer: JavaPeer, cases: Mapping[str, bytes], meaning: Callable[[Said], object]
 ) -> tuple[object, object]:
-    """What Hadoop's server and ours say to each case; where it differs they are asked again."""
+    """Return what Hadoop's server and ours say to each case; ask again where it differs."""
 
     async def all_said(port: int, silence_seconds: float) -> object:
         heard = (said(port, data, silence_seconds) for data in cases.values())
@@ -360,7 +360,7 @@ async def both_say(
 
 
 async def said(port: int, data: bytes, silence_seconds: float) -> tuple[bytes, bool]:
-    """What a server says to these bytes before it falls silent, and whether it closes."""
+    """Return what a server says to these bytes before it falls silent, and whether it closes."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(data)
     heard = b""

@@ -1,4 +1,4 @@
-"""A caller is named in a thread, and what it sends meanwhile waits."""
+"""A caller is named in a thread, and what it sends in the meantime waits."""
 
 import asyncio
 import threading

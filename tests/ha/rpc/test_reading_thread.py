@@ -120,7 +120,7 @@ async def test_no_call_no_thread() -> None:
 
 
 async def test_no_thread_begins_while_the_loop_has_something_to_send() -> None:
-    """Its answer would stand in the middle of another one."""
+    """Keep its answer from the middle of another one."""
     desk, large = Desk(), "x" * UNREAD_BYTES
     async with served(desk, RpcLimits(outgoing_pause_bytes=2 * UNREAD_BYTES)) as (_, connect):
         with connect() as client:
@@ -146,7 +146,7 @@ async def test_no_thread_begins_before_the_answers_of_the_same_turn_have_left() 
 
 
 async def test_a_thread_carries_out_nothing_that_its_caller_may_not_ask_for() -> None:
-    """It was begun for a call that may be made, and another one comes next."""
+    """Begin it for a call that may be made; another one comes next."""
     desk, lines = Desk(), Lines()
     access = AccessControl(Mode.AUTO, target="t", audit=lines, uid_of=lambda *_: NO_USERS_UID)
     method = Method(Echo, desk.on_loop, in_thread=desk.in_thread)
@@ -177,7 +177,7 @@ async def test_a_thread_carries_out_nothing_that_its_caller_may_not_ask_for() ->
 
 @pytest.mark.parametrize("turns", [1, 2, 3, 7])
 async def test_calls_are_carried_out_in_the_order_in_which_they_were_sent(turns: int) -> None:
-    """Of both kinds, in runs of every length, some at once and some one by one."""
+    """Mix both kinds, in runs of every length, some at once and some one by one."""
     desk = Desk()
     async with served(desk) as (_, connect):
         with connect() as client:

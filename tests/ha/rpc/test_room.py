@@ -1,4 +1,4 @@
-"""Room for calls over all connections: who waits for it, and who gets it."""
+"""Room for calls over all connections: which ones wait for it, and which get it."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -23,7 +23,7 @@ from tests.ha.rpc.wire import (
 
 
 async def test_who_waits_for_room_and_needs_none_keeps_nobody_else_waiting() -> None:
-    """The first in the queue had sent half a frame: what was free then must go to the next."""
+    """Pass the room on: the first in the queue has sent half a frame, and cannot use it."""
     bench = Bench()
     limits = RpcLimits(max_calls_per_connection=1, max_calls=1)
     async with (

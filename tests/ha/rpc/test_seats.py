@@ -1,4 +1,4 @@
-"""Who gets a connection when there are too many: failover always, the longest idle one last."""
+"""Which connections stay when there are too many: failover always, the longest idle one last."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ FRIENDLY = PREAMBLE + encode_context(CLIENT, CLIENT_PROTOCOL, "mallory", None)
 
 @asynccontextmanager
 async def namenode(bench: Bench) -> AsyncIterator[tuple[RpcServer, int]]:
-    """A server of both protocols."""
+    """Run a server of both protocols."""
     protocols = [echo_protocol(bench.handle, one) for one in (CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL)]
     async with serving(*protocols, limits=LIMITS) as (server, port):
         yield server, port
@@ -39,7 +39,7 @@ async def namenode(bench: Bench) -> AsyncIterator[tuple[RpcServer, int]]:
 async def crowd(
     port: int, count: int, said: bytes
 ) -> AsyncIterator[list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]:
-    """So many connections, one after the other, that say this and no more."""
+    """Open ``count`` connections, one after the other, that say this and no more."""
     async with AsyncExitStack() as stack:
         found = []
         for _ in range(count):

@@ -286,7 +286,7 @@ async def test_a_frame_that_we_left_unread_is_not_slow() -> None:
 
 
 async def test_many_frames_with_a_piece_always_pending_are_not_one_slow_frame() -> None:
-    # All together take longer than the limit; a machine that stands still for less disturbs nobody.
+    # All together take longer than the limit; a machine that stands still for less disturbs none.
     limits = RpcLimits(frame_seconds=1.5)
     size = len(echo_call(0))
     stream = b"".join(echo_call(n) for n in range(30))

@@ -72,7 +72,7 @@ def test_a_client_with_tokens_is_sent_back_to_simple() -> None:
 
 @pytest.mark.parametrize("call_id", [0, 1, 7, 2**31 - 1])
 def test_a_call_may_say_at_length_why_it_is_made(call_id: int) -> None:
-    """What is longer than most calls' headers is read no less, and then cut."""
+    """Read a header that is longer than most calls' as well, and then cut it."""
     why = "why " * 100
     head = RpcRequestHeaderProto(
         rpcKind=RpcKindProto.RPC_PROTOCOL_BUFFER,
@@ -217,7 +217,7 @@ CONVERSATION = SASL_PREAMBLE + NEGOTIATE + CONTEXT + echo_call(0) + echo_call(1)
 
 @st.composite
 def spoiled(draw: st.DrawFn) -> bytes:
-    """A good conversation with some bytes changed, cut out or put in."""
+    """Change, cut out or put in some bytes of a good conversation."""
     data = bytearray(CONVERSATION)
     for _ in range(draw(st.integers(0, 4))):
         place = draw(st.integers(0, len(data)))

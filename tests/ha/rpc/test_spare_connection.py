@@ -1,4 +1,4 @@
-"""One connection to a server is open before it is needed; who takes it closes it, as any other."""
+"""One connection to a server is open before it is needed; its taker closes it, as any other."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ class Line:
 
 @dataclass
 class Exchange:
-    """Makes such connections, the first tries in vain if told so."""
+    """Makes such connections, the first tries in vain if the test wants that."""
 
     in_vain: int = 0
     meant: HostPort | None = HERE
@@ -54,7 +54,7 @@ class Exchange:
     async def has_made(self, count: int) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS), self.tried:
             await self.tried.wait_for(lambda: len(self.made) >= count)
-        await asyncio.sleep(0)  # who was given it goes on
+        await asyncio.sleep(0)  # the taker goes on
 
 
 @asynccontextmanager

@@ -55,7 +55,7 @@ class Undoing:
 async def test_a_stop_waits_for_what_cancelled_handlers_undo_and_not_for_ever(
     context: str, undone: int
 ) -> None:
-    """What follows a stop closes the disk and the session that they still use."""
+    """Let handlers undo: what follows a stop closes the disk and the session that they use."""
     undoing = Undoing()
     protocol = echo_protocol(undoing.handle)
     async with serving(protocol, limits=QUICK) as (server, port), raw(port) as (_, writer):
@@ -68,7 +68,7 @@ async def test_a_stop_waits_for_what_cancelled_handlers_undo_and_not_for_ever(
 
 
 async def test_a_server_that_ends_takes_no_connection_and_begins_no_thread() -> None:
-    """A thread that was begun later would never be recalled."""
+    """Begin none: a thread that was begun later would never be recalled."""
     budget = FrameBudget()
     dispatcher = Dispatcher(Catalogue(), DEFAULT_LIMITS, budget, CallAccess(None))
     seen: list[tuple[bool, bool, int]] = []
@@ -83,7 +83,7 @@ async def test_a_server_that_ends_takes_no_connection_and_begins_no_thread() -> 
 
 
 async def test_a_thread_that_is_recalled_takes_no_more_of_what_has_come_meanwhile() -> None:
-    """A peer that sends on and on would keep it, and the server's end, for ever."""
+    """Stop it although a peer sends on and on, which would keep the server from its end."""
     ours, theirs = socket.socketpair()
     session = ServerSession(DEFAULT_LIMITS)
     carried, given_back = list[bytes](), list[Event | None]()

@@ -1,4 +1,4 @@
-"""One port for TLS and for plain bytes: who is let in, as whom, and until when."""
+"""One port for TLS and for plain bytes: which callers are let in, as whom, and until when."""
 
 import asyncio
 import ssl
@@ -55,7 +55,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture(params=LOOPS)
 def play(request: pytest.FixtureRequest) -> Callable[[Scene], None]:
-    """Runs a scene on one of the loops."""
+    """Return a function that runs a scene on one of the loops."""
 
     def run(scene: Scene) -> None:
         async def with_deadline() -> None:
@@ -76,7 +76,7 @@ async def zkfc_server(
     answers: asyncio.Event | None = None,
     in_thread: Callable[[Message], Message] | None = None,
 ) -> AsyncIterator[tuple[RpcServer, int]]:
-    """Serves cedeActive, and refuses what the table refuses; nobody is of its own user.
+    """Serve cedeActive to no user of its own, and refuse what the table refuses.
 
     It answers when ``answers`` is set.
     """
@@ -101,7 +101,7 @@ async def zkfc_server(
 
 
 async def cede(port: int, protocol: str = ZKFC_PROTOCOL) -> str:
-    """What comes of cedeActive, over a new connection of this process."""
+    """Return what comes of cedeActive, over a new connection of this process."""
     try:
         connection = await RpcConnection.open(
             "127.0.0.1", port, protocol=protocol, deadline_seconds=10
@@ -266,7 +266,7 @@ def test_who_is_revoked_loses_its_open_connections(
 def test_a_call_may_end_behind_its_callers_certificate_for_a_while(
     authority: Authority, play: Callable[[Scene], None], in_time: bool
 ) -> None:
-    """And then its connection ends; a call that takes long is cut off."""
+    """End the connection then; a call that takes long is cut off."""
     present = [now()]
     folder = authority.issue(Role.ZKFC, "nn1")
     own = TlsFiles(folder, CHECK_SECONDS, clock=lambda: present[0])

@@ -37,18 +37,16 @@ async def echo(_: Call, request: Echo) -> Echo:
 
 
 def echo_protocol(handle: Handler = echo, name: str = ECHO) -> RpcProtocol:
-    """A protocol of one method, ``echo``."""
     return RpcProtocol(name, {"echo": Method(Echo, handle)})
 
 
 def echo_call(call_id: int, context: str = "hello", *, method: str = "echo") -> bytes:
-    """A call of it as a frame."""
     request = Echo(context=context).SerializeToString()
     return encode_call(CallKey(CLIENT, call_id, 0), ECHO, method, request)
 
 
 def header(call_id: int, *, op: int | None = 0, kind: int | None = 2) -> bytes:
-    """A request header, with parts left out or odd."""
+    """Make a request header, with parts left out or odd."""
     message = RpcRequestHeaderProto(callId=call_id, clientId=CLIENT, retryCount=0)
     if op is not None:
         message.rpcOp = RpcRequestHeaderProto.OperationProto.ValueType(op)
@@ -64,7 +62,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
 
 
 def answers(data: bytes) -> Iterator[CallAnswer]:
-    """All answers in a server's bytes."""
+    """Yield all answers in a server's bytes."""
     splitter = FrameSplitter()
     splitter.feed(data)
     while (frame := splitter.take_frame(1 << 30)) is not None:
@@ -76,7 +74,6 @@ def answers(data: bytes) -> Iterator[CallAnswer]:
 async def serving(
     *protocols: RpcProtocol, limits: RpcLimits = DEFAULT_LIMITS
 ) -> AsyncIterator[tuple[RpcServer, int]]:
-    """A server and its port."""
     server = RpcServer(protocols or (echo_protocol(),), limits=limits)
     port = await server.start("127.0.0.1", 0)
     try:
@@ -87,7 +84,6 @@ async def serving(
 
 @asynccontextmanager
 async def calling(port: int, protocol: str = ECHO) -> AsyncIterator[RpcConnection]:
-    """A client's connection."""
     connection = await RpcConnection.open(
         "127.0.0.1", port, protocol=protocol, user="alice", deadline_seconds=5
     )
@@ -98,14 +94,13 @@ async def calling(port: int, protocol: str = ECHO) -> AsyncIterator[RpcConnectio
 
 
 async def ask(connection: RpcConnection, context: str = "hello", *, seconds: float = 5) -> str:
-    """One echo."""
     answer = await connection.call("echo", Echo(context=context), Echo, deadline_seconds=seconds)
     return answer.context
 
 
 @asynccontextmanager
 async def raw(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A bare socket to a server."""
+    """Open a bare socket to a server."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         yield reader, writer
@@ -114,7 +109,6 @@ async def raw(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.St
 
 
 async def read_answers(reader: asyncio.StreamReader, count: int) -> list[CallAnswer]:
-    """The next answers of a server."""
     seen: list[CallAnswer] = []
     async with asyncio.timeout(30):
         while len(seen) < count:
@@ -124,7 +118,7 @@ async def read_answers(reader: asyncio.StreamReader, count: int) -> list[CallAns
 
 
 async def until_closed(reader: asyncio.StreamReader, *, seconds: float = 5) -> bytes:
-    """All that a server sends until it closes, cleanly or not."""
+    """Return all that a server sends until it closes, cleanly or not."""
     data = b""
     async with asyncio.timeout(seconds):
         while True:

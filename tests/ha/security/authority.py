@@ -28,7 +28,6 @@ class Authority:
         self.pair = new_authority(self.cluster, now() - timedelta(days=1))
 
     def files(self, wish: Wish, at: datetime, trusted: bytes = b"") -> dict[str, bytes]:
-        """A folder's content."""
         made = issue(self.pair, wish, at)
         return {CA: trusted or self.pair.certificate, CERT: made.certificate, KEY: made.key}
 
@@ -44,14 +43,14 @@ class Authority:
         trusted: bytes = b"",
         folder: str = "",
     ) -> Path:
-        """A new folder for one certificate; ``at``: when it was signed."""
+        """Make a new folder for one certificate; ``at``: when it was signed."""
         wish = Wish(CertifiedName(cluster or self.cluster, role, name), hosts, days)
         out = self.folder / (folder or f"{role}-{name}")
         new_folder(out, self.files(wish, at or now(), trusted))
         return out
 
     def holder(self, role: Role, name: str, *, hosts: Sequence[str] = LOCAL) -> TlsFiles:
-        """A new certificate, looked at whenever the test asks for it."""
+        """Make a new certificate, looked at whenever the test asks for it."""
         return TlsFiles(self.issue(role, name, hosts=hosts), CHECK_SECONDS)
 
 

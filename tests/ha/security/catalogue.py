@@ -83,7 +83,7 @@ def _pages() -> Iterator[tuple[str, str]]:
 
 
 def znodes() -> set[str]:
-    """The names below a nameservice's znode."""
+    """Return the names below a nameservice's znode."""
     modules = (
         import_module(found.name)
         for package in (ha.elector, ha.notices)

@@ -177,7 +177,7 @@ def test_a_file_that_cannot_be_written_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_hangs_stops_nobody(tmp_path: Path) -> None:
-    """A pipe that nobody reads stands for the disk: its open never returns."""
+    """Use a pipe without a reader for the disk: its open never returns."""
     pipe = tmp_path / "audit.log"
     os.mkfifo(pipe)
     audit = AuditLog(AuditFormat.JSON, pipe)

@@ -1,4 +1,4 @@
-"""Who may do what in which mode, and under which name."""
+"""Which caller may do what in which mode, and under which name."""
 
 import pytest
 
@@ -184,7 +184,7 @@ def test_a_daemon_names_any_user_under_its_certificate() -> None:
     ("certificates", "simple_clients"), [(False, True), (True, False), (False, False)]
 )
 def test_nobody_is_believed_without_both(certificates: bool, simple_clients: bool) -> None:
-    """Whoever lets simple clients in has certificates for all others."""
+    """Require certificates for all others where simple clients are let in."""
     policy = Policy(Mode.STRICT, OWN_UID, certificates=certificates, simple_clients=simple_clients)
     found = decide(policy, NOBODY, LIST)
     assert isinstance(found, Denied)

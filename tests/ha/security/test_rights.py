@@ -19,7 +19,7 @@ Row = tuple[str, str]
 
 
 def table() -> dict[Row, frozenset[str]]:
-    """The roles of each row of the file; a role ``anybody`` stands for who proves nothing."""
+    """Return each row's roles in the file; ``anybody`` stands for callers without a proof."""
     found = {}
     for line in TABLE.read_text().splitlines():
         if line and not line.startswith("#"):
@@ -30,7 +30,7 @@ def table() -> dict[Row, frozenset[str]]:
 
 
 def differences(rights: Rights) -> list[str]:
-    """Where the decision and the file disagree, role by role."""
+    """Return where the decision and the file disagree, role by role."""
     policy = Policy(Mode.STRICT, 0, rights)
     wanted, found = table(), []
     for face, name in sorted({*wanted, *((f, n) for f, rows in rights.items() for n in rows)}):

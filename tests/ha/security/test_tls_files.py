@@ -29,7 +29,7 @@ def authority(tmp_path: Path) -> Authority:
 
 
 async def greeting(server: TlsFiles, client: TlsFiles, role: Role | None = None) -> str:
-    """What a server says of who has called it, once both sides have accepted each other."""
+    """Return what a server says of its caller, once both sides have accepted each other."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
@@ -70,7 +70,7 @@ def test_each_side_knows_the_other(authority: Authority, loop: str) -> None:
 def test_certificate_and_authority_change_without_a_restart(
     authority: Authority, tmp_path: Path, loop: str
 ) -> None:
-    """As section 5.4 of docs/security.md: both, then new certificates, then the new one alone."""
+    """Follow section 5.4 of docs/security.md: both, new certificates, the new authority alone."""
     server = authority.holder(Role.NAMENODE, "nn1")
     client = authority.holder(Role.ZKFC, "nn1")
     stale = TlsFiles(authority.issue(Role.ZKFC, "nn2"), CHECK_SECONDS)

@@ -1,4 +1,4 @@
-"""Callers of whom the kernel tells nothing: by mode they are refused, or let in and counted."""
+"""Callers that the kernel does not identify: by mode they are refused, or let in and counted."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -36,7 +36,7 @@ class Lines:
 
 
 def silent(mode: Mode, lines: Lines, *, kernel_tells: bool = True) -> AccessControl:
-    """The kernel tells nothing of any caller."""
+    """Make a kernel that reports nothing of any caller."""
     return AccessControl(
         mode, target="t", audit=lines, kernel_tells=kernel_tells, uid_of=lambda *_: None
     )

@@ -21,7 +21,7 @@ SECONDS = 30.0
 
 
 class Toy:
-    """Becomes what it is told."""
+    """Becomes whatever it is ordered to be."""
 
     def __init__(self) -> None:
         self.told: list[str] = ["standby"]
@@ -78,7 +78,7 @@ async def test_8_13_14_a_promotion_that_was_overtaken_is_refused() -> None:
         await demote(11)  # an older one takes nothing back
         with pytest.raises(ServiceFailed, match="late"):
             await promote(11)
-        await promote(12)  # who fenced this NameNode under its lock may promote it
+        await promote(12)  # the controller that fenced this NameNode under its lock may promote it
         assert toy.told[-1] == "active"
         await demote(0)
         await promote(0)  # by hand, or by a controller that does not number its requests
@@ -86,7 +86,7 @@ async def test_8_13_14_a_promotion_that_was_overtaken_is_refused() -> None:
 
 
 async def test_a_claim_that_nobody_else_serves_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stopped host reads it later, when another may have become active and be stopped in turn."""
+    """End the claim: a stopped host reads it later, when another may have become active."""
     toy = Toy()
     until = asyncio.get_running_loop().time() + 5.0
     async with served(toy) as client:

@@ -29,7 +29,7 @@ from ha.service.zkfc_client import ZkfcClient
 
 
 class NameNode:
-    """A service that remembers what it was asked, and refuses when told to."""
+    """A service that remembers what it was asked, and refuses when the test wants that."""
 
     def __init__(self) -> None:
         self.says = ServiceStatus(ServiceState.STANDBY, ready_to_become_active=True)

@@ -91,7 +91,7 @@ class SeenState:
 
 
 async def states_on(page: Any) -> Sequence[SeenState]:  # noqa: ANN401 - playwright's page
-    """All states that a page shows."""
+    """Return all states that a page shows."""
     return [
         SeenState(one["place"], one["words"], one["kind"], one["colour"], tuple(one["box"]))
         for one in await page.evaluate(_STATES, _MARKED)
@@ -126,10 +126,10 @@ def told_by_colour_alone(states: Iterable[SeenState]) -> list[str]:
 
 
 async def faint(page: Any, deficiency: str) -> list[str]:  # noqa: ANN401 - playwright's page
-    """States whose words are hard to read for such eyes, by the pixels on the screen.
+    """Return states whose words are hard to read for such eyes, by the pixels on the screen.
 
-    The page's context needs a ``device_scale_factor`` of ``PIXELS_FOR_A_POINT``.  axe cannot tell:
-    it reads style sheets, which are the same for all eyes.
+    The page's context needs a ``device_scale_factor`` of ``PIXELS_FOR_A_POINT``.  axe cannot find
+    them: it reads style sheets, which are the same for all eyes.
     """
     states = await states_on(page)
     session = await page.context.new_cdp_session(page)
@@ -151,7 +151,7 @@ def _is_grey(picture: Image.Image) -> bool:
 
 
 def _contrast_in(picture: Image.Image, box: tuple[float, float, float, float]) -> float:
-    """The highest contrast with the ground of any colour of which there is enough in that box."""
+    """Return the highest contrast with the ground of any frequent enough colour in that box."""
     x, y, width, height = (round(one * PIXELS_FOR_A_POINT) for one in box)
     piece = picture.crop((x, y, x + width, y + height))
     counted = piece.getcolors(max(1, width * height)) or []
@@ -171,7 +171,7 @@ def _luminance(colour: Sequence[float]) -> float:
 
 
 async def out_of_reach(page: Any) -> list[str]:  # noqa: ANN401 - playwright's page
-    """What the Tab key does not reach, in the order of the page, with an outline, on the screen."""
+    """Return what Tab does not reach, in the order of the page, outlined, on the screen."""
     names = await page.evaluate(
         f"[...document.querySelectorAll({_FOCUSABLE})].map(one => one.outerHTML.slice(0, 80))"
     )

@@ -16,7 +16,7 @@ COLOURS = 64
 
 
 async def taken(folder: Path) -> None:
-    """One picture of each situation, web-NAME.png."""
+    """Take one picture of each situation, web-NAME.png."""
     async with browser() as running:
         for name, view in SITUATIONS.items():
             shown = Shown(view)

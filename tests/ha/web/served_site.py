@@ -70,7 +70,7 @@ class Shown:
 async def served(
     shown: Shown, *, port: int = 0, most_viewers: int = MOST_VIEWERS
 ) -> AsyncIterator[Looker]:
-    """The site, until the end of the block."""
+    """Serve the site until the end of the block."""
     looker = Looker(shown.look, every_seconds=EVERY_SECONDS)
     hosts = allowed_hosts(HOST, "", ())
     site = Site(shown.view.nameservice, looker, shown.history, hosts, most_viewers=most_viewers)
@@ -85,7 +85,7 @@ async def served(
 
 @asynccontextmanager
 async def browser() -> AsyncIterator["Browser"]:
-    """A Chromium without a window."""
+    """Run a Chromium without a window."""
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
@@ -99,14 +99,14 @@ async def browser() -> AsyncIterator["Browser"]:
 
 
 async def until(page: Any, condition: str, *, seconds: float = SECONDS) -> None:  # noqa: ANN401 - playwright's page
-    """Until a JavaScript expression is true; playwright's own way needs ``unsafe-eval``."""
+    """Wait until a JavaScript expression is true; playwright's own way needs ``unsafe-eval``."""
     async with asyncio.timeout(seconds):
         while not await page.evaluate(condition):
             await asyncio.sleep(0.01)
 
 
 async def each_state_holds(scheme: Scheme, names: Sequence[str]) -> None:
-    """No violation, nothing cut on a phone, no message, nobody asked but the site itself."""
+    """Check for violations, cuts on a phone, messages, and requests to any but the site itself."""
     said: list[str] = []
     asked: list[str] = []
     async with asyncio.timeout(2 * SECONDS), browser() as chromium:
@@ -129,7 +129,7 @@ async def each_state_holds(scheme: Scheme, names: Sequence[str]) -> None:
 
 
 async def each_page_holds(scheme: Scheme) -> None:
-    """No violation on the pages other than the first, and nothing cut on a phone."""
+    """Check the pages other than the first for violations, and for cuts on a phone."""
     async with asyncio.timeout(2 * SECONDS), browser() as chromium:
         context = await chromium.new_context(color_scheme=scheme, bypass_csp=True)
         shown = Shown(SITUATIONS["healthy"])
@@ -192,7 +192,7 @@ async def resized(page: Any, width_and_height: tuple[int, int]) -> None:  # noqa
 
 
 async def violations(page: Any) -> list[str]:  # noqa: ANN401 - playwright's page
-    """What axe finds against WCAG 2.2 AA and its best practices; it leaves out one rule of 2.2."""
+    """Return axe's findings against WCAG 2.2 AA and its best practices, but for one rule of 2.2."""
     from axe_playwright_python.base import AXE_FILE_PATH
 
     await page.evaluate(AXE_FILE_PATH.read_text())

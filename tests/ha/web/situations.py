@@ -227,7 +227,7 @@ PAUSED_AT: Final = NOW - timedelta(hours=1)
 
 
 def silent(view: ClusterView) -> ClusterView:
-    """A cluster of which no process answers."""
+    """Return a look at which no process answers."""
     return replace(
         view,
         seconds=1.0,

@@ -66,7 +66,7 @@ async def test_a_connection_that_has_gone_is_made_again_at_once() -> None:
 
 @pytest.mark.parametrize("refusal", [TimeoutError("late"), ValueError("no")])
 async def test_who_is_late_or_refuses_is_not_asked_twice(refusal: Exception) -> None:
-    """A frozen daemon would take the rest of the look a second time."""
+    """Ask once: a frozen daemon would take the rest of the look a second time."""
     daemon, kept = Daemon(), KeptConnections()
     await kept.ask("it", daemon.connected, daemon.question)
     daemon.refuses = refusal
@@ -76,7 +76,7 @@ async def test_who_is_late_or_refuses_is_not_asked_twice(refusal: Exception) -> 
 
 
 async def test_a_question_that_is_given_up_closes_its_connection() -> None:
-    """Its answer would come to the next one."""
+    """Close it, or its answer would come to the next question."""
     daemon, kept = Daemon(), KeptConnections()
     await kept.ask("it", daemon.connected, daemon.question)
     begun = asyncio.Event()

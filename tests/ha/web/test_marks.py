@@ -103,7 +103,7 @@ def test_a_healths_mark(health: str | None) -> None:
 
 
 def synced(node: str, *, in_sync: bool) -> ClusterView:
-    """A look whose active says so of that node."""
+    """Return a look whose active says this of that node."""
     journal = tuple(
         replace(one, in_sync=in_sync) if one.node == node else one for one in NN1.journal
     )

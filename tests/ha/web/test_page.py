@@ -122,7 +122,7 @@ async def test_hostile_texts_do_no_harm_in_a_browser() -> None:
 
 
 async def test_the_page_is_small() -> None:
-    """With three NameNodes and five JournalNodes."""
+    """Weigh it with three NameNodes and five JournalNodes."""
     view = replace(
         HEALTHY,
         namenodes=(*HEALTHY.namenodes, namenode("nn3", "standby")),

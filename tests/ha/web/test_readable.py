@@ -34,7 +34,7 @@ EVERY_KIND = ("nobody-active", "learner", "loading", "nobody-answers")
 
 @asynccontextmanager
 async def planted(html: str) -> AsyncIterator[Any]:
-    """A page of that body, without a site."""
+    """Show a page of that body, without a site."""
     async with asyncio.timeout(SECONDS), browser() as chromium:
         context = await chromium.new_context(
             bypass_csp=True, device_scale_factor=PIXELS_FOR_A_POINT

@@ -18,7 +18,7 @@ def section(view: ClusterView, name: str, node: str | None = None) -> str:
 
 
 def lines(html: str) -> list[str]:
-    """The items of its lists, without what stands in tags."""
+    """Return the items of its lists, without what stands in tags."""
     return [re.sub("<[^>]*>", "", one).strip() for one in re.findall(r"<li[^>]*>(.*?)</li>", html)]
 
 

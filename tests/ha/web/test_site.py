@@ -36,7 +36,7 @@ async def text_of(session: aiohttp.ClientSession, path: str, status: int = 200) 
 
 
 def said_of_daemons(view: ClusterView) -> Iterator[str]:
-    """Of each daemon its state, or why there is none."""
+    """Yield each daemon's state, or why there is none."""
     for row in view.namenodes:
         yield row.error or (
             f"loading {row.progress:.0%}" if row.progress != 1.0 else f"{row.state}"
@@ -142,7 +142,7 @@ async def test_a_page_is_told_first_what_has_changed_since_it_was_made() -> None
                 pass
             assert "NOT SERVING" in changed["verdict"]
             assert "history" not in changed
-        # What the browser was told before it lost the stream is not what it asks with.
+        # It does not ask with what the browser received before it lost the stream.
         again = {"Last-Event-ID": "1"}
         async with session.get("/events", params=asked, headers=again) as stream:
             assert (await _event(stream)).keys() == set(OVERVIEW)

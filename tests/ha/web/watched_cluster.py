@@ -22,7 +22,7 @@ class Seen:
 
 
 async def watch(context: Any, cluster: Cluster) -> Any:  # noqa: ANN401 - playwright's
-    """A page of the cluster that is live."""
+    """Open a live page of the cluster."""
     page = await context.new_page()
     await page.goto(cluster.layout.web_url)
     await until(page, LIVE)
@@ -69,7 +69,7 @@ def thaw_all(cluster: Cluster) -> None:
 
 
 def asked(url: str) -> tuple[float, str]:
-    """How long the page took, and what it says."""
+    """Return how long the page took, and its text."""
     began = time.monotonic()
     with urllib.request.urlopen(url, timeout=SECONDS) as answer:
         text = answer.read().decode()

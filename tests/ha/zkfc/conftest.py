@@ -11,7 +11,6 @@ from tests.ha.zkfc.zkfc_world import World, world
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    """A started server; each test uses a nameservice of its own."""
     with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server
 

@@ -30,7 +30,7 @@ class OddController:
 
 @asynccontextmanager
 async def serving(controller: OddController) -> AsyncIterator[int]:
-    """The controller on a port."""
+    """Serve the controller on a port."""
     server = RpcServer([zkfc_protocol(controller)])
     port = await server.start(HOST, 0)
     try:
@@ -42,7 +42,7 @@ async def serving(controller: OddController) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def tar_pit() -> AsyncIterator[int]:
-    """A port that takes connections and never says a word, as a stopped process's does."""
+    """Open a port that takes connections and never answers, as a stopped process's does."""
 
     async def swallow(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
         while await reader.read(65536):

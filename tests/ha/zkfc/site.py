@@ -64,7 +64,7 @@ class Site:
         blockable: bool = False,
         environment: Mapping[str, str] | None = None,
     ) -> asyncio.subprocess.Process:
-        """Start ``nnha zkfc``, with stdin at its end unless told otherwise."""
+        """Start ``nnha zkfc``, by default with stdin at its end."""
         self.write()
         program = ("-c", BLOCKABLE) if blockable else ("-m", "ha.cli.main")
         return await asyncio.create_subprocess_exec(

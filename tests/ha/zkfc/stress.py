@@ -15,7 +15,7 @@ from tests.stand_in import stand_in
 
 
 async def expire_back_and_forth(hosts: str, folder: Path, *, seconds: float, seed: int) -> int:
-    """The owner's session ends; the other becomes active; the other way round."""
+    """End the owner's session; the other becomes active; then the other way round."""
     del seed  # nothing is left to chance
     loop = asyncio.get_running_loop()
     strikes = 0
@@ -30,7 +30,7 @@ async def expire_back_and_forth(hosts: str, folder: Path, *, seconds: float, see
 
 
 async def random_expirations(hosts: str, folder: Path, *, seconds: float, seed: int) -> int:
-    """A random session ends every 0 to 300 ms."""
+    """End a random session every 0 to 300 ms."""
     dice = random.Random(seed)
     loop = asyncio.get_running_loop()
     strikes = 0
@@ -47,7 +47,7 @@ async def random_expirations(hosts: str, folder: Path, *, seconds: float, seed: 
 async def random_health_and_disconnects(
     hosts: str, folder: Path, *, seconds: float, seed: int
 ) -> int:
-    """Every second check of health fails, and all connections to ZooKeeper are cut every 50 ms."""
+    """Fail every second check of health, and cut all connections to ZooKeeper every 50 ms."""
     dice = random.Random(seed)
     loop = asyncio.get_running_loop()
     strikes = 0
@@ -70,7 +70,7 @@ async def random_health_and_disconnects(
 
 
 async def _expire_if_connected(here: World, node: Node) -> int:
-    """A session that is just ending or beginning cannot be ended from outside."""
+    """End the session, unless it is just ending or beginning, which cannot be done from outside."""
     if not node.keeper._sessions:
         return 0
     session = node.keeper._sessions[max(node.keeper._sessions)]
@@ -97,7 +97,6 @@ class Proxy:
         self.port = await self._listening.enter_async_context(stand_in(self._serve))
 
     async def stop(self) -> None:
-        """No longer."""
         await self._listening.aclose()
         self.cut()
 

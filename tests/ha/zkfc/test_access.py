@@ -1,4 +1,4 @@
-"""Who may ask a controller for something."""
+"""Which users may ask a controller for something."""
 
 import os
 import pwd

@@ -1,4 +1,4 @@
-"""The candidacy core under any order of events: who may never join, and who always joins again.
+"""The candidacy core under any order of events: when it may never join, and when it always rejoins.
 
 The machine keeps a memory of its own; it never asks the core what it has done.
 """
@@ -259,7 +259,7 @@ class CandidacyMachine(RuleBasedStateMachine):
     def who_gave_the_lock_away_may_have_it_back(
         self, pause: Pause | None, drain: Drain | None, holder: str | None
     ) -> None:
-        """Whatever was asked since, however often: else nobody is active until the pause ends."""
+        """Let it back, whatever was asked since: else there is no active until the pause ends."""
         members = (replace(PEER, state="standby"),)
         self.notices = Notices(pause=pause, drain=drain, members=members, lock_holder=holder)
         self.feed(NoticesSeen(self.notices))
@@ -271,7 +271,7 @@ class CandidacyMachine(RuleBasedStateMachine):
     # -- one step ----------------------------------------------------------------------------
 
     def feed(self, event: Event) -> None:
-        """One step, judged."""
+        """Take one step, and judge it."""
         self.cause = event
         result = step(self.state, event, now=self.now)
         self.state = result.state

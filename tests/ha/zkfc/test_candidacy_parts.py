@@ -1,4 +1,4 @@
-"""What the candidacy asks its parts, at the ends of their ranges; and what operators are told."""
+"""What the candidacy asks its parts, at the ends of their ranges; and what operators read."""
 
 from dataclasses import replace
 

@@ -47,7 +47,7 @@ async def test_format_and_its_codes(zookeeper: ZooKeeper, tmp_path: Path) -> Non
 async def test_znodes_are_prepared_where_nobody_can_tell_which_namenode_runs(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """An operator's machine, or both NameNodes on one: the znode is the nameservice's."""
+    """Use an operator's machine, or both NameNodes on one: the znode is the nameservice's."""
     site = Site(tmp_path, zookeeper.connect)
     del site.values["dfs.ha.namenode.id"]
     assert (await site.run("--check-zk"))[0] == 3
@@ -112,7 +112,7 @@ async def test_a_task_tells_a_doubtful_setting_in_plain_words(
 
 
 async def test_a_signal_while_zookeeper_does_not_answer_is_obeyed_at_once(tmp_path: Path) -> None:
-    """Not at the limit for the first connection, and not as a failure."""
+    """End neither at the limit for the first connection, nor as a failure."""
     reached = asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -174,7 +174,7 @@ async def test_the_process_serves_its_status_and_leaves_on_sigterm(
             _, err = await gathering
         assert process.returncode == 0
         assert (await read_active(scope, deadline_seconds=5.0)) is None
-        assert namenode.state is ServiceState.ACTIVE  # nobody touched it
+        assert namenode.state is ServiceState.ACTIVE  # it was not touched
         phases = [
             line["phase"]
             for line in map(json.loads, err.decode().splitlines())

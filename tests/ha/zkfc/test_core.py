@@ -113,7 +113,7 @@ def test_somebody_becoming_active_ends_the_back_off() -> None:
 
 
 def test_a_takeover_that_succeeds_after_we_have_left_makes_us_nothing() -> None:
-    """It fell ill while it was promoted: the promotion's answer was on its way already."""
+    """Make it unhealthy while it is promoted: the promotion's answer is on its way already."""
     left = step(step(IN, LOCK_WON, now=NOW).state, HealthChanged(Health.UNHEALTHY), now=NOW).state
     late = step(left, ELECTED, now=NOW).state
     assert (late.believed, late.holding, late.flapping) == (S.INITIALIZING, False, left.flapping)
@@ -198,7 +198,7 @@ class _Run:
     ceded_until: float = 0.0
 
     def pass_time(self, seconds: float) -> None:
-        """The timer fires on its way."""
+        """Fire the timer on the way."""
         until = self.now + seconds
         while self.recheck_at is not None and self.recheck_at <= until:
             self.now, self.recheck_at = max(self.now, self.recheck_at), None
@@ -206,7 +206,7 @@ class _Run:
         self.now = until
 
     def feed(self, event: Event) -> None:
-        """One step, judged."""
+        """Take one step, and judge it."""
         if isinstance(event, CedeAsked | CedeEnded):
             self.ceded_until = self.now + getattr(event, "seconds", 0.0)
         if isinstance(event, TakeoverFailed):

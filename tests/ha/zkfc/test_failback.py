@@ -57,7 +57,7 @@ Story = tuple[tuple[float, Event], ...]
 
 
 def told(state: Candidacy, story: Story) -> list[tuple[float, Decision]]:
-    """When it decides what; a report of the NameNode every five seconds comes in between."""
+    """Return when it decides what, with a report of the NameNode every five seconds in between."""
     found: list[tuple[float, Decision]] = []
     end = max(at for at, _ in story)
     ticks = tuple((5.0 * n, WELL) for n in range(int(end // 5) + 1))

@@ -41,7 +41,7 @@ async def test_a_killed_namenode_is_replaced_before_anything_times_out(
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2", settings_hook=patient) as here:
         one, two = here.nodes
         await one.namenode.die()
-        # Its closed connection tells: no probe is due before the wait is over.
+        # Its closed connection shows it: no probe is due before the wait is over.
         await here.active(two)
         assert one.zkfc.monitor.state.health is Health.NOT_RESPONDING
         assert here.fenced() == ["nn1"]

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(180)]
 
 @asynccontextmanager
 async def started(site: Site) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A controller, ended in the end."""
+    """Start a controller, and end it in the end."""
     process = await site.begin()
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):
@@ -41,7 +41,7 @@ def _get(url: str) -> str:
 
 
 async def page(site: Site, path: str) -> str:
-    """The page as soon as it is served."""
+    """Return the page as soon as it is served."""
     while True:
         try:
             return await asyncio.to_thread(_get, f"http://127.0.0.1:{site.http_port}{path}")
@@ -50,7 +50,7 @@ async def page(site: Site, path: str) -> str:
 
 
 async def why_off(site: Site) -> str:
-    """Why there is no automatic failover, as its status page says."""
+    """Return why there is no automatic failover, by its status page."""
     return str(json.loads(await page(site, "/status"))["failover_off_because"])
 
 
@@ -68,7 +68,7 @@ async def test_it_comes_up_by_itself_when_zookeeper_does(server: Server, tmp_pat
             f"no server of {server.zookeeper.connect} answers ({server.zookeeper.connect}" in told
         )
         status = json.loads(await page(site, "/status"))
-        while status["health"] != "healthy":  # it watches its NameNode meanwhile
+        while status["health"] != "healthy":  # it watches its NameNode in the meantime
             status = json.loads(await page(site, "/status"))
         assert not status["in_election"]
         waiting = f'nnha_zkfc_waiting_for_zookeeper{{node="{site.nameservice}.nn1"}}'
@@ -104,7 +104,7 @@ async def test_a_signal_ends_the_waiting_and_is_no_failure(tmp_path: Path) -> No
 async def test_a_zookeeper_without_our_znode_ends_the_waiting(
     server: Server, tmp_path: Path
 ) -> None:
-    """No waiting would mend that."""
+    """End it, as no waiting would mend that."""
     await server.gone()
     site = Site(tmp_path, server.zookeeper.connect)
     async with started(site) as process:

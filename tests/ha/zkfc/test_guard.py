@@ -35,7 +35,7 @@ class Played:
         self.stalled: Stalled | None = None
 
     def look(self, *, after: float = INTERVAL, sign: bool, within: float = 0.2) -> None:
-        """One look so much later; ``sign``: the duty was done meanwhile."""
+        """Look once, ``after`` seconds later; ``sign``: the duty was done in between."""
         self.now += after
         self.count += sign
         self.watch, stalled = core.look(
@@ -112,7 +112,7 @@ async def test_the_thread_finds_a_loop_that_stands_still() -> None:
     async with guard.watching():
         await asyncio.sleep(0.4)
         assert not found
-        assert told.wait(DEADLINE_SECONDS)  # on the event loop: nothing else runs on it meanwhile
+        assert told.wait(DEADLINE_SECONDS)  # on the event loop: nothing else runs on it now
     assert [one.duty for one in found] == [EVENT_LOOP]
 
 
@@ -141,7 +141,7 @@ class Pair:
         self._said: list[asyncio.Task[tuple[bytes, bytes]]] = []
 
     async def start(self, *arguments: str) -> None:
-        """The first one becomes active, and then the second one stands by."""
+        """Make the first one active, and then the second one standby."""
         for node in self.nodes:
             await node.start()
         for number, node in enumerate(self.nodes):
@@ -172,7 +172,7 @@ class Pair:
             await asyncio.sleep(0.05)
 
     async def worker(self) -> int:
-        """The process id of the first controller itself."""
+        """Return the process id of the first controller itself."""
         return int(json.loads(await page(self.sites[0], "/status"))["pid"])
 
     async def until_second_is_active(self) -> None:

@@ -70,10 +70,10 @@ async def test_it_waits_for_no_process_to_end_and_opens_no_session(
 async def test_one_that_is_just_being_made_standby_is_not_called_active(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """Found by seed 60031 of `./run soak failover`: a success that was none.
+    """Play seed 60031 of `./run soak failover`: a success that was none.
 
-    nn1 is asked to cede, and its NameNode has become standby or is about to; the lock is still
-    its own.  Whoever asks for nn1 in this moment was told that it is active.
+    nn1 is asked to cede, and its NameNode has become standby or is about to; the lock is still its
+    own.  A request for nn1 in this moment was answered that it is active.
     """
     async with world(zookeeper.connect, tmp_path, "nn1") as here:
         (one,) = here.nodes
@@ -109,7 +109,7 @@ async def test_of_two_operators_at_once_one_succeeds_and_the_other_is_told_at_on
 async def test_who_waits_for_the_lock_does_not_stand_back_for_another_hand_over(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """If each of two targets did so for the other's sake, nobody would take the lock."""
+    """Refuse it: if each of two targets did so for the other's sake, none would take the lock."""
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
         one, two, three = here.nodes
         await here.active(one)
@@ -141,7 +141,7 @@ async def test_strangers_may_not_ask(zookeeper: ZooKeeper, tmp_path: Path) -> No
 async def test_who_is_let_go_while_its_namenode_is_slow_to_stand_by_comes_back_at_once(
     here: World,
 ) -> None:
-    """Else the hand-over is long over, and its only other candidate stands back all the same."""
+    """Come back, or the only other candidate stands back long after the hand-over is over."""
     one, two = here.nodes
     async with two.namenode.busy:
         ceding = asyncio.create_task(two.zkfc.cede(600.0))
@@ -156,7 +156,7 @@ async def test_who_is_let_go_while_its_namenode_is_slow_to_stand_by_comes_back_a
 async def test_a_hand_over_that_is_given_up_asks_nobody_any_more(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """A peer that hears it only when all were let go would stand back for nobody."""
+    """Ask no peer: one that hears it only when all were released would stand back in vain."""
     asked, hung_up = asyncio.Event(), asyncio.Event()
 
     async def never_answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -187,7 +187,7 @@ async def test_a_hand_over_that_is_given_up_asks_nobody_any_more(
 async def test_a_hand_over_that_waits_for_its_turn_is_refused_by_a_controller_that_stops(
     here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its turn comes when the first is given up; the active would cede, and nobody take over."""
+    """Refuse it: after the first was given up, the active would cede, and none take over."""
     one, two = here.nodes
     hand_over = two.zkfc.hand_over
     really = hand_over._read_active

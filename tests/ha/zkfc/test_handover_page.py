@@ -14,7 +14,6 @@ pytestmark = pytest.mark.zookeeper
 
 
 def _page(node: Node) -> dict[str, object]:
-    """What its /status answers."""
     page: dict[str, object] = json.loads(json.dumps(status_page(node.zkfc)))
     return page
 
@@ -38,7 +37,7 @@ async def test_w9_the_status_page_shows_a_hand_over_while_it_lasts(here: World) 
         (None, None),
         (None, None),
     ]
-    # Whoever looks only now sees in the last attempt what had still to come.
+    # A reader that looks only now sees in the last attempt what had still to come.
     last = steps_of(after)
     assert (last.attempt, last.done[:2]) == (steps.attempt, steps.done)
 

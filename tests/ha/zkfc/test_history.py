@@ -117,12 +117,12 @@ def test_the_cause(attempt: AttemptRecord, former: Member | None, cause: str) ->
     ],
 )
 def test_a_takeover_that_was_left_half_done_says_why(event: Event, told: str) -> None:
-    """In words, and not by the name of a class: it stands in `nnha history`."""
+    """Say it in words, and not by the name of a class: it stands in `nnha history`."""
     assert told in why_abandoned(event)
 
 
 def an_entry(namenode: str, result: FailoverResult) -> HistoryEntry:
-    """Of a failover to this NameNode from another."""
+    """Return one of a failover to this NameNode from another."""
     record = FailoverRecord(
         at=datetime.now(UTC), namenode=namenode, cause="", actor=None, kind=FailoverKind.AUTO,
         result=result, failure=None, phases=(), epoch=None, last_txid=None, previous="nn9",
@@ -150,7 +150,7 @@ def test_who_became_active_last(entries: list[HistoryEntry], active: str) -> Non
 async def records(
     here: World, enough: Callable[[Sequence[FailoverRecord]], object]
 ) -> list[FailoverRecord]:
-    """The history, oldest first, once there is enough of it."""
+    """Return the history, oldest first, once there is enough of it."""
     async with (
         asyncio.timeout(DEADLINE_SECONDS),
         connected(here.zookeeper, deadline_seconds=10.0) as session,
@@ -272,7 +272,7 @@ async def test_a_history_that_cannot_be_written_delays_nothing_and_is_written_la
 async def test_a_record_whose_write_had_no_answer_is_not_written_twice(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The schedule: the create is done, the answer is lost, and the history tries again."""
+    """Play the schedule: the create is done, the answer is lost, and the history tries again."""
     calls = 0
 
     async def losing(session: Session, settings: ZooKeeperSettings, record: FailoverRecord) -> int:
@@ -297,7 +297,7 @@ async def test_a_record_whose_write_had_no_answer_is_not_written_twice(
 
 @pytest.mark.zookeeper
 async def test_a_lock_that_was_made_after_a_takeover_is_not_called_its_lock(here: World) -> None:
-    """The schedule: the session ends, and is followed by another before the history looks."""
+    """Play the schedule: the session ends, and another follows before the history looks."""
     one, _ = here.nodes
     (first,) = await records(here, lambda found: len(found) == 1)
     number = one.zkfc.elector.state.attempt

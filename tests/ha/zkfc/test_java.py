@@ -25,7 +25,7 @@ pytestmark = pytest.mark.interop
 
 @pytest.fixture(scope="module")
 def peer() -> Iterator[JavaPeer]:
-    """One JVM with Hadoop's classes."""
+    """Start one JVM with Hadoop's classes."""
     with java_peer() as started:
         yield started
 

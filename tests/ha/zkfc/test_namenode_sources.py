@@ -22,7 +22,7 @@ TAKEN = [(True, ZKFC), (True, FORCED), (False, USER), (False, FORCED)]
 
 
 class Untouched:
-    """Stands for a NameNode that nobody may touch, and notes who does."""
+    """Stands for a NameNode that no request may reach, and notes those that do."""
 
     name = "nn1"
 

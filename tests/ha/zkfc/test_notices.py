@@ -30,7 +30,7 @@ DRAIN = Drain(owner="bob@ops1", reason="disk", since=datetime.now(UTC), until=No
 
 
 def ranked(ranks: Mapping[str, Rank]) -> Callable[[ZkfcSettings], ZkfcSettings]:
-    """Settings with these ranks, by NameNode; the others keep the default."""
+    """Return settings with these ranks, by NameNode; the others keep the default."""
 
     def ranked_settings(settings: ZkfcSettings) -> ZkfcSettings:
         return replace(settings, rank=ranks.get(settings.own.namenode, settings.rank))
@@ -62,7 +62,7 @@ async def undrain(here: World, node: Node) -> None:
 
 
 async def lock_is_free(here: World) -> bool:
-    """Does nobody hold it?"""
+    """Return whether the lock has no holder."""
     async with connected(here.zookeeper, deadline_seconds=10.0) as session:
         looked = await session.look(here.zookeeper.lock)
     assert isinstance(looked, Done)
@@ -70,7 +70,7 @@ async def lock_is_free(here: World) -> bool:
 
 
 async def until_lock_is_free(here: World) -> None:
-    """Who has just left the election may need a moment for its release."""
+    """Wait for the release by a controller that has just left the election."""
     async with asyncio.timeout(DEADLINE_SECONDS):
         while not await lock_is_free(here):
             pass
@@ -179,7 +179,7 @@ async def test_w19_an_operator_may_hand_over_in_a_pause(
         one.namenode.fail_to_become_active = True
         with pytest.raises(ServiceFailed):
             await ask_to_take_over(one)
-        # It came to nothing: who gave the lock away has it again, pause or not.
+        # It came to nothing: the one that gave the lock away has it again, pause or not.
         await here.active(other)
         await out(here, one, "paused")
 
@@ -187,7 +187,7 @@ async def test_w19_an_operator_may_hand_over_in_a_pause(
 async def test_the_failure_of_one_operator_s_hand_over_is_not_the_end_of_the_next_one_s(
     zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second would have had the active cede, and then have stayed out of the election."""
+    """Guard the second: it would have had the active cede, and have stayed out of the election."""
     async with two(zookeeper, tmp_path) as (here, one, other):
         await pause(here, one, other)
         hand_over, fail = other.zkfc.hand_over, asyncio.Event()
@@ -288,7 +288,7 @@ async def test_w26_the_preferred_of_two_standbys_takes_over(
         await one.namenode.die()
         await here.active(three)
         assert low.namenode.active_transitions == 0
-        # Now nobody better is left: nn1 is dead, nn3 dies; no delay is waited for.
+        # Now no better one is left: nn1 is dead, nn3 dies; no delay is waited for.
         await here.standby(low)
         died_at = asyncio.get_running_loop().time()
         await three.namenode.die()
@@ -300,7 +300,7 @@ async def test_w26_the_preferred_of_two_standbys_takes_over(
 async def test_w26_a_preferred_one_that_does_not_take_the_lock_is_waited_for_no_longer(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The preferred one's election is stuck, though it looks fit."""
+    """Get the preferred one's election stuck, though it looks fit."""
     ranks = {"nn2": Rank(priority=50, priority_delay_seconds=0.3), "nn3": Rank(priority=60)}
     async with world(zookeeper.connect, tmp_path, "nn1", "nn3", settings_hook=ranked(ranks)) as (
         here

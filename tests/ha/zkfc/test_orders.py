@@ -1,4 +1,4 @@
-"""What a controller tells NameNodes and ZooKeeper, and what it claims, without any ZooKeeper."""
+"""What a controller orders NameNodes and ZooKeeper, and what it claims, without any ZooKeeper."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -34,16 +34,14 @@ ATTEMPT = AttemptNumber(1)
 
 
 class Door:
-    """A keeper that asks nobody."""
+    """A keeper without ZooKeeper."""
 
     last_contact: float | None = None
     session_timeout_seconds: float | None = None
 
-    def perform(self, action: Action) -> None:
-        """Nothing."""
+    def perform(self, action: Action) -> None: ...
 
-    async def settled(self) -> None:
-        """At once."""
+    async def settled(self) -> None: ...
 
 
 def address(name: str, port: int) -> NameNodeAddress:
@@ -68,7 +66,7 @@ def controller(own: ToyNameNode, door: Door, *others: ToyNameNode) -> Controller
 
 @asynccontextmanager
 async def listening(*namenodes: ToyNameNode) -> AsyncIterator[None]:
-    """Servers that take calls for so long."""
+    """Serve these NameNodes until the end of the block."""
     for namenode in namenodes:
         await namenode.start()
     try:
@@ -79,7 +77,7 @@ async def listening(*namenodes: ToyNameNode) -> AsyncIterator[None]:
 
 
 async def test_a_namenode_whose_controller_has_no_lock_is_told_to_stand_by() -> None:
-    """Its predecessor in the lock may have been fenced by words alone, and be active still."""
+    """Order it: its lock's predecessor may have been fenced by words alone, and be active still."""
     namenode = ToyNameNode("nn1", SharedResource(), state=ServiceState.ACTIVE)
     async with listening(namenode):
         await controller(namenode, Door()).serve_as_standby()
@@ -115,13 +113,12 @@ class Halfway:
     def state(self) -> ElectorState:
         return self._states.pop(0) if len(self._states) > 1 else self._states[0]
 
-    async def settled(self) -> None:
-        """At once."""
+    async def settled(self) -> None: ...
 
 
 @pytest.mark.parametrize("attempt", [3, 4])
 async def test_a_cede_half_way_through_a_takeover_leaves_the_breadcrumb(attempt: int) -> None:
-    """The promotion may win over the demotion, which the NameNode has confirmed."""
+    """Leave it, as the promotion may win over the demotion, which the NameNode has confirmed."""
     namenode, decided = ToyNameNode("nn1", SharedResource()), list[object]()
     standby = ElectorState(role=Role.STANDBY, attempt=AttemptNumber(3))
     taking = ElectorState(role=Role.TAKING_OVER, attempt=AttemptNumber(attempt))
@@ -138,7 +135,7 @@ async def test_a_cede_half_way_through_a_takeover_leaves_the_breadcrumb(attempt:
 
 
 async def test_of_two_hand_overs_one_does_not_let_go_whom_the_other_asked() -> None:
-    """Else a third NameNode takes the lock from both, as nothing is wrong (seed 4002725)."""
+    """Keep a third NameNode from taking the lock from both, as nothing is wrong (seed 4002725)."""
     namenode, decided = ToyNameNode("nn1", SharedResource()), list[object]()
     ceded = [CedeAsked(5.0, needs_fencing=False)]
     async with listening(namenode):
@@ -192,7 +189,7 @@ async def test_a_claim_about_predecessors_ends_with_what_is_known_of_our_lock() 
 
 
 async def test_a_promotion_does_not_begin_under_a_lock_that_is_older_than_a_session() -> None:
-    """Our process was stopped meanwhile: until it hears so, it believes that its lock stands."""
+    """Stop our process before it: until it hears so, it believes that its lock stands."""
     own = ToyNameNode("nn1", SharedResource())
     async with listening(own):
         door = Door()
@@ -219,7 +216,7 @@ class Znodes:
 
 
 async def test_a_breadcrumb_is_deleted_at_the_version_that_we_wrote() -> None:
-    """By then it may be the next owner's: a lock can be deleted by hand."""
+    """Spare the next owner's: a lock can be deleted by hand."""
     asked: list[tuple[str, int]] = []
 
     class Deletes:

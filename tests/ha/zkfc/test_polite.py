@@ -1,4 +1,4 @@
-"""The polite request before fencing: who does not answer at all is not given its whole time."""
+"""The polite request before fencing: a victim that does not answer is not given its whole time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -102,7 +102,7 @@ async def active_namenode(name: str) -> AsyncIterator[ToyNameNode]:
 
 
 async def test_in_doubt_our_own_name_spares_nobody() -> None:
-    """A stranger has written it, and another is active."""
+    """Doubt our own name: a stranger has written it, and another NameNode is active."""
     async with active_namenode("nn1") as namenode:
         ours = encode(ActiveNodeInfo("ns1", "nn2", HOST, 1, 0))
         fenced = await takeover(namenode.address.port).fence(ours, Term.DOUBTED)

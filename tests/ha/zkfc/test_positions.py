@@ -41,7 +41,7 @@ BEAN = {
 async def test_hadoops_namenode_tells_its_position_in_a_bean(
     beans: list[object] | None, expected: Position | None
 ) -> None:
-    """It has no /status, and no epoch that it would tell."""
+    """Read the bean: there is no /status, and no epoch."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await reader.readuntil(b"\r\n\r\n")

@@ -51,7 +51,7 @@ class Session:
 
 
 def test_we_vouch_for_little_longer_than_winning_an_epoch_takes() -> None:
-    """The schedule: our NameNode hangs in its promotion, we give the lock up, and it is thawed.
+    """Play the schedule: our NameNode hangs in its promotion, we give the lock up, it is thawed.
 
     What was said of our predecessor is then false of our successor, which may serve reads.
     """
@@ -67,7 +67,7 @@ def test_a_record_speaks_of_one_write_of_the_breadcrumb_only() -> None:
     assert term_of(8, data) is Term.UNKNOWN
     # What raises here would leave the lock with an attempt that never goes on.
     dead = b'{"breadcrumb": 7, "term": "dead"}'
-    doubted = b'{"breadcrumb": 7, "term": "doubted"}'  # nobody records that
+    doubted = b'{"breadcrumb": 7, "term": "doubted"}'  # that is never recorded
     for bad in (None, doubted, b"", b"{}", b"[1]", b"\xff", dead, b"[" * 100_000):
         assert term_of(7, bad) is Term.UNKNOWN
 

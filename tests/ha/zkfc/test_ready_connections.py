@@ -17,7 +17,7 @@ from tests.ha.zkfc.victims import settings
 
 
 def hand_over(port: int, attempts: Attempts, around: Surroundings, holder: str = "nn2") -> HandOver:
-    """To nn1, from nn2 whose controller listens at the port."""
+    """Hand over to nn1, from nn2 whose controller listens at the port."""
 
     async def active() -> ActiveNodeInfo:
         return ActiveNodeInfo("ns", "nn2", HOST, 1, port)

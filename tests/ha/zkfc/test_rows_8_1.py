@@ -29,7 +29,7 @@ pytestmark = pytest.mark.zookeeper
 
 
 async def hand_over_to(node: Node) -> None:
-    """As haadmin -failover does it."""
+    """Hand over as haadmin -failover does it."""
     client = await node.rpc()
     try:
         await client.graceful_failover(deadline_seconds=60.0)
@@ -48,7 +48,7 @@ async def holder(here: World) -> str | None:
 
 @asynccontextmanager
 async def own_server(folder: Path) -> AsyncIterator[tuple[ZooKeeper, Supervisor]]:
-    """A ZooKeeper that only this test uses, and may stop."""
+    """Start a ZooKeeper that only this test uses, and may stop."""
     with Supervisor(folder) as supervisor:
         (port,) = free_ports(1)
         server = start_zookeeper(supervisor, java=find_java(wrapper_directory=folder), port=port)
@@ -245,7 +245,7 @@ async def test_row_8_1_one_of_everything(tmp_path: Path) -> None:
             "both neutral",
         )
         await asyncio.to_thread(restart_zookeeper, supervisor, server)
-        # The sessions may have ended meanwhile: then either may win.
+        # The sessions may have ended in between: then either may win.
         first = await here.one_active()
         other = two if first is one else one
         first.namenode.healthy = False
@@ -284,7 +284,7 @@ async def _another_than(here: World, dead: Node) -> None:
 async def test_three_nodes_fail_over_round_the_ring_by_themselves(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """Each in turn is killed while the third one's controller is there, and comes back later."""
+    """Kill each in turn while the third one's controller is there; it comes back later."""
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
         victims = []
         for _ in range(4):
@@ -294,7 +294,7 @@ async def test_three_nodes_fail_over_round_the_ring_by_themselves(
             await _another_than(here, active)
             await active.namenode.start()
         last = await here.one_active()
-        # Each was fenced once for each death, and by nobody but its successor.
+        # Each was fenced once for each death, and by its successor alone.
         assert here.fenced() == victims
         other = next(node for node in here.nodes if node is not last)
         await hand_over_to(other)

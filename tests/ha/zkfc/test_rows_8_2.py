@@ -21,7 +21,7 @@ SECONDS = 3.0
 
 @pytest.fixture
 def seed() -> int:
-    """Printed, so that a failing run can be had again with NNHA_SEED."""
+    """Print the seed, so that a failing run can be had again with NNHA_SEED."""
     seed = int(os.environ.get("NNHA_SEED", random.randrange(2**32)))
     print(f"NNHA_SEED={seed}")  # noqa: T201 - pytest shows it with a failure
     return seed

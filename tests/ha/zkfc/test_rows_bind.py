@@ -44,5 +44,5 @@ def test_row_8_11_zk_bind_address(tmp_path: Path, case: str, suffix: str) -> Non
     (tmp_path / "hdfs-site.xml").write_text(f"<configuration>{rows}</configuration>")
     settings = zkfc_settings(load_configuration(tmp_path))
     assert settings.bind_host == expected
-    # Whom others are told to call does not change with where we listen.
+    # The address that others are given does not change with where we listen.
     assert str(settings.own.zkfc) == "nn1.example.com:8019"

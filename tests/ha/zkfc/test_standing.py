@@ -1,4 +1,4 @@
-"""Pause, drain, rank and flapping as tables: who joins the election, and why not."""
+"""Pause, drain, rank and flapping as tables: which NameNode joins the election, or why not."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -58,7 +58,7 @@ OPEN = Notices(lock_holder=FREE)
 def candidacy(
     notices: Notices | None = HELD, *, rank: Rank | None = None, ready: bool = True
 ) -> Candidacy:
-    """A well standby outside the election; what is known was known long ago."""
+    """Return a healthy standby outside the election; what is known was known long ago."""
     peers = notices is not None and any(one.ready for one in notices.members)
     standing = Standing(
         namenode="nn1", rank=rank or Rank(), notices=notices, ready=ready,
@@ -75,13 +75,13 @@ def inside(one: Candidacy, believed: ServiceState = S.STANDBY) -> Candidacy:
 
 
 def long_free(notices: Notices) -> Candidacy:
-    """The lock has been free for longer than anybody is waited for."""
+    """Free the lock for longer than any candidate is waited for."""
     one = candidacy(notices)
     return replace(one, standing=replace(one.standing, free_since=NOW - 60.0))
 
 
 def sees(one: Candidacy, **notices: object) -> Candidacy:
-    """With other notices, not judged yet."""
+    """Show other notices, not judged yet."""
     present = one.standing.notices
     assert present is not None
     now = replace(present, **notices)  # type: ignore[arg-type] # a table's shorthand
@@ -287,7 +287,7 @@ def test_w2_one_report_of_being_unready_does_not_cost_a_standby_its_place() -> N
 
 
 def test_who_gave_the_lock_away_in_a_pause_takes_it_back_if_nobody_has() -> None:
-    """The hand-over fails: without this, nobody would be active until the pause ends."""
+    """Fail the hand-over: without this, there would be no active until the pause ends."""
     ceded = step(PAUSED_ACTIVE, CedeAsked(10.0, needs_fencing=False), now=NOW).state
     back = step(ceded, CedeEnded(), now=NOW + 1)
     assert back.decisions == (Join(),)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.zookeeper
 
 
 async def knows_a_successor(here: World) -> None:
-    """The first controller has read in ZooKeeper that the second one could take over."""
+    """Wait until the first controller has read in ZooKeeper that the second could take over."""
 
     def known() -> bool:
         notices = here.nodes[0].zkfc.candidacy.standing.notices
@@ -36,9 +36,9 @@ def _knows_of_a_pause(node: Node) -> bool:
 
 @pytest.mark.row("8.13 10", "W14")
 async def test_w14_8_13_10_sigterm_hands_over_first(here: World) -> None:
-    """The schedule: the active's controller is stopped for an upgrade.
+    """Play the schedule: the active's controller is stopped for an upgrade.
 
-    Hadoop's lets its lock expire: for a session timeout nobody fails over, then the peer fences.
+    Hadoop's lets its lock expire: for a session timeout there is no failover, then the peer fences.
     """
     one, two = here.nodes
     await knows_a_successor(here)
@@ -56,7 +56,7 @@ async def test_w14_8_13_10_sigterm_hands_over_first(here: World) -> None:
     record = found[0].record
     assert record.kind is FailoverKind.SWITCHOVER
     assert record.cause.endswith("the zkfc of nn1 is being stopped")
-    # Whoever is started again is a standby, and may take over when asked.
+    # A controller that is started again is a standby, and may take over when asked.
     await here.start(one)
     await here.standby(one)
 
@@ -144,9 +144,9 @@ async def test_w14_w19_in_a_pause_a_controller_is_restarted_without_failover(her
 async def test_sigterm_while_taking_over_by_request_lets_the_others_go(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The schedule: nn2's controller has made the others stand back, and is stopped itself.
+    """Play the schedule: nn2's controller has made the others stand back, and is stopped itself.
 
-    They must not stay out for as long as they were asked to: nobody else would come.
+    They must not stay out for as long as they were asked to: no other candidate would come.
     """
     async with world(zookeeper.connect, tmp_path) as here:
         here.settings_hook = lambda settings: replace(settings, graceful_fence_timeout_seconds=30.0)
@@ -177,7 +177,7 @@ async def test_sigterm_while_taking_over_by_request_lets_the_others_go(
 async def test_the_active_stays_active_when_the_session_of_its_killed_controller_ends(
     here: World,
 ) -> None:
-    """The schedule: both controllers see the lock disappear, and the standby's is quicker."""
+    """Play the schedule: both controllers see the lock disappear, and the standby's is quicker."""
     one, two = here.nodes
     expire = one.gate.kill()
     await one.stop()
@@ -200,10 +200,10 @@ async def test_the_active_stays_active_when_the_session_of_its_killed_controller
 async def test_w14_a_killed_controller_that_is_back_spares_its_active(
     here: World, winner: str
 ) -> None:
-    """The schedule: the active's controller is killed and is back while its old session lives.
+    """Play the schedule: the active's controller is killed, and back while its old session lives.
 
     The lock is not the new session's.  Hadoop's controller makes its healthy NameNode standby, and
-    nobody is active until the old session is over.
+    there is no active until the old session is over.
     """
     one, two = here.nodes
     expire = one.gate.kill()

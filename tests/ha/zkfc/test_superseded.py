@@ -36,7 +36,7 @@ A, V = Answer, Verdict
 @pytest.mark.parametrize("answer", Answer)
 @pytest.mark.parametrize("silent", [0, 1, 5])
 def test_the_rule(ours: bool, successor: str, answer: Answer, silent: int) -> None:
-    """Every combination.  Only one ends it: silent again, and another is active in its place."""
+    """Try every combination.  Only one ends it: silent again, with another active in its place."""
     seen = Seen(ours=ours, successor=successor, answer=answer)
     counted, verdict = superseded.judge(silent, seen)
     if ours or answer is A.STANDS_BY:
@@ -68,7 +68,7 @@ def a_member(namenode: str, state: ServiceState) -> Member:
 
 @dataclass
 class Scene:
-    """What the follower is told, and the process that it follows."""
+    """What the follower is given, and the process that it follows."""
 
     process: subprocess.Popen[bytes]
     namenode: ToyNameNode
@@ -87,7 +87,7 @@ class Scene:
         return None if self.holder is None else ActiveNodeInfo("ns", self.holder, "h", 1, 2)
 
     def taken_over(self, by: str = "nn2") -> None:
-        """That one has the lock, and its controller shows it active."""
+        """Give that one the lock, and have its controller show it active."""
         self.holder = by
         member = a_member(by, ServiceState.ACTIVE)
         self.notices = Notices(members=(member,), lock_holder=by)
@@ -103,7 +103,7 @@ class Scene:
 async def scene(
     *, wanted: bool = True, before: bool = False
 ) -> AsyncIterator[tuple[Scene, SupersededProcess]]:
-    """The process was active; its NameNode's server takes connections, and nothing answers."""
+    """Make the process active; its NameNode's server takes connections, and nothing answers."""
     namenode = ToyNameNode("nn1", SharedResource(), state=ServiceState.ACTIVE)
     await namenode.start()
     over = asyncio.Event()
@@ -148,7 +148,7 @@ async def scene(
 
 
 async def looks(made: Scene, more: int = 4) -> None:
-    """Wait for so many more looks at it."""
+    """Wait for ``more`` looks at it."""
     before = made.looks
     await until(lambda: made.looks >= before + more, "more looks", seconds=60.0)
 

@@ -1,4 +1,4 @@
-"""A controller that is killed comes back in its session; nobody else becomes active meanwhile."""
+"""A controller that is killed comes back in its session; no other becomes active in between."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ DEADLINE_SECONDS = 30.0
 
 @dataclass
 class Supervised:
-    """A supervised controller beside an active toy NameNode, and how ZooKeeper sees its lock."""
+    """A supervised controller of an active toy NameNode, and how ZooKeeper sees its lock."""
 
     site: Site
     namenode: ToyNameNode
@@ -40,7 +40,7 @@ class Supervised:
     zookeeper: KazooClient
 
     async def worker(self, *, other_than: int = 0) -> int:
-        """The process id that the status page shows."""
+        """Return the process id that the status page shows."""
         while True:
             try:
                 url = f"http://127.0.0.1:{self.site.http_port}/status"
@@ -53,13 +53,13 @@ class Supervised:
             await asyncio.sleep(0.02)
 
     async def owner(self) -> int | None:
-        """The session that holds the lock."""
+        """Return the session that holds the lock."""
         path = f"/hadoop-ha/{self.site.nameservice}/ActiveStandbyElectorLock"
         stat = await asyncio.to_thread(self.zookeeper.exists, path)
         return None if stat is None else int(stat.ephemeralOwner)
 
     async def until_owner(self, wanted: int | None) -> None:
-        """Wait until the lock is held by this session, or by nobody."""
+        """Wait until the lock is held by this session, or is free."""
         while await self.owner() != wanted:
             await asyncio.sleep(0.02)
 
@@ -152,7 +152,7 @@ def test_a_ticket_is_kept_whole_or_not_at_all() -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after_in_parent"])
 def test_a_signal_at_the_moment_of_the_fork_is_not_lost(moment: str) -> None:
-    """The parent does not know its child's number yet, and the child still has its handlers."""
+    """Send it while the parent does not know its child's pid, and the child has its handlers."""
     supervising = f"""
 import os, signal, sys, time
 from ha.zkfc.process.supervisor import supervise
@@ -194,7 +194,7 @@ sys.exit(supervise(lambda ticket, slot: os.kill(os.getpid(), signal.SIGKILL)))
 
 
 def test_a_child_that_is_killed_while_it_stops_is_told() -> None:
-    """It has not handed over, and its lock stays until the session expires."""
+    """Report that it has not handed over, and that its lock stays until the session expires."""
     supervising = """
 import os, signal, sys, time
 from ha.zkfc.process.supervisor import supervise
@@ -212,7 +212,7 @@ sys.exit(supervise(serve))
 async def test_a_watchdogs_signal_to_the_parent_tells_where_a_stopped_controller_hangs(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """systemd sends it to the main process; what hangs is its child."""
+    """Signal the main process, as systemd does; what hangs is its child."""
     async with supervised(zookeeper, tmp_path) as whole:
         worker = await whole.worker()
         os.kill(worker, signal.SIGSTOP)

@@ -23,7 +23,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 async def _at_once() -> None:
-    """The election is left already."""
+    """Return at once: the election is left already."""
 
 
 @asynccontextmanager
@@ -123,7 +123,7 @@ async def test_w6_a_dump_waits_until_the_election_is_left() -> None:
 async def test_row_8_11_zk_thread_dump_capture_after_nn_state_change(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The active falls ill: it is replaced and demoted, and its stacks are kept."""
+    """Make the active unhealthy: it is replaced and demoted, and its stacks are kept."""
     endpoint = Endpoint(status=dict, healthy=lambda: None)
     port = await endpoint.start(HOST, 0)
 

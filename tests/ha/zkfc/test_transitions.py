@@ -154,17 +154,17 @@ FLAPPING = Flapping(
 
 
 def on(name: str, rank: Rank | None = None, *, ready: bool = True) -> Candidacy:
-    """A well standby outside the election that sees these notices."""
+    """Return a healthy standby outside the election that sees these notices."""
     return candidacy(NOTICES[name], rank=rank, ready=ready)
 
 
 def standing(one: Candidacy, **changes: object) -> Candidacy:
-    """With other facts about what it depends on."""
+    """Change the facts that it depends on."""
     return replace(one, standing=replace(one.standing, **changes))  # type: ignore[arg-type]
 
 
 def leads(since: float, *tries: float) -> Candidacy:
-    """A preferred standby behind a lower active, since then."""
+    """Return a preferred standby behind a lower active, since then."""
     return replace(
         inside(on("held by a lower one", PREFERRED)),
         fail_back=FailBack(since=NOW - since, tries=tries, holder="nn2", moves=(NOW - 600.0,)),
@@ -289,7 +289,6 @@ STATES: dict[str, Candidacy] = {
 
 
 def at_now(state: Candidacy, event: Event) -> tuple[Candidacy, tuple[Decision, ...]]:
-    """One step."""
     result = step(state, event, now=NOW)
     return result.state, result.decisions
 
@@ -299,7 +298,7 @@ def test_every_event_in_many_places_is_as_it_was_reviewed() -> None:
 
 
 def test_a_long_life_is_as_it_was_reviewed() -> None:
-    """The elector's news come in the election only, the others as they like."""
+    """Give the elector's news in the election only, the others at any time."""
     rng, clock = Random(2), [NOW]
     standing_ = candidacy(None, rank=PREFERRED).standing
     flapping = Flapping(settings=FlapSettings(failovers=2, window_seconds=60.0, delay_seconds=5.0))

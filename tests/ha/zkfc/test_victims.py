@@ -74,7 +74,7 @@ async def test_all_addresses_at_which_the_named_one_may_live_are_fenced(case: st
 async def test_what_is_known_of_the_former_actives_end(
     *, silent: bool, proves: bool, term: Term, gone: bool
 ) -> None:
-    """A refused connection is no word of one that was not seen to end; silence never is."""
+    """Check that a refused connection proves no end that was not seen; silence never does."""
     tried: list[FencingAttempt] = []
     methods = Methods(FencingOutcome.FAILED, FencingOutcome.SUCCEEDED, proves_gone=proves)
     async with stand_in(say_nothing) as silent_port:
@@ -103,7 +103,7 @@ async def test_one_that_answers_is_told_as_such_and_no_method_runs() -> None:
     assert [(one.method, one.result, methods.given) for one in tried] == [("rpc", "succeeded", [])]
     assert tried[0].detail == "it answered that it is standby"
     assert tried[0].seconds is not None
-    assert 0.0 <= tried[0].seconds <= took + 1e-6  # it is told in microseconds
+    assert 0.0 <= tried[0].seconds <= took + 1e-6  # it is reported in microseconds
 
 
 async def test_one_that_refuses_lives_whatever_its_controller_has_seen() -> None:
@@ -233,7 +233,7 @@ async def test_a_demotion_that_was_not_confirmed_is_told() -> None:
 
 
 async def test_a_request_carries_the_number_of_the_lock_that_it_is_asked_under() -> None:
-    """A NameNode that was demoted under a newer lock refuses a promotion under an older one."""
+    """Refuse a promotion under an older lock than that of the NameNode's demotion."""
     standby = ElectorState(session=NOW, role=Role.STANDBY)
     taking_over = ElectorState(session=NOW, role=Role.TAKING_OVER)
     async with toy("nn1") as one:
@@ -258,7 +258,7 @@ async def test_a_request_carries_the_number_of_the_lock_that_it_is_asked_under()
 
 
 async def test_a_promotion_takes_the_connection_that_is_open_and_a_demotion_never() -> None:
-    """A demotion that got no answer in time must end with its connection (seed 49052928)."""
+    """End a demotion that got no answer in time with its connection (seed 49052928)."""
     async with toy("nn1") as one:
         address = HostPort(HOST, one.port)
         async with ServiceClient.connected(address, deadline_seconds=30.0) as client:
@@ -283,7 +283,7 @@ async def test_a_demotion_takes_what_is_ready_and_ends_with_it() -> None:
 
 
 async def test_a_demotion_is_asked_again_where_what_was_ready_is_lost() -> None:
-    """The NameNode has started anew, and nothing has shown it yet."""
+    """Start the NameNode anew, when nothing has shown it yet."""
     async with toy("nn1") as one:
         lost = await RpcConnection.open(
             HOST, one.port, protocol=HA_SERVICE_PROTOCOL, deadline_seconds=30.0
@@ -321,7 +321,7 @@ def test_a_session_may_be_silent_for_exactly_its_timeout() -> None:
 
 
 def test_without_a_breadcrumb_one_is_made_and_none_replaced() -> None:
-    """A version of an earlier term would make the write fail for ever."""
+    """Expect no version: one of an earlier term would make the write fail for ever."""
     reading = ElectorState(
         session=NOW, role=Role.TAKING_OVER, stage=Stage.READING, breadcrumb_version=4)  # fmt: skip
     event = BreadcrumbRead(NOW, reading.attempt, None)

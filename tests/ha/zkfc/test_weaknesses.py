@@ -37,7 +37,7 @@ def record(number: int, *, succeeded: bool, text: str = "") -> AttemptRecord:
 
 
 def hand_over_from(node: Node, holder_port: int, **settings: float) -> HandOver:
-    """A hand-over to this node from an active whose controller listens at the port."""
+    """Hand over to this node from an active whose controller listens at the port."""
 
     async def active() -> ActiveNodeInfo:
         return ActiveNodeInfo("ns", "odd", HOST, 1, holder_port)
@@ -59,7 +59,7 @@ async def asked(hand_over: HandOver) -> None:
 async def test_w7_8_13_6_an_election_that_is_over_before_the_cede_is_answered_counts(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The schedule: the active cedes, we win and are active, and only then its answer arrives.
+    """Play the schedule: the active cedes, we win and are active, and only then it answers.
 
     Hadoop's notes the time after the cede, takes our success for an older one, and reports a
     failure 70 s later.
@@ -81,7 +81,7 @@ async def test_w7_8_13_6_an_election_that_is_over_before_the_cede_is_answered_co
 async def test_8_13_6_a_record_older_than_the_request_is_no_answer_to_it(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The schedule: a success of last week stands in the record; this hand-over gets nothing."""
+    """Play the schedule: the record has a success of last week; this hand-over gets nothing."""
     async with world(zookeeper.connect, tmp_path, "nn1") as here:
         (one,) = here.nodes
         assert one.zkfc.attempts.last is not None
@@ -101,7 +101,7 @@ async def test_8_13_6_a_record_older_than_the_request_is_no_answer_to_it(
 async def test_it_is_active_already_only_if_it_says_so_itself(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The schedule: an old demotion, slow on its way, is obeyed after the promotion (seed 70531).
+    """Play the schedule: a slow old demotion is obeyed after the promotion (seed 70531).
 
     Until the next look at its health the controller takes its NameNode for active, and called a
     hand-over to it done.
@@ -134,7 +134,7 @@ async def test_it_is_active_already_only_if_it_says_so_itself(
 async def test_w8_8_13_8_an_error_at_the_release_leaves_a_success_a_success(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The schedule: the role has moved; then a controller that was asked to stand back breaks.
+    """Play the schedule: the role has moved; then a controller asked to stand back breaks.
 
     Hadoop's reports the whole as failed.
     """
@@ -174,7 +174,7 @@ async def test_w8_everybody_is_let_go_when_the_takeover_fails(
 async def test_w9_w17_a_hand_over_has_one_limit_which_the_cli_outlasts(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The schedule: the active's controller takes the call and never answers."""
+    """Play the schedule: the active's controller takes the call and never answers."""
     async with world(zookeeper.connect, tmp_path, "nn1") as here, tar_pit() as port:
         (one,) = here.nodes
         hand_over = hand_over_from(
@@ -193,7 +193,7 @@ async def test_w9_w17_a_hand_over_has_one_limit_which_the_cli_outlasts(
 async def test_w8_w17_a_silent_third_controller_costs_a_planned_failover_little(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The schedule: nn3's controller is stopped (SIGSTOP) while nn1 hands over to nn2."""
+    """Play the schedule: nn3's controller is stopped (SIGSTOP) while nn1 hands over to nn2."""
     async with world(zookeeper.connect, tmp_path) as here, tar_pit() as port:
         one, two, three = [await here.add(name) for name in ("nn1", "nn2", "nn3")]
         three.zkfc_port = port
@@ -214,7 +214,7 @@ async def test_w8_w17_a_silent_third_controller_costs_a_planned_failover_little(
 async def test_w17_a_former_active_that_never_answers_does_not_hold_up_its_successor(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The schedule: the host of the breadcrumb takes connections and says nothing.
+    """Play the schedule: the host of the breadcrumb takes connections and says nothing.
 
     Hadoop's connect retries alone can take 15 minutes (45 x 20 s).
     """
@@ -235,7 +235,7 @@ async def test_w17_a_former_active_that_never_answers_does_not_hold_up_its_succe
 async def test_w18_a_namenode_that_does_not_stand_by_is_asked_again_and_is_no_candidate(
     here: World,
 ) -> None:
-    """The schedule: nn1 loses its session, nn2 takes over, and nn1 refuses to become standby.
+    """Play the schedule: nn1 loses its session, nn2 takes over, nn1 refuses to become standby.
 
     Hadoop's takes it for standby all the same, and would have it stand for election as one.
     """
@@ -262,7 +262,7 @@ async def test_w18_a_namenode_that_does_not_stand_by_is_asked_again_and_is_no_ca
 async def test_8_13_14_a_promotion_that_succeeds_late_ends_with_a_polite_request(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The schedule: nn2's promotion outlasts its limit; nn1 takes over; then nn2 is promoted.
+    """Play the schedule: nn2's promotion outlasts its limit; nn1 takes over; nn2 is promoted.
 
     The breadcrumb named nn2 before it was promoted, so nn1 asks it first, and a NameNode does one
     transition after the other: the late promotion is over before its demotion is answered.
@@ -283,7 +283,7 @@ async def test_8_13_14_a_promotion_that_succeeds_late_ends_with_a_polite_request
 async def test_8_13_14_a_promotion_that_succeeds_after_the_fencing_is_undone(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The same, and nn2 comes to life when nn1 has fenced it and is active already."""
+    """Play the same, but nn2 comes to life when nn1 has fenced it and is active already."""
     async with world(zookeeper.connect, tmp_path) as here:
         one, two = await _late_promotion(here, new_active_seconds=0.5)
         await here.active(one)
@@ -313,7 +313,7 @@ async def _late_promotion(here: World, *, new_active_seconds: float) -> tuple[No
     await here.until(lambda: two.zkfc.attempts.number >= 1, "nn2's attempt has failed")
     assert two.zkfc.attempts.last is not None
     assert "Couldn't make NameNode" in two.zkfc.attempts.last.text
-    # Nobody stands in nn1's way: that is another story (the back-off).
+    # Nothing stands in nn1's way: that is another story (the back-off).
     await two.zkfc.cede(30.0)
     await one.namenode.start()
     return one, two
@@ -346,10 +346,10 @@ async def test_8_13_15_javas_minus_one_lets_a_controller_come_back(
 async def test_8_13_19_a_fence_that_lies_leaves_the_old_active_to_its_own_controller(
     here: World,
 ) -> None:
-    """The schedule: nn1 refuses to stand by, the method says "fenced", and nn1 serves on.
+    """Play the schedule: nn1 refuses to stand by, the method says "fenced", nn1 serves on.
 
     No controller can see through that.  The journal refuses nn1's edits; nn1's own controller,
-    which has lost the lock, goes on asking until nn1 stands by, and says so meanwhile.
+    which has lost the lock, goes on asking until nn1 stands by, and says so all the time.
     """
     one, two = here.nodes
     one.namenode.fail_to_become_standby = True
@@ -372,7 +372,7 @@ async def test_8_13_19_a_fence_that_lies_leaves_the_old_active_to_its_own_contro
 async def test_8_13_20_a_clock_that_jumps_changes_no_delay(
     zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The schedule: NTP sets the machine's clock a day ahead, then two days back."""
+    """Play the schedule: NTP sets the machine's clock a day ahead, then two days back."""
     true_time, shift = time.time, 0.0
     monkeypatch.setattr(time, "time", lambda: true_time() + shift)
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:

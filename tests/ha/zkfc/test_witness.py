@@ -233,7 +233,7 @@ def test_silence_is_longer_than_the_lease_and_than_what_is_configured(
 
 
 def test_a_writer_that_stalls_for_a_second_is_left_alone() -> None:
-    """It is heard every quarter of a lease of 1 s: a stall of a second shows as 1.25 s at most.
+    """Hear it every quarter of a lease of 1 s: a stall of a second shows as 1.25 s at most.
 
     The first look beyond the limit is then the last in vain: by the next one it has gone on.
     """

@@ -40,7 +40,7 @@ class Scene:
     asked: int = 0
     """How often our NameNode was asked."""
     stopped_seconds: float = 0.0
-    """For so long our process stands still after it has asked our NameNode."""
+    """How long our process stands still after it has asked our NameNode."""
     removed: list[int] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     outcome: Removal = Removal.REMOVED
@@ -80,7 +80,7 @@ class Scene:
         return self.told
 
     async def host_dies(self) -> None:
-        """Nobody listens at either address."""
+        """Stop listening at either address."""
         await self.owner.die()
         await self.controller.stop()
 
@@ -92,7 +92,7 @@ def _address(name: str, service: HostPort) -> NameNodeAddress:
 
 @asynccontextmanager
 async def scene(*, enabled: bool = True, ours: bool = True) -> AsyncIterator[tuple[Scene, Witness]]:
-    """A controller that stands by; ``ours``: our own NameNode is no NameNode of Hadoop's."""
+    """Run a controller that stands by; ``ours``: our own NameNode is not one of Hadoop's."""
     owner = ToyNameNode("nn1", SharedResource(), state=ServiceState.ACTIVE)
     await owner.start()
     # As a controller does, it serves another protocol than the one that it is asked for.
@@ -186,7 +186,7 @@ async def test_a_lock_that_goes_is_no_more_asked_for() -> None:
 
 
 async def test_an_address_that_is_not_the_configured_one_is_not_asked() -> None:
-    """Nobody listens at the old address of a host that has moved."""
+    """Skip it, as nothing listens at the old address of a host that has moved."""
     async with scene() as (made, witness):
         made.named_port = free_port()
         witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE + 1), STANDBY)

@@ -26,7 +26,6 @@ from tests.transitions import same_as, walked
 
 
 def silence(nodes: int, witnesses: int, epoch: int, seconds: float, lease: float) -> WriterSilence:
-    """What a journal tells of its writer."""
     return WriterSilence(
         nodes=nodes, witnesses=witnesses, epoch=epoch, silent_seconds=seconds, lease_seconds=lease
     )

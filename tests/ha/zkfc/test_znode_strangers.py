@@ -37,7 +37,7 @@ _numbers = itertools.count(1)
 
 
 def _open(site: Site, zookeeper: ZooKeeper) -> ZooKeeperSettings:
-    """As a controller of before had it: nobody proves anything."""
+    """Return settings as an earlier controller had them: no client proves anything."""
     return ZooKeeperSettings(
         hosts=zookeeper.connect,
         session_timeout_seconds=5.0,
@@ -63,7 +63,7 @@ def _close(site: Site, settings: ZooKeeperSettings) -> None:
 
 
 def _closing(tmp_path: Path, zookeeper: ZooKeeper) -> tuple[Site, ZooKeeperSettings]:
-    """A cluster that was open, and is configured to be closed."""
+    """Make a cluster that was open, and is configured to be closed."""
     site = Site(tmp_path, zookeeper.connect)
     settings = _open(site, zookeeper)
     _close(site, settings)
@@ -79,7 +79,7 @@ def _pause(reason: str) -> Pause:
 
 
 async def _everything(session: Session, settings: ZooKeeperSettings) -> None:
-    """All that an open cluster leaves."""
+    """Make all that an open cluster leaves."""
     await ensure_parent(session, settings)
     await session.create(settings.lock, NN2, ephemeral=True)
     for path in (settings.breadcrumb, settings.term, settings.count):
@@ -90,7 +90,7 @@ async def _everything(session: Session, settings: ZooKeeperSettings) -> None:
 
 
 async def _attack(session: Session, settings: ZooKeeperSettings) -> list[str]:
-    """What of a stranger's tries is not refused."""
+    """Return which of a stranger's tries are not refused."""
     lock, crumb, pause = settings.lock, settings.breadcrumb, pause_path(settings)
     tries: dict[str, Awaitable[Outcome[object]]] = {
         "delete the lock": session.delete(lock),
@@ -237,7 +237,7 @@ async def test_check_tells_who_we_are_and_what_strangers_could_do(
 async def test_a_breadcrumb_that_we_could_not_write_is_told_before_the_first_failover(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """The scope is shared, and each controller's znodes are its own: auth:: with two identities."""
+    """Share the scope, while each controller's znodes are its own: auth:: with two identities."""
     site, settings = _closing(tmp_path, zookeeper)
     other = replace(
         _closed(settings, "digest:nn2:word"), acl=parse_acl("auth::rwcda,world:anyone:r")

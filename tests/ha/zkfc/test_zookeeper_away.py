@@ -94,7 +94,7 @@ async def test_w20_nothing_moves_however_long_zookeeper_is_away(
         assert _status(first) == "None"
         await server.gone()
         await _away(made)
-        # What ends Hadoop's ZKFC: it wants to leave and join again while nobody answers.
+        # What ends Hadoop's ZKFC: it wants to leave and join again while no server answers.
         second.namenode.healthy = False
         await until(lambda: not second.zkfc.elector.state.wanted, "left")
         second.namenode.healthy = True

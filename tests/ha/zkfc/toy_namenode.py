@@ -37,7 +37,6 @@ class SharedResource:
         return self.holder is not None and self.fences(self.holder) > self._fences_at_take
 
     def release(self, who: str) -> None:
-        """No longer be it."""
         if self.holder == who:
             self.holder = None
 
@@ -72,13 +71,13 @@ class ToyNameNode:
         self.port = await self.server.start(HOST, self.port)
 
     async def die(self) -> None:
-        """As kill -9 does: sockets gone, port refused, role forgotten."""
+        """Die as of kill -9: sockets gone, port refused, role forgotten."""
         self.resource.release(self.name)
         self.state = ServiceState.STANDBY
         await self.cut_off()
 
     async def cut_off(self) -> None:
-        """Nobody can reach it, but it goes on as what it is; ``start`` ends that."""
+        """Make it unreachable, but let it go on as what it is; ``start`` ends that."""
         if self.server is None:
             return
         server, self.server = self.server, None
@@ -117,7 +116,7 @@ class ToyNameNode:
                 raise ServiceFailed("injected failure")
             if self.resource.fences(self.name) == fences:
                 self.resource.take(self.name)
-            # Else it was fenced meanwhile by something that does not kill: it believes that it is
+            # Else it was fenced in between by something that does not kill: it believes that it is
             # active, and the journal takes none of its edits.
             self.state = ServiceState.ACTIVE
             self.promoted_at = asyncio.get_running_loop().time()

@@ -23,7 +23,7 @@ from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 
 TRY_SECONDS: Final = 1.2345678
-"""Each of the methods took so long."""
+"""How long each of the methods took."""
 UNKNOWN_ONES_PLAN: Final = FencingPlan(methods=(JournalEpochMethod(),))
 NN2S_PLAN: Final = FencingPlan(
     methods=(KillMethod(),),
@@ -62,14 +62,14 @@ class Methods:
 
 
 def node(name: str, port: int) -> NameNodeAddress:
-    """It takes requests at one of its addresses, which all differ; only there anybody listens."""
+    """Return its addresses, which all differ; only one of them listens."""
     rpc, service, lifeline = (HostPort(host, port) for host in ("127.0.0.2", HOST, "127.0.0.3"))
     http, zkfc, zkfc_http = (HostPort(host, 0) for host in ("127.0.0.2", HOST, "127.0.0.3"))
     return NameNodeAddress("ns1", name, rpc, service, http, zkfc, zkfc_http, lifeline)
 
 
 def settings(own_port: int, **others: int) -> ZkfcSettings:
-    """Those of the controller of nn1."""
+    """Return those of the controller of nn1."""
     return ZkfcSettings(
         own=node("nn1", own_port),
         others=tuple(node(name, port) for name, port in others.items()),
@@ -81,13 +81,12 @@ def settings(own_port: int, **others: int) -> ZkfcSettings:
 
 
 def crumb(name: str, port: int, nameservice: str = "ns1") -> bytes:
-    """The breadcrumb of this NameNode."""
     return encode(ActiveNodeInfo(nameservice, name, HOST, port, 0))
 
 
 @asynccontextmanager
 async def toy(name: str) -> AsyncIterator[ToyNameNode]:
-    """An active NameNode that answers."""
+    """Run an active NameNode that answers."""
     one = ToyNameNode(name, SharedResource())
     await one.start()
     one.state = ServiceState.ACTIVE

@@ -53,12 +53,12 @@ def is_active(node: "Node") -> bool:
 
 
 def free_port() -> int:
-    """A port that was free a moment ago, and that no client's connection is given."""
+    """Return a port that was free a moment ago, and that no client's connection is given."""
     return free_ports(1)[0]
 
 
 def digest(user: str, password: str) -> str:
-    """The id of ZooKeeper's scheme "digest"."""
+    """Return the id of ZooKeeper's scheme "digest"."""
     hashed = hashlib.sha1(f"{user}:{password}".encode(), usedforsecurity=False).digest()
     return f"{user}:{base64.b64encode(hashed).decode()}"
 
@@ -103,7 +103,7 @@ class Gate:
             self.inner.perform(action)
 
     def kill(self) -> Callable[[], None]:
-        """As SIGKILL: nothing more is done, and the session lives on until the answer is called."""
+        """Stop as of SIGKILL: the session lives on until the returned function is called."""
         self._dead = True
         sessions = list(self.inner._sessions.values())
 
@@ -115,11 +115,11 @@ class Gate:
         return expire
 
     def shut(self) -> None:
-        """From now on sessions are not opened."""
+        """Open no sessions from now on."""
         self._shut = True
 
     def open(self) -> None:
-        """Open the newest one that was asked for meanwhile: the older ones are given up."""
+        """Open the newest one that was asked for in between: the older ones are given up."""
         self._shut = self.holds_creates = False
         held, self._held = self._held, []
         for action in held[-1:]:
@@ -159,16 +159,16 @@ class Node:
             raise AssertionError(f"the controller of {self.name} died") from self.task.exception()
 
     async def rpc(self) -> ZkfcClient:
-        """A connection to the controller."""
+        """Connect to the controller."""
         return await ZkfcClient.open(HostPort(HOST, self.zkfc.port), deadline_seconds=5.0)
 
     async def terminate(self) -> None:
-        """As SIGTERM does."""
+        """Stop as SIGTERM does."""
         await self.zkfc.hand_over_before_stop()
         await self.stop()
 
     async def stop(self) -> None:
-        """As SIGTERM does with nnha.zkfc.stop.hand-over off."""
+        """Stop as SIGTERM does with nnha.zkfc.stop.hand-over off."""
         if self.task is not None:
             self.task.cancel()
             await asyncio.wait({self.task})
@@ -191,15 +191,14 @@ class World:
         return self.directory / "fenced"
 
     def fenced(self) -> list[str]:
-        """Whom the method has fenced, in order."""
+        """Return the NameNodes that the method has fenced, in order."""
         return self.fence_log.read_text().split() if self.fence_log.exists() else []
 
     def fence_count(self, namenode: str) -> int:
-        """How often a method has fenced this one."""
         return self.fenced().count(namenode)
 
     def address(self, node: Node) -> NameNodeAddress:
-        """As the configuration would have it."""
+        """Return the address as the configuration would have it."""
         service = node.namenode.address
         off = HostPort(HOST, 0)
         return NameNodeAddress(
@@ -236,7 +235,7 @@ class World:
         )  # fmt: skip
 
     async def add(self, name: str) -> Node:
-        """A NameNode; its controller is started by ``start``."""
+        """Add a NameNode; its controller is started by ``start``."""
         self.resource.fences = self.fence_count
         namenode = ToyNameNode(name, self.resource)
         await namenode.start()
@@ -282,7 +281,7 @@ class World:
         return found[0]
 
     async def until(self, condition: Callable[[], object], what: str) -> None:
-        """As the function of this name; a controller that dies ends the wait."""
+        """Wait as the function of this name; a controller that dies ends the wait."""
 
         def met() -> object:
             for node in self.nodes:
@@ -316,7 +315,7 @@ class World:
         await asyncio.to_thread(end)
 
     def story(self) -> str:
-        """Where everybody stands."""
+        """Return the state of each controller."""
         return "; ".join(
             f"{one.name}: {one.controller.candidacy} {one.controller.elector.state.role}"
             for one in self.nodes
@@ -332,7 +331,7 @@ async def world(
     session_timeout_seconds: float = 4.0,
     settings_hook: Callable[[ZkfcSettings], ZkfcSettings] = lambda settings: settings,
 ) -> AsyncIterator[World]:
-    """A formatted scope with these nodes; the first is active, the others standby."""
+    """Make a formatted scope with these nodes; the first is active, the others standby."""
     zookeeper = ZooKeeperSettings(
         hosts=hosts,
         session_timeout_seconds=session_timeout_seconds,
