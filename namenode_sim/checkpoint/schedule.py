@@ -73,7 +73,7 @@ def why_due(state: CheckpointState, rules: CheckpointRules, applied: TxId, now: 
 
 
 def saved(state: CheckpointState, txid: TxId, now: float) -> CheckpointState:
-    """After an image was saved."""
+    """Return the state after an image was saved."""
     return replace(state, last_at=now, last_txid=txid)
 
 
@@ -96,7 +96,7 @@ def targets_for(
 def answered(
     state: CheckpointState, name: str, txid: TxId, answer: UploadAnswer, now: float
 ) -> CheckpointState:
-    """After a NameNode has answered, or not: a failure leaves the image to be offered again."""
+    """Return the state after a NameNode has answered or failed: then the image is offered again."""
     before = state.shipments.get(name, Shipment())
     match answer:
         case UploadAnswer.ACCEPTED:

@@ -114,7 +114,7 @@ class StandbyCheckpointer:
             await self._ship()
 
     def _adopt_newer(self) -> None:
-        """Another's image may have come while we were active."""
+        """Take over another's newer image, which may have come while we were active."""
         newest = self._storage.newest_txid()
         if newest > self._state.last_txid:
             self._told |= {"txid": newest, "at": _saved_at(self._storage)}
@@ -216,5 +216,5 @@ def _clock() -> str:
 
 
 def _time_text(moment: datetime) -> str:
-    """RFC 3339, UTC, milliseconds."""
+    """Return a time as RFC 3339, in UTC with milliseconds."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -94,7 +94,7 @@ def remove_default(scene: Scene, request: calls.RemoveDefaultAclRequestProto) ->
 
 
 def remove_acl(scene: Scene, request: calls.RemoveAclRequestProto) -> EditPlan:
-    """Back to a bare mode; logged, as in Hadoop, as an ACL without entries."""
+    """Return to a bare mode; logged, as in Hadoop, as an ACL without entries."""
     return _plan(scene, request.src, lambda _: (), calls.RemoveAclResponseProto)
 
 
@@ -168,7 +168,7 @@ def _scopes(entries: Iterable[AclEntry]) -> set[AclScope]:
 
 
 def _complete(entries: Collection[AclEntry], *, touched: Collection[AclEntry]) -> Acl:
-    """Defaults copied from access, masks computed, all checked and in Hadoop's order.
+    """Return the ACL with copied defaults and computed masks, checked and in Hadoop's order.
 
     ``touched`` are the entries that the caller gave, or those that it took away.
     """
@@ -259,5 +259,5 @@ def _text(entry: AclEntry) -> str:
 
 
 def _order(entry: AclEntry) -> tuple[int, int, str]:
-    """Access before default; owner, named users, group, named groups, mask, others."""
+    """Sort access before default; owner, named users, group, named groups, mask, others."""
     return entry.scope, entry.type, entry.name or ""

@@ -57,7 +57,7 @@ def signed(number: int) -> int:
 
 
 def set_permission(scene: Scene, request: calls.SetPermissionRequestProto) -> EditPlan:
-    """chmod, by the owner.  As in Hadoop, the mode that there is leaves no edit."""
+    """Change a mode, by the owner (chmod).  As in Hadoop, an unchanged mode makes no edit."""
     check_not_the_reserved(request.src)
     route = find(scene, request.src)
     check_owner(scene.caller, route)
@@ -69,7 +69,7 @@ def set_permission(scene: Scene, request: calls.SetPermissionRequestProto) -> Ed
 
 
 def set_owner(scene: Scene, request: calls.SetOwnerRequestProto) -> EditPlan:
-    """chown, by the superuser; chgrp, by the owner, to a group of his.
+    """Change an owner, by the superuser; or a group, by the owner, to one that the owner is in.
 
     As in Hadoop, the owner and the group that there are leave no edit.
     """

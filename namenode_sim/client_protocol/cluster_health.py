@@ -62,7 +62,7 @@ def get_fs_replicated_block_stats(
 def get_fs_ec_block_group_stats(
     _: Scene, __: calls.GetFsECBlockGroupStatsRequestProto
 ) -> calls.GetFsECBlockGroupStatsResponseProto:
-    """Health of erasure coded block groups, which is not looked after."""
+    """Return zeros for erasure coded block groups, whose health is not observed here."""
     return calls.GetFsECBlockGroupStatsResponseProto(
         low_redundancy=0,
         corrupt_blocks=0,

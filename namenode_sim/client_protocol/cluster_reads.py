@@ -116,7 +116,7 @@ def list_encryption_zones(
 def get_enclosing_root(
     scene: Scene, request: calls.GetEnclosingRootRequestProto
 ) -> calls.GetEnclosingRootResponseProto:
-    """Without encryption zones, the root encloses everything."""
+    """Return the root: without encryption zones it encloses everything."""
     _readable(scene, request.filename)
     return calls.GetEnclosingRootResponseProto(enclosingRootPath="/")
 

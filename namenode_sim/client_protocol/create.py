@@ -130,7 +130,7 @@ def _is_striped(scene: Scene, request: calls.CreateRequestProto, above: INodeDir
 
 
 def check_replication(scene: Scene, replication: int, path: str, asker: str | None) -> None:
-    """BlockManager.verifyReplication; ``asker`` is named in a refusal."""
+    """Check a replication (BlockManager.verifyReplication); ``asker`` is named in a refusal."""
     lowest, highest = scene.settings.min_replication, scene.settings.max_replication
     if replication > highest:
         broken = f"exceeds maximum of {highest}"

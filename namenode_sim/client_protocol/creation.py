@@ -36,7 +36,7 @@ class NewIds:
 
 
 def new_ids(scene: Scene) -> NewIds:
-    """Ids after the last one given out."""
+    """Return ids after the last one given out."""
     return NewIds(scene.namespace.counters.last_inode_id)
 
 
@@ -118,10 +118,10 @@ class Modes:
 def make_directories(
     scene: Scene, ids: NewIds, route: Route, upto: int, modes: Modes
 ) -> list[Mkdir]:
-    """Edits that create the missing directories among the first ``upto`` names of a path.
+    """Return edits that create what is missing of a path's first ``upto`` names.
 
-    The last existing one hands its group (the BSD rule) and its default ACL down to all of them.
-    It must have room, and all that is new on the path, also behind ``upto``, an allowed name.
+    The last existing one hands its group (the BSD rule) and its default ACL down to all of them. It
+    must have room, and all that is new on the path, also behind ``upto``, an allowed name.
     """
     first = route.existing
     above = route.nodes[first]

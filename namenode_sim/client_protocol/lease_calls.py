@@ -27,7 +27,7 @@ def recover_lease(scene: Scene, request: calls.RecoverLeaseRequestProto) -> Edit
 
 
 def renew_lease(scene: Scene, request: calls.RenewLeaseRequestProto) -> EditPlan:
-    """Note that a client lives; nothing for one that writes no file."""
+    """Note that a client lives, unless it writes no file."""
     if request.clientName in scene.namespace.tree.leases:
         scene.leases.renew(request.clientName, scene.now)
     return no_edits(calls.RenewLeaseResponseProto())

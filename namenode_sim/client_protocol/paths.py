@@ -90,7 +90,7 @@ def text(name: bytes) -> str:
 
 
 def is_valid_name(path: str) -> bool:
-    """DFSUtilClient.isValidName: absolute, no empty part but at the end, no ``.`` and no colon.
+    """Return whether a path is absolute, has no empty part but at the end, no ``.`` and no colon.
 
     ``..`` may come behind the id in ``/.reserved/.inodes/ID``.
     """
@@ -106,7 +106,7 @@ def is_valid_name(path: str) -> bool:
 
 
 def check_length(method: str, path: str) -> None:
-    """NameNodeRpcServer.checkPathLength."""
+    """Check a path's length and depth (NameNodeRpcServer.checkPathLength)."""
     if len(path) <= MAX_PATH_DEPTH:
         return  # it cannot have more levels than characters
     depth = len([part for part in path.split("/") if part])
@@ -138,7 +138,7 @@ def check_not_reserved(name: bytes, *, in_root: bool) -> None:
 
 
 def check_not_the_reserved(path: str) -> None:
-    """``/.reserved`` itself has a status, and no inode whose owner or mode could be changed."""
+    """Refuse ``/.reserved`` itself: it has a status, but no inode to change."""
     if path == "/.reserved":
         raise invalid_path(path)
 
@@ -180,7 +180,7 @@ def resolve(namespace: Namespace, path: str) -> Route:
 
 
 def _may_have_snapshots(namespace: Namespace, directory: INodeDirectory) -> bool:
-    """Hadoop's root always is as if it was allowed to, only that it may have none."""
+    """Return whether it may have snapshots; the root too, as in Hadoop, though it has none."""
     return directory.parent is None or directory.id in namespace.snapshots.snapshottable
 
 
@@ -256,7 +256,7 @@ def check_not_symlink(route: Route) -> None:
 
 
 def unresolved(route: Route, index: int, link: INodeSymlink) -> FsError:
-    """UnresolvedPathException: where the link is and what lies behind it."""
+    """Return an UnresolvedPathException: where the link is and what lies behind it."""
     target = text(link.target)
     rest = "/".join(text(name) for name in route.names[index:])
     found = target if target.startswith("/") else f"{route.prefix(index - 1).rstrip('/')}/{target}"
@@ -273,6 +273,6 @@ def as_file(route: Route) -> INodeFile:
 
 
 def check_parent_exists(route: Route) -> None:
-    """FSDirectory.verifyParentDir, of a path below the root whose way ``find`` has walked."""
+    """Check that a path's parent is there (FSDirectory.verifyParentDir); not for the root."""
     if route.parent is None:
         raise not_found(f"Parent directory doesn't exist: {route.parent_path}")

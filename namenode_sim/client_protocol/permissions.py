@@ -83,19 +83,19 @@ def _check_way(route: Route, walker: Caller | None) -> None:
 
 
 def check_path(caller: Caller, route: Route, access: int) -> None:
-    """Access to what the path leads to."""
+    """Check access to what the path leads to."""
     if not caller.exempt:
         _require(caller, route, len(route.names), access)
 
 
 def check_ancestor(caller: Caller, route: Route, access: int) -> None:
-    """Access to the nearest existing directory above the path."""
+    """Check access to the nearest existing directory above the path."""
     if not caller.exempt and route.names:
         _require(caller, route, min(route.existing, len(route.names) - 1), access)
 
 
 def check_parent(caller: Caller, route: Route, access: int) -> None:
-    """Access to the directory that holds the path; with WRITE also its sticky bit."""
+    """Check access to the directory that holds the path; with WRITE also its sticky bit."""
     if caller.exempt or not route.names:
         return
     if access & WRITE and route.last is not None:
@@ -115,7 +115,7 @@ def check_subtree(caller: Caller, node: INode | None) -> None:
 
 
 def check_directory(caller: Caller, node: INodeDirectory, access: int) -> None:
-    """Access to one directory, wherever it is, for a caller who is not exempt."""
+    """Check access to one directory, wherever it is, for a caller that is not exempt."""
     if not allows(caller, node, access):
         raise denied(_denial(caller, node, full_path(node), access))
 

@@ -41,7 +41,7 @@ MOST_ADDED = 100
 def get_additional_datanode(
     scene: Scene, request: calls.GetAdditionalDatanodeRequestProto
 ) -> EditPlan:
-    """More DataNodes for a pipeline: those that it has, in their order, then the new ones.
+    """Return the DataNodes of a pipeline in their order, then new ones.
 
     Nothing is logged; Hadoop counts it among the changes, and refuses it in safe mode.
     """

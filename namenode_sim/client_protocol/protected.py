@@ -7,7 +7,7 @@ from namenode_sim.namespace.inode import INode, INodeDirectory
 
 
 def check_unprotected(scene: Scene, route: Route) -> None:
-    """Neither the path nor anything below it is protected (DFSUtil.checkProtectedDescendants).
+    """Refuse a path that is, or holds, a protected one (DFSUtil.checkProtectedDescendants).
 
     What is below the root does not matter: the root is neither deleted nor moved anyway.
     """

@@ -219,7 +219,7 @@ def check_access(
 def list_open_files(
     scene: Scene, request: calls.ListOpenFilesRequestProto
 ) -> calls.ListOpenFilesResponseProto:
-    """Files under construction with inode ids above ``id``, in their order, page by page.
+    """Return a page of the files under construction with inode ids above ``id``, in order.
 
     An empty page ends the list for clients, so files elsewhere than at the path are passed over.
     """

@@ -62,7 +62,7 @@ def _time(scene: Scene) -> int | None:
 
 
 def _directory(route: Route) -> INodeDirectory:
-    """INodeDirectory.valueOf."""
+    """Return the directory that a path leads to (INodeDirectory.valueOf)."""
     if route.last is None:
         raise not_found(f"Directory does not exist: {route.path}")
     if not isinstance(route.last, INodeDirectory):

@@ -67,7 +67,7 @@ def status_of(namespace: Namespace, node: INode, name: bytes = b"") -> HdfsFileS
 
 
 def _is_snapshottable(namespace: Namespace, node: INodeDirectory) -> bool:
-    """Hadoop says so of the root always (FSDirectory.createRoot); its quota of them is 0."""
+    """Return whether Hadoop calls a directory so: the root always, whose quota of them is 0."""
     if node is namespace.tree.root:
         return True
     return node.history is not None and node.history.snapshottable

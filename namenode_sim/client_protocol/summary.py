@@ -50,7 +50,7 @@ class Counts:
 
 
 def counting(caller: Caller, top: INode | Sight, counts: Counts) -> Iterator[None]:
-    """Count a subtree into ``counts``; yields every STEP inodes, where the tree may change.
+    """Count a subtree into ``counts``; yield every STEP inodes, where the tree may change.
 
     Raises:
         FsError: if the caller may not list one of the directories.

@@ -110,7 +110,7 @@ def _snapshottable_in(scene: Scene, node: INode) -> list[INode]:
 
 
 def _check_nesting(scene: Scene, source: Route, parent: INodeDirectory) -> None:
-    """FSDirRenameOp.validateNestSnapshot.
+    """Check nested snapshottable directories (FSDirRenameOp.validateNestSnapshot).
 
     Hadoop's root always counts as snapshottable, if something is to be moved right below it.
     """
@@ -240,5 +240,5 @@ def _check_move(scene: Scene, source: Route, target: Route) -> None:
 
 
 def create_symlink(_: Scene, __: calls.CreateSymlinkRequestProto) -> EditPlan:
-    """Symlinks are switched off, as in Hadoop."""
+    """Refuse: symlinks are switched off, as in Hadoop."""
     raise FsError(UNSUPPORTED_OPERATION, "Symlinks not supported")

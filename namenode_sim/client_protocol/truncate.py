@@ -25,7 +25,7 @@ from namenode_sim.proto import client_namenode_pb2 as calls
 
 
 def truncate(scene: Scene, request: calls.TruncateRequestProto) -> EditPlan:
-    """Cut a file; false while DataNodes cut its last block."""
+    """Cut a file; the answer is false while DataNodes cut its last block."""
     route = find(scene, request.src)
     check_path(scene.caller, route, WRITE)
     file = as_file(route)

@@ -56,7 +56,10 @@ def _full_name(xattr: XAttr) -> tuple[XAttrNamespace, str]:
 
 
 def _may_see(scene: Scene, xattr: XAttr) -> bool:
-    """XAttrPermissionFilter: user for all, trusted for the superuser, security's one exception."""
+    """Return whether the caller sees an attribute (XAttrPermissionFilter).
+
+    All see user's, the superuser sees trusted's, and all see one of security's.
+    """
     if xattr.namespace == XAttrNamespace.TRUSTED:
         return scene.caller.is_super
     return xattr.namespace == XAttrNamespace.USER or _full_name(xattr) == UNREADABLE_BY_SUPERUSER

@@ -50,7 +50,7 @@ class Member(Protocol):
     """The DataNode as an actor sees it."""
 
     async def join(self, who: NameNodeId, namespace: Namespace) -> tuple[Identity, Store]:
-        """Be a DataNode of the namespace of this NameNode.
+        """Become a DataNode of the namespace of this NameNode.
 
         Raises:
             WrongNamespace: if this DataNode belongs to none of its NameNodes.
@@ -113,7 +113,7 @@ class Actor:
         return self._calls if self._registered else None
 
     async def run(self) -> None:
-        """Connect again and again; raises only what ends the DataNode (``WrongNamespace``)."""
+        """Connect repeatedly; raise only what ends the DataNode (``WrongNamespace``)."""
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:

@@ -33,7 +33,7 @@ def read_claims(volumes: Iterable[Path]) -> Claims:
 
 
 def write_claims(volumes: Iterable[Path], claims: Claims) -> None:
-    """Keep a claim; a volume that refuses is left out, for the others have it."""
+    """Write a claim to all volumes; one that refuses is left out, for the others have it."""
     for volume in volumes:
         file = volume / _FILE
         try:

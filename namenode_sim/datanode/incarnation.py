@@ -16,7 +16,7 @@ _MAX_BYTES: Final = 200
 
 
 def mark_original(volume: Path) -> None:
-    """Bind a directory to its file system, once; raises ``OSError`` if that cannot be written."""
+    """Bind a directory to its file system, once; raise ``OSError`` if that cannot be written."""
     file = volume / _FILE
     if file.exists():
         return

@@ -26,7 +26,7 @@ class IncrementalQueue:
         return sum(len(blocks) for blocks in self._news.values())
 
     def add(self, announcement: Announcement) -> None:
-        """Newer news of a block replaces older ones, on all storages."""
+        """Queue news of a block, in place of older ones on all storages."""
         block_id = announcement.block.block_id
         for blocks in self._news.values():
             blocks.pop(block_id, None)

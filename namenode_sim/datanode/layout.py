@@ -91,7 +91,7 @@ def folder_of(pool_folder: Path, replica: Replica) -> Path:
 
 
 def node_version_text(version: NodeVersion, *, comment: str) -> bytes:
-    """VERSION of a data directory, as Hadoop writes it."""
+    """Return VERSION of a data directory, as Hadoop writes it."""
     return _text(
         {
             "storageID": version.storage,
@@ -106,7 +106,7 @@ def node_version_text(version: NodeVersion, *, comment: str) -> bytes:
 
 
 def pool_version_text(version: PoolVersion, *, comment: str) -> bytes:
-    """VERSION of a block pool, as Hadoop writes it."""
+    """Return VERSION of a block pool, as Hadoop writes it."""
     return _text(
         {
             "namespaceID": str(version.namespace_id),

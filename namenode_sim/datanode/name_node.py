@@ -77,7 +77,7 @@ class NameNodeCalls:
         return answer.info
 
     async def register(self, identity: Identity) -> None:
-        """Say who we are."""
+        """Register this DataNode."""
         await self._call(
             "registerDatanode",
             pb.RegisterDatanodeRequestProto(registration=identity.registration),
@@ -87,7 +87,7 @@ class NameNodeCalls:
     async def heartbeat(
         self, identity: Identity, condition: Condition, *, wants_lease: bool
     ) -> pb.HeartbeatResponseProto:
-        """Say that we live; the answer has commands."""
+        """Send a heartbeat; the answer has commands."""
         request = pb.HeartbeatRequestProto(
             registration=identity.registration,
             reports=[_storage_report(one) for one in condition.storages],

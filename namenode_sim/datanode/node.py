@@ -92,7 +92,7 @@ class DataNode:
     # For actors (their Member).
 
     async def join(self, who: NameNodeId, namespace: Namespace) -> tuple[Identity, Store]:
-        """Be a DataNode of this namespace, with the first NameNode that says so.
+        """Become a DataNode of this namespace, with the first NameNode that names it.
 
         Raises:
             WrongNamespace: if the directories belong to another cluster than all NameNodes.
@@ -193,7 +193,7 @@ class DataNode:
         self._claims = read_claims(volume.path for volume in self._volumes)
 
     def _leave_out(self, path: Path, problem: UnusableVolume) -> None:
-        """Go on without a volume; raises ``problem`` if more are out than is tolerated."""
+        """Go on without a volume; raise ``problem`` if more are out than is tolerated."""
         log.warning("datanode.unusable_volume", why=str(problem))
         self._unusable.append(str(path))
         if len(self._unusable) > self._settings.tolerated:

@@ -50,7 +50,7 @@ class ReplicaFiles:
         _write_all(self.meta_fd, sums, sums_at(self.checksum, offset))
 
     def read(self, offset: int, length: int) -> bytes:
-        """Bytes of the block; fewer at its end."""
+        """Return bytes of the block; fewer at its end."""
         return os.pread(self.block_fd, length, offset)
 
     def read_sums(self, offset: int, length: int) -> bytes:
@@ -60,7 +60,7 @@ class ReplicaFiles:
         return os.pread(self.meta_fd, count * checksum.size, sums_at(checksum, offset))
 
     def checked(self, offset: int, length: int, what: str) -> bytes:
-        """Bytes from the beginning of a chunk on, once they fit their checksums.
+        """Return bytes from the beginning of a chunk on, once they fit their checksums.
 
         Raises:
             ChecksumMismatch: if they do not.
@@ -98,7 +98,7 @@ class ReplicaFiles:
         os.ftruncate(self.meta_fd, meta_bytes(self.checksum, length))
 
     def copy_to(self, other: "ReplicaFiles", length: int, what: str) -> None:
-        """Copy the first ``length`` bytes; raises as ``checked`` where they are damaged."""
+        """Copy the first ``length`` bytes; raise as ``checked`` where they are damaged."""
         step = self.checksum.bytes_per_chunk
         piece = max(1, _COPY_BYTES // step) * step
         for at in range(0, length, piece):
@@ -109,7 +109,7 @@ class ReplicaFiles:
             other.write(at, [memoryview(data)], [memoryview(sums)])
 
     def size(self) -> int:
-        """Bytes of the block file."""
+        """Return the bytes of the block file."""
         return os.fstat(self.block_fd).st_size
 
     def valid_length(self, what: str) -> int:

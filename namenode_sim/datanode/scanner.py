@@ -49,7 +49,7 @@ class Scanner:
         self._wake = asyncio.Event()
 
     def suspect(self, block: Block) -> None:
-        """Look at this one first: somebody could not read it."""
+        """Scan this replica first: a reader could not read it."""
         if block not in self._suspects:
             self._suspects.append(block)
             self._wake.set()

@@ -100,7 +100,7 @@ def _tail(replica: Replica) -> bytes:
 async def send_stretch(
     peer: Peer, stretch: Stretch, *, seconds: float, budget: ByteBudget = NO_BUDGET
 ) -> None:
-    """Packets with the stretch, and the empty one that ends it.
+    """Send packets with the stretch, and the empty one that ends it.
 
     Raises:
         PeerLost: if the other side goes away.
@@ -146,7 +146,7 @@ async def _read(stretch: Stretch, offset: int, length: int) -> tuple[bytes, byte
 
 
 def _cached(fd: int, offset: int, length: int) -> bytes | None:
-    """Bytes that the kernel has in memory; None where they would have to come from the disk."""
+    """Return bytes that the kernel has in memory; None where a disk would have to be read."""
     buffer = bytearray(length)
     try:
         got = os.preadv(fd, [buffer], offset, os.RWF_NOWAIT)

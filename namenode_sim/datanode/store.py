@@ -363,7 +363,7 @@ class _Turn:
 
 
 async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Await something that goes on when the one who waits is cancelled."""
+    """Await work that goes on if the one that awaits it is cancelled."""
     task = asyncio.ensure_future(work)
     # A cancelled caller does not ask for the outcome any more.
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())

@@ -74,7 +74,7 @@ class Volumes:
     """The volumes that work, by storage id.  All methods belong to the event loop."""
 
     def __init__(self, volumes: Sequence[Volume], *, kept_free: int = 0) -> None:
-        """``volumes`` have joined the pool; ``kept_free`` bytes of each stay for others."""
+        """Manage ``volumes``, which have joined the pool; ``kept_free`` bytes of each stay free."""
         self._kept_free = kept_free
         self._shelves = {
             volume.storage: _Shelf(
@@ -110,7 +110,7 @@ class Volumes:
         return shelf.volume
 
     async def run(self, storage: StorageId, work: Callable[[], T]) -> T:
-        """Do something in the volume's thread.
+        """Run a function in the volume's thread.
 
         Raises:
             ReplicaMissing: if the volume is out.
@@ -145,7 +145,7 @@ class Volumes:
         ]
 
     async def measure(self) -> None:
-        """Look anew at the space of each volume."""
+        """Measure the space of each volume anew."""
         for storage, shelf in list(self._shelves.items()):
             with suppress(VolumeFailed, ReplicaMissing):  # it is out by now
                 shelf.usage = await self.run(storage, shelf.volume.usage)

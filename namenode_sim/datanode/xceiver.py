@@ -55,8 +55,9 @@ class XceiverServer:
         on_suspicion: Callable[[Block], None] = lambda _: None,
         on_damaged_source: Callable[[DamagedSource], None] = lambda _: None,
     ) -> None:
-        """``on_suspicion`` hears of blocks that could not be read, ``on_damaged_source`` of copies
-        that came damaged from the DataNode that has the replica.
+        """Serve a store; ``on_suspicion`` gets blocks that could not be read.
+
+        ``on_damaged_source`` gets copies that came damaged from the DataNode that has the replica.
         """
         self._store, self._pool = store, pool
         self._on_suspicion, self._on_damaged_source = on_suspicion, on_damaged_source
@@ -67,7 +68,7 @@ class XceiverServer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int) -> int:
-        """Listen; returns the port.  Raises ``OSError`` if the address cannot be had."""
+        """Listen; return the port.  Raises ``OSError`` if the address cannot be had."""
         self._server = await asyncio.get_running_loop().create_server(
             lambda: Connection(self._budget, self._connected), host, port, backlog=256
         )

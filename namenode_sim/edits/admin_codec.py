@@ -66,32 +66,32 @@ def _token(token: DelegationTokenIdentifier) -> bytes:
 
 
 def read_get_token(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_GET_DELEGATION_TOKEN (18)."""
+    """Read OP_GET_DELEGATION_TOKEN (18)."""
     token, pos = _read_token(data, pos)
     expiry, pos = read_i64(data, pos)
     return ops.GetDelegationToken(token, expiry), pos
 
 
 def read_renew_token(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_RENEW_DELEGATION_TOKEN (19)."""
+    """Read OP_RENEW_DELEGATION_TOKEN (19)."""
     token, pos = _read_token(data, pos)
     expiry, pos = read_i64(data, pos)
     return ops.RenewDelegationToken(token, expiry), pos
 
 
 def write_token(op: ops.GetDelegationToken | ops.RenewDelegationToken, _layout: int) -> bytes:
-    """OP_GET_DELEGATION_TOKEN (18) and OP_RENEW_DELEGATION_TOKEN (19)."""
+    """Write OP_GET_DELEGATION_TOKEN (18) and OP_RENEW_DELEGATION_TOKEN (19)."""
     return _token(op.token) + I64.pack(op.expiry_time)
 
 
 def read_cancel_token(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_CANCEL_DELEGATION_TOKEN (20)."""
+    """Read OP_CANCEL_DELEGATION_TOKEN (20)."""
     token, pos = _read_token(data, pos)
     return ops.CancelDelegationToken(token), pos
 
 
 def write_cancel_token(op: ops.CancelDelegationToken, _layout: int) -> bytes:
-    """OP_CANCEL_DELEGATION_TOKEN (20)."""
+    """Write OP_CANCEL_DELEGATION_TOKEN (20)."""
     return _token(op.token)
 
 
@@ -120,7 +120,7 @@ def read_start_log_segment(_data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_nothing(_op: ops.StartLogSegment | ops.EndLogSegment, _layout: int) -> bytes:
-    """Segment marks have no body."""
+    """Write nothing: segment marks have no body."""
     return b""
 
 
@@ -166,26 +166,26 @@ def read_add_directive(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def read_modify_directive(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_MODIFY_CACHE_DIRECTIVE (39)."""
+    """Read OP_MODIFY_CACHE_DIRECTIVE (39)."""
     directive, pos = _read_directive(data, pos)
     ids, pos = read_rpc_ids(data, pos)
     return ops.ModifyCacheDirective(directive, ids), pos
 
 
 def write_directive(op: ops.AddCacheDirective | ops.ModifyCacheDirective, _layout: int) -> bytes:
-    """OP_ADD_CACHE_DIRECTIVE (34) and OP_MODIFY_CACHE_DIRECTIVE (39)."""
+    """Write OP_ADD_CACHE_DIRECTIVE (34) and OP_MODIFY_CACHE_DIRECTIVE (39)."""
     return _directive(op.directive) + rpc_ids(op.rpc)
 
 
 def read_remove_directive(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_REMOVE_CACHE_DIRECTIVE (35)."""
+    """Read OP_REMOVE_CACHE_DIRECTIVE (35)."""
     directive_id, pos = read_i64(data, pos)
     ids, pos = read_rpc_ids(data, pos)
     return ops.RemoveCacheDirective(directive_id, ids), pos
 
 
 def write_remove_directive(op: ops.RemoveCacheDirective, _layout: int) -> bytes:
-    """OP_REMOVE_CACHE_DIRECTIVE (35)."""
+    """Write OP_REMOVE_CACHE_DIRECTIVE (35)."""
     return I64.pack(op.directive_id) + rpc_ids(op.rpc)
 
 
@@ -247,7 +247,7 @@ def read_modify_pool(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_pool(op: ops.AddCachePool | ops.ModifyCachePool, _layout: int) -> bytes:
-    """OP_ADD_CACHE_POOL (36) and OP_MODIFY_CACHE_POOL (37)."""
+    """Write OP_ADD_CACHE_POOL (36) and OP_MODIFY_CACHE_POOL (37)."""
     return _pool(op.pool) + rpc_ids(op.rpc)
 
 
@@ -258,27 +258,27 @@ def read_remove_pool(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def read_upgrade_start(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_ROLLING_UPGRADE_START (41)."""
+    """Read OP_ROLLING_UPGRADE_START (41)."""
     return ops.RollingUpgradeStart(I64.unpack_from(data, pos)[0]), pos + 8
 
 
 def write_upgrade_start(op: ops.RollingUpgradeStart, _layout: int) -> bytes:
-    """OP_ROLLING_UPGRADE_START (41)."""
+    """Write OP_ROLLING_UPGRADE_START (41)."""
     return I64.pack(op.start_time)
 
 
 def read_upgrade_finalize(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_ROLLING_UPGRADE_FINALIZE (42)."""
+    """Read OP_ROLLING_UPGRADE_FINALIZE (42)."""
     return ops.RollingUpgradeFinalize(I64.unpack_from(data, pos)[0]), pos + 8
 
 
 def write_upgrade_finalize(op: ops.RollingUpgradeFinalize, _layout: int) -> bytes:
-    """OP_ROLLING_UPGRADE_FINALIZE (42)."""
+    """Write OP_ROLLING_UPGRADE_FINALIZE (42)."""
     return I64.pack(op.finalize_time)
 
 
 def read_add_ec_policy(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_ADD_ERASURE_CODING_POLICY (49)."""
+    """Read OP_ADD_ERASURE_CODING_POLICY (49)."""
     codec, pos = read_string(data, pos)
     data_units, parity_units, cell_size = _EC_NUMBERS.unpack_from(data, pos)
     count, pos = read_i32(data, pos + 12)
@@ -296,7 +296,7 @@ def read_add_ec_policy(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_add_ec_policy(op: ops.AddErasureCodingPolicy, _layout: int) -> bytes:
-    """OP_ADD_ERASURE_CODING_POLICY (49)."""
+    """Write OP_ADD_ERASURE_CODING_POLICY (49)."""
     policy = op.policy
     numbers = _EC_NUMBERS.pack(policy.data_units, policy.parity_units, policy.cell_size)
     options = b"".join(string(name) + string(content) for name, content in policy.options)
@@ -305,21 +305,21 @@ def write_add_ec_policy(op: ops.AddErasureCodingPolicy, _layout: int) -> bytes:
 
 
 def read_enable_ec_policy(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_ENABLE_ERASURE_CODING_POLICY (50)."""
+    """Read OP_ENABLE_ERASURE_CODING_POLICY (50)."""
     name, pos = read_string(data, pos)
     ids, pos = read_rpc_ids(data, pos)
     return ops.EnableErasureCodingPolicy(name, ids), pos
 
 
 def read_disable_ec_policy(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_DISABLE_ERASURE_CODING_POLICY (51)."""
+    """Read OP_DISABLE_ERASURE_CODING_POLICY (51)."""
     name, pos = read_string(data, pos)
     ids, pos = read_rpc_ids(data, pos)
     return ops.DisableErasureCodingPolicy(name, ids), pos
 
 
 def read_remove_ec_policy(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_REMOVE_ERASURE_CODING_POLICY (52)."""
+    """Read OP_REMOVE_ERASURE_CODING_POLICY (52)."""
     name, pos = read_string(data, pos)
     ids, pos = read_rpc_ids(data, pos)
     return ops.RemoveErasureCodingPolicy(name, ids), pos
@@ -332,7 +332,7 @@ def write_name(
     | ops.RemoveErasureCodingPolicy,
     _layout: int,
 ) -> bytes:
-    """Ops 38, 50, 51 and 52: a name."""
+    """Write the name in ops 38, 50, 51 and 52."""
     return string(op.name) + rpc_ids(op.rpc)
 
 

@@ -21,7 +21,7 @@ _NO_ENTRIES: Final = I32.pack(0)
 
 
 def read_acl(data: bytes, pos: int) -> tuple[tuple[AclEntry, ...], int]:
-    """``acl``: a count and packed entries."""
+    """Read ``acl``: a count and packed entries."""
     (count,) = I32.unpack_from(data, pos)
     pos += 4
     if count == 0:
@@ -39,7 +39,7 @@ def read_acl(data: bytes, pos: int) -> tuple[tuple[AclEntry, ...], int]:
 
 
 def acl(entries: tuple[AclEntry, ...]) -> bytes:
-    """``acl``: a count and packed entries."""
+    """Encode ``acl``: a count and packed entries."""
     if not entries:
         return _NO_ENTRIES
     parts = [I32.pack(len(entries))]
@@ -55,7 +55,7 @@ def acl(entries: tuple[AclEntry, ...]) -> bytes:
 
 
 def _read_delimited(data: bytes, pos: int) -> tuple[bytes, int]:
-    """``pbdelim``: a protobuf varint and that many bytes."""
+    """Read ``pbdelim``: a protobuf varint and that many bytes."""
     size = shift = 0
     while True:
         byte = data[pos]
@@ -73,7 +73,7 @@ def _read_delimited(data: bytes, pos: int) -> tuple[bytes, int]:
 
 
 def delimited(message: bytes) -> bytes:
-    """``pbdelim``: a protobuf varint and that many bytes."""
+    """Encode ``pbdelim``: a protobuf varint and that many bytes."""
     size = len(message)
     head = bytearray()
     while size > 0x7F:
@@ -84,7 +84,7 @@ def delimited(message: bytes) -> bytes:
 
 
 def read_xattrs(data: bytes, pos: int) -> tuple[str, tuple[XAttr, ...], int]:
-    """``xae``: a path (empty in Add and Mkdir) and attributes."""
+    """Read ``xae``: a path (empty in Add and Mkdir) and attributes."""
     if data[pos] == 0:
         return "", (), pos + 1
     raw, pos = _read_delimited(data, pos)
@@ -99,7 +99,7 @@ def read_xattrs(data: bytes, pos: int) -> tuple[str, tuple[XAttr, ...], int]:
 
 
 def xattrs(path: str | None, found: tuple[XAttr, ...]) -> bytes:
-    """``xae``; the path is None in Add and Mkdir."""
+    """Encode ``xae``; the path is None in Add and Mkdir."""
     if path is None and not found:
         return b"\x00"
     message = XAttrEditLogProto(src=path)
@@ -109,7 +109,7 @@ def xattrs(path: str | None, found: tuple[XAttr, ...]) -> bytes:
 
 
 def read_acl_edit(data: bytes, pos: int) -> tuple[str, tuple[AclEntry, ...], int]:
-    """``acle``: a path and its new ACL."""
+    """Read ``acle``: a path and its new ACL."""
     raw, pos = _read_delimited(data, pos)
     message = AclEditLogProto.FromString(raw)
     if not message.IsInitialized():
@@ -124,7 +124,7 @@ def read_acl_edit(data: bytes, pos: int) -> tuple[str, tuple[AclEntry, ...], int
 
 
 def acl_edit(path: str, entries: tuple[AclEntry, ...]) -> bytes:
-    """``acle``: a path and its new ACL."""
+    """Encode ``acle``: a path and its new ACL."""
     message = AclEditLogProto(src=path)
     for entry in entries:
         message.entries.add(

@@ -298,7 +298,7 @@ def read_set_genstamp_v2(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_set_genstamp(op: ops.SetGenstampV1 | ops.SetGenstampV2, _layout: int) -> bytes:
-    """OP_SET_GENSTAMP_V1 (10) and OP_SET_GENSTAMP_V2 (31)."""
+    """Write OP_SET_GENSTAMP_V1 (10) and OP_SET_GENSTAMP_V2 (31)."""
     return I64.pack(op.generation_stamp)
 
 

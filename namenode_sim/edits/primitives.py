@@ -38,7 +38,7 @@ def read_i64(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def read_string(data: bytes, pos: int) -> tuple[str, int]:
-    """``str16``: a length in bytes and modified UTF-8."""
+    """Read ``str16``: a length in bytes and modified UTF-8."""
     start = pos + 2
     end = start + (data[pos] << 8 | data[pos + 1])
     if end > len(data):
@@ -50,13 +50,13 @@ def read_string(data: bytes, pos: int) -> tuple[str, int]:
 
 
 def _decode_surrogates(raw: bytes) -> str:
-    """Java wrote each UTF-16 code unit on its own; put the pairs together again."""
+    """Put surrogate pairs together again: Java wrote each UTF-16 code unit on its own."""
     units = raw.decode("utf-8", "surrogatepass").encode("utf-16-be", "surrogatepass")
     return units.decode("utf-16-be", "surrogatepass")
 
 
 def string(text: str) -> bytes:
-    """``str16``.
+    """Encode ``str16``.
 
     Raises:
         ValueError: if the text is too long.  Hadoop cuts it and says nothing.
@@ -76,7 +76,7 @@ def _encode_surrogates(text: str) -> bytes:
 
 
 def read_vlong(data: bytes, pos: int) -> tuple[int, int]:
-    """Hadoop's variable-length number (WritableUtils)."""
+    """Read Hadoop's variable-length number (WritableUtils)."""
     first = data[pos]
     if first < 128:
         return first, pos + 1
@@ -93,7 +93,7 @@ def read_vlong(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def vlong(number: int) -> bytes:
-    """Hadoop's variable-length number (WritableUtils)."""
+    """Encode Hadoop's variable-length number (WritableUtils)."""
     if -112 <= number <= 127:
         return bytes((number & 0xFF,))
     base, magnitude = (144, number) if number >= 0 else (136, ~number)
@@ -128,13 +128,13 @@ def read_sized(data: bytes, pos: int, limit: int) -> tuple[bytes, int]:
 
 
 def read_text(data: bytes, pos: int) -> tuple[str, int]:
-    """``text``: a vint length and UTF-8."""
+    """Read ``text``: a vint length and UTF-8."""
     raw, pos = read_sized(data, pos, MAX_TEXT_BYTES)
     return raw.decode(), pos
 
 
 def text(content: str) -> bytes:
-    """``text``: a vint length and UTF-8."""
+    """Encode ``text``: a vint length and UTF-8."""
     raw = content.encode()
     if len(raw) > MAX_TEXT_BYTES:
         raise ValueError(f"a text of {len(raw)} bytes; at most {MAX_TEXT_BYTES} fit")
@@ -142,7 +142,7 @@ def text(content: str) -> bytes:
 
 
 def read_permission(data: bytes, pos: int) -> tuple[Permission, int]:
-    """``perm``: owner, group and mode."""
+    """Read ``perm``: owner, group and mode."""
     user_size = data[pos]
     group_at = pos + 1 + user_size
     if user_size > 127 or data[group_at] > 127:
@@ -165,12 +165,12 @@ def _read_long_permission(data: bytes, pos: int) -> tuple[Permission, int]:
 
 @lru_cache(maxsize=4096)
 def permission(value: Permission) -> bytes:
-    """``perm``: owner, group and mode."""
+    """Encode ``perm``: owner, group and mode."""
     return text(value.user) + text(value.group) + _U16.pack(value.mode)
 
 
 def read_mode(data: bytes, pos: int) -> tuple[int, int]:
-    """Permission bits, kept as the 16 bits they are."""
+    """Read permission bits, kept as the 16 bits they are."""
     return _U16.unpack_from(data, pos)[0], pos + 2
 
 
@@ -179,7 +179,7 @@ def mode(bits: int) -> bytes:
 
 
 def read_blocks(data: bytes, pos: int) -> tuple[tuple[Block, ...], int]:
-    """``blocks``: a count and three 64-bit numbers each."""
+    """Read ``blocks``: a count and three 64-bit numbers each."""
     (count,) = I32.unpack_from(data, pos)
     start = pos + 4
     end = start + count * _BLOCK.size
@@ -189,14 +189,14 @@ def read_blocks(data: bytes, pos: int) -> tuple[tuple[Block, ...], int]:
 
 
 def blocks(found: tuple[Block, ...]) -> bytes:
-    """``blocks``: a count and three 64-bit numbers each."""
+    """Encode ``blocks``: a count and three 64-bit numbers each."""
     pack = _BLOCK.pack
     parts = [pack(b.block_id, b.num_bytes, b.generation_stamp) for b in found]
     return I32.pack(len(parts)) + b"".join(parts)
 
 
 def read_compact_blocks(data: bytes, pos: int) -> tuple[tuple[Block, ...], int]:
-    """``cblocks``: sizes and stamps as differences from the block before."""
+    """Read ``cblocks``: sizes and stamps as differences from the block before."""
     count, pos = read_vint(data, pos)
     # A block takes at least ten bytes: its id and two one-byte differences.
     if not 0 <= count * 10 <= len(data) - pos:
@@ -214,12 +214,12 @@ def read_compact_blocks(data: bytes, pos: int) -> tuple[tuple[Block, ...], int]:
 
 
 def _wrapped(number: int) -> int:
-    """Java's long arithmetic: what leaves 64 bits comes back at the other end."""
+    """Return a number after Java's long arithmetic: what leaves 64 bits wraps around."""
     return (number + 0x8000000000000000) % 0x10000000000000000 - 0x8000000000000000
 
 
 def compact_blocks(found: tuple[Block, ...]) -> bytes:
-    """``cblocks``: sizes and stamps as differences from the block before."""
+    """Encode ``cblocks``: sizes and stamps as differences from the block before."""
     parts = [vint(len(found))]
     size = stamp = 0
     for block in found:
@@ -231,7 +231,7 @@ def compact_blocks(found: tuple[Block, ...]) -> bytes:
 
 
 def read_rpc_ids(data: bytes, pos: int) -> tuple[RpcIds, int]:
-    """``R``: the client's UUID and its call, or none of both."""
+    """Read ``R``: the client's UUID and its call, or none of both."""
     size = data[pos] << 8 | data[pos + 1]
     if size == _UUID_BYTES:
         _, client_id, call_id = _RPC_IDS.unpack_from(data, pos)
@@ -245,7 +245,7 @@ def read_rpc_ids(data: bytes, pos: int) -> tuple[RpcIds, int]:
 
 
 def rpc_ids(ids: RpcIds) -> bytes:
-    """``R``: the client's UUID and its call, or none of both."""
+    """Encode ``R``: the client's UUID and its call, or none of both."""
     client_id = ids.client_id
     if len(client_id) == _UUID_BYTES:
         return _RPC_IDS.pack(_UUID_BYTES, client_id, ids.call_id)

@@ -195,7 +195,7 @@ class _Search:
         return None
 
     def _candidates(self, lowest: int, highest: int) -> Iterator[int]:
-        """Offsets behind the place where the first bytes look like those of a frame."""
+        """Yield offsets behind the place where the first bytes look like those of a frame."""
         if lowest > highest:
             return
         pattern = _looks_like_a_frame(lowest, highest, framed=self._framed)

@@ -180,7 +180,7 @@ class SegmentFile:
         return length + _OVERHEAD if 0 < length <= MAX_OP_BYTES - _OVERHEAD else held
 
     def _check_padding(self) -> None:
-        """Behind a terminator only 0xFF and 0x00 may stand (docs/reference/formats.md#padding)."""
+        """Check that only 0xFF and 0x00 follow a terminator (docs/reference/formats.md#padding)."""
         window, start = self._window, self.offset
         while start < window.size:
             at = window.hold(start, 1)

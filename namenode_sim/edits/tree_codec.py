@@ -171,7 +171,7 @@ def write_set_quota(op: ops.SetQuota, _layout: int) -> bytes:
 
 
 def read_set_quota_by_storage_type(data: bytes, pos: int, layout: int) -> Read:
-    """OP_SET_QUOTA_BY_STORAGETYPE (48)."""
+    """Read OP_SET_QUOTA_BY_STORAGETYPE (48)."""
     path, pos = read_string(data, pos)
     ordinal, quota = _TYPE_AND_QUOTA.unpack_from(data, pos)
     known = len(_STORAGE_TYPES) if layout <= NVDIMM_LAYOUT else StorageType.NVDIMM
@@ -181,7 +181,7 @@ def read_set_quota_by_storage_type(data: bytes, pos: int, layout: int) -> Read:
 
 
 def write_set_quota_by_storage_type(op: ops.SetQuotaByStorageType, layout: int) -> bytes:
-    """OP_SET_QUOTA_BY_STORAGETYPE (48)."""
+    """Write OP_SET_QUOTA_BY_STORAGETYPE (48)."""
     if op.storage_type is StorageType.NVDIMM and layout > NVDIMM_LAYOUT:
         raise ValueError(f"layout {layout} has no storage type NVDIMM")
     return string(op.path) + _TYPE_AND_QUOTA.pack(op.storage_type, op.quota)
@@ -218,7 +218,7 @@ def read_remove_xattr(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_xattr(op: ops.SetXAttr | ops.RemoveXAttr, _layout: int) -> bytes:
-    """OP_SET_XATTR (43) and OP_REMOVE_XATTR (44)."""
+    """Write OP_SET_XATTR (43) and OP_REMOVE_XATTR (44)."""
     return xattrs(op.path, op.xattrs) + rpc_ids(op.rpc)
 
 
@@ -255,7 +255,7 @@ def read_delete_snapshot(data: bytes, pos: int, layout: int) -> Read:
 
 
 def write_snapshot(op: ops.CreateSnapshot | ops.DeleteSnapshot, layout: int) -> bytes:
-    """OP_CREATE_SNAPSHOT (26) and OP_DELETE_SNAPSHOT (27)."""
+    """Write OP_CREATE_SNAPSHOT (26) and OP_DELETE_SNAPSHOT (27)."""
     head = string(op.snapshot_root) + string(op.snapshot_name)
     return head + _snapshot_tail(op.mtime, op.rpc, layout)
 
@@ -284,7 +284,7 @@ def read_disallow_snapshot(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_snapshot_root(op: ops.AllowSnapshot | ops.DisallowSnapshot, _layout: int) -> bytes:
-    """OP_ALLOW_SNAPSHOT (29) and OP_DISALLOW_SNAPSHOT (30)."""
+    """Write OP_ALLOW_SNAPSHOT (29) and OP_DISALLOW_SNAPSHOT (30)."""
     return string(op.snapshot_root)
 
 

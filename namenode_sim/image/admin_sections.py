@@ -35,7 +35,7 @@ _DEFAULT_REPLICATION: Final = 1
 
 
 def read_ns_info(section: Iterator[bytes], namespace: Namespace) -> int:
-    """Counters and the last txid; returns the namespace id."""
+    """Read counters and the last txid; return the namespace id."""
     raw = next_message(section)
     message = pb.NameSystemSection.FromString(raw)
     keep_unknown(namespace.unknown_fields, ("NS_INFO", ""), raw, message)
@@ -160,7 +160,7 @@ def read_cache(section: Iterator[bytes], namespace: Namespace) -> None:
 
 
 def write_cache(write: WriteBytes, namespace: Namespace) -> None:
-    """Cache pools and directives.
+    """Write cache pools and directives.
 
     Hadoop forgets a pool's default replication here; we write it where it says something, in the
     field that its message has for it.
@@ -201,7 +201,7 @@ def write_cache(write: WriteBytes, namespace: Namespace) -> None:
 
 
 def read_erasure_coding(section: Iterator[bytes], namespace: Namespace) -> None:
-    """Erasure coding policies; the system's own are stored as id and state only."""
+    """Read erasure coding policies; of the system's own only id and state are stored."""
     raw = next_message(section)
     message = pb.ErasureCodingSection.FromString(raw)
     check_texts(message)
@@ -232,7 +232,7 @@ def ec_policy(found: pb.ErasureCodingPolicy) -> ErasureCodingPolicy:
 
 
 def write_erasure_coding(write: WriteBytes, namespace: Namespace) -> None:
-    """Erasure coding policies by id."""
+    """Write erasure coding policies by id."""
     message = pb.ErasureCodingSection()
     for number in sorted(namespace.ec_policies):
         known = namespace.ec_policies[number]

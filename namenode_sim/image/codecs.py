@@ -242,7 +242,7 @@ _BLOCKS: Final[dict[str, Callable[[Library], _Blocks]]] = {SNAPPY_CODEC: _Snappy
 
 
 def _unblocked(source: _Source, blocks: _Blocks) -> Iterator[bytes]:
-    """Hadoop's BlockDecompressorStream: plain size, then compressed pieces until it is reached.
+    """Decompress Hadoop's block streams: plain size, then compressed pieces until it is reached.
 
     A plain size of 0 ends a stream; another one may follow.
     """

@@ -279,7 +279,7 @@ class ImageWriter:
         codec: str = "",
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """``check`` is called before each write and may end the saving by what it raises."""
+        """Call ``check`` before each write: what it raises ends the saving."""
         if codec:
             compressor(codec)  # fail before anything is written
         self.codec = codec

@@ -223,7 +223,7 @@ def read_features(inode: INodeFile, message: pb.INodeFile, strings: Strings) -> 
 
 
 def pack_protos(blocks: Iterable[pb.BlockProto]) -> bytes:
-    """Blocks as ``INodeFile.packed_blocks`` keeps them."""
+    """Pack blocks as ``INodeFile.packed_blocks`` keeps them."""
     return b"".join([_PACK_BLOCK(b.blockId, b.numBytes, b.genStamp) for b in blocks])
 
 

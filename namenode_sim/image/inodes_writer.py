@@ -65,7 +65,7 @@ def write_inodes(
     kept: Kept,
     per_part: int = 0,
 ) -> None:
-    """INODE: a header and every inode; a new sub-section after ``per_part`` of them, if not 0."""
+    """Write INODE: a header and every inode; a new sub-section after ``per_part``, if not 0."""
     header = pb.INodeSection(lastInodeId=last_inode_id, numInodes=len(inodes))
     restore_unknown(kept, ("INODE", ""), header)
     write(delimited(header.SerializeToString()))
@@ -87,7 +87,7 @@ def _inode_batch(
     unusual: Set[int | str],
     kept: Kept,
 ) -> list[bytes]:
-    """Delimited INode messages; ``unusual`` inodes have unknown fields among ``kept``."""
+    """Return delimited INode messages; ``unusual`` inodes have unknown fields among ``kept``."""
     out: list[bytes] = []
     for raw in inode_messages(batch, numbers, layout, unusual, kept):
         size = len(raw)
@@ -105,12 +105,11 @@ def inode_messages(
     unusual: Set[int | str],
     kept: Kept,
 ) -> Iterator[bytes]:
-    """INode messages without their lengths; ``unusual`` inodes have unknown fields among ``kept``.
+    """Return INode messages without their lengths; ``unusual`` ones have unknown fields.
 
-    Nearly all inodes are ordinary files, and neighbours differ in few fields.  To fill one
-    message again and again, and only what has changed, takes a third of the time of a new message
-    for each (measured 1.0 µs and 2.9 µs).  Its memory grows with every use, so it lives for one
-    batch.
+    Nearly all inodes are ordinary files, and neighbours differ in few fields.  To fill one message
+    again and again, and only what has changed, takes a third of the time of a new message for each
+    (measured 1.0 µs and 2.9 µs).  Its memory grows with every use, so it lives for one batch.
     """
     template = _PlainFile(numbers, layout)
     plain: FileTraits | None = None
@@ -308,7 +307,7 @@ def write_directories(
     kept: Kept,
     per_part: int = 0,
 ) -> None:
-    """INODE_DIR: each directory's children in Hadoop's order; a directory without has no entry.
+    """Write INODE_DIR: the children in Hadoop's order of each directory that has some.
 
     A new sub-section begins after at least ``per_part`` children, if it is not 0.
 
@@ -345,7 +344,7 @@ def write_directories(
 def write_files_under_construction(
     write: WriteBytes, open_files: Iterable[INodeFile], kept: Kept
 ) -> None:
-    """FILES_UNDERCONSTRUCTION: open files and paths, by id (2.7 takes leases from it)."""
+    """Write FILES_UNDERCONSTRUCTION: open files and paths, by id (2.7 reads leases there)."""
     for file in sorted(open_files, key=lambda inode: inode.id):
         entry = pb.FileUnderConstructionEntry(inodeId=file.id, fullPath=full_path(file))
         restore_unknown(kept, ("FILES_UNDERCONSTRUCTION", file.id), entry)

@@ -84,7 +84,7 @@ def read_namespace(file: BinaryIO) -> Namespace:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Millions of objects come and none goes: to look for garbage only takes time."""
+    """Switch the garbage collector off: millions of objects come and none goes."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -141,7 +141,7 @@ class _Loader:
             namespace.tree.add_lease(file)
 
     def _load_links(self, namespace: Namespace, strings: Strings) -> None:
-        """Directories' children, snapshots and the references between them."""
+        """Load directories' children, snapshots and the references between them."""
         inodes, kept = namespace.tree.inodes, namespace.unknown_fields
         with self._section("INODE_REFERENCE") as section:
             places = read_references(section, inodes, kept)

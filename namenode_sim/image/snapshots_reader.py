@@ -31,7 +31,7 @@ Places = list[OldName | NewPlace]
 
 
 def read_references(section: Iterator[bytes], inodes: InodeMap, kept: Kept) -> Places:
-    """INODE_REFERENCE: the places of moved inodes, each to be found by its index."""
+    """Read INODE_REFERENCE: the places of moved inodes, each to be found by its index."""
     places: Places = []
     for raw in section:
         message = pb.INodeReference.FromString(raw)
@@ -102,7 +102,7 @@ def read_diffs(
     strings: Strings,
     kept: Kept,
 ) -> bool:
-    """SNAPSHOT_DIFF: the histories of all inodes that have one; whether there are diffs at all.
+    """Read SNAPSHOT_DIFF: all inodes' histories; return whether there are diffs at all.
 
     Raises:
         ImageError: if a list names what is not there.

@@ -36,7 +36,7 @@ _MASK_32 = (1 << 32) - 1
 def write_snapshots(
     write: WriteBytes, snapshots: Snapshots, numbers: StringNumbers, layout: int, kept: Kept
 ) -> None:
-    """SNAPSHOT: the snapshottable directories and their snapshots, those of one by name."""
+    """Write SNAPSHOT: the snapshottable directories and their snapshots, those of one by name."""
     header = pb.SnapshotSection(
         snapshotCounter=snapshots.counter,
         snapshottableDir=list(snapshots.snapshottable),
@@ -77,7 +77,7 @@ def write_diffs(
     *,
     per_part: int = 0,
 ) -> None:
-    """SNAPSHOT_DIFF: the diffs of each inode that has a history, newest first.
+    """Write SNAPSHOT_DIFF: the diffs of each inode that has a history, newest first.
 
     A new sub-section begins after at least ``per_part`` diff lists, if it is not 0.
     """

@@ -67,7 +67,7 @@ class Strings:
         return table
 
     def owner(self, permission: int) -> Owner:
-        """Unpack a permission; KeyError if the table lacks a name."""
+        """Unpack a permission; raise KeyError if the table lacks a name."""
         found = self._owners.get(permission)
         if found is None:
             user, group = permission >> 40, permission >> 16 & _RECORD_MASK
@@ -76,7 +76,7 @@ class Strings:
         return found
 
     def acl_entry(self, bits: int) -> AclEntry:
-        """Unpack an entry of an ACL; KeyError if the table lacks its name."""
+        """Unpack an entry of an ACL; raise KeyError if the table lacks its name."""
         kind = _TYPES[bits >> 3 & 3]
         serial = bits >> 6 & _RECORD_MASK
         names = self.groups if kind is AclType.GROUP else self.users
@@ -84,7 +84,7 @@ class Strings:
         return AclEntry(_SCOPES[bits >> 5 & 1], kind, name, bits & 7)
 
     def xattr(self, bits: int, value: bytes | None) -> XAttr:
-        """Unpack an extended attribute; KeyError or IndexError if its name is unknown."""
+        """Unpack an extended attribute; raise KeyError or IndexError if its name is unknown."""
         namespace = _NAMESPACES[bits >> 30 | (bits >> 5 & 1) << 2]
         return XAttr(namespace, self.xattrs[bits >> 6 & _RECORD_MASK], value)
 
@@ -140,7 +140,7 @@ class StringNumbers:
 
     @classmethod
     def seeded(cls, table: Strings) -> "StringNumbers":
-        """Goes on from a loaded table, in its own style: its ids stay, new ones come behind.
+        """Go on from a loaded table, in its own style: its ids stay, new ones come behind.
 
         Of two ids of one string the lower is given out.
         """
@@ -187,7 +187,7 @@ class StringNumbers:
 
 
 def write_strings(write: Callable[[bytes], None], numbers: StringNumbers, kept: Kept) -> None:
-    """STRING_TABLE: a header and every string."""
+    """Write STRING_TABLE: a header and every string."""
     entries = list(numbers.entries())
     header = pb.StringTableSection(numEntry=len(entries))
     if numbers.masked:

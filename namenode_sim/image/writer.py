@@ -129,7 +129,7 @@ def _write_tree(
     layout: int,
     sub_sections: int,
 ) -> None:
-    """INODE, INODE_DIR, FILES_UNDERCONSTRUCTION, SNAPSHOT and SNAPSHOT_DIFF."""
+    """Write INODE, INODE_DIR, FILES_UNDERCONSTRUCTION, SNAPSHOT and SNAPSHOT_DIFF."""
     tree, snapshots, kept = namespace.tree, namespace.snapshots, namespace.unknown_fields
     divided = sub_sections > 0
     per_part = -(-len(tree.inodes) // sub_sections) if divided else 0

@@ -113,7 +113,7 @@ def set_acl(tree: Tree, op: ops.SetAcl) -> None:
 
 
 def held_xattrs(xattrs: Iterable[XAttr]) -> tuple[XAttr, ...] | None:
-    """Attributes as an inode holds them: an empty value is none, no attributes are None.
+    """Return attributes as an inode holds them: an empty value is none, no attributes are None.
 
     Hadoop packs them so (XAttrFormat); its image never has an empty value.
     """

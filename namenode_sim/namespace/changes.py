@@ -171,7 +171,7 @@ def _held(file_id: int, holding: _Holding, start: int) -> Iterator[tuple[int, He
 
 
 def _same_front(before: _Holding, after: _Holding) -> int:
-    """Up to which offset the current lists are alike, so that only their ends are compared.
+    """Return up to which offset current lists are alike: only their ends are compared.
 
     The last block of either may be incomplete, and is not in it.
     """

@@ -20,7 +20,7 @@ from namenode_sim.namespace.snapshots.diffs import is_current
 
 
 def dump_node(node: INode) -> dict[str, object]:
-    """Everything the fsimage holds of one inode, its parent and children left out."""
+    """Return everything the fsimage holds of one inode, its parent and children left out."""
     plain: dict[str, object] = {
         "id": node.id,
         "user": node.user,
@@ -49,7 +49,7 @@ def dump_node(node: INode) -> dict[str, object]:
 
 
 def dump_tree(node: INode) -> Iterator[tuple[str, dict[str, object]]]:
-    """Path and attributes of a node and all below it, in the order of ``ls -R``."""
+    """Yield path and attributes of a node and all below it, in the order of ``ls -R``."""
     waiting = [node]
     while waiting:
         current = waiting.pop()

@@ -159,7 +159,7 @@ def update_blocks(tree: Tree, op: ops.UpdateBlocks) -> None:
 
 
 def _update_blocks(tree: Tree, file: INodeFile, op: _ListsBlocks) -> None:
-    """FSEditLogLoader.updateBlocks: at most one block less, or any number more.
+    """Set the blocks (FSEditLogLoader.updateBlocks): at most one less, or any number more.
 
     Only the last block of an equally long list may change its generation stamp (its pipeline was
     recovered); an id never changes.

@@ -49,7 +49,7 @@ class InodeMap:
         return (inode for inode in self._row if inode is not None)
 
     def items(self) -> Iterator[tuple[int, INode]]:
-        """Ids and inodes."""
+        """Iterate over ids and inodes."""
         return zip(self, self.values(), strict=True)
 
     def get(self, number: int, default: T | None = None) -> INode | T | None:

@@ -141,7 +141,7 @@ class Namespace:
         return cls(new_root(user, group))
 
     def watch_blocks(self) -> None:
-        """Say from now on, for each edit, what it changes about blocks."""
+        """Report from now on, for each edit, what it changes about blocks."""
         self.tree.watch = BlockWatch()
 
     def apply(self, txid: TxId, op: Op) -> tuple[BlockChange, ...]:

@@ -88,7 +88,7 @@ _CELL = 1024 * 1024
 
 
 def policy_name(policy: EcPolicy) -> str:
-    """Hadoop's name for a policy: CODEC-d-p-cellk."""
+    """Return Hadoop's name for a policy: CODEC-d-p-cellk."""
     units = f"{policy.data_units}-{policy.parity_units}"
     return f"{policy.codec.upper()}-{units}-{policy.cell_size // 1024}k"
 

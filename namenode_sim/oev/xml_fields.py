@@ -71,7 +71,7 @@ def _flag(tag: str, name: str) -> Field:
 
 
 def _owner(tag: str, name: str) -> Field:
-    """Left out where the op leaves it as it is."""
+    """Return a field that is left out where the op does not change it."""
     return _field(
         name,
         lambda value: leaf(tag, value) if value else "",
@@ -80,7 +80,7 @@ def _owner(tag: str, name: str) -> Field:
 
 
 def _snapshot_time() -> Field:
-    """Left out where the layout has none."""
+    """Return a field that is left out where the layout has no time."""
     return _field(
         "mtime",
         lambda value: "" if value is None else number("MTIME", value),

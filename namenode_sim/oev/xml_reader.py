@@ -102,7 +102,7 @@ class _Handler:
             raise ValueError(f"</{tag}> comes too early")
 
     def refuse_document_type(self, *_declared: object) -> None:
-        """Entities could make a few bytes into gigabytes."""
+        """Refuse a document type: its entities could make a few bytes into gigabytes."""
         raise ValueError("a document type does not belong here")
 
     def _version(self, text: str) -> None:

@@ -70,13 +70,13 @@ def read_blocks(stanza: Stanza) -> tuple[Block, ...]:
 
 
 def write_permission(value: Permission) -> str:
-    """<PERMISSION_STATUS>."""
+    """Write <PERMISSION_STATUS>."""
     inside = leaf("USERNAME", value.user, INNER) + leaf("GROUPNAME", value.group, INNER)
     return group("PERMISSION_STATUS", inside + number("MODE", value.mode & MODE_BITS, INNER))
 
 
 def read_permission(stanza: Stanza) -> Permission:
-    """<PERMISSION_STATUS>."""
+    """Read <PERMISSION_STATUS>."""
     found = stanza.one("PERMISSION_STATUS")
     return Permission(found.value("USERNAME"), found.value("GROUPNAME"), read_mode(found))
 
@@ -128,7 +128,7 @@ def read_xattrs(stanza: Stanza) -> tuple[XAttr, ...]:
 
 
 def _xattr_value(text: str | None) -> bytes | None:
-    """Hadoop's XAttrCodec: hexadecimal, base 64, quoted or plain text."""
+    """Decode a value as Hadoop's XAttrCodec: hexadecimal, base 64, quoted or plain text."""
     if text is None:
         return None
     kind, rest = text[:2].lower(), text[2:]
@@ -142,14 +142,14 @@ def _xattr_value(text: str | None) -> bytes | None:
 
 
 def write_rpc_ids(ids: RpcIds) -> str:
-    """<RPC_CLIENTID> and <RPC_CALLID>."""
+    """Write <RPC_CLIENTID> and <RPC_CALLID>."""
     client = ids.client_id
     shown = str(uuid.UUID(bytes=client)) if len(client) == 16 else client.hex()
     return leaf("RPC_CLIENTID", shown) + number("RPC_CALLID", ids.call_id)
 
 
 def read_rpc_ids(stanza: Stanza) -> RpcIds:
-    """<RPC_CLIENTID> and <RPC_CALLID>; each may be absent."""
+    """Read <RPC_CLIENTID> and <RPC_CALLID>; each may be absent."""
     shown = stanza.value_or_none("RPC_CLIENTID") or ""
     call_id = stanza.number_or_none("RPC_CALLID")
     client = bytes.fromhex(shown.replace("-", ""))
@@ -157,7 +157,7 @@ def read_rpc_ids(stanza: Stanza) -> RpcIds:
 
 
 def write_token(token: DelegationTokenIdentifier) -> str:
-    """<DELEGATION_TOKEN_IDENTIFIER>."""
+    """Write <DELEGATION_TOKEN_IDENTIFIER>."""
     return group("DELEGATION_TOKEN_IDENTIFIER", "".join((
         leaf("KIND", _TOKEN_KIND, INNER),
         number("SEQUENCE_NUMBER", token.sequence_number, INNER),
@@ -171,7 +171,7 @@ def write_token(token: DelegationTokenIdentifier) -> str:
 
 
 def read_token(stanza: Stanza) -> DelegationTokenIdentifier:
-    """<DELEGATION_TOKEN_IDENTIFIER>."""
+    """Read <DELEGATION_TOKEN_IDENTIFIER>."""
     found = stanza.one("DELEGATION_TOKEN_IDENTIFIER")
     kind = found.value("KIND")
     if kind != _TOKEN_KIND:
@@ -188,7 +188,7 @@ def read_token(stanza: Stanza) -> DelegationTokenIdentifier:
 
 
 def write_key(key: DelegationKey) -> str:
-    """<DELEGATION_KEY>."""
+    """Write <DELEGATION_KEY>."""
     inside = number("KEY_ID", key.key_id, INNER) + number("EXPIRY_DATE", key.expiry_date, INNER)
     if key.key is not None:
         inside += leaf("KEY", key.key.hex(), INNER)
@@ -196,7 +196,7 @@ def write_key(key: DelegationKey) -> str:
 
 
 def read_key(stanza: Stanza) -> DelegationKey:
-    """<DELEGATION_KEY>."""
+    """Read <DELEGATION_KEY>."""
     found = stanza.one("DELEGATION_KEY")
     key = found.value_or_none("KEY")
     raw = None if key is None else bytes.fromhex(key)

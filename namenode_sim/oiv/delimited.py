@@ -43,7 +43,7 @@ class Columns:
 def write_delimited(
     image: OpenedImage, out: TextIO, columns: Columns, temporary: Path | None = None
 ) -> int:
-    """List every path; returns how many inodes no path leads to, which are left out.
+    """List every path; return how many inodes are left out, as no path leads to them.
 
     Times are local, to the minute, as Hadoop prints them.
 

@@ -22,7 +22,7 @@ class Reading:
     """Names are bytes; XML shows what is not UTF-8 as U+FFFD, JSON keeps it."""
 
     def permission(self, packed: int) -> str:
-        """``user:group:0755``."""
+        """Return a permission as ``user:group:0755``."""
         user, group, mode = self.strings.owner(packed)
         return f"{user}:{group}:{mode:04o}"
 

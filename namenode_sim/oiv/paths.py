@@ -128,7 +128,7 @@ def text(name: bytes) -> str:
 
 
 def read_links(image: OpenedImage, finder: PathFinder) -> Iterator[tuple[int, list[int]]]:
-    """Note what every directory lists; gives each one's id and its own children, references aside.
+    """Note what every directory lists; yield each one's id and its own children, no references.
 
     Raises:
         ImageError: if a section is malformed.

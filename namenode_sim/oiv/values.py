@@ -17,7 +17,7 @@ def acl_text(entry: AclEntry) -> str:
 
 
 def utc_date(millis: int) -> str:
-    """``2017-05-10T21:56:34.091`` for milliseconds since 1970, any year.
+    """Return milliseconds since 1970 as ``2017-05-10T21:56:34.091``, any year.
 
     Python's datetime ends with the year 9999; a token that never expires has the year 292278994.
     """
@@ -39,7 +39,7 @@ def utc_date(millis: int) -> str:
 
 
 def size_text(size: int) -> str:
-    """``1.50 GB`` for a number of bytes (StringUtils.byteDesc)."""
+    """Return a number of bytes as ``1.50 GB`` (StringUtils.byteDesc)."""
     if size < _KIBI:
         return f"{size} B"
     power = min((size.bit_length() - 1) // 10, len(_PREFIXES))

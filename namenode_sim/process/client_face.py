@@ -194,7 +194,7 @@ class ClientFace:
         return read.answer(self.scene(call), request)
 
     def _write(self, name: str, write: WriteCall, call: Call, request: Message) -> Message:
-        """Do a call once: a repetition gets the first one's answer, which may still be on its way.
+        """Carry out a call once: a repetition gets the first one's answer, perhaps not yet there.
 
         The cache is filled as the edit is applied, so a duplicate that arrives while the first
         waits for the journal finds it, and waits with it.

@@ -157,7 +157,7 @@ def _retry_cache(conf: Configuration) -> RetryCache:
 
 
 def _park_timeout(conf: Configuration, nameservice: str, name: str) -> float:
-    """Long enough for the lock of a dead host to expire, and for a takeover after that.
+    """Return seconds enough for a dead host's lock to expire, and for a takeover after that.
 
     A client that is refused before is back a second or more after the successor is active.
     """

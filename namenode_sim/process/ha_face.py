@@ -101,7 +101,7 @@ class HaFace:
     async def transition_to_active(
         self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
     ) -> None:
-        """Become active; answered when the first edit of the new term is durable.
+        """Become active; return when the first edit of the new term is durable.
 
         Not before the former active's read lease has run out, unless an epoch is won while
         ``predecessor_gone_until`` lies ahead.
@@ -122,7 +122,7 @@ class HaFace:
             raise ServiceFailed(f"{stage.name} did not become active: {refusal}") from None
 
     async def transition_to_standby(self, source: RequestSource, call: Call) -> None:
-        """Become standby; answered when the last segment is finalized.
+        """Become standby; return when the last segment is finalized.
 
         One that loads its image has nothing to give up: it agrees at once.
 

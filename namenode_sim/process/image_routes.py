@@ -19,7 +19,7 @@ from namenode_sim.transfer.image_server import ImageServer, TransferLimits
 def image_routes(
     conf: Configuration, storage: NameStorage, namenode: NameNode
 ) -> Sequence[web.RouteDef]:
-    """GET and PUT /imagetransfer over the images in the name directories."""
+    """Return GET and PUT /imagetransfer over the images in the name directories."""
     limits = TransferLimits(
         bytes_per_second=conf.get(keys_namenode.IMAGE_TRANSFER_BANDWIDTH),
         bootstrap_bytes_per_second=conf.get(keys_namenode.IMAGE_BOOTSTRAP_BANDWIDTH),

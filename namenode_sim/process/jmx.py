@@ -31,7 +31,7 @@ class NameNodeBeans:
         checkpointed: Callable[[], int],
         safe_mode_tip: Callable[[], str] = str,
     ) -> None:
-        """``address`` is the client RPC's; ``checkpointed`` the last edit in the newest image."""
+        """Take the client RPC's ``address``; ``checkpointed``: the newest image's last edit."""
         self._safe_mode_tip = safe_mode_tip
         self._namenode = namenode
         self._info = info

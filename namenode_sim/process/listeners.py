@@ -86,7 +86,7 @@ class Listeners:
         return self._page.jmx(query)
 
     def _before_the_image(self) -> "Sequence[web.RouteDef]":
-        """Images are neither given nor taken while one is loaded."""
+        """Refuse to send or take images while one is loaded."""
         from aiohttp import web
 
         async def not_yet(_: web.Request) -> web.Response:

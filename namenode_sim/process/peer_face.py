@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 
 def peer_protocol(namenode: NameNode, storage: NameStorage, superuser: str) -> RpcProtocol:
-    """NamenodeProtocol, as far as a bootstrapping standby needs it."""
+    """Return NamenodeProtocol, as far as a bootstrapping standby needs it."""
 
     def facts() -> Facts:
         edit_log = namenode.edit_log
@@ -61,7 +61,7 @@ def checkpointer(
 
 
 def forget_old(storage: NameStorage, namenode: NameNode, txid: TxId, copies: int) -> None:
-    """Old images may go; old edits only once a majority of our directories has the new image."""
+    """Delete old images; old edits only once a majority of our directories has the new image."""
     first_needed = storage.purge()
     configured = len(storage.directories) + len(storage.failed)
     if copies < majority(configured):

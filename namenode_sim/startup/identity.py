@@ -130,7 +130,7 @@ def copy_directories(conf: Configuration, address: NameNodeAddress) -> list[Path
 
 
 def checked_volumes(conf: Configuration) -> list[Path]:
-    """Directories whose disks must have room as those of the name directories must.
+    """Return directories whose disks must have room like those of the name directories.
 
     Raises:
         ConfigurationError: if one is not a local directory.
@@ -143,7 +143,7 @@ def checked_volumes(conf: Configuration) -> list[Path]:
 
 
 def required_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
-    """Without which of them an active must not go on (``dfs.namenode.edits.dir.required``)."""
+    """Return those without which no active goes on (``dfs.namenode.edits.dir.required``)."""
     key = keys_namenode.EDITS_REQUIRED
     uris = conf.get(key, nameservice=address.nameservice, namenode=address.namenode)
     try:

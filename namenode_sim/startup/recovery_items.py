@@ -222,7 +222,7 @@ async def _remains(
 
 
 def _chunk_items(chunk: Chunk) -> Iterator[Item]:
-    """Edits out of frames whose checksums are right; what they say may still make no sense."""
+    """Yield edits out of frames of right checksums; their content may still make no sense."""
     offset, expected = 0, chunk.first
     while offset < len(chunk.records):
         where = f"the journal, transaction {expected}"

@@ -21,7 +21,7 @@ class StorageError(Exception):
         self.advice = advice
 
     def __str__(self) -> str:
-        """File, finding and advice in one or two sentences."""
+        """Return file, finding and advice in one or two sentences."""
         return f"{self.path} {self.found}. {self.advice}"
 
 

@@ -59,7 +59,7 @@ def fill(directory: Path, images: Sequence[Path], info: NamespaceInfo, seen_txid
 
 
 def copy_image(images: Sequence[Path], folder: Path) -> None:
-    """Copy an image with its digest and check the copy; of several the first that is sound.
+    """Copy an image with its digest and check the copy; of several take the first sound one.
 
     Raises:
         ImageError: if none is sound.

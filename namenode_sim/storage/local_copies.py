@@ -100,7 +100,7 @@ class LocalCopy:
         self._thread.start()
 
     def hand(self, work: Work) -> None:
-        """Queue this; a directory that failed comes back with a segment's start."""
+        """Queue work; a directory that failed comes back with a segment's start."""
         if isinstance(work, Start):
             self.failed_because = None
         size = _size(work)
@@ -223,7 +223,7 @@ class LocalCopies:
         LOCAL_EDITS_FAILED.set_function(lambda: len(self.failed()))
 
     def hand(self, work: Work) -> None:
-        """Have every directory do this, in its own time."""
+        """Queue work for every directory."""
         for copy in self._copies:
             copy.hand(work)
 

@@ -23,7 +23,7 @@ class DirectoryLock:
     """
 
     def __init__(self, directory: Path, *, key: str = "dfs.namenode.name.dir") -> None:
-        """``key`` names the directory in the configuration, for the message."""
+        """Lock a directory; ``key`` names it in the configuration, for the message."""
         self._key = key
         self.path = directory / LOCK_NAME
         self._fd: int | None = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -16,7 +16,7 @@ _PAIR = re.compile(r"((?:\\.|[^\\=:\s])*)\s*[=:\s]?\s*(.*)", re.DOTALL)
 
 
 def version_text(info: NamespaceInfo, *, comment: str) -> bytes:
-    """VERSION of a name directory, as Hadoop writes it; ``comment`` is its first line."""
+    """Return a name directory's VERSION, as Hadoop writes it; ``comment`` is its first line."""
     pairs = {
         "namespaceID": str(info.namespace_id),
         "clusterID": info.cluster_id,
@@ -70,7 +70,7 @@ def properties(data: bytes) -> Mapping[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments; one that ends in an odd number of backslashes goes on."""
+    """Yield lines without comments; after an odd number of backslashes a line goes on."""
     begun = ""
     for line in re.split(r"\r\n|\r|\n", text):
         content = line.lstrip(" \t\f")

@@ -121,7 +121,7 @@ class NameNode:
         await self._journal.close()
 
     async def become_active(self, *, predecessor_gone_until: float = 0.0) -> None:
-        """Become active, or raise TransitionRefused.  Returns once the first edit is durable.
+        """Become active, or raise TransitionRefused.  Return once the first edit is durable.
 
         Not before the former active's read lease has run out, unless an epoch is won while
         ``predecessor_gone_until`` lies ahead on the loop's clock.
@@ -131,7 +131,7 @@ class NameNode:
         await done
 
     async def become_standby(self) -> None:
-        """Become standby, or raise TransitionRefused.  Returns once the segment is finalized."""
+        """Become standby, or raise TransitionRefused.  Return once the segment is finalized."""
         ticket, done = self._new_ticket()
         self._inbox.put_nowait(StandbyRequested(ticket))
         await done

@@ -94,7 +94,7 @@ async def fetch_image(
 
 
 async def _receive(response: "aiohttp.ClientResponse", path: Path, name: str) -> str:
-    """Store the body; its digest, if it is the one that was announced."""
+    """Store the body; return its digest, if it is the one that was announced."""
     if response.status != 200:
         said = (await response.content.read(500)).decode("utf-8", "replace")
         raise FetchFailed(f"it answered {response.status} {response.reason}: {said}")

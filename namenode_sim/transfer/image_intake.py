@@ -60,7 +60,7 @@ class ImageIntake:
         self._storage.in_all(lambda current: self._write(current, data))
 
     def publish(self, size: int, digest: str) -> int:
-        """Compare with what was announced, and give the image its name; in how many directories.
+        """Compare with what was announced, and name the image; return the number of directories.
 
         Raises:
             ImageDamaged: if length or digest differ, or it is no image of that transaction and of

@@ -55,7 +55,7 @@ Walk = Generator["Walk", None, None]
 
 
 def run(walk: Walk) -> None:
-    """Do a walk; each one that it yields is done to its end before the next step."""
+    """Do a walk; finish each one that it yields before its next step."""
     stack = [walk]
     while stack:
         below = next(stack[-1], None)
@@ -284,7 +284,7 @@ def _leave_place(context: Reclaim, entry: NewPlace) -> Walk:
 
 
 def _leave_below(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> Walk:
-    """destroyDstSubtree: what came to a moved directory after its move goes."""
+    """Drop what came to a moved directory after its move (destroyDstSubtree)."""
     if isinstance(entry, OldName):
         yield clean(context, entry, snapshot, prior)  # it had moved on before
         return
@@ -309,7 +309,7 @@ def _leave_below(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> W
 
 
 def _clean_deleted(context: Reclaim, top: Entry, snapshot: int, prior: int) -> Walk:
-    """cleanDeletedINode: what came below it after the prior snapshot is in no snapshot any more.
+    """Clean what came below it after the prior snapshot: no snapshot has it (cleanDeletedINode).
 
     What left it before ``snapshot`` was taken is the business of where it went.  Bad schedule: it
     moved on behind ``snapshot``; cleaned from here it still has two places, and keeps what came.

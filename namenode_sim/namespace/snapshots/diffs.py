@@ -58,14 +58,14 @@ def inode_of(entry: Entry) -> INode:
 
 
 def names_in_order(names: Iterable[bytes]) -> list[bytes]:
-    """Names in Hadoop's order; that of ASCII names is the same with and without sign."""
+    """Return names in Hadoop's order; that of ASCII names is the same with and without sign."""
     found = list(names)
     found.sort(key=None if all(map(bytes.isascii, found)) else signed_order)
     return found
 
 
 def in_order(entries: Mapping[bytes, Entry]) -> Iterator[Entry]:
-    """Entries by name, as Hadoop's lists are."""
+    """Return entries by name, as Hadoop's lists are."""
     return (entries[name] for name in names_in_order(entries))
 
 

@@ -45,7 +45,7 @@ def add_old_name(parent: INodeDirectory, child: Entry, latest: int) -> OldName:
 
 
 def add_to(reference: Reference, old_name: OldName) -> None:
-    """Note an old name; ApplyError if there is one of the same snapshot."""
+    """Note an old name; raise ApplyError if there is one of the same snapshot."""
     if old_name.last_snapshot_id in map(_snapshot_of, reference.old_names):
         raise ApplyError(
             f"inode {reference.inode.id} has two names in snapshot {old_name.last_snapshot_id}"
@@ -54,7 +54,7 @@ def add_to(reference: Reference, old_name: OldName) -> None:
 
 
 def remove_place(entry: Entry) -> int:
-    """Forget a place; returns how many are left, -1 for an inode that was never moved."""
+    """Forget a place; return how many are left, -1 for an inode that was never moved."""
     if not isinstance(entry, OldName | NewPlace):
         return -1
     reference = entry.reference

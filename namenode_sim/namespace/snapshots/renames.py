@@ -37,7 +37,7 @@ def delete(tree: Tree, node: INode, time: int, latest: int) -> None:
 
 
 def _take_out(tree: Tree, entry: Entry, latest: int) -> tuple[INodeDirectory, bool]:
-    """Unlink an entry (FSDirectory.removeLastINode); also whether it may have to be let go."""
+    """Unlink an entry (FSDirectory.removeLastINode); return its parent, and if it may go."""
     parent = remove_child(tree, entry, latest)
     elsewhere = not in_latest(entry, latest) and remove_place(entry) > 0
     return parent, not elsewhere

@@ -83,7 +83,7 @@ def _seen_directory(
 
 
 def _cut(packed: bytes, size: int) -> bytes:
-    """Blocks with the last one no longer than it was."""
+    """Return blocks with the last one no longer than it was."""
     blocks = list(PACKED_BLOCK.iter_unpack(packed))
     if not blocks:
         return packed

@@ -104,7 +104,7 @@ class _Work:
         self._directories = name_directories(conf, place.address)
 
     async def once(self) -> Wait | str:
-        """Look once and do what is to be done; what was done, or why it has to wait."""
+        """Look once and do what is due; return what was done, or why it has to wait."""
         seen = await look_around(self._place, self._directories)
         match decide(seen, may_found=self._allowed.may_found):
             case Ready():
@@ -164,7 +164,7 @@ class _Work:
         return info
 
     async def _format_journal(self, info: NamespaceInfo) -> Wait | None:
-        """Format what is not formatted yet, one node after the other; why it stopped, if it did."""
+        """Format what is not formatted yet, node after node; return why it stopped, if so."""
         for host, port in sorted(
             self._place.journal_nodes, key=lambda node: f"{node[0]}:{node[1]}"
         ):

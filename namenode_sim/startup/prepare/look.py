@@ -41,7 +41,7 @@ DENIED: Final = 3
 
 
 async def look_around(place: NameNodeIdentity, directories: Sequence[Path]) -> Seen:
-    """See what there is.
+    """Return the state of directories, JournalNodes and peers.
 
     Raises:
         ExitWith: 3 where a file that says whose directory it is cannot be read as one.
