@@ -114,7 +114,7 @@ def read_journal(layout: Layout) -> JournalEdits:
 
 
 def judge(writes: Iterable[ClientCall], tree: Tree, journal: JournalEdits) -> AuditResult:
-    """Hold the acknowledged writes against both."""
+    """Compare the acknowledged writes with the tree and with the journal."""
     writes = tuple(writes)
     missing = missing_from_tree(writes, tree)
     duplicated = []

@@ -138,7 +138,7 @@ class Cluster:
         return process
 
     def kill(self, name: str) -> float:
-        """SIGKILL; gives the wall-clock time of the instant before it, in seconds."""
+        """Kill a part; return the wall-clock time just before the SIGKILL, in seconds."""
         process = self.process(name)
         before = time.time()
         process.kill()
@@ -366,7 +366,7 @@ def open_cluster(
 
 
 def _environment() -> dict[str, str]:
-    """Lets the daemons import us wherever they run, also from a checkout that is not installed."""
+    """Let the daemons import us wherever they run, also from a checkout that is not installed."""
     root = Path(deploy.__file__).resolve().parent.parent
     before = os.environ.get("PYTHONPATH")
     return {"PYTHONPATH": f"{root}{os.pathsep}{before}" if before else str(root)}

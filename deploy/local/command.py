@@ -126,7 +126,7 @@ def _none_runs(directory: Path | None) -> str:
 
 
 def _watch(local: Cluster, screen: Screen) -> None:
-    """Say who ends; the cluster is there to be hurt, so nothing is started again."""
+    """Report each part that ends; restart nothing, for the cluster is there to be hurt."""
     told: set[str] = set()
     while True:
         for name, process in local.supervisor.processes.items():

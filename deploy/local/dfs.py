@@ -113,7 +113,7 @@ def _run(argv: list[str], directory: Path) -> int:
 
 
 def why_it_waits(directory: Path) -> list[str]:
-    """Hadoop's client tries in silence, for minutes, while no NameNode is active: say so."""
+    """Return that no NameNode is active: Hadoop's client tries in silence, for minutes."""
     configuration = load_configuration(directory)
     lines: list[str] = []
     for nameservice in configuration.get(keys.NAMESERVICES):
@@ -130,7 +130,7 @@ def why_it_waits(directory: Path) -> list[str]:
 
 
 def where_the_active_is(directory: Path) -> list[str]:
-    """Options that let the shell find the active where the configuration does not; says so."""
+    """Return options that let the shell find the active if the configuration does not; warn."""
     options: list[str] = []
     for nameservice in without_client_proxy(load_configuration(directory)):
         name = f"{CLIENT_PROXY}.{nameservice}"

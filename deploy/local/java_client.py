@@ -88,7 +88,7 @@ class JavaClient:
         return self._path(path)
 
     def array_of_paths(self, *paths: str) -> Any:  # noqa: ANN401 - py4j has no types
-        """Several paths, as Java wants them."""
+        """Return several paths, as Java wants them."""
         array = self._gateway.new_array(self._path, len(paths))
         for index, path in enumerate(paths):
             array[index] = self._path(path)
@@ -112,21 +112,21 @@ class JavaClient:
         return str(self._call(lambda: self._gateway.jvm.System.getProperty("java.version")))
 
     def mkdirs(self, path: str) -> bool:
-        """FileSystem.mkdirs.  Raises CallFailed."""
+        """Call FileSystem.mkdirs.  Raises CallFailed."""
         return bool(self._call(lambda: self._filesystem.mkdirs(self._path(path))))
 
     def create(self, path: str, *, overwrite: bool) -> bool:
-        """FileSystem.create and close: an empty file.  Raises CallFailed."""
+        """Call FileSystem.create and close: an empty file.  Raises CallFailed."""
         self._call(lambda: self._filesystem.create(self._path(path), overwrite).close())
         return True
 
     def rename(self, source: str, target: str) -> bool:
-        """FileSystem.rename.  Raises CallFailed."""
+        """Call FileSystem.rename.  Raises CallFailed."""
         rename = self._call(lambda: self._filesystem.rename(self._path(source), self._path(target)))
         return bool(rename)
 
     def tree(self, root: str) -> Tree:
-        """Everything below ``root``, asked directory by directory.  Raises CallFailed."""
+        """Return everything below ``root``, asked directory by directory.  Raises CallFailed."""
         directories: set[str] = set()
         files: set[str] = set()
         to_visit = [root]
@@ -221,17 +221,17 @@ class JavaFiles:
         return str(self.call(read))
 
     def rename(self, source: str, target: str) -> bool:
-        """FileSystem.rename."""
+        """Call FileSystem.rename."""
         return bool(
             self.call(lambda: self.filesystem.rename(self._path(source), self._path(target)))
         )
 
     def delete(self, path: str) -> bool:
-        """FileSystem.delete of one file."""
+        """Call FileSystem.delete for one file."""
         return bool(self.call(lambda: self.filesystem.delete(self._path(path), ONLY_A_FILE)))
 
     def set_replication(self, path: str, replicas: int) -> bool:
-        """FileSystem.setReplication."""
+        """Call FileSystem.setReplication."""
         filesystem = self.filesystem
         return bool(self.call(lambda: filesystem.setReplication(self._path(path), replicas)))
 

@@ -37,7 +37,7 @@ def wait_until(
     poll_seconds: float = _POLL_SECONDS,
     abandon: Callable[[], str | None] = lambda: None,
 ) -> T:
-    """Ask until the condition gives a true value, and give that value.
+    """Ask until the condition gives a true value, and return that value.
 
     ``abandon`` may say why waiting longer is of no use.  Raises LocalClusterError with ``what``.
     """
@@ -95,17 +95,17 @@ class ManagedProcess:
         self.process.send_signal(number)
 
     def kill(self) -> None:
-        """SIGKILL, and wait until the kernel has taken it away."""
+        """Send SIGKILL, and wait until the kernel has taken the process away."""
         self.ended_by_us = True
         self.send(signal.SIGKILL)
         self.process.wait(STOP_SECONDS)
 
     def freeze(self) -> None:
-        """SIGSTOP: it keeps its memory and its sockets, and does nothing."""
+        """Send SIGSTOP: it keeps its memory and its sockets, and does nothing."""
         self.send(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         self.send(signal.SIGCONT)
 
     def wait(self, deadline_seconds: float) -> int:
@@ -219,7 +219,7 @@ class Supervisor:
         (self.directory / "pids" / f"{name}.pid").unlink(missing_ok=True)
 
     def stop(self, name: str, *, deadline_seconds: float = STOP_SECONDS) -> int:
-        """SIGTERM, then SIGKILL at the deadline; gives the exit code."""
+        """Send SIGTERM, then SIGKILL at the deadline; return the exit code."""
         managed = self._processes[name]
         self._terminate([managed], deadline_seconds)
         return managed.wait(STOP_SECONDS)

@@ -10,7 +10,7 @@ _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def orderly_end() -> Iterator[None]:
-    """While the block runs, Ctrl-C, SIGTERM and SIGHUP raise SystemExit with 128 + signal.
+    """Turn Ctrl-C, SIGTERM and SIGHUP into SystemExit with 128 + signal while the block runs.
 
     Only the first does; what follows would interrupt the orderly end itself.
     """

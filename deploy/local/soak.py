@@ -55,7 +55,7 @@ _COUNTS = ("acknowledged", "missing", "duplicated", "client_errors", "gaps", "di
 
 
 def kill_repeatedly(stage: Stage, count: int) -> dict[str, object]:
-    """Play it and give the findings as one object; times are seconds."""
+    """Play it and return the findings as one object; times are seconds."""
     cluster, workload, screen = stage.cluster, stage.workload, stage.screen
     workload.start()
     workload.wait_for_acknowledged(WARM_UP_WRITES, deadline_seconds=WRITE_SECONDS)

@@ -87,7 +87,7 @@ def staged(
 
 
 def request_failover(cluster: Cluster, old: str, new: str) -> None:
-    """`haadmin -failover old new`, in this process.  Raises LocalClusterError where it fails."""
+    """Run `haadmin -failover old new` in this process; raise LocalClusterError if it fails."""
     ask_for_failover(cluster.conf_dir, old, new)
 
 

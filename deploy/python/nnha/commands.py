@@ -6,7 +6,7 @@ from nnha import activate
 
 
 def main() -> None:
-    """``nnha``."""
+    """Run ``nnha``."""
     activate(first=True)
     match sys.argv[1:]:
         case ["probe", address] if not address.startswith("-"):
@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def haadmin() -> None:
-    """Hadoop's ``haadmin``, for scripts that are there already."""
+    """Run Hadoop's ``haadmin``, for scripts that are there already."""
     activate(first=True)
     from ha.cli.hadoop.haadmin import haadmin as command
 
@@ -25,7 +25,7 @@ def haadmin() -> None:
 
 
 def zkfc() -> None:
-    """Hadoop's ``zkfc``, for scripts that are there already."""
+    """Run Hadoop's ``zkfc``, for scripts that are there already."""
     activate(first=True)
     from ha.cli.main import zkfc as command
 
