@@ -1,6 +1,8 @@
 """The environment of a fencing command: the configuration and the target.
 
 See docs/reference/fencing.md#environment-of-a-command.
+
+Pure.
 """
 
 import re

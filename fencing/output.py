@@ -1,4 +1,4 @@
-"""What a command writes: cut into lines for the log, and its end kept for the report."""
+"""What a command writes: cut into lines for the log, and its end kept for the report.  Pure."""
 
 from collections import deque
 from collections.abc import Callable, Iterable

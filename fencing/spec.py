@@ -1,6 +1,8 @@
 """The text of ``dfs.ha.fencing.methods``, parsed by Hadoop's rules.
 
 See docs/reference/fencing.md#fencing-methods-as-text.
+
+Pure.
 """
 
 import re

@@ -1,6 +1,8 @@
 """What a fencing attempt over ssh has shown: the table of return codes.
 
 See docs/reference/fencing.md#sshfence.
+
+Pure.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which of the newest edits cannot vanish any more, from what some nodes say they hold (pure).
+"""Which of the newest edits cannot vanish any more, from what some nodes say they hold.
 
 Hadoop counts how many transactions a majority has.  Counting is not enough: two nodes may have
 different edits under one number, of which one was never acknowledged
@@ -16,6 +16,8 @@ So an edit counts as durable if a majority of all nodes, answering or not, holds
   committed lies on a majority too; the two majorities share a node, and that node would have
   replaced the committed bytes by nothing else.  A third node's knowledge will not do: it may
   have learnt of the commit after the others had answered.
+
+Pure.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,6 +2,8 @@
 
 A lane carries two messages of ``journal.proto`` in fewer bytes and calls, and nothing else differs:
 docs/reference/journal-node.md#write-lanes.  All numbers are in network order.
+
+Pure.
 """
 
 import struct

@@ -7,6 +7,8 @@ common with every majority that answered, so between the two no writer can be wr
 clocks drift apart (docs/reference/quorum-journal.md#read-lease).
 
 All times are seconds on the holder's own monotonic clock; no two clocks are ever compared.
+
+Pure.
 """
 
 from collections.abc import Iterable, Mapping

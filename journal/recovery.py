@@ -4,6 +4,8 @@ The order is that of Hadoop's SegmentRecoveryComparator
 (docs/reference/quorum-journal.md#segment-recovery).  Beyond Hadoop, equal lengths do not pass for
 equal contents: the decision carries a digest, and the sources are only those nodes whose bytes have
 it.
+
+Pure.
 """
 
 from collections.abc import Mapping

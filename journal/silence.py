@@ -8,6 +8,8 @@ and does not know which kind of writer it has not heard; one that has promised a
 another writer; a writer without a read lease (Hadoop's) may well be silent while it lives.
 
 See docs/reference/quorum-journal.md#silence.
+
+Pure.
 """
 
 from collections.abc import Collection

@@ -32,8 +32,8 @@ BOTH_LOOPS = (
     "tests/journal/node/test_process",
     "tests/journal/node/test_service",
     "tests/journal/node/test_transfer",
-    "tests/namenode_sim/datanode/test_connection",
-    "tests/namenode_sim/datanode/test_xceiver",
+    "tests/datanode/test_connection",
+    "tests/datanode/test_xceiver",
     "tests/namenode_sim/process/",
 )
 """Run on asyncio's loop and on uvloop's: what has to do with sockets, signals and timers."""

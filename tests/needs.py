@@ -19,8 +19,8 @@ from typing import Any, Final, NoReturn
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.java import find_java
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.java import find_java
 from tests import ROOT, TESTDATA
 from tests.campaigns.soak.faults import network
 from tests.interop.hadoop_jars import JarsMissing, server_jar

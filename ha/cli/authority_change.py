@@ -21,7 +21,7 @@ from ha.security.certificates import (
 )
 
 if TYPE_CHECKING:
-    from ha.cli.cluster.certificates import Held
+    from ha.cluster.certificates import Held
 
 _SHORT: Final = 16
 """Characters of a fingerprint that are shown: enough to distinguish it from others."""

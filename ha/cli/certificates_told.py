@@ -8,7 +8,7 @@ from ha.security.certificate_files import CA, CERT
 from ha.security.certificates import SOON, fingerprints, now, parse
 
 if TYPE_CHECKING:
-    from ha.cli.cluster.certificates import Held
+    from ha.cluster.certificates import Held
 
 Told = tuple[Sequence[Mapping[str, object]], bool]
 """The certificates with what is said of each, and whether all are well."""

@@ -32,7 +32,7 @@ class Entry:
 
 
 COMMANDS: Mapping[str, Entry] = {
-    "status": Entry("ha.cli.cluster.status:status", "Show the whole cluster on one screen."),
+    "status": Entry("ha.cli.status.command:status", "Show the whole cluster on one screen."),
     "switchover": Entry(
         "ha.cli.operate.switchover:switchover", "Have the active NameNode hand over to another."
     ),
@@ -61,8 +61,8 @@ COMMANDS: Mapping[str, Entry] = {
         "ha.cli.hadoop.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."
     ),
     "namenode": Entry("namenode_sim.process.command:namenode", "Run a NameNode, or format it."),
-    "datanode": Entry("namenode_sim.datanode.command:datanode", "Run a DataNode."),
-    "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode."),
+    "datanode": Entry("datanode.process.command:datanode", "Run a DataNode."),
+    "journalnode": Entry("journal.node.process.command:journalnode", "Run a JournalNode."),
     "zkfc": Entry(
         "ha.zkfc.process.command:zkfc",
         "Run a failover controller, or format ZooKeeper.",
@@ -75,7 +75,7 @@ COMMANDS: Mapping[str, Entry] = {
                 "namenode_sim.oev.journal_dump:dump", "Show edits of the journal, through oev."
             ),
             "repair-promise": Entry(
-                "journal.node.promise_repair:repair_promise",
+                "journal.node.process.promise_repair:repair_promise",
                 "Undo an absurd promise of a stopped node.",
             ),
         },
@@ -115,14 +115,14 @@ COMMANDS: Mapping[str, Entry] = {
         },
     ),
     "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline.", logs=False),
-    "dfs": Entry("deploy.local.dfs:dfs", "Hadoop's own file system shell."),
+    "dfs": Entry("deploy.local.demo.dfs:dfs", "Hadoop's own file system shell."),
     "completion": Entry(
         "ha.console.completion:completion", "Print a shell's completion script.", logs=False
     ),
     "cluster": Entry(
-        "deploy.local.command:cluster", "Run a local cluster in the foreground.", logs=False
+        "deploy.local.demo.command:cluster", "Run a local cluster in the foreground.", logs=False
     ),
-    "demo": Entry("deploy.local.demo:demo", "Watch a local cluster fail over."),
+    "demo": Entry("deploy.local.demo.demo:demo", "Watch a local cluster fail over."),
 }
 """``ha`` knows the other packages by these names only: it imports none of them."""
 

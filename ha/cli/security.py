@@ -49,7 +49,7 @@ from ha.security.certificates import (
 from ha.security.names import BadName, CertifiedName, role_of
 
 if TYPE_CHECKING:
-    from ha.cli.cluster.certificates import Held
+    from ha.cluster.certificates import Held
     from ha.conf.topology import HostPort
 
 AUDIT: Final = "audit.log"
@@ -299,7 +299,7 @@ def ask_daemons(
         ConfigurationError: it cannot be used, or there is none; or one of ``also`` is no address.
     """
     # Loaded here: making certificates needs no cluster.
-    from ha.cli.cluster.certificates import held_by_all
+    from ha.cluster.certificates import held_by_all
     from ha.conf.configuration import load_configuration
     from ha.console.own_certificate import call_under_certificate
 

@@ -1,4 +1,7 @@
-"""Expansion of ``${variable}`` in configured values, by Hadoop's own rules (Configuration.java)."""
+"""Expansion of ``${variable}`` in configured values, by Hadoop's own rules (Configuration.java).
+
+Pure.
+"""
 
 import re
 from collections.abc import Callable, Mapping

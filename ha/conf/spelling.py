@@ -1,4 +1,4 @@
-"""Finding keys that are probably misspelt, or suffixed with a node that does not exist."""
+"""Finding keys that are probably misspelt, or suffixed with a node that does not exist.  Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

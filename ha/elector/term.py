@@ -4,6 +4,8 @@ The breadcrumb says which NameNode may be active, not whether it ever was, nor w
 still runs.  The record adds both.  It is bound to one write of the breadcrumb by ZooKeeper's number
 of that write, so that it never applies to an earlier or a later owner, nor to a later term of the
 same one.
+
+Pure.
 """
 
 import json

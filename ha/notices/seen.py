@@ -1,4 +1,4 @@
-"""What one controller sees of the notices in ZooKeeper; expired ones are left out."""
+"""What one controller sees of the notices in ZooKeeper; expired ones are left out.  Pure."""
 
 from dataclasses import dataclass
 

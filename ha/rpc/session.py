@@ -6,6 +6,8 @@
 
 Events are pulled one at a time, so that a server that is busy leaves the rest unread. Answers to
 hostile bytes are those of Java's Server.java: docs/reference/rpc.md#answers-and-refusals.
+
+Pure.
 """
 
 from dataclasses import dataclass

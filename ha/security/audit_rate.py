@@ -1,4 +1,4 @@
-"""Which refusals are written: a stranger who asks a million times must not fill a disk."""
+"""Which refusals are written: a stranger who asks a million times must not fill a disk.  Pure."""
 
 from collections import OrderedDict
 from collections.abc import Hashable

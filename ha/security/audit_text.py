@@ -1,6 +1,8 @@
 """One line of the audit log, as Hadoop writes it or as JSON.
 
 Whatever a caller says is escaped in both, so that no name can begin a line or move a cursor.
+
+Pure.
 """
 
 import json

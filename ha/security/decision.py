@@ -1,4 +1,7 @@
-"""Whether a caller may take an action: a pure function of the mode, the caller and the table."""
+"""Whether a caller may take an action: a pure function of the mode, the caller and the table.
+
+Pure.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Errors of a service as Java exceptions, and back."""
+"""Errors of a service as Java exceptions, and back.  Pure."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ha.cli.cluster.daemon_queries import load_journal_probe, look_at
+from ha.cluster.daemon_queries import load_journal_probe, look_at
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
@@ -18,9 +18,9 @@ from ha.conf.keys import web as keys
 from ha.conf.topology import HostPort, namenodes, nameservice_of
 from ha.console.log_options import log_options
 from ha.console.options import configuration, timeout_option
-from ha.daemon.endpoint import Endpoint
 from ha.daemon.exposure import Door, check_exposure
 from ha.daemon.facts import publish_facts
+from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.logs import LogOptions, configure_logging
 from ha.daemon.notify import SERVICE
 from ha.daemon.process import ExitWith, run_daemon

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AsyncExitStack
 from typing import Any
 
-from ha.cli.cluster.connections import C, Opened, R
+from ha.cluster.connections import C, Opened, R
 from ha.service.errors import ServiceUnreachable
 
 _GONE = (OSError, EOFError, ServiceUnreachable)

@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from ha.cli.cluster.view import ClusterView
+from ha.cluster.view import ClusterView
 from ha.web.metrics import LOOK_SECONDS, LOOKS, VIEWERS, Look
 
 log = structlog.get_logger()

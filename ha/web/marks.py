@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ha.cli.cluster.absence import Absence, absence_of
-from ha.cli.cluster.successors import Readiness
-from ha.cli.cluster.verdict import Condition, Verdict
-from ha.cli.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow, ZooKeeperRow
+from ha.cluster.absence import Absence, absence_of
+from ha.cluster.successors import Readiness
+from ha.cluster.verdict import Condition, Verdict
+from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow, ZooKeeperRow
 from ha.notices.model import FailoverRecord, FailoverResult
 
 

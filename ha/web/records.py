@@ -3,8 +3,8 @@
 import asyncio
 from typing import Final
 
-from ha.cli.cluster.snapshot import NoAnswer
-from ha.cli.cluster.zookeeper_queries import OpenSession
+from ha.cluster.query import NoAnswer
+from ha.cluster.zookeeper_queries import OpenSession
 from ha.conf.configuration import Configuration
 from ha.conf.keys.cluster import AUTO_FAILOVER
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable

@@ -14,18 +14,18 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ha.cli.cluster.files_view import size_text
-from ha.cli.cluster.problems import problems
-from ha.cli.cluster.remarks import (
+from ha.cli.explain.explanation import explain
+from ha.cluster.files_view import size_text
+from ha.cluster.problems import problems
+from ha.cluster.remarks import (
     in_force,
     journalnode_remarks,
     namenode_remarks,
     warnings,
     zkfc_remarks,
 )
-from ha.cli.cluster.verdict import taking_over, verdict
-from ha.cli.cluster.view import ClusterView
-from ha.cli.explain.explanation import explain
+from ha.cluster.verdict import taking_over, verdict
+from ha.cluster.view import ClusterView
 from ha.console.durations import span
 from ha.notices.model import HistoryEntry, time_text
 from ha.web import marks, pictures

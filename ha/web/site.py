@@ -11,11 +11,11 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
-from ha.cli.cluster.snapshot import NoAnswer
-from ha.cli.cluster.status_json import as_json as status_json
-from ha.cli.cluster.view import ClusterView
 from ha.cli.explain.explanation import explain
 from ha.cli.explain.history import as_json as history_json
+from ha.cluster.query import NoAnswer
+from ha.cluster.status_json import as_json as status_json
+from ha.cluster.view import ClusterView
 from ha.notices.model import HistoryEntry
 from ha.web.hosts import may_be_asked
 from ha.web.looker import Looker, Seen

@@ -1,4 +1,4 @@
-"""Which segment lies where, and what is wrong with that, from the nodes' own lists (pure)."""
+"""Which segment lies where, and what is wrong with that, from the nodes' own lists.  Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -17,13 +17,13 @@ from journal.core.state import JournalState
 from journal.errors import BadRequest, JournalError, NotFormatted, OutOfSync, StorageFailed
 from journal.model import NO_TXID, JournalId, TxId
 from journal.node import metrics
-from journal.node.edits_cache import EditsCache
-from journal.node.owner import JournalOwner
+from journal.node.owner.edits_cache import EditsCache
+from journal.node.owner.owner import JournalOwner
 from journal.node.peers import Own
-from journal.node.scrub import scrub_forever
+from journal.node.repair.scrub import scrub_forever
+from journal.node.repair.sources import require_peers
+from journal.node.repair.sync import JournalSync
 from journal.node.settings import NodeSettings
-from journal.node.sources import require_peers
-from journal.node.sync import JournalSync
 from journal.node.taken_lanes import TakenLanes
 from journal.storage.disk import Disk
 from journal.storage.files import RealFiles
@@ -275,7 +275,7 @@ class JournalNode:
         await require_peers(owner.journal_id, urls, self.settings)
         # Loaded here: only a node that lacks edits needs an HTTP client.
         await load_late("aiohttp")
-        from journal.node.segment_fetch import fetch_decided
+        from journal.node.repair.segment_fetch import fetch_decided
 
         return await fetch_decided(owner, wanted, urls, self.settings)
 

@@ -2,6 +2,8 @@
 
 Prometheus has the histogram, which can be added up over nodes; these are for tools that read
 Hadoop's attributes (Syncs60s99thPercentileLatencyMicros).
+
+Pure.
 """
 
 from collections import deque

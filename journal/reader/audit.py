@@ -1,7 +1,9 @@
-"""What many copies of the journal say about each other: same bytes, no gap, enough copies (pure).
+"""What many copies of the journal say about each other: same bytes, no gap, enough copies.
 
 The caller walks all copies in lock-step and hands over each stretch of transactions with the
 bytes that each node has for it; ``report`` then judges the whole.
+
+Pure.
 """
 
 from collections.abc import Mapping, Sequence

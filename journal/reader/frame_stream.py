@@ -1,4 +1,4 @@
-"""Edits out of a stream of bytes: checked frame by frame, cut only between frames (pure)."""
+"""Edits out of a stream of bytes: checked frame by frame, cut only between frames.  Pure."""
 
 import struct
 from dataclasses import dataclass

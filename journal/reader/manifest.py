@@ -1,4 +1,4 @@
-"""Many nodes' lists of segments as one gapless list with sources (pure)."""
+"""Many nodes' lists of segments as one gapless list with sources.  Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
-"""Which edits of a segment that one node alone lists another node's copy vouches for (pure).
+"""Which edits of a segment that one node alone lists another node's copy vouches for.
 
 See docs/reference/quorum-journal.md#segments-that-one-node-lists.
+
+Pure.
 """
 
 from collections.abc import Mapping

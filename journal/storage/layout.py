@@ -1,4 +1,4 @@
-"""File names in a journal's ``current`` folder, and what each of them means."""
+"""File names in a journal's ``current`` folder, and what each of them means.  Pure."""
 
 import re
 from dataclasses import dataclass

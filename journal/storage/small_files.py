@@ -1,6 +1,8 @@
 """The contents of VERSION, the epoch files, committed-txid and paxos/<S>, checked on reading.
 
 Each reader raises StorageFailed with the file's name, what was found and what to do.
+
+Pure.
 """
 
 import struct

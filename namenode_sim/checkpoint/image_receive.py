@@ -20,11 +20,11 @@ from typing import Final
 import structlog
 from aiohttp import web
 
+from hadoop.errors import StorageError
 from journal.model import Epoch, NamespaceInfo, TxId
 from namenode_sim.checkpoint.image_upload import EPOCH_PARAMETER, REFUSAL_HEADER, SUPERSEDED
 from namenode_sim.image.files import image_name
 from namenode_sim.metrics import IMAGES_RECEIVED
-from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.storage import NameStorage
 from namenode_sim.transfer.image_intake import ImageDamaged, ImageIntake
 from namenode_sim.transfer.image_request import IMAGE_KINDS, PATH

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from namenode_sim.durable import rename_durably
+from hadoop.directory_lock import DirectoryLock
+from hadoop.durable import rename_durably
 from namenode_sim.image.files import digest_path, read_digest
-from namenode_sim.storage.lock import DirectoryLock
 
 _STAGE: Final = "merge.tmp"
 _CHUNK_BYTES: Final = 1024 * 1024

@@ -4,6 +4,8 @@ A failed upload is remembered by itself: Hadoop's standby finds its image saved 
 look and does not ship it again before new edits come.
 
 See docs/reference/namenode.md#checkpoints-of-a-standby.
+
+Pure.
 """
 
 from collections.abc import Mapping

@@ -11,6 +11,7 @@ from pathlib import Path
 import structlog
 
 from ha.conf.topology import HostPort
+from hadoop.errors import StorageError
 from journal.model import TxId
 from namenode_sim.checkpoint.image_upload import UploadFailed, upload_image
 from namenode_sim.checkpoint.schedule import (
@@ -31,7 +32,6 @@ from namenode_sim.metrics import (
     CHECKPOINTS,
     UPLOADS,
 )
-from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.storage import NameStorage
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role

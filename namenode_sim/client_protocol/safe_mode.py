@@ -9,13 +9,13 @@ from typing import Final
 from google.protobuf.message import Message
 
 from ha.rpc.java_names import RETRIABLE, SAFE_MODE_EXCEPTION
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import SafeModeActionProto
 from namenode_sim.blocks.safemode import Hold, ReplicasWouldBeDeleted, enter, force_exit, leave
-from namenode_sim.client_protocol.errors import FsError, io_error
-from namenode_sim.client_protocol.model import Caller
-from namenode_sim.client_protocol.permissions import check_superuser
+from namenode_sim.client_protocol.words.errors import FsError, io_error
+from namenode_sim.client_protocol.words.model import Caller
+from namenode_sim.client_protocol.words.permissions import check_superuser
 from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import SafeModeActionProto
 
 WORDS: Final = {
     "mkdirs": "Cannot create directory {src}",

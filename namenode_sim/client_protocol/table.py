@@ -6,27 +6,27 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from namenode_sim.client_protocol import (
-    acl_calls,
+from hadoop.proto import client_namenode_pb2 as calls
+from namenode_sim.client_protocol.open_files import (
     add_block,
     append,
-    attribute_writes,
     block_writes,
-    cluster_health,
-    cluster_reads,
-    concat,
     create,
     lease_calls,
-    located,
     pipeline_calls,
-    reads,
+    truncate,
+)
+from namenode_sim.client_protocol.reads import cluster_health, cluster_reads, reads
+from namenode_sim.client_protocol.tree import (
+    acl_calls,
+    attribute_writes,
+    concat,
     snapshot_calls,
     tree_writes,
-    truncate,
     xattr_calls,
 )
-from namenode_sim.client_protocol.model import EditPlan, Scene
-from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.client_protocol.words import block_locations as located
+from namenode_sim.client_protocol.words.model import EditPlan, Scene
 
 
 @dataclass(frozen=True, slots=True)

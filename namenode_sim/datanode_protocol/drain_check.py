@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import structlog
 
 from ha.conf.topology import HostPort
-from ha.daemon.http_get import http_get
+from ha.daemon.http.http_get import http_get
 from ha.security.caller import Role
 from namenode_sim.datanode_protocol.errors import PageNotHad
 from namenode_sim.datanodes.cluster import Cluster

@@ -21,6 +21,8 @@ from ha.rpc.java_names import (
     UNREGISTERED_NODE,
 )
 from ha.rpc.protocol import Call, Method, RpcProtocol
+from hadoop.proto import datanode_protocol_pb2 as pb
+from hadoop.proto import namenode_protocol_pb2 as nn
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.errors import BlocksError
 from namenode_sim.datanode_protocol.errors import BadMessage, LeaseLapsed, Overtaken
@@ -47,8 +49,6 @@ from namenode_sim.datanodes.errors import (
 )
 from namenode_sim.datanodes.model import is_hadoops
 from namenode_sim.datanodes.registry import Registration
-from namenode_sim.proto import datanode_protocol_pb2 as pb
-from namenode_sim.proto import namenode_protocol_pb2 as nn
 from namenode_sim.transfer.namenode_protocol import info_to_wire
 
 log = structlog.get_logger()

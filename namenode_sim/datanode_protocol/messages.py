@@ -7,6 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from hadoop.proto import datanode_protocol_pb2 as pb
+from hadoop.proto import datanode_types_pb2 as types
+from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.proto import namenode_protocol_pb2 as nn
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
 from namenode_sim.blocks.report_rows import from_buffers, from_longs
 from namenode_sim.blocks.reports import Part, in_order, parts
@@ -31,10 +35,6 @@ from namenode_sim.datanodes.model import (
     StorageType,
 )
 from namenode_sim.datanodes.registry import NamespaceIds, Registration
-from namenode_sim.proto import datanode_protocol_pb2 as pb
-from namenode_sim.proto import datanode_types_pb2 as types
-from namenode_sim.proto import hdfs_types_pb2 as hdfs
-from namenode_sim.proto import namenode_protocol_pb2 as nn
 
 MAX_NAME_CHARS: Final = 256
 MAX_STORAGES: Final = 64

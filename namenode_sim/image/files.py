@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from hadoop.durable import write_durably
 from journal.model import TxId
-from namenode_sim.durable import write_durably
 from namenode_sim.image.errors import ImageError
 
 _CHUNK_BYTES: Final = 1024 * 1024

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from hadoop.durable import rename_durably
 from journal.model import NamespaceInfo
-from namenode_sim.durable import rename_durably
 from namenode_sim.image.admin_sections import (
     write_cache,
     write_erasure_coding,

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, TextIO
 
-from namenode_sim.client_protocol.permissions import symbolic
+from namenode_sim.client_protocol.words.permissions import symbolic
 from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.image.inodes_reader import signed
 from namenode_sim.image.proto import fsimage_pb2 as pb

@@ -7,7 +7,7 @@ Hadoop 2 print, are printed here where an inode has some: to leave them out woul
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from namenode_sim.client_protocol.permissions import symbolic
+from namenode_sim.client_protocol.words.permissions import symbolic
 from namenode_sim.image.container import next_message
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.oiv import hadoop3

@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from ha.rpc.errors import RemoteFault
 from ha.rpc.protocol import Ended
 from journal.model import TxId
-from namenode_sim.client_protocol.errors import FsError
+from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace.namespace import Namespace
 

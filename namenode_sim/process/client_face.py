@@ -17,16 +17,25 @@ from google.protobuf.message import Message
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL, RETRIABLE, UNSUPPORTED_OPERATION
 from ha.rpc.protocol import Call, Ended, Method, RpcProtocol
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import datanode_protocol_pb2 as datanodes
+from hadoop.proto.hdfs_types_pb2 import HAServiceStateProto, SafeModeActionProto
 from journal.model import TxId
-from namenode_sim.client_protocol import summary
-from namenode_sim.client_protocol.block_recovery import commit_block_synchronization
-from namenode_sim.client_protocol.errors import FsError, not_found
-from namenode_sim.client_protocol.lease_calls import due_files, release_due
-from namenode_sim.client_protocol.leases import LeaseTimes
-from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Caller, EditPlan, Scene, Settings
-from namenode_sim.client_protocol.permissions import check_superuser, find
+from namenode_sim.client_protocol.open_files.block_recovery import commit_block_synchronization
+from namenode_sim.client_protocol.open_files.lease_calls import due_files, release_due
+from namenode_sim.client_protocol.reads import summary
 from namenode_sim.client_protocol.safe_mode import SafeModeAt, switch
 from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, ReadCall, WriteCall
+from namenode_sim.client_protocol.words.errors import FsError, not_found
+from namenode_sim.client_protocol.words.leases import LeaseTimes
+from namenode_sim.client_protocol.words.model import (
+    DEFAULT_SETTINGS,
+    Caller,
+    EditPlan,
+    Scene,
+    Settings,
+)
+from namenode_sim.client_protocol.words.permissions import check_superuser, find
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
@@ -35,9 +44,6 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import Refused, Remembered, RetryCache, Unchanged
 from namenode_sim.process.answers import Answers, EditLog
 from namenode_sim.process.user_groups import Groups, SystemGroups
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto import datanode_protocol_pb2 as datanodes
-from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto, SafeModeActionProto
 
 log = structlog.get_logger()
 

@@ -6,7 +6,7 @@ from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import datanode as datanode_keys
 from ha.conf.keys import files as keys
-from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Settings
+from namenode_sim.client_protocol.words.model import DEFAULT_SETTINGS, Settings
 
 _HEARTBEATS_OF_A_RECOVERY = 30
 """How long a block recovery may take (BlockManager's BLOCK_RECOVERY_TIMEOUT_MULTIPLIER)."""

@@ -24,6 +24,7 @@ from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from ha.security.caller import Role
 from ha.security.own_tls import act_as
+from hadoop.errors import StorageError
 from journal.errors import JournalError
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
@@ -32,7 +33,6 @@ from namenode_sim.process.listeners import doors
 from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.startup.modes import MODES, NOT_BUILT, Mode, Request, new_cluster_id
 from namenode_sim.startup.questions import Consent
-from namenode_sim.storage.errors import StorageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 from urllib.parse import parse_qs
 
-from ha.daemon.pages import PageAnswer, json_answer
+from ha.daemon.http.pages import PageAnswer, json_answer
 from ha.daemon.version import version
 from journal.model import NamespaceInfo
 from namenode_sim.term.namenode import NameNode

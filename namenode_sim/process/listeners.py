@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort
-from ha.daemon.endpoint import Endpoint
 from ha.daemon.exposure import Door
-from ha.daemon.pages import PageAnswer
+from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.pages import PageAnswer
 from ha.daemon.process import ExitWith
 from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import RpcLimits

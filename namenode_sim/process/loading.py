@@ -13,9 +13,9 @@ from ha.daemon.notify import SERVICE
 from ha.rpc.java_names import CLIENT_PROTOCOL, NAMENODE_PROTOCOL, RETRIABLE, STANDBY_EXCEPTION
 from ha.rpc.packets import Detail
 from ha.rpc.protocol import Call, Method, NotServed, RpcProtocol
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import HAServiceStateProto
 from namenode_sim.image.load_progress import LoadProgress
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto
 
 log = structlog.get_logger()
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Final
 
-from ha.daemon.pages import PageAnswer, json_answer
-from ha.daemon.probes import RoleSeen
+from ha.daemon.http.pages import PageAnswer, json_answer
+from ha.daemon.http.probes import RoleSeen
 from namenode_sim.checkpoint.standby import StandbyCheckpointer
 from namenode_sim.metrics import TAIL_LAG_SECONDS, TAIL_LAG_TRANSACTIONS
 from namenode_sim.process.ha_face import HaFace

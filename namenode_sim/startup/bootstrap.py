@@ -18,10 +18,10 @@ from ha.conf.keys import namenode as keys_namenode
 from ha.conf.topology import NameNodeAddress
 from ha.daemon.process import ExitWith
 from ha.rpc.errors import RemoteFault, RpcError
+from hadoop.durable import sync_folder, write_durably
 from journal.errors import JournalError
 from journal.model import NamespaceInfo, TxId
 from journal.reader.reader import JournalReader
-from namenode_sim.durable import sync_folder, write_durably
 from namenode_sim.image.reader import load_image
 from namenode_sim.startup.identity import NameNodeIdentity, journal_reader, name_directories
 from namenode_sim.startup.questions import Consent

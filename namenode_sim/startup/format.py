@@ -11,6 +11,7 @@ import structlog
 from ha.conf.configuration import Configuration
 from ha.conf.own_user import own_user
 from ha.daemon.process import ExitWith
+from hadoop.errors import StorageError
 from journal.errors import JournalError
 from journal.model import NamespaceInfo
 from namenode_sim.namespace.namespace import Namespace
@@ -20,7 +21,6 @@ from namenode_sim.startup.identity import (
     journal_writer,
     name_directories,
 )
-from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.format import erase_edits, format_locked, lock_all, refuse_occupied
 from namenode_sim.transfer.peers import one_is_active
 

@@ -13,6 +13,7 @@ from ha.conf.topology import (
     namenodes,
     shared_edits,
 )
+from hadoop.location import path_of
 from journal.links.configuration import reader_settings, writer_link, writer_settings
 from journal.links.grpc_link import GrpcLink
 from journal.links.kept_links import KeptLinks
@@ -23,7 +24,6 @@ from journal.writer.writer import QuorumWriter
 from namenode_sim.image.codecs import compressor
 from namenode_sim.image.errors import ImageError
 from namenode_sim.storage.local_copies import LocalCopies
-from namenode_sim.storage.location import path_of
 from namenode_sim.storage.retention import Retention
 from namenode_sim.storage.storage import StorageSettings
 from namenode_sim.term.journal_access import JournalAccess, JournalSet

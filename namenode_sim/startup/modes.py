@@ -15,6 +15,7 @@ from ha.conf.keys.cluster import FORMAT_LAYOUT
 from ha.conf.keys.namenode import ALLOW_FORMAT, REFORMAT_DISABLED
 from ha.console.exit_codes import UNEXPECTED
 from ha.daemon.process import ExitWith
+from hadoop.errors import StorageError
 from journal.model import LAYOUT_VERSION
 from namenode_sim.startup.bootstrap import bootstrap_standby
 from namenode_sim.startup.format import ABORTED, format_all, new_namespace_info
@@ -27,7 +28,6 @@ from namenode_sim.startup.prepare.carry_out import Permission, prepare
 from namenode_sim.startup.questions import Choose, Consent
 from namenode_sim.startup.recover import Recovery, recover
 from namenode_sim.startup.shared_edits import initialize_shared_edits
-from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.format import occupied
 from namenode_sim.storage.storage import open_name_dirs
 

@@ -16,11 +16,11 @@ import structlog
 from ha.conf.configuration import Configuration
 from ha.console.exit_codes import UNEXPECTED
 from ha.daemon.process import ExitWith
+from hadoop.durable import rename_durably
 from journal.errors import JournalError, NotFormatted
 from journal.links.quorum_call import ask_once
 from journal.links.remote_node import JournalAddress
 from journal.model import JournalId, TxId
-from namenode_sim.durable import rename_durably
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.identity import (

@@ -4,25 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-
-class StorageError(Exception):
-    """A name directory cannot be used.
-
-    Args:
-        path: the file or directory at fault.
-        found: what was found there.
-        advice: what to do about it.
-    """
-
-    def __init__(self, path: Path, found: str, advice: str) -> None:
-        super().__init__(path, found, advice)
-        self.path = path
-        self.found = found
-        self.advice = advice
-
-    def __str__(self) -> str:
-        """Return file, finding and advice in one or two sentences."""
-        return f"{self.path} {self.found}. {self.advice}"
+from hadoop.errors import StorageError
 
 
 @contextmanager
@@ -49,10 +31,6 @@ class NotFormatted(StorageError):
 
 class NotEmpty(StorageError):
     """Formatting would destroy what is there."""
-
-
-class InUse(StorageError):
-    """Another process works in the directory."""
 
 
 class Inconsistent(StorageError):

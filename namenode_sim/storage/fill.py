@@ -8,8 +8,8 @@ from typing import Final
 
 import structlog
 
+from hadoop.durable import rename_durably, sync_folder, write_durably
 from journal.model import NamespaceInfo
-from namenode_sim.durable import rename_durably, sync_folder, write_durably
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest, digest_path
 from namenode_sim.storage.version_file import version_text

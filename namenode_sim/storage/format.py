@@ -8,14 +8,14 @@ from pathlib import Path
 
 import structlog
 
+from hadoop.directory_lock import DirectoryLock
+from hadoop.durable import sync_folder, write_durably
 from journal.model import NamespaceInfo
-from namenode_sim.durable import sync_folder, write_durably
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.errors import NotEmpty, usable
 from namenode_sim.storage.fill import COMMENT, is_blank
-from namenode_sim.storage.lock import DirectoryLock
 from namenode_sim.storage.version_file import version_text
 
 log = structlog.get_logger()

@@ -19,8 +19,8 @@ from typing import BinaryIO, Final
 
 import structlog
 
+from hadoop.durable import rename_durably, sync_folder, write_durably
 from journal.model import LAYOUT_VERSION, TxId
-from namenode_sim.durable import rename_durably, sync_folder, write_durably
 from namenode_sim.edits.file_header import header_bytes
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.metrics import LOCAL_EDITS_FAILED

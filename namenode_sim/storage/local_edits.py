@@ -10,8 +10,8 @@ from typing import Final
 
 import structlog
 
+from hadoop.durable import rename_durably, sync_folder
 from journal.model import TxId
-from namenode_sim.durable import rename_durably, sync_folder
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.recovery import scan_segment

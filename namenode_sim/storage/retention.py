@@ -7,8 +7,8 @@ from pathlib import Path
 
 import structlog
 
+from hadoop.durable import rename_durably
 from journal.model import TxId
-from namenode_sim.durable import rename_durably
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.files import digest_path, image_name
 

@@ -19,17 +19,18 @@ from typing import Final
 
 import structlog
 
+from hadoop.directory_lock import DirectoryLock
+from hadoop.durable import write_durably
+from hadoop.errors import StorageError
 from journal.model import NamespaceInfo, TxId
-from namenode_sim.durable import write_durably
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest, image_name
 from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.errors import Inconsistent, StorageError, usable
+from namenode_sim.storage.errors import Inconsistent, usable
 from namenode_sim.storage.fill import fill
-from namenode_sim.storage.lock import DirectoryLock
 from namenode_sim.storage.retention import IMAGE, Retention, purge
 from namenode_sim.storage.seen_txid import read_seen_txid, unreadable
 from namenode_sim.storage.unformatted import ensure_blank, missing, unformatted

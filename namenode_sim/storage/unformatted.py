@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from namenode_sim.storage.errors import Inconsistent, NotFormatted, StorageError
+from hadoop.errors import StorageError
+from namenode_sim.storage.errors import Inconsistent, NotFormatted
 from namenode_sim.storage.fill import is_blank
 
 _FORMAT_ADVICE: Final = (

@@ -14,6 +14,8 @@ superseded or has lost its journal, and neither can be mended from inside.
 
 Source of the order: Hadoop's FSNamesystem.startActiveServices
 (docs/reference/namenode.md#becoming-active).
+
+Pure.
 """
 
 from dataclasses import dataclass, replace

@@ -15,8 +15,8 @@ from ha.conf.topology import HostPort
 from ha.daemon.lazy_import import load_late
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, scheme
+from hadoop.durable import rename_durably
 from journal.model import NamespaceInfo, TxId
-from namenode_sim.durable import rename_durably
 from namenode_sim.image.files import image_name, write_digest
 from namenode_sim.transfer.image_request import PATH
 

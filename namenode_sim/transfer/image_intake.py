@@ -11,13 +11,13 @@ from typing import BinaryIO
 
 import structlog
 
+from hadoop.durable import rename_durably
+from hadoop.errors import StorageError
 from journal.model import TxId
-from namenode_sim.durable import rename_durably
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.facts import image_facts
 from namenode_sim.image.files import image_name, write_digest
 from namenode_sim.image.structure import announced_inodes, checked_inodes
-from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.storage import NameStorage
 
 log = structlog.get_logger()

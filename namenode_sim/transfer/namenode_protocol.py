@@ -9,8 +9,8 @@ from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, NAMENODE_PROTOCOL, NO_SUCH_METHOD
 from ha.rpc.protocol import Call, Method, RpcProtocol
+from hadoop.proto import namenode_protocol_pb2 as pb
 from journal.model import NamespaceInfo, TxId
-from namenode_sim.proto import namenode_protocol_pb2 as pb
 
 SOFTWARE_VERSION: Final = "3.5.0"
 """The Hadoop release whose protocols we speak; a Java NameNode compares it."""

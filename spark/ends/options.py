@@ -12,7 +12,7 @@ from ha.conf.configuration import load_configuration
 from ha.console.options import configuration
 from ha.console.own_certificate import call_under_certificate
 from ha.security.caller import Role
-from namenode_sim.storage.location import path_of
+from hadoop.location import path_of
 from spark.ends.hadoop_files import OpenHadoop
 from spark.ends.sinks.directory import DirectorySink
 from spark.ends.sinks.hadoop import HadoopSink

@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-PACKAGES: Final = ("spark", "namenode_sim", "journal", "ha")
+PACKAGES: Final = ("spark", "namenode_sim", "hadoop", "journal", "ha")
 """What tasks may import; installed dependencies must be there on every executor."""
 
 _SAME_TIME: Final = (1980, 1, 1, 0, 0, 0)

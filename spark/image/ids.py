@@ -1,4 +1,7 @@
-"""Sets of inode ids that travel as a sorted file and answer for millions of ids at a time."""
+"""Sets of inode ids that travel as a sorted file and answer for millions of ids at a time.
+
+Pure.
+"""
 
 from pathlib import Path
 from typing import Final

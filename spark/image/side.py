@@ -1,6 +1,8 @@
 """Side files: where the messages of a range lie, written once and read by later stages.
 
 They are numpy's own format, without its pickles, in the work directory.
+
+Pure.
 """
 
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 What is found is a guess: the task that reads up to there proves it, by ending there exactly.
 
 See docs/reference/checkpoint.md#splitting-a-section.
+
+Pure.
 """
 
 from collections.abc import Callable

@@ -12,11 +12,11 @@ from ha.conf.errors import ConfigurationError
 from ha.console.exit_codes import FAILED, INTERRUPTED, REFUSED
 from ha.daemon.logs import configure_logging
 from ha.daemon.private_files import private_files
+from hadoop.errors import StorageError
+from hadoop.location import path_of
 from namenode_sim.checkpoint.publication import MergeRefused
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
-from namenode_sim.storage.errors import StorageError
-from namenode_sim.storage.location import path_of
 from spark.ends.hadoop_files import HadoopFileError
 from spark.ends.options import Ends, end_options, open_sink, open_source
 from spark.ends.sinks.model import Published, SinkFailed, SinkRefused

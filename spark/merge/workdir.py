@@ -15,8 +15,8 @@ from uuid import uuid4
 
 import structlog
 
-from namenode_sim.storage.errors import InUse
-from namenode_sim.storage.lock import DirectoryLock
+from hadoop.directory_lock import DirectoryLock
+from hadoop.errors import InUse
 
 log = structlog.get_logger()
 

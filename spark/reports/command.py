@@ -20,7 +20,7 @@ from spark.reports.model import NamespaceReport, Section, Settings
 from spark.reports.page import page_of
 from spark.reports.pictures import NoMatplotlib, draw, ensure_drawable
 from spark.reports.report import make_report
-from spark.reports.sheets import sheets_of
+from spark.reports.sheets.sheets import sheets_of
 from spark.reports.text import show_sheets
 
 

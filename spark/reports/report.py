@@ -1,4 +1,4 @@
-"""Makes a report of one export, or of two of the same namespace."""
+"""Makes a report of one export, or of two of the same namespace.  Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -15,17 +15,17 @@ from ha.conf.keys import namenode as keys_namenode
 from ha.console.exit_codes import UNEXPECTED
 from ha.console.log_options import log_options
 from ha.console.options import configuration
-from ha.daemon.endpoint import Endpoint
 from ha.daemon.exposure import Door, check_exposure
 from ha.daemon.facts import publish_facts
+from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.logs import LogOptions, configure_logging
 from ha.daemon.private_files import warn_of_open_folders
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from ha.security.access_control import AccessControl
+from hadoop.errors import StorageError
+from hadoop.location import path_of
 from namenode_sim.checkpoint.schedule import CheckpointRules
-from namenode_sim.storage.errors import StorageError
-from namenode_sim.storage.location import path_of
 from spark.ends.sources.cluster import Cluster
 from spark.service.core import Rules
 from spark.service.merge_process import MergeProcess

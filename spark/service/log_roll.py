@@ -5,8 +5,8 @@ from typing import Final
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL
+from hadoop.proto import client_namenode_pb2 as calls
 from journal.model import TxId
-from namenode_sim.proto import client_namenode_pb2 as calls
 from spark.ends.sources.cluster import Cluster
 
 ROLL_SECONDS: Final = 20.0

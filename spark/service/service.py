@@ -10,11 +10,11 @@ from typing import assert_never
 
 import structlog
 
+from hadoop.directory_lock import DirectoryLock
+from hadoop.errors import StorageError
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import image_name
-from namenode_sim.storage.errors import StorageError
-from namenode_sim.storage.lock import DirectoryLock
 from spark.ends.sinks.upload import Offer, offer_to_all
 from spark.ends.sinks.verdict import UploadVerdict
 from spark.ends.sources.cluster import Cluster, view

@@ -1,4 +1,4 @@
-"""Edges with inode ids at both ends: children by reference are looked up."""
+"""Edges with inode ids at both ends: children by reference are looked up.  Pure."""
 
 from spark.tables.entry_columns import decode_entries
 from spark.tables.lanes import Ints

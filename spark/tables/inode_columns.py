@@ -4,6 +4,8 @@ Nothing is guessed: a message is decoded here only if it consists of known field
 their numbers, to its last byte; protobuf's own parser takes the others.
 
 See docs/reference/formats.md#image-messages.
+
+Pure.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What lies in each directory: counted by tasks, brought together and summed up the tree."""
+"""What lies in each directory: counted by tasks, brought together and summed up the tree.  Pure."""
 
 from dataclasses import dataclass
 

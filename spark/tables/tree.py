@@ -2,6 +2,8 @@
 
 Only inodes below the root are of the current tree; an image with snapshots also holds those that
 only snapshots still have, and the directories that these were in.
+
+Pure.
 """
 
 from collections.abc import Iterable

@@ -20,7 +20,18 @@ import pytest
 from tests.needs import GIT
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-OURS: Final = ("ha", "journal", "fencing", "namenode_sim", "spark", "deploy", "tests", "docs")
+OURS: Final = (
+    "ha",
+    "journal",
+    "fencing",
+    "namenode_sim",
+    "datanode",
+    "hadoop",
+    "spark",
+    "deploy",
+    "tests",
+    "docs",
+)
 WITH_COMMENTS: Final = frozenset({".py", ".proto", ".sh", ".toml", ".yaml", ".yml"})
 ID_LISTS: Final = frozenset(
     {"docs/reference/acceptance.md", "docs/reference/invariants.md", "docs/zookeeper.md"}

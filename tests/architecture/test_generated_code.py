@@ -10,7 +10,7 @@ from tests import ROOT
 
 PROTOS = sorted(
     path.relative_to(ROOT)
-    for package in ("ha", "journal", "namenode_sim")
+    for package in ("ha", "journal", "namenode_sim", "hadoop")
     for path in (ROOT / package).rglob("*.proto")
 )
 

@@ -14,7 +14,16 @@ import pytest
 
 from tests import ROOT
 
-PRODUCT: Final = ("ha", "journal", "fencing", "namenode_sim", "spark", "deploy")
+PRODUCT: Final = (
+    "ha",
+    "journal",
+    "fencing",
+    "namenode_sim",
+    "datanode",
+    "hadoop",
+    "spark",
+    "deploy",
+)
 REPLACING: Final = frozenset({"setattr", "object", "replacing"})
 """Calls that take a name as a text, to put something else in its place."""
 

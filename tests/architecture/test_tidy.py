@@ -12,7 +12,17 @@ import pytest
 from tests import ROOT
 from tests.needs import GIT
 
-PACKAGES = ("ha", "journal", "fencing", "namenode_sim", "spark", "deploy", "tests")
+PACKAGES = (
+    "ha",
+    "journal",
+    "fencing",
+    "namenode_sim",
+    "datanode",
+    "hadoop",
+    "spark",
+    "deploy",
+    "tests",
+)
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
 SHORT_DOCSTRING = 60

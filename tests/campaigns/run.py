@@ -19,7 +19,7 @@ CAMPAIGNS: Final = {
         "image": "tests.campaigns.soak.image:main",
         "java": "tests.campaigns.soak.java:main",
         "journal": "tests.campaigns.soak.journal:main",
-        "kill": "deploy.local.soak:kill",
+        "kill": "deploy.local.demo.soak:kill",
         "lane": "tests.campaigns.soak.lane:main",
         "mutation": "tests.campaigns.soak.mutation:main",
         "newcomer": "tests.campaigns.soak.newcomer:main",

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster import Cluster, open_cluster
-from deploy.local.ports import free_ports
-from deploy.local.processes import wait_until
+from deploy.local.cluster.cluster import Cluster, open_cluster
+from deploy.local.cluster.ports import free_ports
+from deploy.local.cluster.processes import wait_until
 from tests import ROOT, needs
 
 pytestmark = [pytest.mark.cluster, needs.PROMETHEUS.mark]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.screen import Screen
+from deploy.local.demo.screen import Screen
 from tests.campaigns.soak.security import played
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(300)]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import layout as layouts
-from deploy.local.cluster import open_cluster
-from deploy.local.processes import wait_until
+from deploy.local.cluster import layout as layouts
+from deploy.local.cluster.cluster import open_cluster
+from deploy.local.cluster.processes import wait_until
 from tests import ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from deploy.local.cluster import Cluster, open_cluster, zkfc_of
-from deploy.local.processes import wait_until
+from deploy.local.cluster.cluster import Cluster, open_cluster, zkfc_of
+from deploy.local.cluster.processes import wait_until
 from tests.ha.cli import schema
 
 pytestmark = pytest.mark.cluster

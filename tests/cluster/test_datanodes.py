@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster import Cluster, open_cluster
-from deploy.local.layout import NAMENODES
-from deploy.local.ports import free_ports
-from deploy.local.processes import wait_until
+from deploy.local.cluster.cluster import Cluster, open_cluster
+from deploy.local.cluster.layout import NAMENODES
+from deploy.local.cluster.ports import free_ports
+from deploy.local.cluster.processes import wait_until
 
 pytestmark = pytest.mark.cluster
 

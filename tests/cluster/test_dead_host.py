@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster import Cluster, open_cluster, zkfc_of
-from deploy.local.processes import wait_until
+from deploy.local.cluster.cluster import Cluster, open_cluster, zkfc_of
+from deploy.local.cluster.processes import wait_until
 from tests.cluster.test_cluster_operators import last_number, newest, nnha, pair
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from deploy.local.cluster import Cluster, open_cluster
-from deploy.local.java_client import JavaClient, open_java_client, start_java_client
-from deploy.local.layout import NAMENODES
-from deploy.local.ports import free_ports
-from deploy.local.processes import http_get, wait_until
+from deploy.local.cluster.cluster import Cluster, open_cluster
+from deploy.local.cluster.layout import NAMENODES
+from deploy.local.cluster.ports import free_ports
+from deploy.local.cluster.processes import http_get, wait_until
+from deploy.local.workload.java_client import JavaClient, open_java_client, start_java_client
 
 pytestmark = pytest.mark.cluster
 

@@ -13,14 +13,14 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from deploy.local import site
-from deploy.local.dfs import fs_shell
-from deploy.local.file_workload import Expected, FileWorkload
-from deploy.local.processes import wait_until
-from deploy.local.screen import Screen
-from deploy.local.stage import Stage, request_failover, staged
-from deploy.local.trial import kill_active, other, settle
-from deploy.local.workload import Workload
+from deploy.local.cluster import site
+from deploy.local.cluster.processes import wait_until
+from deploy.local.demo.dfs import fs_shell
+from deploy.local.demo.screen import Screen
+from deploy.local.demo.stage import Stage, request_failover, staged
+from deploy.local.workload.file_workload import Expected, FileWorkload
+from deploy.local.workload.trial import kill_active, other, settle
+from deploy.local.workload.workload import Workload
 from spark.engine.session import SparkSettings, spark_started
 from tests.clients.environment import run_script
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deploy.local.cluster import Cluster, zkfc_of
-from deploy.local.file_workload import Expected
-from deploy.local.layout import NAMENODES
-from deploy.local.processes import wait_until
-from deploy.local.screen import Screen
-from deploy.local.stage import Stage, staged
+from deploy.local.cluster.cluster import Cluster, zkfc_of
+from deploy.local.cluster.layout import NAMENODES
+from deploy.local.cluster.processes import wait_until
+from deploy.local.demo.screen import Screen
+from deploy.local.demo.stage import Stage, staged
+from deploy.local.workload.file_workload import Expected
 from ha.conf.topology import HostPort
 from ha.service.client import ServiceClient
 from ha.service.model import RequestSource

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster import Cluster, open_cluster
-from deploy.local.processes import wait_until
+from deploy.local.cluster.cluster import Cluster, open_cluster
+from deploy.local.cluster.processes import wait_until
 from ha.rpc.errors import ConnectionLost
 from tests.cluster.test_stale_reads import client_of, make, there
 

@@ -9,8 +9,8 @@ from http import HTTPStatus
 
 import pytest
 
-from deploy.local.cluster import Cluster, open_cluster
-from deploy.local.processes import wait_until
+from deploy.local.cluster.cluster import Cluster, open_cluster
+from deploy.local.cluster.processes import wait_until
 from ha.cli.probe.question import answer, parsed
 from ha.console.exit_codes import DONE
 from tests.deploy.monitoring.documented import DAEMONS, metrics_of

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deploy.local.processes import ManagedProcess
-from deploy.local.screen import Screen
-from deploy.local.stage import staged
-from deploy.local.trial import kill_active, the_active
+from deploy.local.cluster.processes import ManagedProcess
+from deploy.local.demo.screen import Screen
+from deploy.local.demo.stage import staged
+from deploy.local.workload.trial import kill_active, the_active
 from ha.daemon.event_loop import LOOP_VARIABLE, EventLoop
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

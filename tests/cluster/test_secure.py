@@ -12,9 +12,9 @@ from functools import partial
 
 import pytest
 
-from deploy.local.certificates import authority_folder, tls_folder
-from deploy.local.cluster import Cluster, open_cluster
-from deploy.local.processes import http_get, wait_until
+from deploy.local.cluster.certificates import authority_folder, tls_folder
+from deploy.local.cluster.cluster import Cluster, open_cluster
+from deploy.local.cluster.processes import http_get, wait_until
 from ha.security.caller import Role
 from ha.security.certificate_files import CERT, KEY, REVOKED, read_authority, replace
 from ha.security.certificates import Wish, issue, now

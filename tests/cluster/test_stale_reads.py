@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster import Cluster, open_cluster
+from deploy.local.cluster.cluster import Cluster, open_cluster
 from ha.conf.topology import HostPort
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.service.client import ServiceClient
 from ha.service.model import RequestSource
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import FsPermissionProto
 
 pytestmark = pytest.mark.cluster
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster import ZOOKEEPER, Cluster, open_cluster
-from deploy.local.processes import wait_until
-from deploy.local.state import status
+from deploy.local.cluster.cluster import ZOOKEEPER, Cluster, open_cluster
+from deploy.local.cluster.processes import wait_until
+from deploy.local.cluster.state import status
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 

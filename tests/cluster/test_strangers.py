@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from google.protobuf.message import Message
 
-from deploy.local.cluster import Cluster, open_cluster
+from deploy.local.cluster.cluster import Cluster, open_cluster
 from ha.rpc.java_names import (
     CLIENT_DATANODE_PROTOCOL,
     DATANODE_PROTOCOL,
@@ -16,10 +16,10 @@ from ha.rpc.java_names import (
     ZKFC_PROTOCOL,
 )
 from ha.rpc.proto import zkfc_pb2 as zkfc
-from namenode_sim.proto import client_datanode_pb2 as client
-from namenode_sim.proto import datanode_protocol_pb2 as nodes
-from namenode_sim.proto import inter_datanode_pb2 as inter
-from namenode_sim.proto import namenode_protocol_pb2 as names
+from hadoop.proto import client_datanode_pb2 as client
+from hadoop.proto import datanode_protocol_pb2 as nodes
+from hadoop.proto import inter_datanode_pb2 as inter
+from hadoop.proto import namenode_protocol_pb2 as names
 from tests.needs import OTHER_USER, STRANGER
 from tests.security.strangers import refusal_of, standby_request, stranger
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster import open_cluster
+from deploy.local.cluster.cluster import open_cluster
 from tests.ha.web.served_site import browser, until
 from tests.ha.web.watched_cluster import asked, freeze_all, kill_seen, thaw_all, watch
 from tests.needs import CHROMIUM

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from deploy.local.java import find_jars
+from deploy.local.cluster.java import find_jars
 
 ARTIFACT = "org.apache.hadoop:hadoop-client-minicluster"
 FETCH_SECONDS = 300.0

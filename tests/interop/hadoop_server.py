@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from deploy.local.java import class_path, find_jars, find_java, quick_start_flags
-from deploy.local.processes import wait_until
-from deploy.local.zookeeper import LOG4J2
+from deploy.local.cluster.java import class_path, find_jars, find_java, quick_start_flags
+from deploy.local.cluster.processes import wait_until
+from deploy.local.cluster.zookeeper import LOG4J2
 from tests.interop.hadoop_jars import server_jar
 
 JavaObject: TypeAlias = Any

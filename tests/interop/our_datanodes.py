@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.local.ports import free_ports
-from deploy.local.processes import ManagedProcess, Supervisor, http_get, wait_until
+from deploy.local.cluster.ports import free_ports
+from deploy.local.cluster.processes import ManagedProcess, Supervisor, http_get, wait_until
 from tests.interop.hadoop_server import Hadoop, JavaObject
 
 POLL = {

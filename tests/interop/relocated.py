@@ -9,7 +9,7 @@ import struct
 import zipfile
 from pathlib import Path
 
-from deploy.local.java import find_jars
+from deploy.local.cluster.java import find_jars
 
 JARS = ("zookeeper-3*.jar", "zookeeper-jute-*.jar")
 MOVES = tuple(

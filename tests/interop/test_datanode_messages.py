@@ -10,7 +10,7 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
 )
 
-from namenode_sim.proto import (
+from hadoop.proto import (
     client_datanode_pb2,
     data_transfer_pb2,
     datanode_protocol_pb2,

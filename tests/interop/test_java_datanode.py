@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from namenode_sim.datanode.node import DataNode
+from datanode.process.node import DataNode
 from namenode_sim.datanode_protocol.drain_check import read_page
 from namenode_sim.datanode_protocol.keeper import KeeperRules
 from namenode_sim.datanodes.draining import (
@@ -23,9 +23,9 @@ from namenode_sim.datanodes.model import Node
 from namenode_sim.datanodes.redundancy import note_hint
 from namenode_sim.edits import ops
 from namenode_sim.term.role import Role
+from tests.datanode.block_client import Place, hang_up, write_whole
+from tests.datanode.stores import block
 from tests.interop.hadoop_server import Hadoop, JavaObject
-from tests.namenode_sim.datanode.block_client import Place, hang_up, write_whole
-from tests.namenode_sim.datanode.stores import block
 from tests.namenode_sim.datanode_protocol.served import (
     RULES,
     NameNode,

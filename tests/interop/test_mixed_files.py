@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.file_workload import FileWorkload
-from deploy.local.java_client import open_java_client, start_java_client
+from deploy.local.workload.file_workload import FileWorkload
+from deploy.local.workload.java_client import open_java_client, start_java_client
 from tests.interop.hadoop_jars import JarsMissing
 from tests.interop.mixed.cluster import MixedCluster, mixed_cluster
 from tests.interop.mixed.migration import Step, datanode_steps, namenode_steps, play

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from namenode_sim.client_protocol.paths import is_valid_name
+from namenode_sim.client_protocol.words.paths import is_valid_name
 from tests.interop.hadoop_server import Hadoop
 
 pytestmark = pytest.mark.interop

@@ -153,7 +153,7 @@ CORES: Final[dict[str, Core]] = {
         ),
         "journal",
     ),
-    "edits-cache": Core(("journal/node/edits_cache.py",), ("tests/journal/node",), "journal"),
+    "edits-cache": Core(("journal/node/owner/edits_cache.py",), ("tests/journal/node",), "journal"),
     "records": Core(
         ("ha/zkfc/record/cause.py",),
         ("tests/ha/zkfc/test_history.py",),
@@ -161,10 +161,10 @@ CORES: Final[dict[str, Core]] = {
     ),
     "verdicts": Core(
         (
-            "ha/cli/cluster/problems.py",
-            "ha/cli/cluster/remarks.py",
-            "ha/cli/cluster/successors.py",
-            "ha/cli/cluster/verdict.py",
+            "ha/cluster/problems.py",
+            "ha/cluster/remarks.py",
+            "ha/cluster/successors.py",
+            "ha/cluster/verdict.py",
             "ha/cli/explain/doctor/cluster.py",
             "ha/cli/explain/explanation.py",
         ),

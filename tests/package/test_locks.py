@@ -13,7 +13,9 @@ from packaging.markers import Marker
 from tests import ROOT
 from tests.package.locks import EXTRAS, LOCK, derived, entries, path_of
 
-OURS = frozenset({"ha", "journal", "fencing", "namenode_sim", "spark", "deploy"})
+OURS = frozenset(
+    {"ha", "journal", "fencing", "namenode_sim", "datanode", "hadoop", "spark", "deploy"}
+)
 
 
 @pytest.mark.parametrize("name", EXTRAS)

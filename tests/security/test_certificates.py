@@ -10,12 +10,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from deploy.local.ports import HOST, free_ports
-from ha.cli.cluster.certificates import held_by_all
+from deploy.local.cluster.ports import HOST, free_ports
+from ha.cluster.certificates import held_by_all
 from ha.conf.configuration import load_configuration
 from ha.conf.keys.security import Mode
 from ha.conf.topology import HostPort
-from ha.daemon.http_get import http_get
+from ha.daemon.http.http_get import http_get
 from ha.security.caller import Role
 from ha.security.certificate_files import CA, REVOKED, replace
 from ha.security.certificates import Wish, now

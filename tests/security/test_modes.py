@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from deploy.local.ports import HOST, free_ports
+from deploy.local.cluster.ports import HOST, free_ports
 from tests.namenode_sim.startup.startup_world import KEYS, write_site
 
 SECONDS = 60.0

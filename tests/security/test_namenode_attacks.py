@@ -10,7 +10,7 @@ from pathlib import Path
 
 import aiohttp
 
-from deploy.local.ports import HOST, free_ports
+from deploy.local.cluster.ports import HOST, free_ports
 from ha.conf.topology import HostPort
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.packets import PREAMBLE, encode_context

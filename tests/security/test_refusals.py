@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.ports import HOST, free_ports
+from deploy.local.cluster.ports import HOST, free_ports
 from ha.conf.topology import HostPort
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL, NAMENODE_PROTOCOL
 from ha.rpc.proto import ha_service_pb2 as ha
@@ -18,6 +18,7 @@ from ha.security.certificates import now
 from ha.security.own_tls import acting_as
 from ha.security.tls_files import TlsFiles
 from ha.service.zkfc_client import ZkfcClient
+from hadoop.proto import namenode_protocol_pb2 as peers
 from journal.errors import BadRequest
 from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.model import Epoch, Segment, TxId
@@ -25,7 +26,6 @@ from namenode_sim.checkpoint.image_upload import UploadFailed, upload_image
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.proto import namenode_protocol_pb2 as peers
 from tests.ha.security.authority import Authority
 from tests.journal.writer.journal_cluster import JOURNAL, NAMESPACE
 from tests.needs import OTHER_USER

@@ -10,19 +10,19 @@ import aiohttp
 import grpc
 import pytest
 
-from deploy.local.ports import HOST, free_ports
-from ha.cli.cluster.snapshot import fetch
+from deploy.local.cluster.ports import HOST, free_ports
+from ha.cluster.query import fetch
 from ha.conf.topology import HostPort
 from ha.rpc.java_names import CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL
 from ha.rpc.packets import PREAMBLE, encode_call, encode_context
 from ha.rpc.proto import ha_service_pb2 as ha
 from ha.service.client import ServiceClient
 from ha.service.model import ServiceState
+from hadoop.proto import client_namenode_pb2 as calls
 from journal.lane import WELCOME, Hello, hello_bytes
 from journal.node.faces.hadoop_codec import QJOURNAL_PROTOCOL
 from journal.proto import hadoop_qjournal_pb2 as hp
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.ha.rpc.blocking_client import BlockingClient
 from tests.journal.node.process import NodeClient, Refused
 from tests.needs import OTHER_USER, STRANGER

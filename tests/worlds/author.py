@@ -6,7 +6,7 @@ from random import Random
 from typing import TypeAlias
 
 from journal.model import TxId
-from namenode_sim.client_protocol.creation import inherit
+from namenode_sim.client_protocol.words.new_inodes import inherit
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import (
     AclEntry,

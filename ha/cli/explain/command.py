@@ -5,9 +5,9 @@ import asyncio
 import click
 from rich.text import Text
 
-from ha.cli.cluster.daemon_queries import look_at
-from ha.cli.cluster.view import ClusterView
 from ha.cli.explain.explanation import explain as explanation_of
+from ha.cluster.daemon_queries import look_at
+from ha.cluster.view import ClusterView
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
 from ha.console.library_logs import silence_libraries

@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from ha.cli.cluster.zookeeper_session import visit
+from ha.cli.zookeeper_session import visit
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.durations import since, span
 from ha.console.library_logs import silence_libraries

@@ -6,9 +6,6 @@ from datetime import datetime
 
 import click
 
-from ha.cli.cluster.successors import until
-from ha.cli.cluster.view import ClusterView
-from ha.cli.cluster.zookeeper_session import CONNECT_SECONDS, visit
 from ha.cli.operate.look import LOOK_SECONDS, look_and_plan
 from ha.cli.operate.notice_options import (
     DRY_RUN,
@@ -25,6 +22,9 @@ from ha.cli.operate.notice_options import (
 from ha.cli.operate.plan.drain import may_have_to_hand_over, refusal
 from ha.cli.operate.plan.handover import judged
 from ha.cli.operate.plan.notice_results import Members, already, planned, seen
+from ha.cli.zookeeper_session import CONNECT_SECONDS, visit
+from ha.cluster.successors import until
+from ha.cluster.view import ClusterView
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
 from ha.console.library_logs import silence_libraries

@@ -9,8 +9,8 @@ import click
 from rich.text import Text
 
 from fencing.model import FencingReport, MethodSpec, proves_gone, shown
-from ha.cli.cluster.finding import Severity
 from ha.cli.explain.doctor.local import method_finding
+from ha.cluster.finding import Severity
 from ha.conf.topology import NameNodeAddress, namenode
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ha.cli.cluster.absence import ask_again
 from ha.cli.operate.plan.handover import HandoverPlan
+from ha.cluster.absence import ask_again
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, NameNodeAddress

@@ -6,8 +6,8 @@ from typing import Final, TypeVar
 
 import click
 
-from ha.cli.cluster.daemon_queries import look_at
-from ha.cli.cluster.view import ClusterView
+from ha.cluster.daemon_queries import look_at
+from ha.cluster.view import ClusterView
 from ha.console.cluster_options import ClusterCommand
 from ha.console.result import Code, Ending
 

@@ -6,8 +6,6 @@ from datetime import datetime
 
 import click
 
-from ha.cli.cluster.successors import until
-from ha.cli.cluster.zookeeper_session import CONNECT_SECONDS, visit
 from ha.cli.operate.notice_options import (
     DRY_RUN,
     FOR,
@@ -20,6 +18,8 @@ from ha.cli.operate.notice_options import (
     told_when_interrupted,
 )
 from ha.cli.operate.plan.notice_results import already, not_automatic, planned, seen
+from ha.cli.zookeeper_session import CONNECT_SECONDS, visit
+from ha.cluster.successors import until
 from ha.conf.keys import cluster as keys
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.library_logs import silence_libraries

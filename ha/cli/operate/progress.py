@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from ha.cli.cluster.snapshot import fetch, text
+from ha.cluster.query import fetch, text
 from ha.conf.topology import NameNodeAddress
 from ha.console.handover_steps import Steps, new_lines, steps_of
 from ha.console.output import plain

@@ -7,13 +7,13 @@ from collections.abc import Callable, Coroutine
 import click
 from rich.text import Text
 
-from ha.cli.cluster.status_table import Screen
-from ha.cli.cluster.view import ClusterView
 from ha.cli.operate.handover import HandOver, patience_seconds
 from ha.cli.operate.look import LOOK_SECONDS, look_and_plan
 from ha.cli.operate.notice_options import told_when_interrupted
 from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
 from ha.cli.operate.progress import on_stderr, progress
+from ha.cli.status.status_table import Screen
+from ha.cluster.view import ClusterView
 from ha.conf.topology import namenodes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids

@@ -1,4 +1,4 @@
-"""Asks a daemon for one page of ``ha.daemon.probes`` and says what its answer means.
+"""Asks a daemon for one page of ``ha.daemon.http.probes`` and says what its answer means.
 
 A container's health check runs this every few seconds, on a host that may have no time to spare.
 So it imports little: click would double its cost.

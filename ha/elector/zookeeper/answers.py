@@ -1,4 +1,7 @@
-"""The value of a ZooKeeper answer, or the error that informs an operator why there is none."""
+"""The value of a ZooKeeper answer, or the error that informs an operator why there is none.
+
+Pure.
+"""
 
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import Done, Outcome, Refused, T_co, Unknown

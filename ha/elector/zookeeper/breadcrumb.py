@@ -1,6 +1,8 @@
 """The bytes in the lock and breadcrumb znodes, the same as Hadoop's.
 
 See docs/reference/election.md#bytes-of-the-lock-and-the-breadcrumb.
+
+Pure.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""What each error of kazoo means for its request: it was refused, or its outcome is unknown."""
+"""What each error of kazoo means for its request: it was refused, or its outcome is unknown.
+
+Pure.
+"""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,8 @@
-"""What ACLs let whom do with a znode (pure).
+"""What ACLs let whom do with a znode.
 
 See docs/reference/election.md#acls-and-credentials.
+
+Pure.
 """
 
 from collections.abc import Iterable

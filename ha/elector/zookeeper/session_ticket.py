@@ -1,4 +1,4 @@
-"""The number and password of a ZooKeeper session, by which a new process takes it over."""
+"""The number and password of a ZooKeeper session, by which a new process takes it over.  Pure."""
 
 import json
 from dataclasses import dataclass

@@ -19,12 +19,12 @@ from ha.conf.keys import cluster as keys
 from ha.conf.topology import local_namenode, nameservice_of
 from ha.console.log_options import log_options
 from ha.console.options import configuration
-from ha.daemon.endpoint import Endpoint
 from ha.daemon.exposure import Door, check_exposure
 from ha.daemon.facts import publish_facts
+from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.probes import RoleSeen
 from ha.daemon.logs import LogOptions, configure_logging
 from ha.daemon.notify import SERVICE
-from ha.daemon.probes import RoleSeen
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from ha.daemon.version import version

@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from ha.conf.topology import HostPort
-from ha.daemon.http_get import http_get
+from ha.daemon.http.http_get import http_get
 from ha.security.caller import Role
 from ha.zkfc.settings.settings import DumpSettings
 

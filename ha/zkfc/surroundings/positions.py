@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ha.conf.topology import HostPort
-from ha.daemon.http_get import http_get
+from ha.daemon.http.http_get import http_get
 from ha.security.caller import Role
 
 MAX_ANSWER_BYTES: Final = 256 * 1024

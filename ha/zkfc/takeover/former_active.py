@@ -1,4 +1,7 @@
-"""Whether the former active is known to have ended, so that no wait for its lease is needed."""
+"""Whether the former active is known to have ended, so that no wait for its lease is needed.
+
+Pure.
+"""
 
 from collections.abc import Sequence
 from enum import Enum, auto

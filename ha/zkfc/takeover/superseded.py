@@ -8,6 +8,8 @@ Silence alone never ends a process.  Another NameNode must hold the lock and be 
 journal refuses every edit of this one, and it would end by itself at the next that it tries.
 
 See docs/reference/zkfc.md#a-superseded-process-that-hangs.
+
+Pure.
 """
 
 from dataclasses import dataclass

@@ -16,9 +16,9 @@ from journal.messages import namespace_message
 from journal.model import LAYOUT_VERSION, Epoch
 from journal.node.faces import grpc_codec as codec
 from journal.node.faces.grpc_codec import namespace, segment, stamp, txid
-from journal.node.finalized_segments import peer_manifest
 from journal.node.node import JournalNode
-from journal.node.owner import JournalOwner
+from journal.node.owner.owner import JournalOwner
+from journal.node.repair.finalized_segments import peer_manifest
 from journal.proto import journal_pb2 as pb
 from journal.storage.incarnation import random_id
 

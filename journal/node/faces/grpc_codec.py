@@ -8,7 +8,7 @@ from journal.errors import BadRequest
 from journal.lane import Offer
 from journal.messages import namespace_message, namespace_of, segment_message
 from journal.model import NO_TXID, Epoch, NamespaceInfo, Segment, TxId
-from journal.node.edits_cache import Retrieved
+from journal.node.owner.edits_cache import Retrieved
 from journal.proto import journal_pb2 as pb
 
 MAX_TXID: Final = 2**62

@@ -1,4 +1,7 @@
-"""Hadoop's QJournalProtocol messages <-> the journal's words; signs and sizes are checked here."""
+"""Hadoop's QJournalProtocol messages <-> the journal's words; signs and sizes are checked here.
+
+Pure.
+"""
 
 from typing import Final
 
@@ -14,8 +17,8 @@ from journal.model import (
     Segment,
     TxId,
 )
-from journal.node.edits_cache import Retrieved
 from journal.node.faces.grpc_codec import MAX_TXID, of_bounded_size
+from journal.node.owner.edits_cache import Retrieved
 from journal.proto import hadoop_qjournal_pb2 as hp
 
 _U32: Final = 1 << 32

@@ -27,10 +27,10 @@ from journal.node.faces import hadoop_codec as codec
 from journal.node.faces.calls import CALLS, Row, action_of
 from journal.node.faces.grpc_face import JournalService
 from journal.node.node import JournalNode
-from journal.node.owner import JournalOwner
-from journal.node.segment_fetch import digest_of_source
+from journal.node.owner.owner import JournalOwner
+from journal.node.repair.segment_fetch import digest_of_source
+from journal.node.repair.sources import require_peers
 from journal.node.settings import NodeSettings
-from journal.node.sources import require_peers
 from journal.proto import hadoop_qjournal_pb2 as hp
 from journal.proto import journal_pb2 as pb
 from journal.refusals import java_fault, own_fault

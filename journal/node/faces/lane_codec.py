@@ -10,7 +10,7 @@ from journal.lane import ANSWER, HEADER, NONE, SERIAL_BYTES, Hello, NoLane, Offe
 from journal.model import Epoch, TxId
 from journal.node.faces.grpc_codec import MAX_TXID
 from journal.node.node import JournalNode
-from journal.node.owner import JournalOwner
+from journal.node.owner.owner import JournalOwner
 from journal.refusals import refusal
 
 _MAX_NAMESPACE_ID: Final = 2**32

@@ -18,10 +18,11 @@ from ha.conf.keys.cluster import FORMAT_LAYOUT
 from ha.conf.keys.namenode import ALLOW_FORMAT
 from ha.conf.own_user import own_user
 from ha.daemon.process import ExitWith
+from hadoop.durable import sync_folder, write_durably
+from hadoop.errors import InUse
 from journal.errors import JournalError
 from journal.links.remote_node import RemoteNode
 from journal.model import NamespaceInfo
-from namenode_sim.durable import sync_folder, write_durably
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.bootstrap import (
     ALREADY_FORMATTED,
@@ -36,7 +37,6 @@ from namenode_sim.startup.prepare.core import decide, identity
 from namenode_sim.startup.prepare.look import BEGUN, DENIED, journal_address, look_around
 from namenode_sim.startup.prepare.model import Bootstrap, Found, Ready, Refuse, Wait
 from namenode_sim.startup.questions import Consent
-from namenode_sim.storage.errors import InUse
 from namenode_sim.storage.format import format_locked, lock_all
 from namenode_sim.storage.version_file import version_text
 

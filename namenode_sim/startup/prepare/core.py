@@ -1,9 +1,11 @@
-"""Decides what becomes of a NameNode's directories; pure.
+"""Decides what becomes of a NameNode's directories.
 
 A file system is founded only where nothing is anywhere, and never where something is not known. A
 NameNode that finds its own unfinished founding goes on with it, as long as the journal is unused.
 
 See docs/reference/namenode.md#prepare.
+
+Pure.
 """
 
 from collections.abc import Collection, Mapping

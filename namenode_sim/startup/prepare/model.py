@@ -1,4 +1,4 @@
-"""What a preparation finds on its way, and what it may do about it."""
+"""What a preparation finds on its way, and what it may do about it.  Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

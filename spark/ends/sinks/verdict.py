@@ -1,4 +1,4 @@
-"""What the NameNodes together may say to an image (pure)."""
+"""What the NameNodes together may say to an image.  Pure."""
 
 from enum import Enum, auto
 

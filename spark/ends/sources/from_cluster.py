@@ -13,15 +13,15 @@ from pathlib import Path
 
 import structlog
 
+from hadoop.directory_lock import DirectoryLock
+from hadoop.durable import rename_durably
 from journal.model import NamespaceInfo, TxId
 from journal.reader.manifest import Redundant
 from journal.reader.reader import JournalReader
-from namenode_sim.durable import rename_durably
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.facts import image_facts
 from namenode_sim.image.files import check_digest, digest_path, image_name
-from namenode_sim.storage.lock import DirectoryLock
 from namenode_sim.storage.retention import IMAGE
 from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
 from spark.ends.sources.cluster import Cluster, View, view

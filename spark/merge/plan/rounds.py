@@ -1,4 +1,4 @@
-"""Plan and look up, again and again until no guess of the planner was wrong."""
+"""Plan and look up, again and again until no guess of the planner was wrong.  Pure."""
 
 from collections.abc import Callable, Iterable
 from typing import Final

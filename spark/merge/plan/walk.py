@@ -1,6 +1,8 @@
 """Find a trie's directories in the image, level by level, in the edges that a scan kept.
 
 See docs/reference/checkpoint.md#look-up.
+
+Pure.
 """
 
 from collections.abc import Sequence

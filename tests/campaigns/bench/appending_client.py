@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from deploy.local.java_client import BUFFER, OVERWRITE, CallFailed, JavaFiles
-from deploy.local.processes import wait_until
+from deploy.local.cluster.processes import wait_until
+from deploy.local.workload.java_client import BUFFER, OVERWRITE, CallFailed, JavaFiles
 
 PIECE: Final = bytes(8 * 1024)
 BLOCK_BYTES: Final = 64 * 1024

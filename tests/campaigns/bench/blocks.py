@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import click
 
-from deploy.local.errors import LocalClusterError
+from deploy.local.cluster.errors import LocalClusterError
 from tests.campaigns.bench import blocks_failover, blocks_namenodes, blocks_transfer
 from tests.campaigns.bench.blocks_map import REPORT_ROWS, Figures
 from tests.campaigns.bench.report import Row, publish

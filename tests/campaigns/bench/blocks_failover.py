@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from deploy.local.cluster import open_cluster, zkfc_of
-from deploy.local.java_client import JavaClient, open_java_client, start_java_client
-from deploy.local.layout import NAMENODES, Layout
-from deploy.local.places import fresh_directory
-from deploy.local.ports import HOST
-from deploy.local.processes import Supervisor
-from deploy.local.trial import other, settle
+from deploy.local.cluster.cluster import open_cluster, zkfc_of
+from deploy.local.cluster.layout import NAMENODES, Layout
+from deploy.local.cluster.places import fresh_directory
+from deploy.local.cluster.ports import HOST
+from deploy.local.cluster.processes import Supervisor
+from deploy.local.workload.java_client import JavaClient, open_java_client, start_java_client
+from deploy.local.workload.trial import other, settle
 from ha.conf.topology import HostPort
 from ha.service.model import ServiceState
-from namenode_sim.proto import client_namenode_pb2 as calls
+from hadoop.proto import client_namenode_pb2 as calls
 from tests.campaigns.bench.appending_client import BLOCK_BYTES, Appender
 from tests.campaigns.bench.failover_world import BETWEEN_ROUNDS, JOURNAL_EPOCH
 from tests.campaigns.bench.hadoop_cluster import hadoop_cluster

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from deploy.local.places import fresh_directory
+from deploy.local.cluster.places import fresh_directory
 from tests.campaigns.bench import blocks_files, blocks_image, blocks_reports
 from tests.campaigns.bench.blocks_sides import both_sides
 from tests.campaigns.bench.report import Row

@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
-from deploy.local.errors import LocalClusterError
-from namenode_sim.datanode.model import StorageId
+from datanode.model import StorageId
+from deploy.local.cluster.errors import LocalClusterError
 from tests.campaigns.bench.blocks_image import A_FILE, DATANODES, STORAGES, Image, datanode_of
 from tests.campaigns.bench.blocks_sides import Side
 from tests.campaigns.bench.file_info_probe import asking

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.local.cluster import open_cluster, zkfc_of
-from deploy.local.layout import NAMENODES, Layout
-from deploy.local.ports import HOST
-from deploy.local.processes import Supervisor
+from deploy.local.cluster.cluster import open_cluster, zkfc_of
+from deploy.local.cluster.layout import NAMENODES, Layout
+from deploy.local.cluster.ports import HOST
+from deploy.local.cluster.processes import Supervisor
 from ha.conf.topology import HostPort
 from tests.campaigns.bench.cpu import cpu_seconds
 from tests.campaigns.bench.hadoop_cluster import hadoop_cluster

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from deploy.local.errors import LocalClusterError
+from deploy.local.cluster.errors import LocalClusterError
 from journal.model import TxId
 from tests.campaigns.bench.hadoop_peer import Driver
 from tests.campaigns.bench.load import ReadyOps, measure, percentile

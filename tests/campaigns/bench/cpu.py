@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from journal.node.disk_wait import Patience
+from journal.node.owner.disk_wait import Patience
 from tests.campaigns.bench.load import ReadyOps
 from tests.campaigns.bench.report import Row
 from tests.campaigns.bench.world import World

@@ -7,8 +7,8 @@ from typing import Final
 
 import click
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.screen import Screen
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.demo.screen import Screen
 from ha.daemon.logs import configure_logging
 from tests.campaigns.bench import failover_faults, failover_kills, failover_stalls, failover_zkfc
 from tests.campaigns.bench.failover_java import java_rows

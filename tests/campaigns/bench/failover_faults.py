@@ -5,12 +5,12 @@ import signal
 import time
 from functools import partial
 
-from deploy.local.cluster import ZOOKEEPER, Cluster, zkfc_of
-from deploy.local.phases import PHASES
-from deploy.local.ports import HOST
-from deploy.local.processes import wait_until
-from deploy.local.stage import Stage
-from deploy.local.trial import begin, observe, settle, the_active
+from deploy.local.cluster.cluster import ZOOKEEPER, Cluster, zkfc_of
+from deploy.local.cluster.ports import HOST
+from deploy.local.cluster.processes import wait_until
+from deploy.local.demo.stage import Stage
+from deploy.local.workload.phases import PHASES
+from deploy.local.workload.trial import begin, observe, settle, the_active
 from ha.conf.topology import HostPort
 from tests.campaigns.bench.failover_world import JOURNAL_EPOCH, World
 from tests.campaigns.bench.report import Row

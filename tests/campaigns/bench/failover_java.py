@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from deploy.local.cluster import zkfc_of
-from deploy.local.errors import LocalClusterError
-from deploy.local.layout import NAMENODES
-from deploy.local.places import fresh_directory
-from deploy.local.trial import other
+from deploy.local.cluster.cluster import zkfc_of
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.layout import NAMENODES
+from deploy.local.cluster.places import fresh_directory
+from deploy.local.workload.trial import other
 from tests.campaigns.bench.failover_world import HAND_OVER, KILL, World
 from tests.campaigns.bench.report import Row, unmeasured
 from tests.interop.hadoop_jars import JarsMissing

@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from deploy.local.stage import Stage
-from deploy.local.trial import Failover, hand_over, kill_active, settle
+from deploy.local.demo.stage import Stage
+from deploy.local.workload.trial import Failover, hand_over, kill_active, settle
 from tests import needs
 from tests.campaigns.bench.failover_world import HAND_OVER, JOURNAL_EPOCH, KILL, World
 from tests.campaigns.bench.failover_zkfc import controllers_megabytes, memory_row

@@ -4,8 +4,8 @@ import random
 import time
 from typing import Final
 
-from deploy.local.cluster import Cluster, zkfc_of
-from deploy.local.trial import the_active
+from deploy.local.cluster.cluster import Cluster, zkfc_of
+from deploy.local.workload.trial import the_active
 from tests.campaigns.bench.failover_world import JOURNAL_EPOCH, World
 from tests.campaigns.bench.report import Row
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from deploy.local.demo import WARM_UP_WRITES, WRITE_SECONDS
-from deploy.local.places import fresh_directory
-from deploy.local.screen import Screen
-from deploy.local.stage import Stage, staged
+from deploy.local.cluster.places import fresh_directory
+from deploy.local.demo.demo import WARM_UP_WRITES, WRITE_SECONDS
+from deploy.local.demo.screen import Screen
+from deploy.local.demo.stage import Stage, staged
 from tests.campaigns.bench.switches import Record
 
 KILL = "kill -9"

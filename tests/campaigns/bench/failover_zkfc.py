@@ -9,13 +9,13 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from deploy.local.cluster import Cluster, zkfc_of
-from deploy.local.layout import NAMENODES
-from deploy.local.phases import PHASES, read_logs
-from deploy.local.processes import wait_until
-from deploy.local.stage import Stage
-from deploy.local.state import status
-from deploy.local.trial import Failover, begin, observe, other, settle, the_active
+from deploy.local.cluster.cluster import Cluster, zkfc_of
+from deploy.local.cluster.layout import NAMENODES
+from deploy.local.cluster.processes import wait_until
+from deploy.local.cluster.state import status
+from deploy.local.demo.stage import Stage
+from deploy.local.workload.phases import PHASES, read_logs
+from deploy.local.workload.trial import Failover, begin, observe, other, settle, the_active
 from ha.zkfc.process.supervisor import QUICK_SECONDS
 from tests import ROOT
 from tests.campaigns.bench.failover_world import JOURNAL_EPOCH, World

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ha.conf.topology import HostPort
-from namenode_sim.proto import client_namenode_pb2 as calls
+from hadoop.proto import client_namenode_pb2 as calls
 from tests.campaigns.bench.namenode_calls import ask, connected
 
 PAUSE_SECONDS: Final = 0.002

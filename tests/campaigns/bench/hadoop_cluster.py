@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.local.cluster import zkfc_of
-from deploy.local.errors import LocalClusterError
-from deploy.local.java import Java, class_path, find_java
-from deploy.local.layout import JOURNALNODES, NAMENODES, Layout, plan
-from deploy.local.ports import HOST
-from deploy.local.processes import Supervisor, wait_until
-from deploy.local.site import core_site, datanode_overrides, hdfs_site, site_xml
-from deploy.local.zookeeper import LOG4J2, start_zookeeper, wait_for_zookeeper
+from deploy.local.cluster.cluster import zkfc_of
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.java import Java, class_path, find_java
+from deploy.local.cluster.layout import JOURNALNODES, NAMENODES, Layout, plan
+from deploy.local.cluster.ports import HOST
+from deploy.local.cluster.processes import Supervisor, wait_until
+from deploy.local.cluster.site import core_site, datanode_overrides, hdfs_site, site_xml
+from deploy.local.cluster.zookeeper import LOG4J2, start_zookeeper, wait_for_zookeeper
 from ha.conf.topology import HostPort
 from tests.interop.hadoop_jars import server_jar
 from tests.interop.hadoop_server import JARS

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deploy.local.cluster import zkfc_of
-from deploy.local.errors import LocalClusterError
-from deploy.local.java_client import open_java_client, start_java_client
-from deploy.local.layout import NAMENODES
-from deploy.local.places import fresh_directory
-from deploy.local.processes import wait_until
-from deploy.local.stage import ask_for_failover
-from deploy.local.trial import other
-from deploy.local.workload import Workload
+from deploy.local.cluster.cluster import zkfc_of
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.layout import NAMENODES
+from deploy.local.cluster.places import fresh_directory
+from deploy.local.cluster.processes import wait_until
+from deploy.local.demo.stage import ask_for_failover
+from deploy.local.workload.java_client import open_java_client, start_java_client
+from deploy.local.workload.trial import other
+from deploy.local.workload.workload import Workload
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError
 from ha.service.model import ServiceState

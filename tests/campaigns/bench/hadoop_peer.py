@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.java import Java, class_path, find_java
-from deploy.local.zookeeper import LOG4J2
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.java import Java, class_path, find_java
+from deploy.local.cluster.zookeeper import LOG4J2
 from journal.model import TxId
 from tests import ROOT
 from tests.campaigns.bench.load import ReadyOps, measure, percentile, rate

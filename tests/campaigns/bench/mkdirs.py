@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from deploy.local.cluster import open_cluster
-from deploy.local.errors import LocalClusterError
-from deploy.local.hadoop_client import client_argv
-from deploy.local.java import Java, find_java
+from deploy.local.cluster.cluster import open_cluster
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.java import Java, find_java
+from deploy.local.workload.hadoop_client import client_argv
 from tests import ROOT
 from tests.campaigns.bench.hadoop_cluster import hadoop_cluster
 from tests.campaigns.bench.report import Row, unmeasured

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
-from deploy.local.errors import LocalClusterError
+from deploy.local.cluster.errors import LocalClusterError
 from ha.conf.topology import HostPort
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault, RpcError
@@ -16,8 +16,8 @@ from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError
 from ha.service.model import ServiceState
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto import hdfs_types_pb2 as hdfs
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import hdfs_types_pb2 as hdfs
 
 CALL_SECONDS: Final = 60.0
 M = TypeVar("M", bound=Message)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.java import class_path, find_java
-from deploy.local.zookeeper import LOG4J2
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.java import class_path, find_java
+from deploy.local.cluster.zookeeper import LOG4J2
 from tests.campaigns.bench.blocks_sides import Side, both_sides
 from tests.campaigns.bench.report import Row, unmeasured
 from tests.campaigns.bench.world import World

@@ -7,16 +7,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from datanode.model import Block, StorageId
+from datanode.namenodes.identity import Identity, namespace_of
+from datanode.namenodes.namenode_client import Condition, NameNodeCalls
+from datanode.replicas.operations import News
+from datanode.replicas.store import Announcement
+from datanode.replicas.volumes import StorageUse
 from ha.conf.topology import HostPort
 from ha.rpc.errors import RemoteFault, RpcError
-from namenode_sim.datanode.identity import Identity, namespace_of
-from namenode_sim.datanode.model import Block, StorageId
-from namenode_sim.datanode.name_node import Condition, NameNodeCalls
-from namenode_sim.datanode.operations import News
-from namenode_sim.datanode.store import Announcement
-from namenode_sim.datanode.volumes import StorageUse
-from namenode_sim.proto import datanode_protocol_pb2 as pb
-from namenode_sim.proto import hdfs_types_pb2 as hdfs
+from hadoop.proto import datanode_protocol_pb2 as pb
+from hadoop.proto import hdfs_types_pb2 as hdfs
 
 HEARTBEAT_SECONDS: Final = 1.0
 CALL_SECONDS: Final = 120.0

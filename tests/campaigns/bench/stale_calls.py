@@ -6,8 +6,8 @@ from ha.conf.topology import HostPort
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import FsPermissionProto
 
 DEADLINE_SECONDS = 30.0
 READERS = 4

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table
 
-from deploy.local.trial import Failover
+from deploy.local.workload.trial import Failover
 from tests.campaigns.bench.report import WIDTH, Row
 
 HADOOP = "Hadoop"

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.local.layout import JOURNALNODES, plan
-from deploy.local.processes import Supervisor, http_get, wait_until
-from deploy.local.site import journalnode_overrides, write_conf_dir
+from deploy.local.cluster.layout import JOURNALNODES, plan
+from deploy.local.cluster.processes import Supervisor, http_get, wait_until
+from deploy.local.cluster.site import journalnode_overrides, write_conf_dir
 from journal.links.grpc_link import GrpcLink
 from journal.links.hadoop_link import HadoopLink
 from journal.links.link import LinkFactory

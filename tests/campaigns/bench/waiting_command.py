@@ -12,8 +12,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.stage import ask_for_failover
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.demo.stage import ask_for_failover
 from ha.cli.hadoop import haadmin
 
 ANSWER_SECONDS: Final = 60.0

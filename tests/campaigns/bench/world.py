@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from deploy.local.certificates import make_certificates, tls_folder
-from deploy.local.layout import JOURNALNODES, NAMENODES, plan
-from deploy.local.processes import ManagedProcess, Supervisor, http_get, wait_until
-from deploy.local.site import journalnode_overrides, write_conf_dir
+from deploy.local.cluster.certificates import make_certificates, tls_folder
+from deploy.local.cluster.layout import JOURNALNODES, NAMENODES, plan
+from deploy.local.cluster.processes import ManagedProcess, Supervisor, http_get, wait_until
+from deploy.local.cluster.site import journalnode_overrides, write_conf_dir
 from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
 from ha.security.tls_files import TlsFiles
 from journal.model import JournalId, NamespaceInfo, TxId

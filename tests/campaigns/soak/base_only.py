@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from deploy.local.layout import Layout, plan
-from deploy.local.processes import wait_until
-from deploy.local.site import journalnode_overrides, write_conf_dir
+from deploy.local.cluster.layout import Layout, plan
+from deploy.local.cluster.processes import wait_until
+from deploy.local.cluster.site import journalnode_overrides, write_conf_dir
 from ha.cli.main import COMMANDS
 from tests.package.__main__ import run
 from tests.package.locks import path_of

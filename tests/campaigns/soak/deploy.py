@@ -12,8 +12,8 @@ import sys
 
 import click
 
-from deploy.local.places import fresh_directory
-from deploy.local.signals import orderly_end
+from deploy.local.cluster.places import fresh_directory
+from deploy.local.cluster.signals import orderly_end
 from tests.campaigns.soak import booted, web
 from tests.needs import BOOTED_SYSTEMD, CHROMIUM
 

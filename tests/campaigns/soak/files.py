@@ -15,15 +15,15 @@ from pathlib import Path
 
 import click
 
-from deploy.local.demo import machine_facts
-from deploy.local.errors import LocalClusterError
-from deploy.local.file_workload import FileCall
-from deploy.local.places import fresh_directory
-from deploy.local.screen import Screen
-from deploy.local.signals import orderly_end
-from deploy.local.stage import Stage, staged
-from deploy.local.trial import Failover, kill_active, settle
-from deploy.local.workload import ClientCall
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.places import fresh_directory
+from deploy.local.cluster.signals import orderly_end
+from deploy.local.demo.demo import machine_facts
+from deploy.local.demo.screen import Screen
+from deploy.local.demo.stage import Stage, staged
+from deploy.local.workload.file_workload import FileCall
+from deploy.local.workload.trial import Failover, kill_active, settle
+from deploy.local.workload.workload import ClientCall
 from tests.interop.hadoop_jars import JarsMissing
 from tests.interop.mixed.programs import run_hadoops_datanodes
 

@@ -14,10 +14,10 @@ import grpc.aio
 from ha.rpc.packets import PREAMBLE, CallKey, encode_call, encode_context
 from journal.core.requests import Heartbeat
 from journal.lane import hello_bytes
-from journal.node.daemon import JournalNodeDaemon
 from journal.node.faces.calls import CALLS
 from journal.node.faces.hadoop_codec import QJOURNAL_PROTOCOL
 from journal.node.faces.hadoop_face import hadoop_protocols
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.proto import hadoop_qjournal_pb2 as hp
 from journal.proto import journal_pb2 as pb
 from tests.campaigns.soak.fuzz_door import HOST, Door, Misbehaved, Opened, over_tcp

@@ -7,7 +7,9 @@ from typing import Final
 
 import aiohttp
 
-from ha.daemon.endpoint import Endpoint
+from datanode.replicas.checksums import checksums_of
+from datanode.wire.packets import Op, PacketHeader, encode_op, encode_packet
+from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.client import RpcConnection
 from ha.rpc.java_names import CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL
 from ha.rpc.packets import PREAMBLE, CallKey, encode_call, encode_context
@@ -15,17 +17,15 @@ from ha.rpc.protocol import Call, RpcProtocol
 from ha.rpc.server import RpcServer
 from ha.service.face import ha_service_protocol, zkfc_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
-from namenode_sim.datanode.checksums import checksums_of
-from namenode_sim.datanode.packets import Op, PacketHeader, encode_op, encode_packet
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto import data_transfer_pb2 as dt
-from namenode_sim.proto import hdfs_types_pb2 as hdfs
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import data_transfer_pb2 as dt
+from hadoop.proto import hdfs_types_pb2 as hdfs
 from tests.campaigns.soak.fuzz_door import HOST, Door, Misbehaved, Opened, over_tcp
+from tests.datanode.block_client import header, node, places, read, write_whole
+from tests.datanode.stores import CHECKSUM, block
 from tests.hostile.samples import sample
 from tests.hostile.shapes import Shape
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, prepared
-from tests.namenode_sim.datanode.block_client import header, node, places, read, write_whole
-from tests.namenode_sim.datanode.stores import CHECKSUM, block
 
 CLIENT: Final = bytes(range(16))
 SECONDS: Final = 15.0

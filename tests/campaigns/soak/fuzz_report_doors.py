@@ -15,15 +15,15 @@ import aiohttp
 from ha.conf.topology import HostPort
 from ha.rpc.java_names import DATANODE_PROTOCOL
 from ha.rpc.packets import PREAMBLE, CallKey, encode_call, encode_context
+from hadoop.proto import datanode_protocol_pb2 as pb
 from journal.model import TxId
-from namenode_sim.proto import datanode_protocol_pb2 as pb
 from namenode_sim.transfer.image_request import PATH
 from tests.campaigns.soak.fuzz_door import HOST, Door, Misbehaved, Opened, over_tcp
 from tests.campaigns.soak.fuzz_namenode_doors import CLIENT
+from tests.datanode.stores import POOL
 from tests.hostile.samples import sample
 from tests.hostile.shapes import Shape
 from tests.namenode_sim.checkpoint.image_receiving import TXID, receiving
-from tests.namenode_sim.datanode.stores import POOL
 from tests.namenode_sim.datanode_protocol.served import INFO, NameNode, calls, name_node
 from tests.namenode_sim.datanode_protocol.test_face import identity, joined
 from tests.worlds.files import info

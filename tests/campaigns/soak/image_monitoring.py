@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from deploy.local.processes import wait_until
+from deploy.local.cluster.processes import wait_until
 from tests import needs
 from tests.package.image import BASE
 

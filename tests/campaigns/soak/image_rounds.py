@@ -6,11 +6,11 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from deploy.local.audit import AuditResult, judge, read_journal
-from deploy.local.java import find_java
-from deploy.local.java_client import open_java_client, start_java_client
-from deploy.local.processes import Supervisor, wait_until
-from deploy.local.workload import Workload
+from deploy.local.cluster.java import find_java
+from deploy.local.cluster.processes import Supervisor, wait_until
+from deploy.local.workload.audit import AuditResult, judge, read_journal
+from deploy.local.workload.java_client import open_java_client, start_java_client
+from deploy.local.workload.workload import Workload
 from tests import needs
 from tests.campaigns.soak.image_cluster import ComposedCluster, WentWrong
 from tests.campaigns.soak.image_monitoring import monitoring_facts

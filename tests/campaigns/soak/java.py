@@ -14,11 +14,11 @@ from pathlib import Path
 
 import click
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.layout import NAMENODES
-from deploy.local.places import fresh_directory
-from deploy.local.screen import Screen
-from deploy.local.signals import orderly_end
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.layout import NAMENODES
+from deploy.local.cluster.places import fresh_directory
+from deploy.local.cluster.signals import orderly_end
+from deploy.local.demo.screen import Screen
 from tests.campaigns.bench.report import machine
 from tests.interop.hadoop_jars import JarsMissing
 from tests.interop.mixed.campaign import Campaign

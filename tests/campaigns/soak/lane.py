@@ -18,7 +18,7 @@ import structlog
 
 from journal.errors import JournalError
 from journal.model import TxId
-from journal.node.lane import Lanes
+from journal.node.lanes.lane import Lanes
 from journal.writer.writer import QuorumWriter
 from tests.journal.node.process import until
 from tests.journal.writer.journal_cluster import QUICK, Nodes, edits

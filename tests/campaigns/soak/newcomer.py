@@ -16,12 +16,12 @@ from typing import Final
 
 import click
 
-from deploy.local.cluster import Cluster
-from deploy.local.layout import NAMENODES
-from deploy.local.places import fresh_directory
-from deploy.local.screen import Screen
-from deploy.local.signals import orderly_end
-from deploy.local.stage import staged
+from deploy.local.cluster.cluster import Cluster
+from deploy.local.cluster.layout import NAMENODES
+from deploy.local.cluster.places import fresh_directory
+from deploy.local.cluster.signals import orderly_end
+from deploy.local.demo.screen import Screen
+from deploy.local.demo.stage import staged
 from tests.campaigns.soak.statements import (
     NO_ANSWER,
     OUTCOME_UNKNOWN,

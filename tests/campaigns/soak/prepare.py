@@ -22,7 +22,7 @@ from typing import Final
 
 import click
 
-from deploy.local.ports import free_ports
+from deploy.local.cluster.ports import free_ports
 from ha.conf.configuration import load_configuration
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith

@@ -22,17 +22,17 @@ from urllib.parse import urlsplit
 
 import click
 
-from deploy.local.certificates import authority_folder, identities, tls_folder
-from deploy.local.cluster import Cluster, zkfc_of
-from deploy.local.errors import LocalClusterError
-from deploy.local.layout import JOURNALNODES, NAMENODES
-from deploy.local.places import fresh_directory
-from deploy.local.processes import http_get, wait_until
-from deploy.local.screen import Screen
-from deploy.local.signals import orderly_end
-from deploy.local.site import write_conf_dir
-from deploy.local.stage import Stage, staged
-from deploy.local.trial import hand_over, kill_active, settle, the_active
+from deploy.local.cluster.certificates import authority_folder, identities, tls_folder
+from deploy.local.cluster.cluster import Cluster, zkfc_of
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.layout import JOURNALNODES, NAMENODES
+from deploy.local.cluster.places import fresh_directory
+from deploy.local.cluster.processes import http_get, wait_until
+from deploy.local.cluster.signals import orderly_end
+from deploy.local.cluster.site import write_conf_dir
+from deploy.local.demo.screen import Screen
+from deploy.local.demo.stage import Stage, staged
+from deploy.local.workload.trial import hand_over, kill_active, settle, the_active
 from ha.conf.keys.security import SECURITY_MODE, TLS_CHECK_INTERVAL, TLS_DIR, Mode
 from ha.console.exit_codes import DONE, REFUSED
 from ha.security.certificate_files import CA, CERT, KEY, new_folder, replace

@@ -30,14 +30,14 @@ def _careless(_state: object, claimed: str | None) -> None:
 PLANTED: dict[str, tuple[str, Any]] = {
     "namenode-rpc": ("ha.rpc.packets.DecodeError", OtherError),
     "pages": ("ha.daemon.library_complaints._blaming", lambda _record: None),
-    "datanode": ("namenode_sim.datanode.packets.DecodeError", OtherError),
+    "datanode": ("datanode.wire.packets.DecodeError", OtherError),
     "datanode-protocol": ("namenode_sim.datanode_protocol.face.BadMessage", OtherError),
     "image-put": ("namenode_sim.checkpoint.image_receive.ImageDamaged", OtherError),
     "journal-grpc": ("journal.node.faces.grpc_guard.DecodeError", OtherError),
     "journal-http2": ("journal.node.faces.grpc_guard._AnsweringServer", cygrpc.AioServer),
     "journal-java": ("journal.node.peers.UnicodeError", OtherError),
     "journal-lane": ("journal.lane.UnicodeDecodeError", OtherError),
-    "journal-pages": ("journal.node.transfer._check_storage_info", _careless),
+    "journal-pages": ("journal.node.faces.transfer._check_storage_info", _careless),
 }
 
 

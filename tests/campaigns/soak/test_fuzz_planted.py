@@ -36,8 +36,8 @@ PLANTED = {
     "journal-requests": ("ha.rpc.packets", "DecodeError"),
     "java-journal-requests": ("journal.node.faces.hadoop_codec", "BadRequest"),
     "refusal": ("journal.refusals", "ValueError"),
-    "transfer": ("namenode_sim.datanode.packets", "DecodeError"),
-    "packet": ("namenode_sim.datanode.packets", "DecodeError"),
+    "transfer": ("datanode.wire.packets", "DecodeError"),
+    "packet": ("datanode.wire.packets", "DecodeError"),
 }
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from journal.node.owner import JournalOwner
+from journal.node.owner.owner import JournalOwner
 from tests.campaigns.soak.lane import soak
 
 

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import aiohttp
 
-from deploy.local.certificates import WEB
-from deploy.local.cluster import Cluster, open_cluster, zkfc_of
-from deploy.local.places import fresh_directory
+from deploy.local.cluster.certificates import WEB
+from deploy.local.cluster.cluster import Cluster, open_cluster, zkfc_of
+from deploy.local.cluster.places import fresh_directory
 from tests.ha.web.served_site import (
     browser,
     each_page_holds,

@@ -19,7 +19,7 @@ from typing import Final
 
 import click
 
-from deploy.local.places import fresh_directory
+from deploy.local.cluster.places import fresh_directory
 from tests import ROOT, TESTDATA
 from tests.campaigns.soak import base_only as base
 from tests.checks import NO_CARETS, PYTEST, SIDE_BY_SIDE, UNIT
@@ -27,7 +27,7 @@ from tests.package.__main__ import HATCHLING, built, run
 from tests.pytest_report import read_report
 
 PACKAGES: Final = (
-    *("ha", "journal", "fencing", "namenode_sim", "spark"),
+    *("ha", "journal", "fencing", "namenode_sim", "datanode", "hadoop", "spark"),
     *("deploy/local", "deploy/python", "deploy/__init__.py"),
 )  # fmt: skip
 """What a checkout has and an installation brings."""

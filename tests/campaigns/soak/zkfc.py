@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import structlog
 
-from deploy.local.zookeeper import running_zookeeper
+from deploy.local.cluster.zookeeper import running_zookeeper
 from tests.ha.zkfc.stress import (
     expire_back_and_forth,
     random_expirations,

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from deploy.local.command import cluster
-from deploy.local.dfs import configured_directory
-from deploy.local.places import OWNER_FILE, remember
+from deploy.local.cluster.places import OWNER_FILE, remember
+from deploy.local.demo.command import cluster
+from deploy.local.demo.dfs import configured_directory
 
 LISTENS = "import sys; print('up', flush=True); sys.stdin.read()"
 

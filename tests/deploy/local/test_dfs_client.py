@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.dfs import where_the_active_is, why_it_waits
+from deploy.local.demo.dfs import where_the_active_is, why_it_waits
 from ha.service.model import ServiceState
 from tests.ha.cli.stand_ins import running_cluster
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.phases import GRACEFUL_PHASES, PHASES, parse_log, read_logs, time_phases
+from deploy.local.workload.phases import GRACEFUL_PHASES, PHASES, parse_log, read_logs, time_phases
 
 T0 = 1_795_255_200.0
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.java import class_path, find_jars, find_java
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.java import class_path, find_jars, find_java
 
 
 def install_java(home: Path, version: str, *, release_file: bool = True) -> Path:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import layout as layouts
-from deploy.local.audit import judge, missing_from_tree, read_journal
-from deploy.local.errors import LocalClusterError
-from deploy.local.java_client import Tree
-from deploy.local.layout import Layout
-from deploy.local.workload import ClientCall, ClientCallKind
+from deploy.local.cluster import layout as layouts
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.layout import Layout
+from deploy.local.workload.audit import judge, missing_from_tree, read_journal
+from deploy.local.workload.java_client import Tree
+from deploy.local.workload.workload import ClientCall, ClientCallKind
 from journal.frame import file_header
 from journal.model import TxId
 from namenode_sim.edits.codec import encode

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.processes import Supervisor, http_get, wait_until
-from deploy.local.reaper import marked_processes
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.processes import Supervisor, http_get, wait_until
+from deploy.local.cluster.reaper import marked_processes
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 STUBBORN = [
@@ -30,7 +30,7 @@ POLITE = [
 OWNER = """
 import sys, time
 from pathlib import Path
-from deploy.local.processes import Supervisor
+from deploy.local.cluster.processes import Supervisor
 with Supervisor(Path(sys.argv[1])) as supervisor:
     nested = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
     supervisor.start("parent", [sys.executable, "-c", nested])

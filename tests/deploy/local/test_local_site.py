@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import layout as layouts
-from deploy.local.errors import LocalClusterError
-from deploy.local.ports import HOST, ensure_free, free_ports, ports_from
-from deploy.local.processes import Supervisor, wait_until
-from deploy.local.site import journalnode_overrides, site_xml, write_conf_dir
+from deploy.local.cluster import layout as layouts
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.ports import HOST, ensure_free, free_ports, ports_from
+from deploy.local.cluster.processes import Supervisor, wait_until
+from deploy.local.cluster.site import journalnode_overrides, site_xml, write_conf_dir
 
 
 def read_site(path: Path) -> dict[str, str]:

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.java import find_java
-from deploy.local.ports import free_ports
-from deploy.local.processes import Supervisor
-from deploy.local.zookeeper import (
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.java import find_java
+from deploy.local.cluster.ports import free_ports
+from deploy.local.cluster.processes import Supervisor
+from deploy.local.cluster.zookeeper import (
     restart_zookeeper,
     running_zookeeper,
     start_zookeeper,

@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.ports import free_ports
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.ports import free_ports
 from tests import ROOT
 
 _AMONG = range(19_000, 19_400)
 _ASKS = """
 import sys
-from deploy.local.ports import free_ports
+from deploy.local.cluster.ports import free_ports
 print(*free_ports(int(sys.argv[1]), range(19_000, 19_400)), flush=True)
 sys.stdin.read()
 """

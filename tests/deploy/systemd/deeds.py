@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from deploy.local.java import find_java
-from deploy.local.java_client import open_java_client, start_java_client
-from deploy.local.processes import wait_until
-from deploy.local.workload import Workload
+from deploy.local.cluster.java import find_java
+from deploy.local.cluster.processes import wait_until
+from deploy.local.workload.java_client import open_java_client, start_java_client
+from deploy.local.workload.workload import Workload
 from tests.deploy.systemd.hosts import NAMENODES, Hosts
 from tests.deploy.systemd.machine import Machine
 

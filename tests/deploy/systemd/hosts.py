@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.local import state
-from deploy.local.java import find_java
-from deploy.local.ports import free_ports
-from deploy.local.processes import Supervisor, wait_until
-from deploy.local.site import site_xml
-from deploy.local.zookeeper import ZooKeeper, start_zookeeper, wait_for_zookeeper
+from deploy.local.cluster import state
+from deploy.local.cluster.java import find_java
+from deploy.local.cluster.ports import free_ports
+from deploy.local.cluster.processes import Supervisor, wait_until
+from deploy.local.cluster.site import site_xml
+from deploy.local.cluster.zookeeper import ZooKeeper, start_zookeeper, wait_for_zookeeper
 from tests import ROOT
 from tests.deploy.systemd.image import Image
 from tests.deploy.systemd.machine import Machine

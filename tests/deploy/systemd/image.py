@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.local.errors import LocalClusterError
+from deploy.local.cluster.errors import LocalClusterError
 from tests import ROOT
 from tests.package.__main__ import build_wheel
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from deploy.local import reaper
-from deploy.local.errors import LocalClusterError
-from deploy.local.processes import ManagedProcess, Supervisor, wait_until
+from deploy.local.cluster import reaper
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.processes import ManagedProcess, Supervisor, wait_until
 from tests.deploy.systemd.image import UNMANAGED, Image, overlay
 
 BOOT_SECONDS: Final = 120.0

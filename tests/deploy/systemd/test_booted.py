@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from deploy.local import state
-from deploy.local.processes import wait_until
+from deploy.local.cluster import state
+from deploy.local.cluster.processes import wait_until
 from tests.deploy.systemd import deeds
 from tests.deploy.systemd.hosts import HOSTS, Hosts
 from tests.needs import BOOTED_SYSTEMD

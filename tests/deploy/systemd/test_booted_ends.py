@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from deploy.local.processes import wait_until
+from deploy.local.cluster.processes import wait_until
 from tests.deploy.systemd import deeds
 from tests.deploy.systemd.hosts import Hosts
 from tests.needs import BOOTED_SYSTEMD

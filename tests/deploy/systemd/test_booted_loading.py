@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy.local import state
-from deploy.local.processes import wait_until
+from deploy.local.cluster import state
+from deploy.local.cluster.processes import wait_until
 from journal.model import TxId
 from namenode_sim.image.writer import save_image
 from namenode_sim.storage.version_file import parse_version

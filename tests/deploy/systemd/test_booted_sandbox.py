@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from deploy.local.processes import wait_until
+from deploy.local.cluster.processes import wait_until
 from tests.deploy.systemd import deeds
 from tests.deploy.systemd.hosts import NAMENODES, Hosts
 from tests.deploy.systemd.sandbox import UNITS, in_place_of, levels

@@ -9,7 +9,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from deploy.local.processes import wait_until
+from deploy.local.cluster.processes import wait_until
 from tests.deploy.systemd import deeds
 from tests.deploy.systemd.hosts import HOSTS, NAMENODES, Hosts, blocks
 from tests.deploy.systemd.image import VERSION

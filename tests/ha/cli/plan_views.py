@@ -6,8 +6,8 @@ nn1 is active and holds the lock, the others are fit standbys, until a function 
 from dataclasses import replace
 from typing import Final
 
-from ha.cli.cluster.absence import NOT_RUNNING
-from ha.cli.cluster.view import ClusterView, LockView, NoticesView, ZkfcRow
+from ha.cluster.absence import NOT_RUNNING
+from ha.cluster.view import ClusterView, LockView, NoticesView, ZkfcRow
 from ha.notices.model import Pause
 from tests.ha.cli.test_cluster_view import SILENT, STANDBY, WELL, journals
 from tests.ha.notices.test_model import NOON

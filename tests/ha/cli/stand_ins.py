@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from ha.cli.hadoop.haadmin import run as haadmin
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed

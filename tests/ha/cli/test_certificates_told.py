@@ -4,10 +4,10 @@ import dataclasses
 from datetime import timedelta
 from pathlib import Path
 
-from ha.cli.cluster.finding import Severity
-from ha.cli.cluster.problems import problems
 from ha.cli.explain.doctor.cluster import check_cluster
 from ha.cli.explain.doctor.local import check_security
+from ha.cluster.finding import Severity
+from ha.cluster.problems import problems
 from ha.security.caller import Role
 from ha.security.certificates import now
 from ha.security.own_tls import acting_as, ending_certificates

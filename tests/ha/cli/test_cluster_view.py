@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from ha.cli.cluster.problems import problems
-from ha.cli.cluster.successors import prospects
-from ha.cli.cluster.view import (
+from ha.cluster.problems import problems
+from ha.cluster.successors import prospects
+from ha.cluster.view import (
     ClusterView,
     JournalNodeRow,
     JournalView,

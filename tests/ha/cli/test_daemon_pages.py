@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ha.cli.cluster.daemon_pages import (
+from ha.cluster.daemon_pages import (
     checkpoint_view,
     daemon_view,
     health_changes,
     takeover_view,
 )
-from ha.cli.cluster.daemon_parts import CheckpointView, HealthChange, TakeoverView
+from ha.cluster.daemon_parts import CheckpointView, HealthChange, TakeoverView
 from ha.conf.configuration import load_configuration
 from ha.daemon.facts import DaemonFacts
 from ha.notices.model import PhaseDuration

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from ha.cli.cluster.finding import Finding, Severity
-from ha.cli.cluster.view import ClusterView, LockView, NoticesView, ZooKeeperRow
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
 from ha.cli.explain.doctor.local import (
     check_clients,
@@ -18,6 +16,8 @@ from ha.cli.explain.doctor.local import (
     check_names,
     check_security,
 )
+from ha.cluster.finding import Finding, Severity
+from ha.cluster.view import ClusterView, LockView, NoticesView, ZooKeeperRow
 from ha.conf.configuration import Configuration, load_configuration
 from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth

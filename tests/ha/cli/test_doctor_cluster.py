@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from ha.cli.cluster.absence import ask_again
-from ha.cli.cluster.finding import Finding, fail, ok, unknown, warn
-from ha.cli.cluster.problems import nobody_answered
-from ha.cli.cluster.view import ClusterView, LockView, NameNodeRow, NoticesView, ZooKeeperRow
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
+from ha.cluster.absence import ask_again
+from ha.cluster.finding import Finding, fail, ok, unknown, warn
+from ha.cluster.problems import nobody_answered
+from ha.cluster.view import ClusterView, LockView, NameNodeRow, NoticesView, ZooKeeperRow
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, HistoryEntry, Pause
 from tests.ha.cli.plan_views import (
     ALL_SILENT,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cli.cluster.finding import Finding, fail, ok, unknown, warn
-from ha.cli.cluster.view import ClusterView, LockView
+from ha.cluster.finding import Finding, fail, ok, unknown, warn
+from ha.cluster.view import ClusterView, LockView
 from tests.ha.cli.test_cluster_view import GONE as REFUSED
 from tests.ha.cli.test_cluster_view import SILENT, journals
 from tests.ha.cli.test_doctor_cluster import ENSEMBLE, WELL, found_by

@@ -4,9 +4,9 @@ from typing import Final
 
 import pytest
 
-from ha.cli.cluster.view import ClusterView
 from ha.cli.operate.plan.drain import may_have_to_hand_over, refusal
 from ha.cli.operate.plan.handover import judged
+from ha.cluster.view import ClusterView
 from ha.console.result import Code, CommandOutcome, Ending
 from tests.ha.cli.plan_views import (
     ALL_SILENT,

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from ha.cli.cluster.absence import ask_again
-from ha.cli.cluster.problems import nobody_answered
-from ha.cli.cluster.successors import Obstacle
-from ha.cli.cluster.view import ClusterView, LockView, NoticesView
 from ha.cli.explain.explanation import explain
+from ha.cluster.absence import ask_again
+from ha.cluster.problems import nobody_answered
+from ha.cluster.successors import Obstacle
+from ha.cluster.view import ClusterView, LockView, NoticesView
 from ha.console.result import API_VERSION
 from ha.notices.model import FailoverKind, HistoryEntry
 from tests.ha.cli.plan_views import (

@@ -9,7 +9,7 @@ from fencing.fencer import fence
 from fencing.model import FencingOutcome, Target
 from fencing.spec import parse_methods
 from fencing.ssh_settings import SshSettings
-from ha.cli.cluster.status_table import Screen
+from ha.cli.status.status_table import Screen
 from tests.ha.cli.test_cluster_view import WELL
 
 

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ha.cli.cluster.absence import NOT_RUNNING
-from ha.cli.cluster.successors import prospects
-from ha.cli.cluster.view import NameNodeRow
 from ha.cli.operate.plan.handover import HandoverPlan, plan_switchover
+from ha.cluster.absence import NOT_RUNNING
+from ha.cluster.successors import prospects
+from ha.cluster.view import NameNodeRow
 from tests.ha.cli.nnha_run import nnha
 from tests.ha.cli.stand_ins import Cluster
 from tests.ha.cli.test_cluster_view import ACTIVE, STANDBY, WELL

@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from ha.cli.cluster.absence import NOT_RUNNING
-from ha.cli.cluster.view import ClusterView, LockView
 from ha.cli.operate.plan.drain import refusal
 from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
+from ha.cluster.absence import NOT_RUNNING
+from ha.cluster.view import ClusterView, LockView
 from ha.console.result import Code, CommandOutcome, Ending, Reason
 from tests.ha.cli.plan_views import (
     ALL_SILENT,

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from ha.cli.cluster.snapshot import Look, NoAnswer, fetch, number, text, texts
+from ha.cluster.query import Look, NoAnswer, fetch, number, text, texts
 from ha.conf.topology import HostPort
 from tests.stand_in import HOST, stand_in
 

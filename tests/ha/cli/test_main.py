@@ -71,7 +71,7 @@ def test_a_command_of_a_package_that_is_not_installed_is_told_as_such(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "journal.node", None)
-    monkeypatch.delitem(sys.modules, "journal.node.command", raising=False)
+    monkeypatch.delitem(sys.modules, "journal.node.process.command", raising=False)
     told = CliRunner().invoke(main, ["journalnode"])
     assert told.exit_code == 1
     assert "is not part of this installation" in told.output

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.site import site_xml
+from deploy.local.cluster.site import site_xml
 from tests.ha.zkfc.zkfc_world import free_port
 
 NODES = ("nn1", "nn2")

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from ha.cli.main import main
 from ha.cli.probe.question import Question, answer, judged, parsed
 from ha.console.exit_codes import DONE, FAILED, UNHEALTHY, UNREACHABLE, USAGE
-from ha.daemon.endpoint import Endpoint
-from ha.daemon.probes import RoleSeen
+from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.probes import RoleSeen
 
 ADDRESSES = {
     "8480": Question("127.0.0.1", 8480, "livez"),

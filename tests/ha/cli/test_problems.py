@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cli.cluster.absence import NOT_RUNNING
-from ha.cli.cluster.problems import formatting, problems, problems_of_roles
-from ha.cli.cluster.view import (
+from ha.cluster.absence import NOT_RUNNING
+from ha.cluster.problems import formatting, problems, problems_of_roles
+from ha.cluster.view import (
     ClusterView,
     JournalNodeRow,
     LockView,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cli.cluster.remarks import (
+from ha.cluster.remarks import (
     in_force,
     journalnode_remarks,
     namenode_remarks,
@@ -13,7 +13,7 @@ from ha.cli.cluster.remarks import (
     warnings,
     zkfc_remarks,
 )
-from ha.cli.cluster.view import (
+from ha.cluster.view import (
     ClusterView,
     JournalNodeRow,
     JournalView,

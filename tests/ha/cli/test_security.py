@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ha.cli.authority_change import AuthorityChange, NotReady
-from ha.cli.cluster.certificates import Held
 from ha.cli.security import problems_of, security
+from ha.cluster.certificates import Held
 from ha.security.caller import Role
 from ha.security.certificate_files import Present, new_folder
 from ha.security.certificates import Wish, fingerprints, issue, new_authority, now, parse

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import structlog
 
-from ha.cli.cluster.daemon_queries import look_at
-from ha.cli.cluster.view import ClusterView
+from ha.cluster.daemon_queries import look_at
+from ha.cluster.view import ClusterView
 from ha.conf.configuration import load_configuration
 from tests.ha.cli.nnha_run import nnha
 from tests.ha.cli.schema import FOLDER
@@ -185,8 +185,8 @@ async def test_a_zkfc_that_is_silent_is_not_to_be_started(cluster: Cluster, tmp_
 IMPORTS = """
 import asyncio, sys
 from pathlib import Path
-import ha.cli.cluster.status
-from ha.cli.cluster.daemon_queries import look_at
+import ha.cli.status.command
+from ha.cluster.daemon_queries import look_at
 from ha.conf.configuration import load_configuration
 
 asked, loaded = [], []

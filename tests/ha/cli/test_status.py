@@ -12,11 +12,11 @@ import pytest
 import structlog
 from rich.console import Console
 
-from ha.cli.cluster.daemon_queries import look_at
-from ha.cli.cluster.problems import problems
-from ha.cli.cluster.status_json import as_json
-from ha.cli.cluster.status_table import as_text
-from ha.cli.cluster.view import ClusterView
+from ha.cli.status.status_table import as_text
+from ha.cluster.daemon_queries import look_at
+from ha.cluster.problems import problems
+from ha.cluster.status_json import as_json
+from ha.cluster.view import ClusterView
 from ha.conf.configuration import load_configuration
 from tests.ha.cli import schema
 from tests.ha.cli.stand_ins import Cluster, frozen_process

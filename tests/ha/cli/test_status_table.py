@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 from rich.console import Console
 
-from ha.cli.cluster.files_view import FilesView, files_view
-from ha.cli.cluster.status_json import as_json
-from ha.cli.cluster.status_table import Screen
-from ha.cli.cluster.successors import what_blocks
-from ha.cli.cluster.view import ClusterView, NoticesView, ZkfcRow, by_its_member
+from ha.cli.status.status_table import Screen
+from ha.cluster.files_view import FilesView, files_view
+from ha.cluster.status_json import as_json
+from ha.cluster.successors import what_blocks
+from ha.cluster.view import ClusterView, NoticesView, ZkfcRow, by_its_member
 from ha.notices.model import Drain, HistoryEntry, Pause
 from tests.ha.cli import schema
 from tests.ha.cli.test_cluster_view import GONE, STANDBY, WELL

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cli.cluster.absence import NOT_RUNNING
-from ha.cli.cluster.successors import (
+from ha.cluster.absence import NOT_RUNNING
+from ha.cluster.successors import (
     Bars,
     Obstacle,
     Prospect,
@@ -16,7 +16,7 @@ from ha.cli.cluster.successors import (
     start_namenode,
     what_blocks,
 )
-from ha.cli.cluster.view import ClusterView, LockView, NoticesView
+from ha.cluster.view import ClusterView, LockView, NoticesView
 from tests.ha.cli.plan_views import (
     JOURNAL_HEARD,
     JOURNAL_LOST,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cli.cluster.successors import Readiness
-from ha.cli.cluster.verdict import Condition, verdict
-from ha.cli.cluster.view import ClusterView
+from ha.cluster.successors import Readiness
+from ha.cluster.verdict import Condition, verdict
+from ha.cluster.view import ClusterView
 from tests.ha.cli.plan_views import ALL_SILENT, HUNG, NOBODY, UNREADY, by_hand, with_namenode
 from tests.ha.cli.test_cluster_view import WELL
 from tests.ha.web.situations import FILES, HEALTHY, SITUATIONS, UNDER_WAY

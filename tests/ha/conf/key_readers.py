@@ -9,7 +9,7 @@ from types import MappingProxyType
 from ha.conf.keys.key import Key
 from tests import ROOT
 
-PACKAGES = ("ha", "journal", "fencing", "namenode_sim", "spark", "deploy")
+PACKAGES = ("ha", "journal", "fencing", "namenode_sim", "datanode", "hadoop", "spark", "deploy")
 KEYS_FOLDER = ROOT / "ha/conf/keys"
 LOOKUPS = frozenset({"get", "raw", "require", "is_set", "where"})
 """Methods of ``Configuration``; a key's bare name counts only as an argument of one of them."""

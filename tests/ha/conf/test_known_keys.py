@@ -8,7 +8,7 @@ import pytest
 from ha.conf.hazards import HAZARDS
 from ha.conf.keys.table import KEYS
 from ha.conf.keys.unused import NOT_USED, NOT_USED_PREFIXES, RENAMED
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.process.client_settings import client_settings
 from tests import ROOT
 from tests.ha.conf.configuration_page import PAGE, with_tables

@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from ha.daemon.endpoint import Endpoint
-from ha.daemon.http_seats import SHARE_OF_ADDRESS, HttpSeats
-from ha.daemon.pages import PageAnswer
+from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.http_seats import SHARE_OF_ADDRESS, HttpSeats
+from ha.daemon.http.pages import PageAnswer
 
 
 class Subject:
@@ -136,7 +136,7 @@ async def test_who_never_reads_the_answer_is_hung_up_on() -> None:
 def test_health_status_and_metrics_need_no_aiohttp() -> None:
     said = """
 import asyncio, sys
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 
 async def main():
     endpoint = Endpoint(status=dict, healthy=lambda: None)
@@ -158,7 +158,7 @@ asyncio.run(main())
 async def test_a_request_that_never_ends_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, piece: bytes
 ) -> None:
-    monkeypatch.setattr("ha.daemon.endpoint.HEAD_SECONDS", 0.2)
+    monkeypatch.setattr("ha.daemon.http.endpoint.HEAD_SECONDS", 0.2)
     endpoint = Endpoint(status=dict, healthy=lambda: None)
     port = await endpoint.start("127.0.0.1", 0)
     try:

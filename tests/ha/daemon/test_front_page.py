@@ -9,9 +9,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from ha.conf.configuration import Configuration, load_configuration
-from ha.daemon.endpoint import Endpoint
 from ha.daemon.facts import DaemonFacts, own_facts, publish_facts
-from ha.daemon.front_page import front_page
+from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.front_page import front_page
 
 STANDBY: Mapping[str, object] = {
     "role": "namenode", "namenode": "nn1", "nameservice": "ns1", "activity": "standby",

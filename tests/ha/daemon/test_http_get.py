@@ -9,8 +9,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from ha.conf.topology import HostPort
-from ha.daemon.endpoint import Endpoint
-from ha.daemon.http_get import HttpAnswer, http_get
+from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.http_get import HttpAnswer, http_get
 from tests.stand_in import HOST, Speak, say_nothing, stand_in
 
 ANSWERS: Mapping[str, tuple[bytes, HttpAnswer]] = {

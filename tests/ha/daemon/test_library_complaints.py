@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from prometheus_client import REGISTRY
 
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.library_complaints import tells_of_us
 
 MALFORMED = {

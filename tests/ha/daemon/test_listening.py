@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.server import RpcServer
 from tests.stand_in import HOST, TURNS_OF_AN_ACCEPT, hung_up_on_at_the_stop, say_nothing, stand_in
 

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from ha.daemon.endpoint import Endpoint
-from ha.daemon.probes import RoleSeen
+from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.probes import RoleSeen
 
 ALLOW = "Allow: GET, HEAD, OPTIONS"
 

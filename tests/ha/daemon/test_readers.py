@@ -12,9 +12,9 @@ from aiohttp import web
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from journal.model import TxId
-from journal.node.transfer import SegmentServer
+from journal.node.faces.transfer import SegmentServer
 from journal.proto import journal_pb2 as pb
 from namenode_sim.image.files import image_name, write_digest
 from namenode_sim.transfer.image_server import ImageServer

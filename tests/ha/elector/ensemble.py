@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.local.java import Java, find_java
-from deploy.local.ports import HOST, free_ports
-from deploy.local.processes import Supervisor, wait_until
-from deploy.local.zookeeper import (
+from deploy.local.cluster.java import Java, find_java
+from deploy.local.cluster.ports import HOST, free_ports
+from deploy.local.cluster.processes import Supervisor, wait_until
+from deploy.local.cluster.zookeeper import (
     ZooKeeper,
     four_letters,
     restart_zookeeper,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role, Term
 from ha.elector.term import TermRecord, encode_term
 from ha.elector.zookeeper.answers import value_of

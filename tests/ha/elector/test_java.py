@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from deploy.local.java import class_path
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.java import class_path
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role, Term
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode, encode
 from ha.elector.zookeeper.credentials import parse_acl

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.lock_keeper import LockKeeper
 from ha.elector.model import Removal
 from ha.elector.zookeeper.client import Session

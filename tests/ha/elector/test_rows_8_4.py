@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from kazoo.exceptions import RequestTimeoutError, SessionMovedError, ThrottledOpError
 
-from deploy.local.java import find_java
-from deploy.local.ports import free_ports
-from deploy.local.processes import Supervisor
-from deploy.local.zookeeper import (
+from deploy.local.cluster.java import find_java
+from deploy.local.cluster.ports import free_ports
+from deploy.local.cluster.processes import Supervisor
+from deploy.local.cluster.zookeeper import (
     ZooKeeper,
     restart_zookeeper,
     start_zookeeper,

@@ -8,10 +8,10 @@ from types import ModuleType
 
 import pytest
 
-from deploy.local.java import find_java
-from deploy.local.ports import free_ports
-from deploy.local.processes import Supervisor
-from deploy.local.zookeeper import (
+from deploy.local.cluster.java import find_java
+from deploy.local.cluster.ports import free_ports
+from deploy.local.cluster.processes import Supervisor
+from deploy.local.cluster.zookeeper import (
     ZooKeeper,
     server_argv,
     start_zookeeper,

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.java import find_java
-from deploy.local.ports import HOST, free_ports
-from deploy.local.processes import Supervisor
-from deploy.local.zookeeper import ZooKeeper, server_argv, wait_for_zookeeper
+from deploy.local.cluster.java import find_java
+from deploy.local.cluster.ports import HOST, free_ports
+from deploy.local.cluster.processes import Supervisor
+from deploy.local.cluster.zookeeper import ZooKeeper, server_argv, wait_for_zookeeper
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.elector.model import Role

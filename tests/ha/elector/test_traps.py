@@ -18,7 +18,7 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.retry import ForceRetryError
 from kazoo.retry import InterruptedError as Interrupted
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role
 from ha.elector.zookeeper import client as door
 from ha.elector.zookeeper import handler

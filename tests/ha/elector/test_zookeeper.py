@@ -9,7 +9,7 @@ import pytest
 from kazoo.client import KazooClient
 from prometheus_client import REGISTRY
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.actions import CloseSession, OpenSession, ReleaseLock
 from ha.elector.events import Event, SessionOpened
 from ha.elector.keeper import KazooKeeper

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper, running_zookeeper
+from deploy.local.cluster.zookeeper import ZooKeeper, running_zookeeper
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.elector.zookeeper.credentials import parse_acl

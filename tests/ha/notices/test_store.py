@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.errors import ZooKeeperRefused

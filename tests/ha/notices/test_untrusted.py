@@ -10,7 +10,7 @@ from datetime import datetime
 import pytest
 from kazoo.security import make_digest_acl_credential
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.client import Session

@@ -19,7 +19,7 @@ from py4j.java_gateway import (
 )
 from py4j.protocol import Py4JJavaError
 
-from deploy.local.java import class_path, find_jars, find_java
+from deploy.local.cluster.java import class_path, find_jars, find_java
 
 JavaObject: TypeAlias = Any
 """Something in the JVM; py4j finds its members at run time."""

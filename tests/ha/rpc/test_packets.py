@@ -25,8 +25,8 @@ from ha.rpc.packets import (
 from ha.rpc.proto.ha_service_pb2 import GetServiceStatusResponseProto, HAServiceStateProto
 from ha.rpc.proto.rpc_header_pb2 import RpcRequestHeaderProto
 from ha.rpc.session import NO_KEY
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import AclEntryProto
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import AclEntryProto
 
 CLIENT = bytes(range(16))
 PROTOCOL_BYTES = CLIENT_PROTOCOL.encode()

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import ha.elector
 import ha.notices
-from ha.daemon.endpoint import Endpoint
-from ha.daemon.probes import RoleSeen
+from datanode.process.rpc_services import DataNodeFaces
+from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.probes import RoleSeen
 from ha.rpc.protocol import RpcProtocol
 from ha.security.rights import HTTP, JOURNALNODE
 from ha.service.face import ha_service_protocol, zkfc_protocol
@@ -16,11 +17,10 @@ from ha.service.journal_witness import journal_witness_protocol
 from ha.web.site import Site
 from journal.node.faces.calls import CALLS, action_of
 from journal.node.faces.hadoop_face import hadoop_protocols
-from journal.node.jmx import JmxPage
-from journal.node.transfer import SegmentServer
+from journal.node.faces.jmx import JmxPage
+from journal.node.faces.transfer import SegmentServer
 from journal.proto import journal_pb2 as pb
 from namenode_sim.checkpoint.image_receive import ImageReceiver
-from namenode_sim.datanode.faces import DataNodeFaces
 from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.process.client_face import ClientFace
 from namenode_sim.transfer.image_server import ImageServer

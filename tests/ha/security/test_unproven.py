@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from ha.conf.keys.security import Mode
 from ha.conf.topology import HostPort
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.rpc.packets import PREAMBLE, Status, encode_call, encode_context
 from ha.rpc.server import RpcServer

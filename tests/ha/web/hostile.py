@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from ha.cli.cluster.view import ClusterView, NoticesView
+from ha.cluster.view import ClusterView, NoticesView
 from ha.notices.model import Pause
 from tests.ha.web.situations import DOWN_NN1, HEALTHY, HISTORY, NOW, record
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from ha.cli.cluster.view import ClusterView
-from ha.daemon.endpoint import Endpoint
+from ha.cluster.view import ClusterView
+from ha.daemon.http.endpoint import Endpoint
 from ha.notices.model import HistoryEntry, time_text
 from ha.web.hosts import allowed_hosts
 from ha.web.looker import Looker

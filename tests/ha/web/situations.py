@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from ha.cli.cluster.absence import NOT_RUNNING
-from ha.cli.cluster.daemon_parts import CheckpointView, DaemonView, HealthChange, TakeoverView
-from ha.cli.cluster.files_view import FilesView
-from ha.cli.cluster.view import (
+from ha.cluster.absence import NOT_RUNNING
+from ha.cluster.daemon_parts import CheckpointView, DaemonView, HealthChange, TakeoverView
+from ha.cluster.files_view import FilesView
+from ha.cluster.view import (
     ClusterView,
     JournalNodeRow,
     JournalView,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.ports import HOST, free_ports
+from deploy.local.cluster.ports import HOST, free_ports
 from ha.web.kept_connections import KeptConnections
 from journal.cli.probe import JournalProbe, journal_probe
-from journal.node.daemon import JournalNodeDaemon
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
 from tests.journal.node.process import JID, NodeClient
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper, running_zookeeper
+from deploy.local.cluster.zookeeper import ZooKeeper, running_zookeeper
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from ha.cli.cluster.view import ClusterView
+from ha.cluster.view import ClusterView
 from ha.web.looker import Looker
 from tests.ha.web.situations import DOWN_NN1, HEALTHY
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cli.cluster.absence import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
-from ha.cli.cluster.successors import Readiness
-from ha.cli.cluster.verdict import Condition, Verdict
-from ha.cli.cluster.view import ClusterView, JournalNodeRow, ZooKeeperRow
+from ha.cluster.absence import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
+from ha.cluster.successors import Readiness
+from ha.cluster.verdict import Condition, Verdict
+from ha.cluster.view import ClusterView, JournalNodeRow, ZooKeeperRow
 from ha.notices.model import FailoverResult
 from ha.web import marks
 from ha.web.marks import Kind, Mark

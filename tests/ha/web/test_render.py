@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from markupsafe import Markup
 
-from ha.cli.cluster.daemon_parts import CheckpointView
-from ha.cli.cluster.view import ClusterView
+from ha.cluster.daemon_parts import CheckpointView
+from ha.cluster.view import ClusterView
 from ha.web.render import ASSETS, MOST_CHARACTERS, Renderer, digest, printable
 from tests.ha.web.situations import HEALTHY, HISTORY, NOW, SITUATIONS
 

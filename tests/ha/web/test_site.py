@@ -10,8 +10,8 @@ from dataclasses import replace
 import aiohttp
 import pytest
 
-from ha.cli.cluster.status_json import as_json
-from ha.cli.cluster.view import ClusterView
+from ha.cluster.status_json import as_json
+from ha.cluster.view import ClusterView
 from ha.web.render import OVERVIEW
 from tests.ha.cli import schema
 from tests.ha.web.hostile import HOSTILE_PAGES, hostile_view

@@ -6,8 +6,8 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
-from deploy.local.certificates import WEB
-from deploy.local.cluster import ZOOKEEPER, Cluster
+from deploy.local.cluster.certificates import WEB
+from deploy.local.cluster.cluster import ZOOKEEPER, Cluster
 from tests.ha.web.served_site import LIVE, until
 
 SECONDS = 60.0

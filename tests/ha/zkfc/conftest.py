@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper, running_zookeeper
+from deploy.local.cluster.zookeeper import ZooKeeper, running_zookeeper
 from tests.ha.zkfc.zkfc_world import World, world
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import Member
 from ha.notices.store import read_members

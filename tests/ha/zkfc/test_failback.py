@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.zookeeper.znodes import connected
 from ha.health.core import Health, Trouble
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import (
+from deploy.local.cluster.zookeeper import (
     ZooKeeper,
 )
 from ha.elector.model import Role

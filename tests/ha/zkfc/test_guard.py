@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.service.model import ServiceState
 from ha.zkfc.guard import core
 from ha.zkfc.guard.core import Sign, Stalled, Watch

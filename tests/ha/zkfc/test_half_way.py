@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from fencing.model import ShellMethod
 from ha.elector.model import Role, Stage
 from ha.service.model import ServiceState

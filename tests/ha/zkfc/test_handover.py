@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.conf.topology import HostPort
 from ha.daemon.identity import machine, started_ticks
 from ha.service.errors import AccessDenied, ServiceFailed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.rpc.java_names import ACCESS_CONTROL, HEALTH_CHECK_FAILED, SERVICE_FAILED
 from ha.rpc.server import RpcServer
 from ha.service.face import ha_service_protocol

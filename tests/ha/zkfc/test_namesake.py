@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.conf.topology import HostPort
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Role

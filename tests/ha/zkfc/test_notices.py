@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role
 from ha.elector.zookeeper.errors import ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import Done

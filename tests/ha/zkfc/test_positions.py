@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from ha.conf.topology import HostPort
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from ha.zkfc.surroundings.positions import MAX_ANSWER_BYTES, Position, position_of
 from tests.ha.zkfc.zkfc_world import until
 from tests.stand_in import HOST, stand_in

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod
 from ha.daemon.identity import machine, started_ticks
 from ha.elector.model import Term

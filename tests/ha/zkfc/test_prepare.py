@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from tests.ha.zkfc.stress import (
     expire_back_and_forth,
     random_expirations,

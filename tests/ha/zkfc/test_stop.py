@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role
 from ha.elector.zookeeper.znodes import connected, read_active
 from ha.notices.model import FailoverKind, Pause

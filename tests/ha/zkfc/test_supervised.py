@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.zookeeper.session_ticket import SessionTicket, decode_ticket, encode_ticket
 from ha.service.model import ServiceState
 from ha.zkfc.process.supervisor import PAUSES, TicketSlot

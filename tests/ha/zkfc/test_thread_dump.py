@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.conf.topology import HostPort
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from ha.service.model import ServiceState
 from ha.zkfc.record.thread_dump import KEPT_FILES, LIMIT_BYTES, ThreadDump
 from ha.zkfc.settings.settings import DumpSettings, ZkfcSettings

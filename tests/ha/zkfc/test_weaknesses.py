@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.cli.hadoop.actions import SERVER_SLACK_SECONDS
 from ha.elector.model import AttemptNumber, Role
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from kazoo.security import make_digest_acl_credential
 
-from deploy.local.zookeeper import ZooKeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role
 from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode

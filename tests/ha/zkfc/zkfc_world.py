@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kazoo.client import KazooClient
 
-from deploy.local.ports import free_ports
+from deploy.local.cluster.ports import free_ports
 from fencing.model import ShellMethod
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.elector.actions import CreateLock, OpenSession, ZooKeeperAction

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.screen import Screen
-from deploy.local.trial import CLIENT_SECONDS, WRITES_AFTER
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.demo.screen import Screen
+from deploy.local.workload.trial import CLIENT_SECONDS, WRITES_AFTER
 from tests.interop.mixed.client import Writing
 from tests.interop.mixed.cluster import MixedCluster
 from tests.interop.mixed.failovers import Change, hand_over, kill

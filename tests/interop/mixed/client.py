@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from deploy.local.audit import AuditResult, judge, missing_from_tree, read_journal
-from deploy.local.java_client import JavaClient, open_java_client, start_java_client
-from deploy.local.workload import Workload
+from deploy.local.workload.audit import AuditResult, judge, missing_from_tree, read_journal
+from deploy.local.workload.java_client import JavaClient, open_java_client, start_java_client
+from deploy.local.workload.workload import Workload
 from tests.interop.mixed.cluster import MixedCluster
 
 WARM_UP_WRITES = 100

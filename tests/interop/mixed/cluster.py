@@ -10,15 +10,15 @@ from pathlib import Path
 
 from kazoo.client import KazooClient
 
-from deploy.local import state
-from deploy.local.cluster import zkfc_of
-from deploy.local.errors import LocalClusterError
-from deploy.local.java import find_java
-from deploy.local.layout import JOURNALNODES, NAMENODES, NAMESERVICE, Layout, plan
-from deploy.local.ports import HOST
-from deploy.local.processes import ManagedProcess, Supervisor, wait_until
-from deploy.local.trial import other
-from deploy.local.zookeeper import start_zookeeper, wait_for_zookeeper
+from deploy.local.cluster import state
+from deploy.local.cluster.cluster import zkfc_of
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.java import find_java
+from deploy.local.cluster.layout import JOURNALNODES, NAMENODES, NAMESERVICE, Layout, plan
+from deploy.local.cluster.ports import HOST
+from deploy.local.cluster.processes import ManagedProcess, Supervisor, wait_until
+from deploy.local.cluster.zookeeper import start_zookeeper, wait_for_zookeeper
+from deploy.local.workload.trial import other
 from ha.conf.topology import HostPort
 from ha.service.model import ServiceState, ServiceStatus
 from tests.interop.mixed.programs import (

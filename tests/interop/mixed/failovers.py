@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from deploy.local.cluster import zkfc_of
-from deploy.local.phases import read_logs
-from deploy.local.ports import HOST
-from deploy.local.trial import CLIENT_SECONDS, WRITES_AFTER, other
-from deploy.local.workload import Workload
+from deploy.local.cluster.cluster import zkfc_of
+from deploy.local.cluster.ports import HOST
+from deploy.local.workload.phases import read_logs
+from deploy.local.workload.trial import CLIENT_SECONDS, WRITES_AFTER, other
+from deploy.local.workload.workload import Workload
 from ha.conf.topology import HostPort
 from ha.service.zkfc_client import ZkfcClient
 from tests.interop.mixed.cluster import MixedCluster

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.local import state
-from deploy.local.cluster import zkfc_of
-from deploy.local.errors import LocalClusterError
-from deploy.local.layout import JOURNALNODES, NAMENODES, NAMESERVICE
-from deploy.local.processes import wait_until
-from deploy.local.stage import ask_for_failover
-from deploy.local.trial import other
+from deploy.local.cluster import state
+from deploy.local.cluster.cluster import zkfc_of
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.layout import JOURNALNODES, NAMENODES, NAMESERVICE
+from deploy.local.cluster.processes import wait_until
+from deploy.local.demo.stage import ask_for_failover
+from deploy.local.workload.trial import other
 from tests.interop.mixed.cluster import MixedCluster
 from tests.interop.mixed.programs import JOURNAL_HOSTS, Kind
 

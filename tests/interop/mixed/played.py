@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.local.screen import Screen
+from deploy.local.demo.screen import Screen
 from tests.campaigns.soak.java import campaign
 from tests.interop.hadoop_jars import JarsMissing
 from tests.interop.mixed.campaign import Campaign

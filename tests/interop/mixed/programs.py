@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from deploy.local.cluster import Cluster
-from deploy.local.java import Java, class_path
-from deploy.local.layout import JOURNALNODES, NAMESERVICE, JournalNodePorts, Layout
-from deploy.local.ports import HOST
-from deploy.local.site import core_site, datanode_overrides, hdfs_site, site_xml
-from deploy.local.zookeeper import LOG4J2
+from deploy.local.cluster.cluster import Cluster
+from deploy.local.cluster.java import Java, class_path
+from deploy.local.cluster.layout import JOURNALNODES, NAMESERVICE, JournalNodePorts, Layout
+from deploy.local.cluster.ports import HOST
+from deploy.local.cluster.site import core_site, datanode_overrides, hdfs_site, site_xml
+from deploy.local.cluster.zookeeper import LOG4J2
 from tests import ROOT
 from tests.interop.hadoop_jars import server_jar
 from tests.interop.hadoop_server import JARS

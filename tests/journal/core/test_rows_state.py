@@ -9,7 +9,7 @@ from journal.core.replies import Promised
 from journal.core.requests import Format, PrepareRecovery
 from journal.errors import BadRequest, OutOfSync, StorageFailed
 from journal.model import NO_TXID, Epoch, NamespaceInfo, Segment, TxId
-from journal.node.daemon import JournalNodeDaemon
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
 from journal.storage import layout
 from tests.journal.core.requests_of import (

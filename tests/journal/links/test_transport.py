@@ -15,7 +15,7 @@ from journal.links.configuration import writer_link
 from journal.links.grpc_link import GrpcLink
 from journal.links.hadoop_link import HadoopLink
 from journal.model import TxId
-from journal.node.daemon import JournalNodeDaemon
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
 from namenode_sim.startup.identity import NameNodeIdentity, journal_writer
 from tests.ha.cli.stand_ins import frozen_process

@@ -12,7 +12,7 @@ import grpc.aio
 from journal.core.requests import FinalizeLogSegment, Journal, StartLogSegment
 from journal.messages import namespace_message, segment_message
 from journal.model import NamespaceInfo, Segment
-from journal.node.daemon import JournalNodeDaemon
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
 from journal.proto import journal_pb2 as pb
 from journal.proto import journal_pb2_grpc

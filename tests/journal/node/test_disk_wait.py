@@ -4,7 +4,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from journal.node.disk_wait import QUICK_IN_A_ROW, WAIT_SECONDS, Patience
+from journal.node.owner.disk_wait import QUICK_IN_A_ROW, WAIT_SECONDS, Patience
 
 
 def patient() -> Patience:

@@ -12,8 +12,8 @@ from ha.conf.keys import journal as keys
 from ha.conf.keys.namenode import TAIL_IN_PROGRESS
 from journal.errors import CacheMiss
 from journal.model import LAYOUT_VERSION, Epoch, Segment, TxId
-from journal.node.command import edits_cache_bytes, memory_limit
-from journal.node.edits_cache import Batch, EditsCache, NotCached, Retrieved
+from journal.node.owner.edits_cache import Batch, EditsCache, NotCached, Retrieved
+from journal.node.process.command import edits_cache_bytes, memory_limit
 from tests.journal.core.requests_of import record, records
 
 EDIT_BYTES = len(record(1))

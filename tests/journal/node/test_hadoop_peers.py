@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
-from deploy.local.ports import free_ports
+from deploy.local.cluster.ports import free_ports
 from ha.rpc.errors import RemoteFault
 from ha.rpc.server import RpcServer
 from journal.core.requests import Format
-from journal.node.daemon import JournalNodeDaemon
 from journal.node.faces.hadoop_face import hadoop_protocols
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.storage.incarnation import random_id
 from tests.journal.core.requests_of import NAMESPACE
 from tests.journal.node.faces.java_writer import HOST, JID, JavaWriter, connected

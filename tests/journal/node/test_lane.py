@@ -14,10 +14,10 @@ import pytest
 from journal.core.requests import Heartbeat, Journal
 from journal.errors import StorageFailed
 from journal.lane import KEY_BYTES, MAGIC, Hello, Offer, hello_bytes
-from journal.node import lane as node_lane
-from journal.node.daemon import JournalNodeDaemon
 from journal.node.faces.lane_codec import LaneFace
-from journal.node.owner import JournalOwner
+from journal.node.lanes import lane as node_lane
+from journal.node.owner.owner import JournalOwner
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.proto import journal_pb2 as pb
 from tests.journal.core.requests_of import Writer, records
 from tests.journal.node.lane_client import RawLane, hello, message, of_no_writer

@@ -11,8 +11,8 @@ import pytest
 
 from journal.core.requests import Heartbeat
 from journal.lane import HEADER, LEAST_LENGTH, NoLane
-from journal.node.lane import MAX_MUTE, Incoming
-from journal.node.lane_budget import FREE_BYTES, LaneBudget
+from journal.node.lanes.lane import MAX_MUTE, Incoming
+from journal.node.lanes.lane_budget import FREE_BYTES, LaneBudget
 from tests.journal.core.requests_of import Writer
 from tests.journal.node.lane_client import RawLane, hello, message
 from tests.journal.node.process import DEADLINE_SECONDS, node_and_client

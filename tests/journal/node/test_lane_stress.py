@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 
 from journal.lane import Offer
-from journal.node.owner import JournalOwner
+from journal.node.owner.owner import JournalOwner
 from journal.proto import journal_pb2 as pb
 from tests.journal.core.requests_of import Writer, records
 from tests.journal.node.lane_client import RawLane, hello

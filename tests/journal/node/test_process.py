@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from deploy.local.ports import free_ports
+from deploy.local.cluster.ports import free_ports
 from ha.conf.configuration import load_configuration
 from journal.core.requests import Format, Heartbeat
 from journal.errors import StorageFailed
 from journal.model import JournalId
-from journal.node.command import read_settings
-from journal.node.daemon import JournalNodeDaemon, PortTaken
-from journal.node.owner import JournalOwner
+from journal.node.owner.owner import JournalOwner
+from journal.node.process.command import read_settings
+from journal.node.process.daemon import JournalNodeDaemon, PortTaken
 from journal.node.settings import NodeSettings
 from journal.storage.disk import Disk
 from tests import ROOT

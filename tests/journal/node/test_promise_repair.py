@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from journal.core.state import JournalState
 from journal.model import MAX_EPOCH_LEAP, Epoch
-from journal.node.promise_repair import repair_promise, why_not
+from journal.node.process.promise_repair import repair_promise, why_not
 from journal.proto import journal_pb2 as pb
 from tests.journal.core.requests_of import LIFE, NAMESPACE
 from tests.journal.writer.journal_cluster import JOURNAL, Nodes, formatted_nodes

@@ -10,8 +10,8 @@ from journal.core.requests import Format
 from journal.errors import StorageFailed
 from journal.model import JournalId, TxId
 from journal.node import metrics
-from journal.node.edits_cache import EditsCache
-from journal.node.owner import JournalOwner
+from journal.node.owner.edits_cache import EditsCache
+from journal.node.owner.owner import JournalOwner
 from journal.proto import journal_pb2 as pb
 from journal.storage.disk import Disk
 from tests.journal.core.requests_of import (

@@ -13,8 +13,8 @@ from prometheus_client import REGISTRY, Metric
 
 from ha.conf.configuration import load_configuration
 from journal.errors import StorageFailed
-from journal.node.command import read_settings
-from journal.node.daemon import JournalNodeDaemon, PortTaken
+from journal.node.process.command import read_settings
+from journal.node.process.daemon import JournalNodeDaemon, PortTaken
 from journal.node.settings import NodeSettings
 from journal.proto import journal_pb2 as pb
 from tests.journal.core.requests_of import Writer, segment, segment_bytes

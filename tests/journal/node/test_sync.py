@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY
 
 from journal.errors import QuorumLost
 from journal.model import TxId
-from journal.node.daemon import JournalNodeDaemon
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.writer.writer import QuorumWriter
 from tests.journal.node.process import segment_url, until
 from tests.journal.writer.journal_cluster import (

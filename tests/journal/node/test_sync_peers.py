@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ha.conf.configuration import load_configuration
-from journal.node.command import read_settings
 from journal.node.peers import Own, configured_peers
+from journal.node.process.command import read_settings
 
 SHARED = "dfs.namenode.shared.edits.dir"
 URI = "qjournal://jn0:8485;jn1:8485/jid"

@@ -14,9 +14,9 @@ from aiohttp import web
 from journal.errors import Unavailable
 from journal.messages import segment_message
 from journal.model import LAYOUT_VERSION
-from journal.node.daemon import JournalNodeDaemon
-from journal.node.segment_fetch import fetch_finalized
-from journal.node.transfer import DAMAGE_HEADER
+from journal.node.faces.transfer import DAMAGE_HEADER
+from journal.node.process.daemon import JournalNodeDaemon
+from journal.node.repair.segment_fetch import fetch_finalized
 from journal.proto import journal_pb2 as pb
 from tests.journal.core.requests_of import (
     NAMESPACE,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from journal.node.turn import Turn
+from journal.node.owner.turn import Turn
 from tests.journal.node.process import until
 
 A_MOMENT_SECONDS = 0.05

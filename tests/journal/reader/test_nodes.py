@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from journal.node.daemon import PortTaken
+from journal.node.process.daemon import PortTaken
 from tests.journal.node.test_sync import contents
 from tests.journal.writer.journal_cluster import Nodes
 

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from journal.model import LAYOUT_VERSION, NamespaceInfo
-from journal.node.daemon import JournalNodeDaemon
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.storage.files import Files, OpenFile, RealFiles
 from tests.journal.core.requests_of import Writer, digest
 from tests.journal.node.process import NodeClient, Refused, node_and_client, running, segment_url

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from journal.errors import StorageFailed
-from journal.node.owner import JournalOwner
-from journal.node.scrub import report_missing, scrub
+from journal.node.owner.owner import JournalOwner
+from journal.node.repair.scrub import report_missing, scrub
 from tests.journal.writer.journal_cluster import JOURNAL, formatted_nodes, write_segment
 
 

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from deploy.local.ports import free_ports
+from deploy.local.cluster.ports import free_ports
 from journal.links.grpc_link import GrpcLink
 from journal.links.link import LinkFactory
 from journal.model import JournalId, NamespaceInfo, TxId
-from journal.node.daemon import JournalNodeDaemon, PortTaken
+from journal.node.process.daemon import JournalNodeDaemon, PortTaken
 from journal.node.settings import NodeSettings
 from journal.reader.reader import JournalReader
 from journal.writer.writer import QuorumWriter, WriterSettings

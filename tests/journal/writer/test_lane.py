@@ -19,7 +19,7 @@ from journal.links.lane_client import Lane
 from journal.links.link import LinkFactory
 from journal.links.settings import WriterSettings
 from journal.model import TxId
-from journal.node.lane import Lanes
+from journal.node.lanes.lane import Lanes
 from journal.writer.writer import QuorumWriter
 from tests.journal.node.process import until
 from tests.journal.writer.journal_cluster import JOURNAL, QUICK, Nodes, edits, write_segment

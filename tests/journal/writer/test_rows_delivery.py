@@ -27,7 +27,7 @@ from journal.core.requests import (
 from journal.core.state import JournalState
 from journal.errors import JournalError
 from journal.model import LAYOUT_VERSION, JournalId, TxId
-from journal.node.owner import JournalOwner
+from journal.node.owner.owner import JournalOwner
 from journal.storage.disk import Disk
 from tests.journal.core.requests_of import LIFE, NAMESPACE, LocalJournal, Writer, segment
 

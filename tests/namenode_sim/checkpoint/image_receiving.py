@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ha.conf.topology import HostPort
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.image_receive import ImageReceiver, Recipient
 from namenode_sim.namespace.namespace import Namespace

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from hadoop.directory_lock import DirectoryLock
+from hadoop.errors import InUse
 from namenode_sim.checkpoint.merge import Merged, merge
 from namenode_sim.checkpoint.publication import MergeRefused
-from namenode_sim.storage.errors import InUse
-from namenode_sim.storage.lock import DirectoryLock
 from spark.engine.inline import InlineEngine
 from spark.merge.job import merge_on
 from tests.namenode_sim.startup.startup_world import snapshot

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from ha.conf.topology import HostPort
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from journal.model import TxId
 from namenode_sim.checkpoint.image_receive import ImageReceiver, Recipient
 from namenode_sim.checkpoint.schedule import CheckpointRules

@@ -2,16 +2,16 @@
 
 import time
 
-from namenode_sim.blocks.incoming import receive
-from namenode_sim.blocks.model import ReplicaState, Reported
-from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.datanodes.model import DEFAULT_RACK, DatanodeId, Node, Room
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import (
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import (
     ExtendedBlockProto,
     LocatedBlockProto,
     LocatedBlocksProto,
 )
+from namenode_sim.blocks.incoming import receive
+from namenode_sim.blocks.model import ReplicaState, Reported
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.model import DEFAULT_RACK, DatanodeId, Node, Room
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served
 
 ROOM = Room(capacity=1 << 40, remaining=1 << 40)

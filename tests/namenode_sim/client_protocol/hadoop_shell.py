@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from deploy.local.java import class_path, find_jars, find_java
+from deploy.local.cluster.java import class_path, find_jars, find_java
 
 JavaObject: TypeAlias = Any
 """Something in the JVM; py4j finds its members at run time."""

@@ -3,19 +3,19 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
+from datanode.model import Block as DataNodeBlock
+from datanode.replicas.agreement import Agreement, Found, agree
+from hadoop.proto import datanode_protocol_pb2 as pb
 from namenode_sim.blocks.model import Slot
-from namenode_sim.client_protocol import block_recovery, lease_calls, lease_release
-from namenode_sim.client_protocol.lease_release import Released
-from namenode_sim.client_protocol.model import Scene
-from namenode_sim.client_protocol.open_files import close_edit
-from namenode_sim.datanode.agreement import Agreement, Found, agree
-from namenode_sim.datanode.model import Block as DataNodeBlock
+from namenode_sim.client_protocol.open_files import block_recovery, lease_calls, lease_release
+from namenode_sim.client_protocol.open_files.lease_release import Released
+from namenode_sim.client_protocol.open_files.open_files import close_edit
+from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.datanodes import recovery
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node, NodeStorage
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
-from namenode_sim.proto import datanode_protocol_pb2 as pb
 from tests.namenode_sim.client_protocol import recovering_datanodes
 from tests.simulation.engine.mutants import Planting, all_of, replacing
 

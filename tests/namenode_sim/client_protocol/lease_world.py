@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from ha.rpc.errors import RemoteFault
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks.check import check
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.values import Block
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import add_block, sized, with_datanodes
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 from tests.namenode_sim.client_protocol.recovering_datanodes import (

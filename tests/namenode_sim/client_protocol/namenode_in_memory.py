@@ -14,10 +14,12 @@ from google.protobuf.message import Message
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL, STANDBY_EXCEPTION
 from ha.rpc.protocol import Call
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import FsPermissionProto, HdfsFileStatusProto
 from journal.model import LAYOUT_VERSION, TxId
 from namenode_sim.blocks.incoming import activate
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.client_protocol.model import Scene, Settings
+from namenode_sim.client_protocol.words.model import Scene, Settings
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.codec import decode_all, encode
 from namenode_sim.edits.ops import Op, Symlink
@@ -25,8 +27,6 @@ from namenode_sim.edits.values import Permission
 from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.client_face import ClientFace
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto, HdfsFileStatusProto
 from tests.namenode_sim.carried_out import carried_out
 
 Fields: TypeAlias = dict[str, Any]

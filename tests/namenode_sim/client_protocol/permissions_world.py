@@ -1,9 +1,9 @@
 """A NameNode in memory with files of several users, and permissions as texts."""
 
-from namenode_sim.client_protocol.model import Settings
-from namenode_sim.client_protocol.permissions import symbolic
+from hadoop.proto.hdfs_types_pb2 import AclEntryProto
+from namenode_sim.client_protocol.words.model import Settings
+from namenode_sim.client_protocol.words.permissions import symbolic
 from namenode_sim.edits.values import AclEntry, AclScope
-from namenode_sim.proto.hdfs_types_pb2 import AclEntryProto
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
 
 

@@ -5,19 +5,19 @@ What replicas become is decided by the DataNode's own core; messages between Dat
 
 from dataclasses import dataclass, field, replace
 
+from datanode.model import Block, BlockId, GenerationStamp
+from datanode.model import ReplicaState as OnDisk
+from datanode.replicas.agreement import Agreed, Disagreement, Empty, Found, agree
 from ha.rpc.java_names import DATANODE_PROTOCOL
 from ha.rpc.protocol import Call
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import datanode_protocol_pb2 as pb
+from hadoop.proto.hdfs_types_pb2 import DatanodeIDProto, ExtendedBlockProto
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import ReplicaState, Slot, Stage
-from namenode_sim.client_protocol.model import Settings
-from namenode_sim.datanode.agreement import Agreed, Disagreement, Empty, Found, agree
-from namenode_sim.datanode.model import Block, BlockId, GenerationStamp
-from namenode_sim.datanode.model import ReplicaState as OnDisk
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.datanodes.model import RecoveryOrder
 from namenode_sim.datanodes.recovery import participants
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto import datanode_protocol_pb2 as pb
-from namenode_sim.proto.hdfs_types_pb2 import DatanodeIDProto, ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     POOL,
     add_block,

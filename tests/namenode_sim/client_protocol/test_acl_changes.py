@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.model import Settings
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import AclStatusProto, FsPermissionProto
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import SetAcl
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import AclStatusProto, FsPermissionProto
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
 from tests.namenode_sim.client_protocol.permissions_world import entry, text_of
 

@@ -5,14 +5,14 @@ import time
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from journal.model import TxId
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import Stage
-from namenode_sim.client_protocol.open_files import close_edit
+from namenode_sim.client_protocol.open_files.open_files import close_edit
 from namenode_sim.edits.ops import Append, Close
 from namenode_sim.edits.values import Block
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     add_block,
     report,

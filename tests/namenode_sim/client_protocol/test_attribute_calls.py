@@ -3,7 +3,9 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.model import Settings
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import SSD
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import (
     Op,
     SetOwner,
@@ -16,8 +18,6 @@ from namenode_sim.edits.ops import (
 )
 from namenode_sim.edits.values import StorageType
 from namenode_sim.namespace.inode import QUOTA_DONT_SET, STRIPED
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import SSD
 from tests.namenode_sim.client_protocol import permissions_world
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, prepared
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.proto.hdfs_types_pb2 import AddBlockFlagProto
+from hadoop.proto.hdfs_types_pb2 import AddBlockFlagProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     add_block,
     joined,

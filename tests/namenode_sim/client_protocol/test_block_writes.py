@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto, LocatedBlockProto
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import ReplicaState, Stage
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import (
     Add,
     AddBlock,
@@ -19,7 +20,6 @@ from namenode_sim.edits.ops import (
     UpdateBlocks,
 )
 from namenode_sim.edits.values import Block
-from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto, LocatedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     POOL,
     add_block,

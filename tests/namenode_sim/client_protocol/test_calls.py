@@ -3,9 +3,9 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.model import Settings
+from hadoop.proto import client_namenode_pb2 as calls
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import Mkdir
-from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, prepared
 
 RENAMES: dict[str, tuple[str, str, bool, list[str]]] = {

@@ -7,10 +7,8 @@ import pytest
 from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.datanodes.model import Room, StorageState, StorageType
-from namenode_sim.datanodes.redundancy import Redundancy
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import (
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import (
     DatanodeIDProto,
     DatanodeInfoProto,
     DatanodeReportTypeProto,
@@ -21,6 +19,8 @@ from namenode_sim.proto.hdfs_types_pb2 import (
     StorageTypeProto,
     TokenProto,
 )
+from namenode_sim.datanodes.model import Room, StorageState, StorageType
+from namenode_sim.datanodes.redundancy import Redundancy
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     ROOM,
     add_block,

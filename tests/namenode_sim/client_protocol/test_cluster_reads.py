@@ -5,11 +5,11 @@ from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, FILE_NOT_FOUND, UNSUPPORTED_OPERATION
-from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT
-from namenode_sim.client_protocol.model import Settings
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import ChecksumTypeProto, FsServerDefaultsProto
+from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import SetStoragePolicy
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import ChecksumTypeProto, FsServerDefaultsProto
 from tests.namenode_sim.client_protocol import test_create
 from tests.namenode_sim.client_protocol.namenode_in_memory import (
     Fields,

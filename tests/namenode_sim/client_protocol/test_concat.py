@@ -5,7 +5,7 @@ import pytest
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ILLEGAL_ARGUMENT, IO_EXCEPTION
 from namenode_sim.blocks.check import check
-from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, SNAPSHOT
+from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, SNAPSHOT
 from namenode_sim.edits.ops import Add
 from namenode_sim.edits.values import Permission
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (

@@ -2,10 +2,10 @@
 
 import pytest
 
-from namenode_sim.client_protocol.summary import Counts, counting
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto
+from namenode_sim.client_protocol.reads.summary import Counts, counting
 from namenode_sim.namespace.inode import STRIPED
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     report,
     sized,

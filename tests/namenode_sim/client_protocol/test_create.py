@@ -6,7 +6,7 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import IO_EXCEPTION
-from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, RECOVERY_IN_PROGRESS
+from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, RECOVERY_IN_PROGRESS
 from namenode_sim.edits.ops import Add
 from namenode_sim.edits.values import RpcIds
 from tests.namenode_sim.client_protocol.namenode_in_memory import (

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, NAME_TOO_LONG
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, NAME_TOO_LONG
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import Add, Close, Mkdir, SetPermissions
 from namenode_sim.edits.values import Permission
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve

@@ -2,9 +2,9 @@
 
 import pytest
 
-from namenode_sim.client_protocol.datanode_info import info_of
+from hadoop.proto.hdfs_types_pb2 import DatanodeIDProto, DatanodeInfoProto
+from namenode_sim.client_protocol.words.datanode_info import info_of
 from namenode_sim.datanodes.model import DatanodeId, Node
-from namenode_sim.proto.hdfs_types_pb2 import DatanodeIDProto, DatanodeInfoProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import joined, with_datanodes, written
 from tests.namenode_sim.client_protocol.namenode_in_memory import serve
 

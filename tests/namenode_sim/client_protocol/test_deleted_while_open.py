@@ -6,9 +6,9 @@ An edit of it would name a path at which there is nothing, or the file of somebo
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks.check import check
 from namenode_sim.namespace.dump import differences
-from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     POOL,
     add_block,

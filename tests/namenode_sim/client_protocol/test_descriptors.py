@@ -11,7 +11,7 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
 )
 
-from namenode_sim.proto import client_namenode_pb2, hdfs_types_pb2
+from hadoop.proto import client_namenode_pb2, hdfs_types_pb2
 from tests.namenode_sim.client_protocol.hadoop_shell import JavaObject, hadoop_shell
 
 pytestmark = pytest.mark.interop

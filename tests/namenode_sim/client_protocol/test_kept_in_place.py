@@ -3,9 +3,9 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.errors import SNAPSHOT, SNAPSHOT_ACCESS_CONTROL
-from namenode_sim.client_protocol.model import Settings
-from namenode_sim.proto import client_namenode_pb2 as calls
+from hadoop.proto import client_namenode_pb2 as calls
+from namenode_sim.client_protocol.words.errors import SNAPSHOT, SNAPSHOT_ACCESS_CONTROL
+from namenode_sim.client_protocol.words.model import Settings
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
 from tests.namenode_sim.client_protocol.permissions_world import a_rename2
 

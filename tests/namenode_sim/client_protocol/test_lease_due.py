@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from namenode_sim.client_protocol.lease_calls import due_files, release_due
-from namenode_sim.client_protocol.lease_release import Released
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.open_files.lease_calls import due_files, release_due
+from namenode_sim.client_protocol.open_files.lease_release import Released
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import Close, ReassignLease, SetGenstampV2
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     add_block,

@@ -8,7 +8,7 @@ from ha.rpc.errors import RemoteFault
 from journal.model import TxId
 from namenode_sim.blocks.follow import follow
 from namenode_sim.blocks.model import CorruptMark, Reason, ReplicaState, Stage
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.datanodes.heartbeat import forget_some
 from namenode_sim.datanodes.model import StorageState
 from namenode_sim.datanodes.recovery import participants

@@ -6,13 +6,17 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ALREADY_BEING_CREATED, RECOVERY_IN_PROGRESS
+from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks.model import Stage
-from namenode_sim.client_protocol.errors import FsError
-from namenode_sim.client_protocol.lease_release import Released, is_stalled, release_lease
+from namenode_sim.client_protocol.open_files.lease_release import (
+    Released,
+    is_stalled,
+    release_lease,
+)
+from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.datanodes.model import StorageState
 from namenode_sim.edits.ops import Close, SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
-from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     POOL,
     add_block,

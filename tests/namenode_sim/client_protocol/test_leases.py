@@ -3,11 +3,11 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.leases import LeaseTimes
-from namenode_sim.client_protocol.model import Settings
+from hadoop.proto import client_namenode_pb2 as calls
+from namenode_sim.client_protocol.words.leases import LeaseTimes
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
-from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.namenode_sim.client_protocol.datanodes_in_memory import joined
 from tests.namenode_sim.client_protocol.namenode_in_memory import (
     Served,

@@ -3,9 +3,9 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import HdfsFileStatusProto
 from namenode_sim.namespace.inode import INodeSymlink
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import HdfsFileStatusProto
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, linked
 
 UNRESOLVED = "org.apache.hadoop.hdfs.protocol.UnresolvedPathException"

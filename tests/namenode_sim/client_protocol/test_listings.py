@@ -3,9 +3,9 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.model import Settings
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import DirectoryListingProto, HdfsFileStatusProto
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import DirectoryListingProto, HdfsFileStatusProto
+from namenode_sim.client_protocol.words.model import Settings
 from tests.namenode_sim.client_protocol.datanodes_in_memory import with_datanodes, written
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, prepared, serve
 

@@ -7,16 +7,16 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, ILLEGAL_ARGUMENT
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto, LocatedBlockProto
 from namenode_sim.blocks.model import CorruptMark, ReplicaState
 from namenode_sim.blocks.model import Reason as Damage
-from namenode_sim.client_protocol.datanode_info import info_of
-from namenode_sim.client_protocol.located import block_at
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.words.block_locations import block_at
+from namenode_sim.client_protocol.words.datanode_info import info_of
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.datanodes.model import Room
 from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.edits.values import Block
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto, LocatedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     POOL,
     add_block,

@@ -3,7 +3,7 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.open_files import by_id, close_edit
+from namenode_sim.client_protocol.open_files.open_files import by_id, close_edit
 from namenode_sim.edits.ops import Close
 from namenode_sim.edits.values import Block, Permission
 from tests.namenode_sim.client_protocol.namenode_in_memory import prepared, serve

@@ -3,9 +3,9 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.model import Settings
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import ALL_OPEN_FILES, BLOCKING_DECOMMISSION
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import ALL_OPEN_FILES, BLOCKING_DECOMMISSION
+from namenode_sim.client_protocol.words.model import Settings
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
 
 OPEN = ("/b", "/d/y", "/a", "/dd", "/d/x")

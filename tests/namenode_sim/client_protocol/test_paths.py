@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ha.rpc.java_names import FILE_NOT_FOUND, INVALID_PATH
-from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, FsError
-from namenode_sim.client_protocol.model import Settings
-from namenode_sim.client_protocol.paths import (
+from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, FsError
+from namenode_sim.client_protocol.words.model import Settings
+from namenode_sim.client_protocol.words.paths import (
     MAX_PATH_CHARACTERS,
     MAX_PATH_DEPTH,
     check_length,

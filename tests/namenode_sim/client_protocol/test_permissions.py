@@ -3,8 +3,8 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.model import Settings
-from namenode_sim.client_protocol.permissions import symbolic
+from namenode_sim.client_protocol.words.model import Settings
+from namenode_sim.client_protocol.words.permissions import symbolic
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields
 from tests.namenode_sim.client_protocol.permissions_world import a_rename2, entry, prepared
 

@@ -6,18 +6,18 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import SAFE_MODE_EXCEPTION
-from namenode_sim.blocks.check import check
-from namenode_sim.blocks.model import ReplicaState
-from namenode_sim.blocks.safemode import Off, SafeMode
-from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT
-from namenode_sim.edits.ops import SetGenstampV2, UpdateBlocks
-from namenode_sim.edits.values import Block
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import (
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import (
     DatanodeIDProto,
     ExtendedBlockProto,
     LocatedBlockProto,
 )
+from namenode_sim.blocks.check import check
+from namenode_sim.blocks.model import ReplicaState
+from namenode_sim.blocks.safemode import Off, SafeMode
+from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT
+from namenode_sim.edits.ops import SetGenstampV2, UpdateBlocks
+from namenode_sim.edits.values import Block
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     POOL,
     add_block,

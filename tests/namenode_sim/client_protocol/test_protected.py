@@ -3,8 +3,8 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.model import Settings
-from namenode_sim.proto import client_namenode_pb2 as calls
+from hadoop.proto import client_namenode_pb2 as calls
+from namenode_sim.client_protocol.words.model import Settings
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 PROTECTED = frozenset({"/p", "/q/in", "/r/empty", "/r/not/there"})

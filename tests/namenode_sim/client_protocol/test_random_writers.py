@@ -11,8 +11,8 @@ from ha.rpc.errors import RemoteFault
 from namenode_sim.blocks.errors import MapBroken
 from namenode_sim.blocks.model import Construction, Location, Slot
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.client_protocol import add_block, block_writes
-from namenode_sim.client_protocol.model import Scene
+from namenode_sim.client_protocol.open_files import add_block, block_writes
+from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.retry_cache import RetryCache

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks.model import Stage
 from namenode_sim.blocks.safemode import enter, leave
 from namenode_sim.datanodes.damage import Damaged, note_damage
 from namenode_sim.datanodes.model import StorageState
 from namenode_sim.edits.ops import Close, UpdateBlocks
 from namenode_sim.edits.values import Block
-from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     add_block,
     locations,

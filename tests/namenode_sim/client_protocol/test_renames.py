@@ -3,12 +3,12 @@
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.errors import UNRESOLVED_PATH
-from namenode_sim.client_protocol.model import Settings
+from hadoop.proto import client_namenode_pb2 as calls
+from namenode_sim.client_protocol.words.errors import UNRESOLVED_PATH
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import Rename
 from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.inode import INodeFile
-from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, linked, prepared, serve
 
 NO_LIMIT = 2**64 - 1

@@ -8,11 +8,11 @@ from structlog.testing import capture_logs
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION, RETRIABLE, SAFE_MODE_EXCEPTION
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import SafeModeActionProto
 from namenode_sim.blocks.safemode import Extension, Off, Pending, SafeMode
 from namenode_sim.client_protocol.safe_mode import WORDS
 from namenode_sim.client_protocol.table import WRITES
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import SafeModeActionProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     locations,
     with_datanodes,

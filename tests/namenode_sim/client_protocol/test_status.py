@@ -2,7 +2,14 @@
 
 import pytest
 
-from namenode_sim.client_protocol.status import (
+from hadoop.proto.hdfs_types_pb2 import (
+    ECSchemaOptionEntryProto,
+    ECSchemaProto,
+    ErasureCodingPolicyProto,
+    ErasureCodingPolicyState,
+    HdfsFileStatusProto,
+)
+from namenode_sim.client_protocol.words.status import (
     dot_snapshot_status,
     ec_policy_proto,
     erasure_coding_of,
@@ -23,13 +30,6 @@ from namenode_sim.edits.values import (
 )
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.state import EcState, ErasureCodingPolicy
-from namenode_sim.proto.hdfs_types_pb2 import (
-    ECSchemaOptionEntryProto,
-    ECSchemaProto,
-    ErasureCodingPolicyProto,
-    ErasureCodingPolicyState,
-    HdfsFileStatusProto,
-)
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields
 from tests.namenode_sim.namespace.given_edits import (
     B1,

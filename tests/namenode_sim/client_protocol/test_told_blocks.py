@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from namenode_sim.client_protocol.errors import FsError
-from namenode_sim.client_protocol.located import extended
-from namenode_sim.client_protocol.told_blocks import (
+from namenode_sim.client_protocol.words.block_locations import extended
+from namenode_sim.client_protocol.words.client_blocks import (
     committed,
     expected_places,
     name_of,
@@ -14,6 +13,7 @@ from namenode_sim.client_protocol.told_blocks import (
     same,
     told_block,
 )
+from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.edits.values import Block
 from tests.namenode_sim.client_protocol.datanodes_in_memory import POOL, with_datanodes, written
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import RemoveXAttr, SetXAttr
 from namenode_sim.edits.values import XAttr, XAttrNamespace
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served

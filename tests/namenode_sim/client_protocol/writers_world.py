@@ -12,6 +12,8 @@ from random import Random
 from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto, LocatedBlockProto
 from journal.model import LAYOUT_VERSION
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.incoming import activate, receive
@@ -20,8 +22,6 @@ from namenode_sim.blocks.waiting import Told
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto, LocatedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import joined, sized
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Fields, Served, serve
 

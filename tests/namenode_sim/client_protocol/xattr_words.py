@@ -1,8 +1,8 @@
 """Extended attributes as texts, and the calls that set, read and list them."""
 
-from namenode_sim.client_protocol.model import Settings
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import XAttrProto
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import XAttrProto
+from namenode_sim.client_protocol.words.model import Settings
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 CREATE, REPLACE = 1, 2

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
-from namenode_sim.blocks.waiting import Told
-from namenode_sim.datanode.model import (
+from datanode.model import (
     BeingWritten,
     Block,
     BlockId,
@@ -14,7 +12,11 @@ from namenode_sim.datanode.model import (
     Replica,
     StorageId,
 )
-from namenode_sim.datanode.report_rows import encode_rows
+from datanode.namenodes.report_rows import encode_rows
+from hadoop.proto import datanode_protocol_pb2 as pb
+from hadoop.proto import hdfs_types_pb2 as hdfs
+from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
+from namenode_sim.blocks.waiting import Told
 from namenode_sim.datanode_protocol.intake import ReportContext
 from namenode_sim.datanode_protocol.keeper import Answer
 from namenode_sim.datanode_protocol.messages import ListedStorage, StorageNews
@@ -22,8 +24,6 @@ from namenode_sim.datanodes.heartbeat import Heartbeat, StorageReport
 from namenode_sim.datanodes.model import DatanodeId, Node, Room, StorageState, StorageType
 from namenode_sim.datanodes.registry import Registration
 from namenode_sim.edits.ops import Op
-from namenode_sim.proto import datanode_protocol_pb2 as pb
-from namenode_sim.proto import hdfs_types_pb2 as hdfs
 from tests.namenode_sim.datanode_protocol.served import IDS, Clock, NameNode, given, in_memory
 
 FIRST, STAMP = (1 << 30) + 1, 1001

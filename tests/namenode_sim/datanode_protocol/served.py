@@ -10,6 +10,10 @@ from pathlib import Path
 
 from google.protobuf.message import Message
 
+from datanode.namenodes.claim import NameNodeId
+from datanode.namenodes.namenode_client import NameNodeCalls
+from datanode.process.node import DataNode
+from datanode.replicas.scanner import ScanRhythm
 from ha.conf.topology import HostPort
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault
@@ -20,10 +24,6 @@ from journal.model import LAYOUT_VERSION, NamespaceInfo, TxId
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.datanode.claim import NameNodeId
-from namenode_sim.datanode.name_node import NameNodeCalls
-from namenode_sim.datanode.node import DataNode
-from namenode_sim.datanode.scanner import ScanRhythm
 from namenode_sim.datanode_protocol.drain_check import ReadPage, read_page
 from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
@@ -35,9 +35,9 @@ from namenode_sim.edits.values import Block
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.supervised import supervised
 from namenode_sim.term.role import Role
-from tests.namenode_sim.datanode import name_nodes
-from tests.namenode_sim.datanode.block_client import hang_up
-from tests.namenode_sim.datanode.stores import POOL
+from tests.datanode import name_nodes
+from tests.datanode.block_client import hang_up
+from tests.datanode.stores import POOL
 from tests.namenode_sim.namespace.given_edits import add, close
 
 IDS = NamespaceIds(POOL.namespace_id, "CID-1", POOL.ctime)

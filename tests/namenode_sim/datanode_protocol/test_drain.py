@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 import structlog.testing
 
-from namenode_sim.datanode.model import Replica
+from datanode.model import Replica
 from namenode_sim.datanode_protocol.errors import PageNotHad
 from namenode_sim.datanode_protocol.keeper import KeeperRules
 from namenode_sim.datanodes.damage import Damaged

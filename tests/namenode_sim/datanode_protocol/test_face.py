@@ -5,6 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from datanode.model import StorageId
+from datanode.namenodes.identity import Identity, Namespace
+from datanode.namenodes.namenode_client import Condition, NameNodeCalls
+from datanode.process.node import DataNode
+from datanode.replicas.operations import News
+from datanode.replicas.store import Announcement
+from datanode.replicas.volumes import StorageUse
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import (
     DATANODE_LIFELINE_PROTOCOL,
@@ -14,19 +21,12 @@ from ha.rpc.java_names import (
     STANDBY_EXCEPTION,
     UNREGISTERED_NODE,
 )
-from namenode_sim.datanode.identity import Identity, Namespace
-from namenode_sim.datanode.model import StorageId
-from namenode_sim.datanode.name_node import Condition, NameNodeCalls
-from namenode_sim.datanode.node import DataNode
-from namenode_sim.datanode.operations import News
-from namenode_sim.datanode.store import Announcement
-from namenode_sim.datanode.volumes import StorageUse
+from hadoop.proto import datanode_protocol_pb2 as pb
+from hadoop.proto import namenode_protocol_pb2 as nn
 from namenode_sim.edits import ops
-from namenode_sim.proto import datanode_protocol_pb2 as pb
-from namenode_sim.proto import namenode_protocol_pb2 as nn
 from namenode_sim.term.role import Role
-from tests.namenode_sim.datanode.block_client import Place, write_whole
-from tests.namenode_sim.datanode.stores import POOL, block
+from tests.datanode.block_client import Place, write_whole
+from tests.datanode.stores import POOL, block
 from tests.namenode_sim.datanode_protocol.scripted import whole
 from tests.namenode_sim.datanode_protocol.served import (
     IDS,

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
-from namenode_sim.datanode.errors import ChecksumMismatch
-from namenode_sim.datanode.model import Block
-from namenode_sim.datanode.node import DataNode
-from namenode_sim.datanode.scanner import ScanRhythm
+from datanode.errors import ChecksumMismatch
+from datanode.model import Block
+from datanode.process.node import DataNode
+from datanode.replicas.scanner import ScanRhythm
 from namenode_sim.edits import ops
-from tests.namenode_sim.datanode.block_client import ReadRefused, read, write_whole
-from tests.namenode_sim.datanode.stores import block
+from tests.datanode.block_client import ReadRefused, read, write_whole
+from tests.datanode.stores import block
 from tests.namenode_sim.datanode_protocol.served import (
     NameNode,
     data_node,

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from datanode.process.node import DataNode
 from ha.rpc.errors import RemoteFault
-from namenode_sim.datanode.node import DataNode
-from namenode_sim.edits import ops
-from namenode_sim.proto import datanode_protocol_pb2 as pb
-from namenode_sim.proto.hdfs_types_pb2 import (
+from hadoop.proto import datanode_protocol_pb2 as pb
+from hadoop.proto.hdfs_types_pb2 import (
     DatanodeIDProto,
     DatanodeInfoProto,
     ExtendedBlockProto,
     LocatedBlockProto,
     TokenProto,
 )
-from tests.namenode_sim.datanode.block_client import Place, write_whole
-from tests.namenode_sim.datanode.stores import POOL, block
+from namenode_sim.edits import ops
+from tests.datanode.block_client import Place, write_whole
+from tests.datanode.stores import POOL, block
 from tests.namenode_sim.datanode_protocol.served import (
     NameNode,
     calls,

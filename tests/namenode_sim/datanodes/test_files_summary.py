@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ha.cli.cluster.files_view import FilesView, files_view
+from ha.cluster.files_view import FilesView, files_view
 from namenode_sim.datanodes.draining import DrainRules
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.liveness import LivenessRules

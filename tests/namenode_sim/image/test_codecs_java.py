@@ -6,7 +6,7 @@ from subprocess import DEVNULL
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from deploy.local.java import class_path, find_jars, find_java
+from deploy.local.cluster.java import class_path, find_jars, find_java
 from namenode_sim.image.codecs import (
     BZIP2_CODEC,
     GZIP_CODEC,

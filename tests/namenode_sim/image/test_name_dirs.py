@@ -9,23 +9,19 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from hadoop.directory_lock import DirectoryLock
+from hadoop.errors import InUse, StorageError
+from hadoop.java_properties import properties
+from hadoop.location import path_of
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.errors import (
-    Inconsistent,
-    InUse,
-    NotEmpty,
-    NotFormatted,
-    StorageError,
-)
+from namenode_sim.storage.errors import Inconsistent, NotEmpty, NotFormatted
 from namenode_sim.storage.format import occupied
-from namenode_sim.storage.location import path_of
-from namenode_sim.storage.lock import DirectoryLock
 from namenode_sim.storage.storage import NameStorage, open_name_dirs
-from namenode_sim.storage.version_file import parse_version, properties, version_text
+from namenode_sim.storage.version_file import parse_version, version_text
 from tests.namenode_sim.image.image_world import real, rich_namespace
 from tests.worlds.files import info
 from tests.worlds.name_dirs import format_name_dirs

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
 from namenode_sim.process.client_settings import client_settings

@@ -11,13 +11,13 @@ from ha.conf.errors import ConfigurationError
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import FsPermissionProto
 from journal.model import TxId
 from namenode_sim.edits.ops import StartLogSegment
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.codecs import GZIP_CODEC
 from namenode_sim.image.facts import image_facts
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto
 from namenode_sim.startup.identity import checked_volumes, storage_settings
 from namenode_sim.storage.storage import open_name_dirs
 from tests.namenode_sim.startup.startup_world import KEYS, in_use, write_site

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.ports import HOST, free_ports
+from deploy.local.cluster.ports import HOST, free_ports
 from ha.conf.topology import HostPort
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceUnreachable

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from google.protobuf.message import Message
 
-from deploy.local.ports import HOST, free_ports
+from deploy.local.cluster.ports import HOST, free_ports
 from ha.conf.configuration import Configuration
 from ha.conf.topology import HostPort
 from ha.health.core import Health, HealthSettings
@@ -25,15 +25,15 @@ from ha.rpc.java_names import CLIENT_PROTOCOL, NAMENODE_PROTOCOL, RETRIABLE, STA
 from ha.service.client import ServiceClient
 from ha.service.errors import HealthCheckFailed, ServiceFailed
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import namenode_protocol_pb2 as peers
+from hadoop.proto.hdfs_types_pb2 import HAServiceStateProto
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.load_progress import DIGEST_SHARE, LoadAbandoned, LoadProgress
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.daemon import run_namenode
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto import namenode_protocol_pb2 as peers
-from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto
 from tests.journal.node.process import until
 from tests.namenode_sim.startup.startup_world import KEYS, World, world, write_site
 from tests.worlds.files import info

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ha.conf.configuration import Configuration, load_configuration
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.server import RpcServer
 from journal.model import JournalId, NamespaceInfo, TxId
 from journal.reader.reader import JournalReader

@@ -12,13 +12,13 @@ import pytest
 from aiohttp import ClientSession, web
 
 from ha.conf.topology import HostPort
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.process import ExitWith
+from hadoop.errors import InUse
 from journal.model import TxId
 from namenode_sim.namespace.dump import differences
 from namenode_sim.startup.bootstrap import bootstrap_standby
 from namenode_sim.startup.questions import Consent
-from namenode_sim.storage.errors import InUse
 from namenode_sim.storage.storage import open_name_dirs
 from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
 from namenode_sim.transfer.image_server import ImageServer, TransferLimits

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.ports import free_ports
+from deploy.local.cluster.ports import free_ports
 from ha.daemon.process import ExitWith
 from journal.model import TxId
 from namenode_sim.image.errors import ImageError

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from hadoop.errors import StorageError
 from journal.model import TxId
-from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.local_edits import last_local_edit
 from namenode_sim.storage.storage import open_name_dirs
 from namenode_sim.term.gate import Gate

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from namenode_sim.storage.errors import StorageError
+from hadoop.errors import StorageError
 from namenode_sim.storage.storage import open_name_dirs
 from tests.journal.storage.power_replay import Cut, Replay
 from tests.journal.storage.test_power_loss import Recorded, _quiet, built_shim, lived, pytestmark

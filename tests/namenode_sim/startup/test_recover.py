@@ -7,7 +7,7 @@ import pytest
 
 from ha.daemon.process import ExitWith
 from journal.model import TxId
-from journal.node.scrub import scrub
+from journal.node.repair.scrub import scrub
 from namenode_sim.edits.ops import StartLogSegment
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.storage import open_name_dirs

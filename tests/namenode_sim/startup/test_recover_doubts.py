@@ -13,7 +13,7 @@ from ha.rpc.server import RpcServer
 from ha.service.face import ha_service_protocol
 from ha.service.model import ServiceState, ServiceStatus
 from journal.model import TxId
-from journal.node.scrub import scrub
+from journal.node.repair.scrub import scrub
 from namenode_sim.edits.ops import Op, Rename, StartLogSegment
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.storage import open_name_dirs

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ha.daemon.process import ExitWith
+from hadoop.errors import InUse
 from journal.model import TxId
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import StartLogSegment
@@ -12,7 +13,6 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.namespace.dump import differences
 from namenode_sim.startup.questions import Consent
 from namenode_sim.startup.shared_edits import initialize_shared_edits
-from namenode_sim.storage.errors import InUse
 from namenode_sim.storage.local_copies import MARK
 from namenode_sim.storage.local_edits import last_local_edit
 from namenode_sim.storage.storage import open_name_dirs

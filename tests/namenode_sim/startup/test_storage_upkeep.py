@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hadoop.errors import StorageError
 from journal.model import TxId
 from namenode_sim.edits.ops import Mkdir
 from namenode_sim.edits.values import Permission
@@ -15,7 +16,6 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.retention import PurgePlan, Retention, plan_purge
 from namenode_sim.storage.storage import (
     NameStorage,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import site
-from deploy.local.cluster import ZOOKEEPER, Cluster, open_cluster, zkfc_of
-from deploy.local.dfs import fs_shell
-from deploy.local.layout import JOURNALNODES
+from deploy.local.cluster import site
+from deploy.local.cluster.cluster import ZOOKEEPER, Cluster, open_cluster, zkfc_of
+from deploy.local.cluster.layout import JOURNALNODES
+from deploy.local.demo.dfs import fs_shell
 from journal.frame import HEADER_BYTES, read_header
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.image.reader import load_image

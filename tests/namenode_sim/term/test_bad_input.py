@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.ports import free_ports
-from deploy.local.site import site_xml
+from deploy.local.cluster.ports import free_ports
+from deploy.local.cluster.site import site_xml
 from journal.model import JournalId, NamespaceInfo
 from journal.writer.writer import QuorumWriter
 from namenode_sim.namespace.namespace import Namespace

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from datanode.model import BlockId, StorageId, Temporary
+from datanode.namenodes.report_rows import encode_rows
+from datanode.replicas.operations import News
+from datanode.replicas.store import Announcement
+from hadoop.proto import datanode_protocol_pb2 as pb
 from namenode_sim.blocks.errors import BlocksError
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
-from namenode_sim.datanode.model import BlockId, StorageId, Temporary
-from namenode_sim.datanode.operations import News
-from namenode_sim.datanode.report_rows import encode_rows
-from namenode_sim.datanode.store import Announcement
 from namenode_sim.datanode_protocol.errors import BadMessage, Overtaken
 from namenode_sim.datanode_protocol.intake import ReportContext
 from namenode_sim.datanode_protocol.keeper import Answer, Keeper
@@ -18,7 +19,6 @@ from namenode_sim.datanodes.errors import DatanodesError
 from namenode_sim.datanodes.heartbeat import Heartbeat, StorageReport
 from namenode_sim.datanodes.model import Room, StorageState, StorageType
 from namenode_sim.datanodes.registry import NamespaceIds, Registration
-from namenode_sim.proto import datanode_protocol_pb2 as pb
 from tests.simulation.blocks.datanode import Life
 from tests.simulation.blocks.disks import ReplicaMap, Stored
 from tests.simulation.blocks.wires import Broken

@@ -8,10 +8,8 @@ from typing import Final, Protocol, TypeVar
 
 from google.protobuf.message import Message
 
-from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import NOT_REPLICATED_YET, RETRIABLE, STANDBY_EXCEPTION
-from namenode_sim.datanode.model import Block, StorageId
-from namenode_sim.datanode.operations import (
+from datanode.model import Block, StorageId
+from datanode.replicas.operations import (
     Append,
     Create,
     Operation,
@@ -19,8 +17,10 @@ from namenode_sim.datanode.operations import (
     RecoverClose,
     RecoverPipeline,
 )
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import (
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import NOT_REPLICATED_YET, RETRIABLE, STANDBY_EXCEPTION
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import (
     DatanodeInfoProto,
     ExtendedBlockProto,
     FsPermissionProto,

@@ -12,7 +12,8 @@ from collections.abc import Callable, Coroutine, Iterable
 from random import Random
 from typing import Any, Final, Protocol
 
-from namenode_sim.datanode.claim import (
+from datanode.model import Block, BlockId, GenerationStamp, Replica, StorageId
+from datanode.namenodes.claim import (
     Claims,
     NameNodeId,
     Said,
@@ -20,12 +21,11 @@ from namenode_sim.datanode.claim import (
     encode,
     hear,
 )
-from namenode_sim.datanode.claim import Verdict as Heard
-from namenode_sim.datanode.incremental import IncrementalQueue
-from namenode_sim.datanode.model import Block, BlockId, GenerationStamp, Replica, StorageId
-from namenode_sim.datanode.operations import Invalidate, News
-from namenode_sim.datanode.replica import Next, decide
-from namenode_sim.datanode.store import Announcement
+from datanode.namenodes.claim import Verdict as Heard
+from datanode.namenodes.incremental_reports import IncrementalQueue
+from datanode.replicas.operations import Invalidate, News
+from datanode.replicas.replica import Next, decide
+from datanode.replicas.store import Announcement
 from namenode_sim.datanode_protocol.keeper import Answer
 from namenode_sim.datanodes.heartbeat import Command
 from namenode_sim.datanodes.model import DatanodeId

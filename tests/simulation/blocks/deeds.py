@@ -4,7 +4,7 @@ import asyncio
 from random import Random
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.proto import client_namenode_pb2 as calls
+from hadoop.proto import client_namenode_pb2 as calls
 from tests.simulation.blocks.client import Client, GaveUp
 from tests.simulation.blocks.namenode import BLOCK_SIZE
 from tests.simulation.blocks.nemesis import Swarm

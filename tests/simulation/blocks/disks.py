@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from namenode_sim.datanode.model import (
+from datanode.model import (
     BeingWritten,
     Block,
     BlockId,
@@ -14,8 +14,8 @@ from namenode_sim.datanode.model import (
     UnderRecovery,
     WaitingForRecovery,
 )
-from namenode_sim.datanode.operations import Operation
-from namenode_sim.datanode.replica import Next, Refused, decide
+from datanode.replicas.operations import Operation
+from datanode.replicas.replica import Next, Refused, decide
 
 
 class NotDone(Exception):

@@ -4,11 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import DATANODE_PROTOCOL
-from ha.rpc.protocol import Call
-from namenode_sim.datanode.agreement import Agreed, Disagreement, Found, agree
-from namenode_sim.datanode.model import (
+from datanode.model import (
     Block,
     Finalized,
     GenerationStamp,
@@ -18,15 +14,19 @@ from namenode_sim.datanode.model import (
     UnderRecovery,
     state_of,
 )
-from namenode_sim.datanode.name_node import recovery_request
-from namenode_sim.datanode.operations import (
+from datanode.namenodes.namenode_client import recovery_request
+from datanode.replicas.agreement import Agreed, Disagreement, Found, agree
+from datanode.replicas.operations import (
     BeginRecovery,
     Complete,
     CreateCopy,
     EndRecovery,
     News,
 )
-from namenode_sim.datanode.replica import received
+from datanode.replicas.replica import received
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import DATANODE_PROTOCOL
+from ha.rpc.protocol import Call
 from namenode_sim.datanodes.heartbeat import Command, Copies, Copy, Delete, Recoveries, Recovery
 from namenode_sim.process.client_face import ClientFace
 from tests.simulation.blocks.actor import CALL_SECONDS

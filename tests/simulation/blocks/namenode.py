@@ -15,7 +15,7 @@ from ha.rpc.protocol import Call
 from journal.model import TxId
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.datanode_protocol.gone import GoneStorages
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules
 from namenode_sim.datanodes.cluster import Cluster

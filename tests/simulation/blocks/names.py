@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from namenode_sim.proto.hdfs_types_pb2 import DatanodeIDProto
+from hadoop.proto.hdfs_types_pb2 import DatanodeIDProto
 from tests.simulation.blocks.datanode import Datanode
 
 POOL: Final = "BP-1-10.0.0.1-1"

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from datanode.model import BeingWritten, Block, BlockId, Finalized
+from datanode.namenodes.claim import Said
+from datanode.namenodes.claim import Verdict as Heard
 from journal.model import TxId
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.errors import MapBroken
-from namenode_sim.datanode.claim import Said
-from namenode_sim.datanode.claim import Verdict as Heard
-from namenode_sim.datanode.model import BeingWritten, Block, BlockId, Finalized
 from namenode_sim.datanode_protocol.keeper import Answer
 from namenode_sim.datanodes.heartbeat import Delete
 from namenode_sim.edits.ops import Op

@@ -5,15 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from namenode_sim.datanode.model import (
+from datanode.model import (
     BeingWritten,
     Block,
     Finalized,
     StorageId,
     readable_length,
 )
-from namenode_sim.datanode.operations import Complete, News, Operation, news_of
-from namenode_sim.datanode.replica import acknowledged, received
+from datanode.replicas.operations import Complete, News, Operation, news_of
+from datanode.replicas.replica import acknowledged, received
 from tests.simulation.blocks.datanode import Datanode, Life
 from tests.simulation.blocks.disks import NotDone, Stored
 from tests.simulation.blocks.wires import Broken

@@ -6,13 +6,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from namenode_sim.datanode import agreement
-from namenode_sim.datanode import replica as replicas
-from namenode_sim.datanode.agreement import Agreed, Agreement, Found, agree
-from namenode_sim.datanode.claim import Claims, NameNodeId, Said, Verdict, hear
-from namenode_sim.datanode.model import Block, Replica
-from namenode_sim.datanode.operations import Invalidate
-from namenode_sim.datanode.replica import Next, Outcome
+from datanode.model import Block, Replica
+from datanode.namenodes.claim import Claims, NameNodeId, Said, Verdict, hear
+from datanode.replicas import agreement
+from datanode.replicas import replica as replicas
+from datanode.replicas.agreement import Agreed, Agreement, Found, agree
+from datanode.replicas.operations import Invalidate
+from datanode.replicas.replica import Next, Outcome
 from namenode_sim.datanode_protocol.keeper import Answer
 from tests.simulation.blocks import datanode, executor, pipeline
 from tests.simulation.blocks.datanode import Life

@@ -11,8 +11,9 @@ from namenode_sim.blocks.invalidations import Invalidations
 from namenode_sim.blocks.model import Storage, StorageNumber
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.blocks.waiting import Told, Waiting
-from namenode_sim.client_protocol import add_block, block_recovery, block_writes, table
-from namenode_sim.client_protocol.model import EditPlan
+from namenode_sim.client_protocol import table
+from namenode_sim.client_protocol.open_files import add_block, block_recovery, block_writes
+from namenode_sim.client_protocol.words.model import EditPlan
 from namenode_sim.datanode_protocol import intake, keeper
 from namenode_sim.datanode_protocol.keeper import Keeper, Standing
 from namenode_sim.datanodes import cluster, judging, liveness

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from datanode.model import BeingWritten, StorageId
 from namenode_sim.blocks.safemode import enter, force_exit
-from namenode_sim.datanode.model import BeingWritten, StorageId
 from namenode_sim.term.role import Role
 from tests.simulation.blocks.datanode import Datanode
 from tests.simulation.blocks.model_journal import JOURNAL

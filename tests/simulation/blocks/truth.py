@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from datanode.model import BeingWritten
 from journal.model import TxId
-from namenode_sim.datanode.model import BeingWritten
 from namenode_sim.edits.ops import Op, UpdateBlocks
 from namenode_sim.namespace.changes import (
     BlockAdded,

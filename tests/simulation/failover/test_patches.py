@@ -16,7 +16,18 @@ PLANTING = {
     "mutants.py",
 }
 """A planted bug is a function of the product that is replaced: that is what these files are for."""
-ROOTS = ("fencing", "ha", "journal", "namenode_sim", "spark", "deploy")
+ROOTS = (
+    "fencing",
+    "ha",
+    "journal",
+    "namenode_sim",
+    "datanode",
+    "hadoop",
+    "datanode",
+    "hadoop",
+    "spark",
+    "deploy",
+)
 PATCHERS = {"patch", "MonkeyPatch", "monkeypatch", "setattr", "replacing"}
 
 

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 from kazoo.client import KazooClient
 
-from deploy.local.zookeeper import ZooKeeper, running_zookeeper
+from deploy.local.cluster.zookeeper import ZooKeeper, running_zookeeper
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.metrics import measured_session

@@ -14,11 +14,11 @@ from aiohttp import web
 from journal.core.effects import FormatStorage
 from journal.errors import StorageFailed
 from journal.model import JournalId, NamespaceInfo, Segment, TxId
-from journal.node import transfer
-from journal.node.edits_cache import EditsCache
+from journal.node.faces import transfer
 from journal.node.faces.grpc_face import JournalService
 from journal.node.node import JournalNode, _Open
-from journal.node.owner import JournalOwner
+from journal.node.owner.edits_cache import EditsCache
+from journal.node.owner.owner import JournalOwner
 from journal.node.settings import NodeSettings
 from journal.proto import journal_pb2_grpc
 from journal.storage.disk import Disk

@@ -6,8 +6,8 @@ from typing import Any
 
 from journal.core.state import NO_SERIAL
 from journal.node.faces import lane_codec
-from journal.node.owner import JournalOwner
-from journal.node.turn import Turn
+from journal.node.owner.owner import JournalOwner
+from journal.node.owner.turn import Turn
 from journal.storage.disk import Disk
 from journal.writer.batch_stream import WriteLine
 from tests.simulation.engine.mutants import Planting, replacing

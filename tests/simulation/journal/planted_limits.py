@@ -6,7 +6,7 @@ from typing import Any
 from journal.core import admission, limits, machine, recovery
 from journal.core.admission import Admitted
 from journal.core.state import JournalState
-from journal.node import owner
+from journal.node.owner import owner
 from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from journal import durable
 from journal.model import NodeName
-from journal.node.edits_cache import EditsCache
+from journal.node.owner.edits_cache import EditsCache
 from journal.reader import lone_segment, tailing
 from journal.reader.frame_stream import Chunk
 from journal.reader.lone_segment import LoneSegments

@@ -13,7 +13,8 @@ from journal.core.upgrade import step as upgrade_step
 from journal.errors import BadRequest
 from journal.links import codec
 from journal.model import Epoch, Segment, TxId
-from journal.node import contents, recent_edits, segment_fetch
+from journal.node.owner import contents, recent_edits
+from journal.node.repair import segment_fetch
 from journal.recovery import Held
 from journal.storage.segment_file import SegmentCheck
 from journal.writer import learner_admission, window

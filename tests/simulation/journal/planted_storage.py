@@ -7,7 +7,7 @@ from typing import Any
 
 from journal.core.effects import Effect
 from journal.model import NO_EPOCH
-from journal.node.owner import JournalOwner
+from journal.node.owner.owner import JournalOwner
 from journal.storage import disk, layout, load
 from journal.storage.download import Download
 from journal.storage.files import Files, with_contents

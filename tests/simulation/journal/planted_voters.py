@@ -10,7 +10,7 @@ from journal.core.requests import AdmitByVoters
 from journal.core.state import JournalState
 from journal.core.voters import Mark, Voter
 from journal.model import NO_TXID, Epoch
-from journal.node.admission import Admission
+from journal.node.repair.admission import Admission
 from tests.simulation.engine.mutants import Planting, replacing
 
 

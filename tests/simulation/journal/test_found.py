@@ -21,7 +21,7 @@ from journal.core.state import JournalState
 from journal.core.sync import first_wanted, missing
 from journal.errors import BadRequest, Fenced, OutOfSync, StorageFailed
 from journal.model import LAYOUT_VERSION, Epoch, JournalId, NamespaceInfo, Segment, TxId
-from journal.node.owner import JournalOwner
+from journal.node.owner.owner import JournalOwner
 from tests.journal.core.requests_of import LocalJournal, MemoryFiles, Writer, formatted, segment
 
 

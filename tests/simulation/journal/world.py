@@ -13,7 +13,8 @@ import grpc.aio
 import structlog
 
 from ha.daemon.lazy_import import load
-from journal.node import scrub, transfer
+from journal.node.faces import transfer
+from journal.node.repair import scrub
 from journal.writer import batch_stream
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults

@@ -3,8 +3,8 @@
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from namenode_sim.datanode.claim import Said
-from namenode_sim.datanode.claim import Verdict as Heard
+from datanode.namenodes.claim import Said
+from datanode.namenodes.claim import Verdict as Heard
 from namenode_sim.datanode_protocol.keeper import Answer, Keeper
 from namenode_sim.process.client_face import ClientFace
 from tests.simulation.blocks.actor import Actor

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from random import Random
 from typing import Final
 
+from datanode.model import Block
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import FILE_NOT_FOUND
-from namenode_sim.datanode.model import Block
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import LocatedBlockProto
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import LocatedBlockProto
 from tests.simulation.blocks.client import Client, GaveUp
 from tests.simulation.blocks.datanode import block
 from tests.simulation.blocks.disks import NotDone

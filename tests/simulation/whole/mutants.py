@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from namenode_sim.client_protocol import block_writes
-from namenode_sim.client_protocol.open_files import close_edit
+from namenode_sim.client_protocol.open_files import block_writes
+from namenode_sim.client_protocol.open_files.open_files import close_edit
 from namenode_sim.term.edit_log import EditLog
 from tests.campaigns.soak.faults.planted import BUGS
 from tests.simulation.blocks import planted_datanode

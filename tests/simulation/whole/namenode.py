@@ -15,7 +15,7 @@ from journal.reader.reader import JournalReader
 from journal.writer.writer import QuorumWriter
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.datanode_protocol.keeper import Keeper
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.namespace.namespace import Namespace

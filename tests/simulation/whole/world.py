@@ -16,7 +16,7 @@ from ha.daemon.lazy_import import load
 from ha.rpc.protocol import Catalogue
 from ha.zkfc.process.controller import ElectionImpossible
 from ha.zkfc.surroundings.positions import Position
-from journal.node import transfer
+from journal.node.faces import transfer
 from journal.writer import batch_stream
 from namenode_sim.term.role import Role
 from tests.campaigns.soak.faults.history import UNKNOWN, Ask, Call, paths_of

@@ -8,7 +8,7 @@ import click
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from deploy.local.java import class_path, find_java
+from deploy.local.cluster.java import class_path, find_java
 from journal.model import TxId
 from namenode_sim.checkpoint.merge import merge
 from namenode_sim.edits.errors import EditsError

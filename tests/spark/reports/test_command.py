@@ -22,7 +22,7 @@ from spark.reports.export import open_export
 from spark.reports.model import Section, Settings
 from spark.reports.page import page_of
 from spark.reports.report import make_report
-from spark.reports.sheets import sheets_of
+from spark.reports.sheets.sheets import sheets_of
 from tests.ha.cli.schema import faults
 from tests.spark.reports.exports import AT_MS, DAY, later, random_rows, write_export
 

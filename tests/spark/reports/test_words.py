@@ -3,7 +3,7 @@
 import pytest
 
 from spark.reports.model import Bucket
-from spark.reports.sheet_rows import left_out, range_of
+from spark.reports.sheets.rows import left_out, range_of
 from spark.reports.units import brief, size
 
 MIB = 1024 * 1024

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from deploy.local.audit import JournalEdits, read_journal
-from deploy.local.layout import NAMESERVICE, Layout
+from deploy.local.cluster.layout import NAMESERVICE, Layout
+from deploy.local.workload.audit import JournalEdits, read_journal
 from journal.quorum import majority
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.storage.retention import IMAGE

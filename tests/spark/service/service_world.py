@@ -6,21 +6,21 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.local.ports import HOST, free_ports
+from deploy.local.cluster.ports import HOST, free_ports
 from ha.conf.configuration import Configuration
 from ha.rpc.client import RpcConnection
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError
 from ha.service.model import RequestSource
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import FsPermissionProto
 from journal.model import TxId
 from namenode_sim.checkpoint.merge import merge
 from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.daemon import run_namenode
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto
 from namenode_sim.storage.retention import IMAGE
 from spark.ends.sources.cluster import Cluster
 from spark.ends.sources.model import Staged

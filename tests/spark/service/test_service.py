@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from hadoop.errors import InUse
 from journal.model import TxId
 from namenode_sim.image.files import digest_path, image_name
 from namenode_sim.image.reader import load_image
-from namenode_sim.storage.errors import InUse
 from spark.ends.hadoop_files import HadoopFiles
 from spark.ends.options import Ends, open_sink, open_source
 from spark.ends.sinks.model import Sink, SinkFailed, SinkOutcome, SinkRefused

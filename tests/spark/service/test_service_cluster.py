@@ -9,15 +9,15 @@ import pytest
 from rich.console import Console
 
 import deploy
-from deploy.local.audit import judge
-from deploy.local.cluster import Cluster
-from deploy.local.layout import NAMENODES
-from deploy.local.ports import HOST, free_ports
-from deploy.local.processes import ManagedProcess, wait_until
-from deploy.local.screen import Screen
-from deploy.local.stage import Stage, request_failover, staged
-from deploy.local.state import status
-from deploy.local.trial import hand_over, kill_active, settle, the_active
+from deploy.local.cluster.cluster import Cluster
+from deploy.local.cluster.layout import NAMENODES
+from deploy.local.cluster.ports import HOST, free_ports
+from deploy.local.cluster.processes import ManagedProcess, wait_until
+from deploy.local.cluster.state import status
+from deploy.local.demo.screen import Screen
+from deploy.local.demo.stage import Stage, request_failover, staged
+from deploy.local.workload.audit import judge
+from deploy.local.workload.trial import hand_over, kill_active, settle, the_active
 from spark.service.merge_process import LOG_NAME
 from tests.spark.service.journal_watch import JournalWatch
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import assert_never
 
-from ha.cli.cluster.absence import Absence, absence_of, ask_again, is_silence
-from ha.cli.cluster.finding import Finding, fail, ok, unknown, warn
-from ha.cli.cluster.problems import formatting, nobody_answered
-from ha.cli.cluster.successors import Readiness, ranked, readiness, until, what_blocks
-from ha.cli.cluster.view import ClusterView, in_excess
+from ha.cluster.absence import Absence, absence_of, ask_again, is_silence
+from ha.cluster.finding import Finding, fail, ok, unknown, warn
+from ha.cluster.problems import formatting, nobody_answered
+from ha.cluster.successors import Readiness, ranked, readiness, until, what_blocks
+from ha.cluster.view import ClusterView, in_excess
 from ha.console.durations import since, span
 from ha.notices.model import FailoverKind, FailoverResult
 

@@ -9,9 +9,6 @@ from email.utils import parsedate_to_datetime
 import click
 from rich.text import Text
 
-from ha.cli.cluster.daemon_queries import look_at
-from ha.cli.cluster.finding import Finding, Severity
-from ha.cli.cluster.snapshot import MAX_ANSWER_BYTES
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
 from ha.cli.explain.doctor.local import (
     check_clients,
@@ -25,6 +22,9 @@ from ha.cli.explain.doctor.local import (
 )
 from ha.cli.explain.doctor.move import ask_namenodes, check_move
 from ha.cli.explain.doctor.znodes import check_znodes
+from ha.cluster.daemon_queries import look_at
+from ha.cluster.finding import Finding, Severity
+from ha.cluster.query import MAX_ANSWER_BYTES
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, namenodes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
@@ -32,7 +32,7 @@ from ha.console.exit_codes import DONE, UNHEALTHY, UNREACHABLE
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION
-from ha.daemon.http_get import http_get
+from ha.daemon.http.http_get import http_get
 
 LOOK_SECONDS = 3.0
 _STYLE = {

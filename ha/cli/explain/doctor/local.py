@@ -21,8 +21,8 @@ from fencing.model import (
     shown,
 )
 from fencing.ssh_settings import HostKeys, SshSettings
-from ha.cli.cluster.finding import Finding, Severity, fail, ok, unknown, warn
 from ha.cli.explain.configuration_problems import problems_of
+from ha.cluster.finding import Finding, Severity, fail, ok, unknown, warn
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError

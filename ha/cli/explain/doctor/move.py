@@ -8,12 +8,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ha.cli.cluster.finding import Finding, fail, ok, warn
+from ha.cluster.finding import Finding, fail, ok, warn
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import HostPort, namenodes, shared_edits
-from ha.daemon.http_get import http_get
+from ha.daemon.http.http_get import http_get
 
 PAGE = "docs/migration.md"
 _BEANS = ("NameNodeInfo", "NameNodeStatus")

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from ha.cli.cluster.finding import Finding, fail, ok, unknown, warn
-from ha.cli.cluster.zookeeper_session import visit
+from ha.cli.zookeeper_session import visit
+from ha.cluster.finding import Finding, fail, ok, unknown, warn
 from ha.console.cluster_options import ClusterCommand
 from ha.console.result import Code, Ended
 from ha.elector.zookeeper.client import Session

@@ -2,8 +2,6 @@
 
 import dataclasses
 
-from ha.cli.cluster.successors import prospects, ranked, until
-from ha.cli.cluster.view import ClusterView
 from ha.cli.operate.plan.handover import (
     JOURNAL_UNKNOWN,
     doubts_journal,
@@ -11,6 +9,8 @@ from ha.cli.operate.plan.handover import (
     lacks_journal,
 )
 from ha.cli.operate.plan.notice_results import not_automatic
+from ha.cluster.successors import prospects, ranked, until
+from ha.cluster.view import ClusterView
 from ha.console.result import Code, CommandOutcome, Ending
 
 

@@ -8,9 +8,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Final
 
-from ha.cli.cluster.absence import is_unknown
-from ha.cli.cluster.successors import Prospect, prospects, ranked, until
-from ha.cli.cluster.view import ClusterView, NameNodeRow
+from ha.cluster.absence import is_unknown
+from ha.cluster.successors import Prospect, prospects, ranked, until
+from ha.cluster.view import ClusterView, NameNodeRow
 from ha.console.result import Code, CommandOutcome, Ending, Reason
 
 _AWAY = ("connecting", "connection lost")

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TextIO
 
-from deploy.local.audit import read_journal
-from deploy.local.certificates import ADMIN
-from deploy.local.errors import LocalClusterError
-from deploy.local.java import find_java
-from deploy.local.layout import JournalNodePorts, Layout
-from deploy.local.processes import Supervisor, wait_until
+from deploy.local.cluster.certificates import ADMIN
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.java import find_java
+from deploy.local.cluster.layout import JournalNodePorts, Layout
+from deploy.local.cluster.processes import Supervisor, wait_until
+from deploy.local.workload.audit import read_journal
 from tests.campaigns.soak.faults import clients, file_clients
 from tests.campaigns.soak.faults.certified import CLIENT, calling_under
 from tests.campaigns.soak.faults.cluster import START_SECONDS, Cluster

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from deploy.local.certificates import ADMIN, certify, make_authority
+from deploy.local.cluster.certificates import ADMIN, certify, make_authority
 from ha.conf.keys.cluster import ZOOKEEPER_AUTH
 from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
 from ha.security.caller import Role

@@ -20,8 +20,8 @@ from google.protobuf.message import Message
 from ha.conf.topology import HostPort
 from ha.rpc.java_names import FILE_ALREADY_EXISTS, FILE_NOT_FOUND
 from ha.rpc.packets import CallAnswer, Status
-from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import FsPermissionProto
 from tests.campaigns.soak.faults.caller import Caller, NoAnswer
 from tests.campaigns.soak.faults.certified import calling_under
 from tests.campaigns.soak.faults.history import (

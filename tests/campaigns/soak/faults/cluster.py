@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.java import Java
-from deploy.local.processes import ManagedProcess, Supervisor, wait_until
-from deploy.local.zookeeper import server_argv
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.java import Java
+from deploy.local.cluster.processes import ManagedProcess, Supervisor, wait_until
+from deploy.local.cluster.zookeeper import server_argv
 from tests import ROOT
 from tests.campaigns.soak.faults.disks import Disks, Preloads
 from tests.campaigns.soak.faults.hosts import (

@@ -12,10 +12,10 @@ import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from deploy.local.file_workload import FileWorkload
-from deploy.local.java import find_java
-from deploy.local.java_client import open_java_client, start_java_client
-from deploy.local.processes import Supervisor
+from deploy.local.cluster.java import find_java
+from deploy.local.cluster.processes import Supervisor
+from deploy.local.workload.file_workload import FileWorkload
+from deploy.local.workload.java_client import open_java_client, start_java_client
 
 FIRST_CALLS = 5
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.java import Java, class_path, find_java
-from deploy.local.zookeeper import LOG4J2
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.java import Java, class_path, find_java
+from deploy.local.cluster.zookeeper import LOG4J2
 from ha.conf.topology import HostPort
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError

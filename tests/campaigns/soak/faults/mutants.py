@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from deploy.local.screen import Screen
+from deploy.local.demo.screen import Screen
 from tests import ROOT
 from tests.campaigns.soak.faults.planted import BUGS
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.processes import ManagedProcess, wait_until
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.processes import ManagedProcess, wait_until
 from tests.campaigns.soak.faults.cluster import START_SECONDS, Cluster
 from tests.campaigns.soak.faults.faults import (
     ACTIVE,

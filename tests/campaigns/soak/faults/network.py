@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.local.errors import LocalClusterError
+from deploy.local.cluster.errors import LocalClusterError
 from tests.campaigns.soak.faults.hosts import HOSTS, address
 
 PREFIX: Final = "nnhaf"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from deploy.local import state
+from deploy.local.cluster import state
 from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
 from tests.campaigns.soak.faults.certified import make_certificates, tls_folder
 from tests.campaigns.soak.faults.disks import Disks

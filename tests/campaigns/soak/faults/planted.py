@@ -9,14 +9,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
+from datanode.replicas.checksums import checksums_of
+from datanode.transfers.block_writer import BlockWriter
+from datanode.wire.packets import Packet
 from ha.cli.main import main
 from ha.zkfc.takeover.former_active import Proof
 from ha.zkfc.takeover.takeover import Takeover
 from journal.storage import load
 from journal.writer.heartbeats import ReadLease
-from namenode_sim.datanode.block_writer import BlockWriter
-from namenode_sim.datanode.checksums import checksums_of
-from namenode_sim.datanode.packets import Packet
 from namenode_sim.namespace.retry_cache import RetryCache
 from namenode_sim.term.edit_log import EditLog
 from tests.campaigns.soak.faults.hosts import DATANODES, JOURNALNODES, NAMENODES, zkfc_of

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.processes import STOP_SECONDS
-from deploy.local.reaper import kill_marked
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.processes import STOP_SECONDS
+from deploy.local.cluster.reaper import kill_marked
 from tests.campaigns.soak.faults import network
 
 REGISTER: Final = Path("/run/nnha-faults")

@@ -5,8 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from deploy.local.site import site_xml
-from deploy.local.zookeeper import four_letters
+from deploy.local.cluster.site import site_xml
+from deploy.local.cluster.zookeeper import four_letters
 from tests.campaigns.soak.faults.disks import Disks
 from tests.campaigns.soak.faults.hosts import (
     CLIENT_PORT,

@@ -9,10 +9,10 @@ from typing import Final
 
 import click
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.places import fresh_directory
-from deploy.local.screen import Screen
-from deploy.local.signals import orderly_end
+from deploy.local.cluster.errors import LocalClusterError
+from deploy.local.cluster.places import fresh_directory
+from deploy.local.cluster.signals import orderly_end
+from deploy.local.demo.screen import Screen
 from tests.campaigns.bench.report import machine
 from tests.campaigns.soak.faults import network
 from tests.campaigns.soak.faults.campaign import play

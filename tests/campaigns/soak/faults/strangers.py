@@ -10,7 +10,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoAuthError
 from kazoo.handlers.threading import KazooTimeoutError
 
-from deploy.local.errors import LocalClusterError
+from deploy.local.cluster.errors import LocalClusterError
 from tests.campaigns.soak.faults.hosts import CLIENT_PORT, NAMESERVICE, ZOOKEEPERS, address
 
 SECONDS: Final = 20.0

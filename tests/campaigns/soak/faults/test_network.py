@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.processes import wait_until
+from deploy.local.cluster.processes import wait_until
 from tests.campaigns.soak.faults import network, runs
 from tests.campaigns.soak.faults.disks import Disks, Preloads
 from tests.campaigns.soak.faults.faults import ways_between
@@ -102,7 +102,7 @@ def test_a_machine_s_own_interfaces_are_left_alone() -> None:
 _RUN = """
 import sys, time
 from pathlib import Path
-from deploy.local.processes import Supervisor
+from deploy.local.cluster.processes import Supervisor
 from tests.campaigns.soak.faults import runs
 from tests.campaigns.soak.faults.disks import Disks
 from tests.campaigns.soak.faults.network import Network

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from deploy.local import state
+from deploy.local.cluster import state
 from tests.campaigns.soak.faults.hosts import NAMENODES
 from tests.campaigns.soak.faults.nnha import url
 

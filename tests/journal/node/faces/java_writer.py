@@ -10,8 +10,8 @@ from google.protobuf.message import Message
 
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault
-from journal.node.daemon import JournalNodeDaemon
 from journal.node.faces.hadoop_codec import QJOURNAL_PROTOCOL
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.proto import hadoop_qjournal_pb2 as hp
 from tests.journal.core.requests_of import records
 from tests.journal.node.process import DEADLINE_SECONDS, running

@@ -11,8 +11,8 @@ import pytest
 from google.protobuf.message import Message
 
 from ha.rpc.packets import PREAMBLE, CallAnswer, CallKey, Status, encode_call, encode_context
-from journal.node.daemon import JournalNodeDaemon
 from journal.node.faces.hadoop_codec import QJOURNAL_PROTOCOL
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.proto import hadoop_qjournal_pb2 as hp
 from tests.ha.rpc.blocking_client import BlockingClient
 from tests.journal.core.requests_of import records

@@ -1,7 +1,7 @@
 """A NameNode in memory with a snapshot, and what a client reads in it."""
 
-from namenode_sim.client_protocol.model import Settings
-from namenode_sim.proto import client_namenode_pb2 as calls
+from hadoop.proto import client_namenode_pb2 as calls
+from namenode_sim.client_protocol.words.model import Settings
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, prepared
 
 

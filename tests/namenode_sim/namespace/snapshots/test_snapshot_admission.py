@@ -4,8 +4,8 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, INVALID_PATH
-from namenode_sim.client_protocol.errors import SNAPSHOT
-from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.words.errors import SNAPSHOT
+from namenode_sim.client_protocol.words.model import Settings
 from tests.namenode_sim.client_protocol.namenode_in_memory import GROUPS, Fields
 from tests.namenode_sim.namespace.snapshots.snapshotted import names, snapshotted
 

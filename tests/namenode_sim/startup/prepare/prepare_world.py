@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from ha.daemon.endpoint import Endpoint
+from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.server import RpcServer
 from journal.links.quorum_call import ask_once
 from journal.model import NamespaceInfo, TxId

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.ports import free_ports
+from deploy.local.cluster.ports import free_ports
 from ha.daemon.process import ExitWith
 from namenode_sim.startup.prepare.look import BEGUN
 from namenode_sim.storage.version_file import parse_version

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.local.ports import free_ports
+from deploy.local.cluster.ports import free_ports
 from ha.daemon.process import ExitWith
 from journal.links.remote_node import RemoteNode
 from journal.model import Epoch

@@ -1,0 +1,1 @@
+"""One actor for each NameNode: registration, heartbeats, reports, commands."""

@@ -1,0 +1,179 @@
+"""Carries out commands of NameNodes, in order.
+
+Whether the sender may command is checked when a command is taken from the queue.  See
+docs/reference/datanode.md#commands.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, assert_never
+
+import structlog
+
+from datanode.errors import (
+    ChecksumMismatch,
+    DataNodeError,
+    RecoveryInProgress,
+    ReplicaMissing,
+)
+from datanode.metrics import COMMANDS
+from datanode.model import Replica
+from datanode.namenodes.claim import NameNodeId
+from datanode.namenodes.commands import Command, Delete, Ignored, Recover, Register, Transfer
+from datanode.namenodes.identity import Identity
+from datanode.namenodes.namenode_client import NameNodeCalls
+from datanode.namenodes.recovery import Leader
+from datanode.replicas.store import Store
+from datanode.transfers.transfer import push
+from datanode.wire.connection import PeerLost
+from datanode.wire.peer import TransferLimits
+from ha.rpc.errors import RemoteFault, RpcError
+from hadoop.proto import datanode_protocol_pb2 as pb
+
+log = structlog.get_logger()
+
+_MOST_QUEUED: Final = 100_000
+_MOST_COPIES: Final = 4
+"""At a time; NameNodes give no more than that either."""
+_INVALID_BLOCK: Final = pb.ErrorReportRequestProto.INVALID_BLOCK
+
+
+class Executor:
+    """The commands that wait, and the copies and recoveries that run."""
+
+    def __init__(
+        self,
+        store: Store,
+        identity: Identity,
+        limits: TransferLimits,
+        *,
+        obeyed: Callable[[], NameNodeId | None],
+        calls: Callable[[NameNodeId], NameNodeCalls | None],
+    ) -> None:
+        self._store, self._identity, self._limits = store, identity, limits
+        self._obeyed, self._calls = obeyed, calls
+        self._leader = Leader(store, identity)
+        self._queue: deque[tuple[NameNodeId, Command]] = deque()
+        self._more = asyncio.Event()
+        self._copies = asyncio.Semaphore(_MOST_COPIES)
+        self._running: set[asyncio.Task[None]] = set()
+        self.transfers = 0
+
+    def add(self, who: NameNodeId, commands: Sequence[Command]) -> None:
+        """Queue commands; beyond a limit they are dropped, for a NameNode gives them again."""
+        room = _MOST_QUEUED - len(self._queue)
+        for command in commands[:room]:
+            self._queue.append((who, command))
+        if len(commands) > room:
+            log.warning("datanode.commands_dropped", namenode=who, count=len(commands) - room)
+        self._more.set()
+
+    def obey(self, who: NameNodeId) -> None:
+        """Drop what others have ordered.
+
+        Bad schedule: two NameNodes are obeyed in turn, and the first again, before this queue is
+        taken.  The second has counted a replica, and had others deleted; an order from the first
+        term of the first would delete it after all.
+        """
+        own = deque(ordered for ordered in self._queue if ordered[0] == who)
+        if dropped := len(self._queue) - len(own):
+            log.info("datanode.orders_of_others_dropped", count=dropped, obeyed=who)
+        self._queue = own
+
+    async def run(self) -> None:
+        """Carry out queued commands until cancelled; the tasks that it has started end with it."""
+        try:
+            while True:
+                await self._more.wait()
+                self._more.clear()
+                while self._queue:
+                    self._take(*self._queue.popleft())
+                    await asyncio.sleep(0)
+        finally:
+            for task in tuple(self._running):
+                task.cancel()
+
+    def _take(self, who: NameNodeId, command: Command) -> None:
+        kind = type(command).__name__.lower()
+        if self._obeyed() != who:
+            COMMANDS.labels(kind, "not obeyed").inc()
+            log.info("datanode.command_dropped", namenode=who, command=kind, obeyed=self._obeyed())
+            return
+        COMMANDS.labels(kind, "taken").inc()
+        match command:
+            case Delete():
+                self._delete(command)
+            case Transfer():
+                self._beside(self._copy(who, command))
+            case Recover():
+                self._beside(self._recover(who, command))
+            case Ignored():
+                log.info("datanode.command_ignored", namenode=who, kind=command.kind)
+            case Register():
+                return  # the actor has done it
+            case _:
+                assert_never(command)
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    def _delete(self, command: Delete) -> None:
+        try:
+            forgotten = self._store.forget(command.block)
+        except DataNodeError as refusal:
+            COMMANDS.labels("delete", "refused").inc()
+            log.info("datanode.not_deleted", block=str(command.block), why=str(refusal))
+            return
+        self._beside(self._delete_files(command, forgotten))
+
+    async def _delete_files(self, command: Delete, forgotten: Replica) -> None:
+        try:
+            await self._store.delete(forgotten, quietly=command.quietly)
+        except DataNodeError as problem:
+            log.warning("datanode.files_stay", block=str(command.block), why=str(problem))
+
+    async def _copy(self, who: NameNodeId, command: Transfer) -> None:
+        async with self._copies:
+            self.transfers += 1
+            try:
+                pool = self._identity.namespace.pool
+                await push(
+                    self._store, pool, command.block, command.targets, self._limits,
+                    source=self._identity.node_id,
+                )  # fmt: skip
+            except (DataNodeError, PeerLost, OSError) as problem:
+                log.warning("datanode.copy_failed", block=str(command.block), why=str(problem))
+                await self._complain(who, command, problem)
+            finally:
+                self.transfers -= 1
+
+    async def _complain(self, who: NameNodeId, command: Transfer, problem: Exception) -> None:
+        """Report to the NameNode a failed transfer for which only it has a remedy."""
+        calls = self._calls(who)
+        if calls is None:
+            return
+        try:
+            if isinstance(problem, ReplicaMissing):
+                await calls.error(
+                    self._identity, _INVALID_BLOCK, f"Can't send invalid block {command.block}"
+                )
+            elif isinstance(problem, ChecksumMismatch | OSError):
+                replica = self._store.find(command.block)
+                storage_type = self._store.volumes.types.get(replica.storage, "DISK")
+                await calls.bad_replica(self._identity, replica, storage_type)
+        except (RpcError, RemoteFault, DataNodeError) as failure:
+            log.warning("datanode.complaint_lost", namenode=who, why=str(failure))
+
+    async def _recover(self, who: NameNodeId, command: Recover) -> None:
+        calls = self._calls(who)
+        if calls is None:
+            return
+        try:
+            await self._leader.lead(command, calls)
+        except RecoveryInProgress as other:
+            log.info("datanode.recovery_elsewhere", block=str(command.block), why=str(other))
+        except (DataNodeError, RpcError, RemoteFault) as problem:
+            log.warning("datanode.recovery_failed", block=str(command.block), why=str(problem))

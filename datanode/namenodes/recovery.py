@@ -1,0 +1,243 @@
+"""Block recovery: this DataNode as one that takes part, and as the one that leads.
+
+See docs/reference/datanode.md#block-recovery.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from datanode.errors import (
+    DataNodeError,
+    RecoveryInProgress,
+    ReplicaMissing,
+    ReplicaRefused,
+)
+from datanode.model import (
+    Block,
+    BlockId,
+    GenerationStamp,
+    ReplicaState,
+    StorageId,
+    UnderRecovery,
+    state_of,
+)
+from datanode.namenodes.commands import Recover
+from datanode.namenodes.identity import Identity
+from datanode.namenodes.namenode_client import NameNodeCalls, recovery_request
+from datanode.replicas.agreement import Agreed, Disagreement, Empty, Found, agree
+from datanode.replicas.operations import BeginRecovery, EndRecovery, LeaveRecovery
+from datanode.replicas.store import Store
+from datanode.wire.block_messages import block_of, extended, unsigned
+from ha.rpc.client import RpcConnection
+from ha.rpc.errors import RemoteFault, RpcError
+from ha.rpc.java_names import INTER_DATANODE_PROTOCOL, RECOVERY_IN_PROGRESS
+from hadoop.proto import datanode_types_pb2 as types
+from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.proto import inter_datanode_pb2 as inter
+
+log = structlog.get_logger()
+
+_CALL_SECONDS: Final = 60.0
+MAX_NODES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A replica whose recovery has begun: what it was before."""
+
+    state: ReplicaState
+    block: Block
+    length: int
+
+
+async def begin_recovery(store: Store, block: Block, recovery_id: GenerationStamp) -> Begun | None:
+    """Stop who writes the replica, and keep it as it is; None: there is none to recover.
+
+    Raises:
+        RecoveryInProgress: if a newer recovery runs.
+        ReplicaRefused: if the replica is older than the block, or newer than the recovery.
+    """
+    try:
+        replica = await store.perform(BeginRecovery(block, recovery_id))
+    except ReplicaMissing:
+        return None
+    assert isinstance(replica, UnderRecovery)
+    return Begun(state_of(replica.original), replica.block, replica.length)
+
+
+async def end_recovery(
+    store: Store, block: Block, recovery_id: GenerationStamp, length: int, new_id: BlockId
+) -> StorageId:
+    """Make the replica whole with this length; returns where it is.
+
+    With another ``new_id`` a copy becomes whole, and the replica stays: a snapshot has it.
+
+    Raises:
+        ReplicaRefused, ReplicaMissing: if it is not under this recovery.
+        ChecksumMismatch: if it is damaged where it is cut.
+        VolumeFailed: if the disk refuses.
+    """
+    if new_id == block.block_id:
+        return (await store.perform(EndRecovery(block, recovery_id, length))).storage
+    replica = store.find(block)
+    original = await store.perform(LeaveRecovery(block, recovery_id))
+    if original.length < length:
+        raise ReplicaRefused(f"{block} has {replica.length} bytes, and {length} are to be kept")
+    return (await store.copy(original, Block(new_id, recovery_id), length)).storage
+
+
+@dataclass(slots=True)
+class Leader:
+    """Leads recoveries for the NameNode; ``own`` takes part in memory."""
+
+    store: Store
+    own: Identity
+
+    async def lead(self, command: Recover, calls: NameNodeCalls) -> None:
+        """Recover one block, and report the result to the NameNode.
+
+        Raises:
+            RecoveryInProgress: if a newer recovery runs; nothing is reported then.
+            RecoveryFailed: if too few DataNodes answer, or if their replicas do not fit.
+            RpcError, RemoteFault: if the NameNode does not take the result.
+        """
+        block, pool = command.block, self.own.namespace.pool
+        found, silent = await self._ask_all(command)
+        truncate_to = command.truncate.length if command.truncate else None
+        match agree(block, found, truncate_to, silent=silent):
+            case Disagreement(why=why):
+                raise RecoveryFailed(why)
+            case Empty():
+                request = recovery_request(block, pool, new_stamp=command.recovery_id, length=0)
+                await calls.commit_recovery(request)
+            case Agreed(replicas=replicas, length=length):
+                ended = await self._end_all(command, replicas, length)
+                request = recovery_request(
+                    block,
+                    pool,
+                    new_stamp=command.recovery_id,
+                    length=length,
+                    nodes=[node for node, _ in ended],
+                    storages=[storage for _, storage in ended],
+                )
+                await calls.commit_recovery(request)
+        log.info("datanode.recovered", block=str(block), recovery_id=command.recovery_id)
+
+    async def _ask_all(self, command: Recover) -> tuple[list[Found[hdfs.DatanodeIDProto]], int]:
+        """Return the replicas that there are, and how many DataNodes did not answer."""
+        nodes = command.nodes[:MAX_NODES]
+        answers = await asyncio.gather(
+            *(self._ask(node, command) for node in nodes), return_exceptions=True
+        )
+        found, failed = [], []
+        for node, answer in zip(nodes, answers, strict=True):
+            match answer:
+                case RecoveryInProgress():
+                    raise answer
+                case Begun():
+                    found.append(Found(node, answer.state, answer.block, answer.length))
+                case BaseException():
+                    failed.append(f"{node.ipAddr}:{node.ipcPort}: {answer}")
+                    log.warning("datanode.recovery_without", why=failed[-1])
+                case None:
+                    continue
+        if len(failed) == len(nodes):
+            raise RecoveryFailed(f"no DataNode of {command.block} answers: {'; '.join(failed)}")
+        return found, len(failed)
+
+    async def _ask(self, node: hdfs.DatanodeIDProto, command: Recover) -> Begun | None:
+        if node.datanodeUuid == self.own.uuid:
+            return await begin_recovery(self.store, command.block, command.recovery_id)
+        pool = self.own.namespace.pool
+        request = inter.InitReplicaRecoveryRequestProto(
+            block=types.RecoveringBlockProto(
+                newGenStamp=command.recovery_id,
+                block=hdfs.LocatedBlockProto(
+                    b=extended(command.block, pool),
+                    offset=0,
+                    locs=[hdfs.DatanodeInfoProto(id=one) for one in command.nodes],
+                    corrupt=False,
+                    blockToken=hdfs.TokenProto(identifier=b"", password=b"", kind="", service=""),
+                ),
+            )
+        )
+        connection = await _connected(node)
+        try:
+            answer = await connection.call(
+                "initReplicaRecovery",
+                request,
+                inter.InitReplicaRecoveryResponseProto,
+                deadline_seconds=_CALL_SECONDS,
+            )
+        except RemoteFault as fault:
+            if fault.java_class == RECOVERY_IN_PROGRESS:
+                raise RecoveryInProgress(fault.reason) from fault
+            raise
+        finally:
+            await connection.close()
+        if not answer.replicaFound:
+            return None
+        return Begun(ReplicaState(answer.state), block_of(answer.block), answer.block.numBytes)
+
+    async def _end_all(
+        self,
+        command: Recover,
+        replicas: tuple[Found[hdfs.DatanodeIDProto], ...],
+        length: int,
+    ) -> list[tuple[hdfs.DatanodeIDProto, StorageId]]:
+        answers = await asyncio.gather(
+            *(self._end(one, command, length) for one in replicas), return_exceptions=True
+        )
+        ended, failed = [], []
+        for one, answer in zip(replicas, answers, strict=True):
+            if isinstance(answer, BaseException):
+                failed.append(f"{one.node.ipAddr}:{one.node.ipcPort}: {answer}")
+                log.warning("datanode.recovery_without", why=failed[-1])
+            else:
+                ended.append((one.node, answer))
+        if not ended:
+            raise RecoveryFailed(f"no replica of {command.block} was cut: {'; '.join(failed)}")
+        return ended
+
+    async def _end(
+        self, one: Found[hdfs.DatanodeIDProto], command: Recover, length: int
+    ) -> StorageId:
+        new_id = command.truncate.block_id if command.truncate else command.block.block_id
+        if one.node.datanodeUuid == self.own.uuid:
+            return await end_recovery(self.store, one.block, command.recovery_id, length, new_id)
+        connection = await _connected(one.node)
+        try:
+            answer = await connection.call(
+                "updateReplicaUnderRecovery",
+                inter.UpdateReplicaUnderRecoveryRequestProto(
+                    block=extended(one.block, self.own.namespace.pool, one.length),
+                    recoveryId=command.recovery_id,
+                    newLength=length,
+                    newBlockId=unsigned(new_id),
+                ),
+                inter.UpdateReplicaUnderRecoveryResponseProto,
+                deadline_seconds=_CALL_SECONDS,
+            )
+        finally:
+            await connection.close()
+        return StorageId(answer.storageUuid)
+
+
+class RecoveryFailed(DataNodeError):
+    """The block stays as it is; the NameNode asks again."""
+
+
+async def _connected(node: hdfs.DatanodeIDProto) -> RpcConnection:
+    try:
+        return await RpcConnection.open(
+            node.ipAddr,
+            node.ipcPort,
+            protocol=INTER_DATANODE_PROTOCOL,
+            deadline_seconds=_CALL_SECONDS,
+        )
+    except RpcError:
+        log.warning("datanode.partner_unreachable", node=f"{node.ipAddr}:{node.ipcPort}")
+        raise

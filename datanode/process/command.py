@@ -1,0 +1,43 @@
+"""``nnha datanode``: run a DataNode in the foreground."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from datanode.process.node import DataNode
+from datanode.process.settings import read_settings
+from ha.conf.configuration import load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.hazards import Daemon
+from ha.console.log_options import log_options
+from ha.console.options import configuration
+from ha.daemon.exposure import check_exposure
+from ha.daemon.facts import publish_facts
+from ha.daemon.logs import LogOptions, configure_logging
+from ha.daemon.process import ExitWith, run_daemon
+from ha.daemon.start_check import check_start
+
+
+@click.command()
+@configuration
+@log_options
+def datanode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptions) -> None:
+    """Keep blocks for NameNodes until SIGTERM."""
+    configure_logging("datanode", level=log_as.level, form=log_as.form)
+
+    async def main(stop: asyncio.Event) -> None:
+        os.umask(0o077)
+        try:
+            conf = load_configuration(conf_dir, overrides)
+            check_start(conf, Daemon.DATANODE)
+            settings = read_settings(conf)
+            access = check_exposure(conf, Daemon.DATANODE, settings.doors())
+            publish_facts("datanode", conf, open_to=("data", "rpc", "http"))
+        except ConfigurationError as failure:
+            raise ExitWith(1, str(failure)) from failure
+        await DataNode(settings, access).run(stop)
+
+    sys.exit(run_daemon("datanode", main, busy=True))

@@ -1,0 +1,352 @@
+"""One DataNode: volumes, store, ports, and an actor for each NameNode, put together."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+from datanode.errors import OtherNamespace, UnusableVolume, WrongNamespace
+from datanode.metrics import FAILED_VOLUMES, REPLICAS, SHARED_BYTES
+from datanode.model import Replica, StorageId
+from datanode.namenodes.actor import Actor
+from datanode.namenodes.claim import Claims, NameNodeId, Said, Verdict, hear
+from datanode.namenodes.claim_file import read_claims, write_claims
+from datanode.namenodes.commands import Command
+from datanode.namenodes.executor import Executor
+from datanode.namenodes.identity import Identity, Namespace
+from datanode.namenodes.namenode_client import Condition, NameNodeCalls
+from datanode.process.rpc_services import DataNodeFaces
+from datanode.process.settings import DataNodeSettings
+from datanode.replicas.layout import NodeVersion
+from datanode.replicas.scanner import Scanner
+from datanode.replicas.store import Announcement, Store
+from datanode.replicas.volume import Volume, unusable
+from datanode.replicas.volumes import Volumes
+from datanode.transfers.transfer import DamagedSource
+from datanode.transfers.xceiver import XceiverServer
+from ha.conf.topology import HostPort
+from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.notify import SERVICE
+from ha.daemon.process import ExitWith
+from ha.rpc.server import RpcServer
+from ha.security.access_control import AccessControl
+
+log = structlog.get_logger()
+
+_UPKEEP_SECONDS: Final = 3.0
+
+
+class DataNode:
+    """A DataNode.  It learns from the first NameNode that answers of which namespace it is."""
+
+    def __init__(self, settings: DataNodeSettings, access: AccessControl | None = None) -> None:
+        self._settings = settings
+        self._access = access
+        self._volumes: list[Volume] = []
+        self._unusable: list[str] = []
+        self._claims = Claims()
+        self._started = time.monotonic()
+        self._joining = asyncio.Lock()
+        self._running: AsyncExitStack = AsyncExitStack()
+        self._joined: _Joined | None = None
+        self._actors = {
+            who: Actor(who, address, self, settings.rhythm)
+            for who, address in settings.namenodes.items()
+        }
+        self._strangers: set[NameNodeId] = set()
+        self._http_port = 0
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until ``stop`` is set.
+
+        Raises:
+            ExitWith: 1 with the reason, when no or too few volumes can be used, when they belong to
+                another cluster, or when an address is taken.
+        """
+        async with self._running as running:
+            await asyncio.to_thread(self._open_volumes)
+            running.push_async_callback(self._close_volumes)
+            endpoint = Endpoint(status=self.status, healthy=self.trouble, access=self._access)
+            self._http_port = await _listening(endpoint.start, self._settings.http, "HTTP")
+            running.push_async_callback(endpoint.stop)
+            tasks = [
+                asyncio.create_task(actor.run(), name=f"actor of {who}")
+                for who, actor in self._actors.items()
+            ]
+            tasks.append(asyncio.create_task(self._upkeep(), name="upkeep"))
+            running.push_async_callback(_ended, tasks)
+            ends = asyncio.create_task(stop.wait())
+            running.push_async_callback(_ended, [ends])
+            done, _ = await asyncio.wait([ends, *tasks], return_when=asyncio.FIRST_COMPLETED)
+            for task in done - {ends}:
+                try:
+                    task.result()
+                except (UnusableVolume, WrongNamespace) as problem:
+                    raise ExitWith(1, str(problem)) from problem
+
+    # For actors (their Member).
+
+    async def join(self, who: NameNodeId, namespace: Namespace) -> tuple[Identity, Store]:
+        """Become a DataNode of this namespace, with the first NameNode that names it.
+
+        Raises:
+            WrongNamespace: if the directories belong to another cluster than all NameNodes.
+            OtherNamespace: if they do to another than this one, or if this one is of another
+                namespace than the one that was joined.
+        """
+        async with self._joining:
+            if self._joined is None:
+                try:
+                    self._joined = await self._begin(namespace)
+                except WrongNamespace as problem:
+                    self._strangers.add(who)
+                    if len(self._strangers) == len(self._actors):
+                        raise
+                    raise OtherNamespace(str(problem)) from problem
+            found = self._joined.identity.namespace
+        if found != namespace:
+            raise OtherNamespace(
+                f"it is of {namespace}, and this DataNode serves {found}: the configuration mixes "
+                "clusters, or that NameNode was formatted anew"
+            )
+        return self._joined.identity, self._joined.store
+
+    def condition(self) -> Condition:
+        """Return the condition of this DataNode, for a heartbeat."""
+        joined = self._joined
+        if joined is None:
+            return Condition((), self._unusable, 0, 0)
+        volumes = joined.store.volumes
+        return Condition(
+            volumes.usage(),
+            self._failed_paths(volumes),
+            joined.executor.transfers,
+            joined.xceivers.active,
+            max((one.at for one in volumes.failed), default=0.0),
+            sum(one.capacity for one in volumes.failed),
+        )
+
+    async def heard(self, who: NameNodeId, said: Said, txid: int) -> None:
+        """Take in a claim; write it to the disk before a new NameNode is obeyed."""
+        claims, verdict = hear(self._claims, who, said, txid)
+        if verdict is Verdict.OBEYED:
+            paths = [volume.path for volume in self._volumes]
+            await asyncio.to_thread(write_claims, paths, claims)
+            # Another NameNode may have been heard in the meantime.
+            claims, verdict = hear(self._claims, who, said, txid)
+        if verdict is not Verdict.NOTHING_NEW:
+            log.info("datanode.claim", namenode=who, txid=txid, verdict=verdict.value)
+        self._claims = claims
+        if verdict is Verdict.OBEYED and self._joined is not None:
+            self._joined.executor.obey(who)
+
+    def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:
+        """Queue what a NameNode commands."""
+        if self._joined is not None and commands:
+            self._joined.executor.add(who, commands)
+
+    # For pages.
+
+    def status(self) -> Mapping[str, object]:
+        """Return what /status shows."""
+        joined = self._joined
+        return {
+            "role": "datanode",
+            "namenodes": {who: actor.state for who, actor in self._actors.items()},
+            "obeyed": self._claims.obeyed,
+            "highest_claim": self._claims.highest,
+            "pool": joined.identity.namespace.pool if joined else None,
+            "uuid": joined.identity.uuid if joined else None,
+            "data_port": joined.identity.data_port if joined else None,
+            "replicas": len(joined.store) if joined else None,
+            "failed_volumes": self.condition().failed_paths,
+        }
+
+    def trouble(self) -> str | None:
+        """Return why this DataNode is not ready, or None."""
+        if self._joined is None:
+            states = "; ".join(f"{who}: {actor.state}" for who, actor in self._actors.items())
+            return f"no NameNode has taken this DataNode yet ({states})"
+        if not any(actor.calls for actor in self._actors.values()):
+            return "no NameNode is reached"
+        return None
+
+    # Our own.
+
+    def _open_volumes(self) -> None:
+        for directory in self._settings.directories:
+            try:
+                self._volumes.append(Volume(directory))
+            except UnusableVolume as problem:
+                try:
+                    self._leave_out(directory.path, problem)
+                except UnusableVolume as one_too_many:
+                    self._close_locks()
+                    raise ExitWith(1, str(one_too_many)) from problem
+        if not self._volumes:
+            raise ExitWith(1, "no data directory can be used")
+        self._claims = read_claims(volume.path for volume in self._volumes)
+
+    def _leave_out(self, path: Path, problem: UnusableVolume) -> None:
+        """Go on without a volume; raise ``problem`` if more are out than is tolerated."""
+        log.warning("datanode.unusable_volume", why=str(problem))
+        self._unusable.append(str(path))
+        if len(self._unusable) > self._settings.tolerated:
+            raise problem
+
+    def _close_locks(self) -> None:
+        for volume in self._volumes:
+            volume.close()
+
+    async def _close_volumes(self) -> None:
+        if self._joined is None:
+            self._close_locks()
+
+    async def _begin(self, namespace: Namespace) -> "_Joined":
+        await asyncio.to_thread(self._format, namespace)
+        volumes = Volumes(self._volumes, kept_free=self._settings.kept_free)
+        self._running.push_async_callback(volumes.close)
+        store = Store(volumes)
+        await store.load()
+        self._check_failed(volumes)
+        settings = self._settings
+        scanner = Scanner(store, settings.scan, on_damage=self._tell_damage)
+        xceivers = XceiverServer(
+            store, namespace.pool, settings.limits,
+            on_suspicion=scanner.suspect, on_damaged_source=self._tell_damage,
+        )  # fmt: skip
+        data_port = await _listening(xceivers.start, settings.data, "data transfer")
+        self._running.push_async_callback(xceivers.stop)
+        faces = DataNodeFaces(store, namespace.pool, self._report_soon, self._uptime)
+        rpc = RpcServer(faces.protocols(), access=self._access)
+        rpc_port = await _listening(rpc.start, settings.rpc, "RPC")
+        self._running.push_async_callback(rpc.stop)
+        version = self._volumes[0].version
+        assert version is not None, "formatting gives every volume a version"
+        identity = Identity(
+            version.datanode_uuid, settings.host_name, data_port, self._http_port, rpc_port,
+            namespace,
+        )  # fmt: skip
+        executor = Executor(
+            store, identity, settings.limits,
+            obeyed=lambda: self._claims.obeyed, calls=self._calls_of,
+        )  # fmt: skip
+        tasks = [
+            asyncio.create_task(executor.run(), name="executor"),
+            asyncio.create_task(scanner.run(), name="scanner"),
+        ]
+        self._running.push_async_callback(_ended, tasks)
+        store.listeners.append(self._tell_all)
+        SERVICE.ready()
+        log.info("datanode.ready", replicas=len(store), data_port=data_port, rpc_port=rpc_port)
+        return _Joined(identity, store, xceivers, executor)
+
+    def _format(self, namespace: Namespace) -> None:
+        """Make new volumes ours, and check that the others are of this namespace."""
+        versions = [volume.version for volume in self._volumes if volume.version is not None]
+        for volume in self._volumes:
+            found = volume.version
+            if found is not None and found.cluster_id != namespace.cluster_id:
+                raise WrongNamespace(
+                    f"{volume.path} belongs to cluster {found.cluster_id}, the NameNode to "
+                    f"{namespace.cluster_id}. Point the DataNode to the directories of this "
+                    "cluster; nothing was changed"
+                )
+        uuids = {version.datanode_uuid for version in versions} or {str(uuid.uuid4())}
+        storages = [version.storage for version in versions]
+        if len(uuids) > 1 or len(set(storages)) < len(storages):
+            raise UnusableVolume(
+                self._volumes[0].path,
+                f"and the other data directories do not belong together: DataNodes {sorted(uuids)},"
+                f" storages {sorted(storages)}",
+                "One may be a copy of another: take it out of dfs.datanode.data.dir. Nothing was "
+                "changed.",
+            )
+        (datanode_uuid,) = uuids
+        for volume in list(self._volumes):
+            try:
+                if volume.version is None:
+                    storage = StorageId(f"DS-{uuid.uuid4()}")
+                    volume.format(NodeVersion(storage, datanode_uuid, namespace.cluster_id))
+                volume.join(namespace.pool_version)
+            except OSError as problem:
+                refusal = unusable(volume.path, problem)
+                self._leave_out(volume.path, refusal)
+                if len(self._volumes) == 1:
+                    raise refusal from problem
+                self._volumes.remove(volume)
+                volume.close()
+
+    def _calls_of(self, who: NameNodeId) -> NameNodeCalls | None:
+        return self._actors[who].calls
+
+    def _tell_all(self, announcement: Announcement) -> None:
+        for actor in self._actors.values():
+            actor.tell(announcement)
+
+    def _tell_damage(self, damaged: Replica | DamagedSource) -> None:
+        for actor in self._actors.values():
+            actor.tell_damage(damaged)
+
+    def _report_soon(self) -> None:
+        for actor in self._actors.values():
+            actor.report_soon()
+
+    def _uptime(self) -> float:
+        return time.monotonic() - self._started
+
+    async def _upkeep(self) -> None:
+        """Measure the volumes; end when too many of them have failed."""
+        while True:
+            await asyncio.sleep(_UPKEEP_SECONDS)
+            joined = self._joined
+            if joined is None:
+                continue
+            await joined.store.volumes.measure()
+            FAILED_VOLUMES.set(len(self._failed_paths(joined.store.volumes)))
+            REPLICAS.set(len(joined.store))
+            SHARED_BYTES.set(joined.xceivers.shared_bytes)
+            self._check_failed(joined.store.volumes)
+
+    def _failed_paths(self, volumes: Volumes) -> list[str]:
+        return [*self._unusable, *(str(one.volume.path) for one in volumes.failed)]
+
+    def _check_failed(self, volumes: Volumes) -> None:
+        failed = self._failed_paths(volumes)
+        if len(failed) > self._settings.tolerated or not volumes.types:
+            raise ExitWith(
+                1,
+                f"{len(failed)} data directories have failed, {self._settings.tolerated} are "
+                f"tolerated: {', '.join(failed)}. Mend the disks, or raise "
+                "dfs.datanode.failed.volumes.tolerated.",
+            )
+
+
+class _Joined:
+    """What there is once the namespace is known."""
+
+    def __init__(
+        self, identity: Identity, store: Store, xceivers: XceiverServer, executor: Executor
+    ) -> None:
+        self.identity, self.store = identity, store
+        self.xceivers, self.executor = xceivers, executor
+
+
+async def _listening(
+    start: Callable[[str, int], Awaitable[int]], address: HostPort, what: str
+) -> int:
+    try:
+        return await start(address.host, address.port)
+    except OSError as problem:
+        raise ExitWith(1, f"cannot listen on {address} for {what}: {problem}") from problem
+
+
+async def _ended(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

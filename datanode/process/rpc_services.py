@@ -1,0 +1,149 @@
+"""What this DataNode serves over Hadoop RPC: to other DataNodes, and to clients.
+
+See docs/reference/datanode.md#hadoop-rpc-of-a-datanode.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from datanode.errors import (
+    DataNodeError,
+    RecoveryInProgress,
+    ReplicaMissing,
+    ReplicaRefused,
+)
+from datanode.model import (
+    Block,
+    GenerationStamp,
+    PoolId,
+    Temporary,
+    readable_length,
+)
+from datanode.namenodes.identity import SOFTWARE_VERSION
+from datanode.namenodes.recovery import begin_recovery, end_recovery
+from datanode.replicas.store import Store
+from datanode.wire.block_messages import block_id_of, checked_block, checked_stamp, plain
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import (
+    CLIENT_DATANODE_PROTOCOL,
+    INTER_DATANODE_PROTOCOL,
+    IO_EXCEPTION,
+    RECOVERY_IN_PROGRESS,
+    REPLICA_NOT_FOUND,
+)
+from ha.rpc.protocol import Call, Method, RpcProtocol
+from hadoop.proto import client_datanode_pb2 as client
+from hadoop.proto import datanode_types_pb2 as types
+from hadoop.proto import inter_datanode_pb2 as inter
+
+
+@dataclass(frozen=True, slots=True)
+class DataNodeFaces:
+    """Answers calls about the replicas of one pool."""
+
+    store: Store
+    pool: PoolId
+    report_soon: Callable[[], None]
+    uptime_seconds: Callable[[], float]
+
+    def protocols(self) -> list[RpcProtocol]:
+        """Return the protocols for an RPC server."""
+        return [
+            RpcProtocol(
+                INTER_DATANODE_PROTOCOL,
+                {
+                    "initReplicaRecovery": Method(
+                        inter.InitReplicaRecoveryRequestProto, self._begin
+                    ),
+                    "updateReplicaUnderRecovery": Method(
+                        inter.UpdateReplicaUnderRecoveryRequestProto, self._end
+                    ),
+                },
+            ),
+            RpcProtocol(
+                CLIENT_DATANODE_PROTOCOL,
+                {
+                    "getReplicaVisibleLength": Method(
+                        client.GetReplicaVisibleLengthRequestProto, self._visible
+                    ),
+                    "getDatanodeInfo": Method(client.GetDatanodeInfoRequestProto, self._info),
+                    "triggerBlockReport": Method(
+                        client.TriggerBlockReportRequestProto, self._report
+                    ),
+                },
+            ),
+        ]
+
+    async def _begin(
+        self, _: Call, request: inter.InitReplicaRecoveryRequestProto
+    ) -> inter.InitReplicaRecoveryResponseProto:
+        asked = request.block
+        try:
+            block = checked_block(asked.block.b, self.pool)
+            begun = await begin_recovery(self.store, block, checked_stamp(asked.newGenStamp))
+        except DataNodeError as problem:
+            raise _fault(problem) from problem
+        if begun is None:
+            return inter.InitReplicaRecoveryResponseProto(replicaFound=False)
+        return inter.InitReplicaRecoveryResponseProto(
+            replicaFound=True,
+            state=types.ReplicaStateProto.ValueType(begun.state),
+            block=plain(begun.block, begun.length),
+        )
+
+    async def _end(
+        self, _: Call, request: inter.UpdateReplicaUnderRecoveryRequestProto
+    ) -> inter.UpdateReplicaUnderRecoveryResponseProto:
+        try:
+            block = checked_block(request.block, self.pool)
+            storage = await end_recovery(
+                self.store,
+                block,
+                GenerationStamp(request.recoveryId),
+                request.newLength,
+                block_id_of(request.newBlockId) if request.newBlockId else block.block_id,
+            )
+        except DataNodeError as problem:
+            raise _fault(problem) from problem
+        return inter.UpdateReplicaUnderRecoveryResponseProto(storageUuid=storage)
+
+    async def _visible(
+        self, _: Call, request: client.GetReplicaVisibleLengthRequestProto
+    ) -> client.GetReplicaVisibleLengthResponseProto:
+        try:
+            block = checked_block(request.block, self.pool)
+            replica = self.store.find(Block(block.block_id, GenerationStamp(0)))
+            if replica.block.stamp < block.stamp or isinstance(replica, Temporary):
+                # Not missing: a client takes a block that is missing everywhere for an empty one.
+                raise ReplicaRefused(f"{replica.block}, which is here, says nothing of {block}")
+        except DataNodeError as problem:
+            raise _fault(problem) from problem
+        return client.GetReplicaVisibleLengthResponseProto(length=readable_length(replica))
+
+    async def _info(
+        self, _: Call, __: client.GetDatanodeInfoRequestProto
+    ) -> client.GetDatanodeInfoResponseProto:
+        return client.GetDatanodeInfoResponseProto(
+            localInfo=client.DatanodeLocalInfoProto(
+                softwareVersion=SOFTWARE_VERSION,
+                configVersion="core-0,hdfs-0",
+                uptime=int(self.uptime_seconds()),
+            )
+        )
+
+    async def _report(
+        self, _: Call, request: client.TriggerBlockReportRequestProto
+    ) -> client.TriggerBlockReportResponseProto:
+        if not request.incremental:
+            self.report_soon()
+        return client.TriggerBlockReportResponseProto()
+
+
+def _fault(problem: DataNodeError) -> RemoteFault:
+    match problem:
+        case RecoveryInProgress():
+            return RemoteFault(RECOVERY_IN_PROGRESS, str(problem))
+        case ReplicaMissing():
+            return RemoteFault(REPLICA_NOT_FOUND, str(problem))
+        case _:
+            return RemoteFault(IO_EXCEPTION, str(problem))

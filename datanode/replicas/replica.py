@@ -1,0 +1,293 @@
+"""What may be done with a replica: operation x replica -> the next replica, or a refusal.
+
+See docs/reference/datanode.md#replica-operations.
+
+Pure.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias, assert_never
+
+from datanode.model import (
+    BeingWritten,
+    Block,
+    Finalized,
+    GenerationStamp,
+    Replica,
+    Temporary,
+    UnderRecovery,
+    WaitingForRecovery,
+)
+from datanode.replicas.operations import (
+    Append,
+    BeginRecovery,
+    Change,
+    Complete,
+    Create,
+    CreateCopy,
+    EndRecovery,
+    Invalidate,
+    LeaveRecovery,
+    OpenCopy,
+    Operation,
+    RecoverAppend,
+    RecoverClose,
+    RecoverPipeline,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The operation may be done.
+
+    ``replica`` is what there is afterwards.  ``dropped``: the former replica's files go first.
+    """
+
+    replica: Replica | None
+    dropped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The operation may not be done; nothing changes.  ``missing``: there is no replica at all."""
+
+    why: str
+    missing: bool = False
+    recovery_in_progress: bool = False
+
+
+Outcome: TypeAlias = Next | Refused
+
+
+def decide(operation: Operation, replica: Replica | None) -> Outcome:
+    """Decide what becomes of the replica of the operation's block."""
+    match operation:
+        case Create():
+            return _create(operation, replica)
+        case CreateCopy():
+            return _create_copy(operation, replica)
+        case Invalidate():
+            return _invalidate(operation, replica)
+        case _ if replica is None:
+            return Refused(f"{operation.block} is not here", missing=True)
+        case _:
+            return _change(operation, replica)
+
+
+def _change(operation: Change, replica: Replica) -> Outcome:
+    match operation:
+        case RecoverPipeline():
+            return _recover_pipeline(operation, replica)
+        case Append():
+            return _append(operation, replica)
+        case RecoverAppend():
+            return _recover_append(operation, replica)
+        case RecoverClose():
+            return _recover_close(operation, replica)
+        case Complete():
+            return _complete(operation, replica)
+        case OpenCopy():
+            return _open_copy(operation, replica)
+        case BeginRecovery():
+            return _begin_recovery(operation, replica)
+        case EndRecovery():
+            return _end_recovery(operation, replica)
+        case LeaveRecovery():
+            return _leave_recovery(operation, replica)
+    assert_never(operation)
+
+
+def received(replica: Replica, end: int) -> Replica:
+    """Return the replica with all before ``end`` on the disk; rewriting does not shorten it."""
+    if isinstance(replica, BeingWritten | Temporary):
+        return replace(replica, length=max(replica.length, end))
+    return replica
+
+
+def acknowledged(replica: Replica, end: int, tail: bytes) -> Replica:
+    """Return the replica after all DataNodes behind it have the bytes before ``end``, too."""
+    if isinstance(replica, BeingWritten) and replica.acked <= end <= replica.length:
+        return replace(replica, acked=end, tail=tail)
+    return replica
+
+
+def shown(replica: Replica) -> str:
+    """Return a description of a replica for messages."""
+    return f"{type(replica).__name__} {replica.block} of {replica.length} bytes"
+
+
+def _create(operation: Create, replica: Replica | None) -> Outcome:
+    made = BeingWritten(operation.block, operation.storage, reserved=operation.reserved)
+    if replica is None:
+        return Next(made)
+    unfinished = isinstance(replica, BeingWritten | Temporary | WaitingForRecovery)
+    if operation.again and unfinished and replica.block.stamp <= operation.block.stamp:
+        return Next(made, dropped=True)
+    return Refused(f"{operation.block} cannot be created: {shown(replica)} exists")
+
+
+def _create_copy(operation: CreateCopy, replica: Replica | None) -> Outcome:
+    made = Temporary(operation.block, operation.storage, reserved=operation.reserved)
+    if replica is None:
+        return Next(made)
+    # Hadoop refuses one that waits for recovery; its NameNode then waits five minutes for the copy.
+    gives_way = isinstance(replica, BeingWritten | Temporary | WaitingForRecovery) or (
+        # This node was down during an append, and the client needs it in its pipeline now.
+        operation.replaces_whole and isinstance(replica, Finalized)
+    )
+    if gives_way and replica.block.stamp < operation.block.stamp:
+        return Next(made, dropped=True)
+    return Refused(f"{operation.block} cannot be copied here: {shown(replica)} exists")
+
+
+def _recover_pipeline(operation: RecoverPipeline, replica: Replica) -> Outcome:
+    if not isinstance(replica, BeingWritten):
+        return Refused(f"the pipeline cannot go on: {shown(replica)} is not being written")
+    wrong = _wrong_stamp(operation.block, operation.new_stamp, replica)
+    if wrong is not None:
+        return wrong
+    if replica.acked < operation.min_acked or replica.length > operation.max_length:
+        return Refused(
+            f"the pipeline cannot go on: of {shown(replica)} {replica.acked} are acknowledged; "
+            f"the client expects at least {operation.min_acked} acknowledged and at most "
+            f"{operation.max_length} received"
+        )
+    block = Block(replica.block.block_id, operation.new_stamp)
+    return Next(replace(replica, block=block, length=replica.acked))
+
+
+def _append(operation: Append, replica: Replica) -> Outcome:
+    if not isinstance(replica, Finalized):
+        return Refused(f"cannot append to {shown(replica)}: it is not finalized")
+    if replica.block != operation.block:
+        return Refused(f"cannot append to {operation.block}: {shown(replica)} is here")
+    # Hadoop's client asks for a new stamp; others (hdfs-native) append under the block's own.
+    if operation.new_stamp < replica.block.stamp:
+        return Refused(
+            f"cannot append to {shown(replica)}: the new stamp {operation.new_stamp} is older"
+        )
+    return _opened(operation.new_stamp, operation.length, replica)
+
+
+def _recover_append(operation: RecoverAppend, replica: Replica) -> Outcome:
+    wrong = _wrong_stamp(operation.block, operation.new_stamp, replica)
+    if wrong is not None:
+        return wrong
+    match replica:
+        case Finalized():
+            return _opened(operation.new_stamp, operation.length, replica)
+        case BeingWritten():
+            uneven = _uneven(replica, operation.length)
+            if uneven is not None:
+                return uneven
+            return Next(replace(replica, block=Block(replica.block.block_id, operation.new_stamp)))
+        case _:
+            return Refused(f"cannot append to {shown(replica)}: it is not open or finalized")
+
+
+def _recover_close(operation: RecoverClose, replica: Replica) -> Outcome:
+    wrong = _wrong_stamp(operation.block, operation.new_stamp, replica)
+    if wrong is not None:
+        return wrong
+    if not isinstance(replica, Finalized | BeingWritten):
+        return Refused(f"cannot close {shown(replica)}: it is not open or finalized")
+    uneven = _uneven(replica, operation.length)
+    if uneven is not None:
+        return uneven
+    block = Block(replica.block.block_id, operation.new_stamp)
+    return Next(Finalized(block, replica.storage, replica.length))
+
+
+def _complete(operation: Complete, replica: Replica) -> Outcome:
+    if replica.block != operation.block or not isinstance(replica, BeingWritten | Temporary):
+        return Refused(f"{operation.block} cannot be finalized: {shown(replica)} is here")
+    return Next(Finalized(replica.block, replica.storage, replica.length))
+
+
+def _open_copy(operation: OpenCopy, replica: Replica) -> Outcome:
+    if replica.block != operation.block or not isinstance(replica, Temporary):
+        return Refused(f"{operation.block} cannot be opened: {shown(replica)} is here")
+    return Next(
+        BeingWritten(
+            replica.block,
+            replica.storage,
+            replica.length,
+            acked=replica.length,
+            reserved=replica.reserved,
+        )
+    )
+
+
+def _begin_recovery(operation: BeginRecovery, replica: Replica) -> Outcome:
+    if replica.block.stamp < operation.block.stamp:
+        return Refused(f"{shown(replica)} is older than {operation.block}, which is recovered")
+    match replica:
+        case Temporary():
+            return Refused(f"{shown(replica)} is a copy that is not whole", missing=True)
+        case WaitingForRecovery(readable=False):
+            return Refused(f"{shown(replica)} cannot be read, and may have what was acknowledged")
+        case UnderRecovery() if replica.recovery_id >= operation.recovery_id:
+            return Refused(
+                f"{shown(replica)} is under recovery {replica.recovery_id} already; "
+                f"{operation.recovery_id} comes too late",
+                recovery_in_progress=True,
+            )
+        case UnderRecovery():
+            return Next(UnderRecovery(replica.original, operation.recovery_id))
+        case _ if replica.block.stamp >= operation.recovery_id:
+            return Refused(f"{shown(replica)} is not older than recovery {operation.recovery_id}")
+        case _:
+            return Next(UnderRecovery(replica, operation.recovery_id))
+
+
+def _end_recovery(operation: EndRecovery, replica: Replica) -> Outcome:
+    if not isinstance(replica, UnderRecovery):
+        return Refused(f"{shown(replica)} is not under recovery")
+    if replica.block != operation.block or replica.recovery_id != operation.recovery_id:
+        return Refused(
+            f"recovery {operation.recovery_id} of {operation.block} cannot end: "
+            f"{shown(replica)} is under recovery {replica.recovery_id}"
+        )
+    if replica.length < operation.length:
+        return Refused(f"{shown(replica)} cannot become {operation.length} bytes long")
+    block = Block(replica.block.block_id, operation.recovery_id)
+    return Next(Finalized(block, replica.storage, operation.length))
+
+
+def _leave_recovery(operation: LeaveRecovery, replica: Replica) -> Outcome:
+    if isinstance(replica, UnderRecovery) and replica.recovery_id == operation.recovery_id:
+        return Next(replica.original)
+    return Refused(f"{shown(replica)} is not under recovery {operation.recovery_id}")
+
+
+def _invalidate(operation: Invalidate, replica: Replica | None) -> Outcome:
+    if replica is None:
+        return Refused(f"{operation.block} is not here", missing=True)
+    if replica.block != operation.block:
+        return Refused(f"{operation.block} is not to be deleted: {shown(replica)} is here")
+    return Next(None)
+
+
+def _wrong_stamp(block: Block, new_stamp: GenerationStamp, replica: Replica) -> Refused | None:
+    if block.stamp <= replica.block.stamp <= new_stamp:
+        return None
+    return Refused(
+        f"{shown(replica)} has a stamp outside of {block.stamp} to {new_stamp}, which the client "
+        "expects"
+    )
+
+
+def _uneven(replica: Finalized | BeingWritten, expected: int) -> Refused | None:
+    acked = replica.acked if isinstance(replica, BeingWritten) else replica.length
+    if acked == replica.length == expected:
+        return None
+    return Refused(
+        f"{shown(replica)} has {acked} bytes acknowledged, and the client expects {expected}"
+    )
+
+
+def _opened(new_stamp: GenerationStamp, length: int, replica: Finalized) -> Outcome:
+    if replica.length != length:
+        return Refused(f"cannot append to {shown(replica)}: the client expects {length} bytes")
+    block = Block(replica.block.block_id, new_stamp)
+    return Next(BeingWritten(block, replica.storage, replica.length, acked=replica.length))

@@ -1,0 +1,393 @@
+"""All replicas of this DataNode: the map in memory, and the volumes under it.
+
+The map lives on the event loop and changes in one turn, after the files have.  Each volume has
+one thread for what may wait for its disk.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import structlog
+
+from datanode.errors import (
+    DataNodeError,
+    RecoveryInProgress,
+    ReplicaMissing,
+    ReplicaRefused,
+)
+from datanode.model import (
+    BeingWritten,
+    Block,
+    BlockId,
+    Checksum,
+    Finalized,
+    Replica,
+    StorageId,
+    Temporary,
+)
+from datanode.replicas.operations import (
+    Change,
+    Complete,
+    Create,
+    CreateCopy,
+    Invalidate,
+    News,
+    interrupts,
+    news_of,
+)
+from datanode.replicas.replica import Next, Refused, acknowledged, decide, received
+from datanode.replicas.replica_files import ReplicaFiles, open_files
+from datanode.replicas.volumes import Volumes
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What is to be reported to NameNodes of a replica."""
+
+    news: News
+    storage: StorageId
+    block: Block
+    length: int
+
+
+class Store:
+    """The replicas, by block id.  All methods belong to the event loop."""
+
+    def __init__(self, volumes: Volumes) -> None:
+        self.volumes = volumes
+        volumes.on_failed = self._forget_volume
+        self._replicas: dict[BlockId, Replica] = {}
+        self._changing: dict[BlockId, asyncio.Event] = {}
+        self._writers: dict[BlockId, asyncio.Task[Any]] = {}
+        self.listeners: list[Callable[[Announcement], None]] = []
+
+    async def load(self) -> None:
+        """Take in what lies on the volumes; of two replicas of a block the better one stays.
+
+        A volume that cannot be read is out, as one that fails later.
+        """
+        outdone: list[Replica] = []
+        for storage in self.volumes.types:
+            try:
+                found = await self.volumes.run(storage, self.volumes[storage].scan)
+            except (DataNodeError, OSError) as problem:
+                self.volumes.give_up(storage, problem)
+                continue
+            for replica in found:
+                other = self._replicas.get(replica.block.block_id)
+                if other is None:
+                    self._put(replica.block.block_id, replica)
+                    continue
+                worse, better = sorted((other, replica), key=_worth)
+                log.warning("datanode.second_replica", kept=str(better.block), storage=storage)
+                self._put(better.block.block_id, better)
+                outdone.append(worse)
+        for worse in outdone:
+            with suppress(DataNodeError):  # the next start meets it again
+                lost = self.volumes[worse.storage]
+                await self.volumes.run(worse.storage, partial(lost.remove, worse))
+
+    # Looking.
+
+    def find(self, block: Block) -> Replica:
+        """Return the replica of a block; one that is older than asked for counts as none.
+
+        Raises:
+            ReplicaMissing: if there is none.
+        """
+        replica = self._replicas.get(block.block_id)
+        if replica is None or replica.block.stamp < block.stamp:
+            raise ReplicaMissing(f"{block} is not here")
+        return replica
+
+    def holds(self, replica: Replica) -> bool:
+        """Return whether this very replica is here, unchanged; not a later one like it."""
+        return self._replicas.get(replica.block.block_id) is replica
+
+    def has(self, announced: Announcement) -> bool:
+        """Return whether the announced storage has a replica of the block, not just a part."""
+        replica = self._replicas.get(announced.block.block_id)
+        if replica is None or isinstance(replica, Temporary):
+            return False
+        return replica.storage == announced.storage
+
+    def __iter__(self) -> Iterator[Replica]:
+        return iter(list(self._replicas.values()))
+
+    def __len__(self) -> int:
+        return len(self._replicas)
+
+    # Changing.
+
+    async def perform(
+        self,
+        operation: Create | CreateCopy | Change,
+        checksum: Checksum | None = None,
+        *,
+        to_write: bool = False,
+    ) -> Replica:
+        """Carry out an operation on a replica: files first, then the map, then the news.
+
+        Where it is allowed, another task that writes the replica ends first. ``checksum`` is for
+        operations that make a replica.  If the caller is cancelled, the operation still runs to its
+        end: files and map must not part.  ``to_write``: the running task writes the replica from
+        then on, until ``end_writing``; the next operation must find it.
+
+        Raises:
+            ReplicaRefused, ReplicaMissing: nothing has changed.
+            NoRoom, VolumeFailed: the disk refused.
+        """
+        writer = asyncio.current_task() if to_write else None
+        return await _to_its_end(self._perform(operation, checksum, writer))
+
+    async def _perform(
+        self,
+        operation: Create | CreateCopy | Change,
+        checksum: Checksum | None,
+        writer: asyncio.Task[Any] | None,
+    ) -> Replica:
+        block_id = operation.block.block_id
+        async with _Turn(self._changing, block_id):
+            _allowed(decide(operation, self._replicas.get(block_id)))
+            if interrupts(operation):
+                await self._stop_writer(block_id)
+            before = self._replicas.get(block_id)
+            outcome = _allowed(decide(operation, before))
+            after = outcome.replica
+            assert after is not None, "only an invalidation leaves nothing"
+            if before is not None and outcome.dropped:
+                self._put(block_id, None)
+                lost = self.volumes[before.storage]
+                await self.volumes.run(before.storage, partial(lost.remove, before))
+                before = None
+            volume = self.volumes[after.storage]
+            work = (
+                partial(volume.create, after, checksum or Checksum())
+                if before is None
+                else partial(volume.change, before, after)
+            )
+            await self._carry_out(after, work)
+            self._put(block_id, after)
+            if writer is not None:
+                self._writers[block_id] = writer
+        news = news_of(operation)
+        if news is not None:
+            self._tell(Announcement(news, after.storage, after.block, after.length))
+        return after
+
+    async def _carry_out(self, replica: Replica, work: Callable[[], None]) -> None:
+        try:
+            await self.volumes.run(replica.storage, work)
+        except FileNotFoundError as gone:
+            raise ReplicaMissing(f"the files of {replica.block} are gone: {gone}") from gone
+        if replica.storage not in self.volumes.types:
+            raise ReplicaMissing(f"the volume {replica.storage} has failed meanwhile")
+
+    def forget(self, block: Block) -> Replica:
+        """Take a replica that is to be deleted out of the map, now.
+
+        A report that is made from now on must not name a replica whose files are about to go.
+
+        Raises:
+            ReplicaRefused, ReplicaMissing: nothing has changed.
+        """
+        if block.block_id in self._changing:
+            raise ReplicaRefused(f"{block} is changing at the moment")
+        replica = self._replicas.get(block.block_id)
+        _allowed(decide(Invalidate(block), replica))
+        assert replica is not None
+        self._put(block.block_id, None)
+        return replica
+
+    async def delete(self, forgotten: Replica, *, quietly: bool = False) -> None:
+        """Delete the files of what was forgotten; ``quietly``: the NameNode wants no news.
+
+        Raises:
+            VolumeFailed: the disk refused; the files are found again at the next start.
+        """
+        await _to_its_end(self._delete(forgotten, quietly=quietly))
+
+    async def _delete(self, replica: Replica, *, quietly: bool) -> None:
+        block_id = replica.block.block_id
+        async with _Turn(self._changing, block_id):
+            if block_id not in self._replicas:  # else the writer is that of one that has come since
+                await self._stop_writer(block_id)
+            await self.volumes.run(
+                replica.storage, partial(self.volumes[replica.storage].remove, replica)
+            )
+        if not quietly:
+            self._tell(Announcement(News.DELETED, replica.storage, replica.block, replica.length))
+
+    def received(self, block: Block, end: int) -> None:
+        """Record that the bytes before ``end`` are on the disk; raise ``ReplicaMissing``."""
+        before = self._mine(block)
+        after = received(before, end)
+        self.volumes.grew(after, after.length - before.length)
+        self._replicas[block.block_id] = after
+
+    def acknowledged(self, block: Block, end: int, tail: bytes) -> None:
+        """Record that all DataNodes behind us have the bytes before ``end``.
+
+        Raises:
+            ReplicaMissing: if there is no such replica.
+        """
+        # Its length, and so the space that it takes, stay.
+        self._replicas[block.block_id] = acknowledged(self._mine(block), end, tail)
+
+    async def discard(self, block: Block) -> None:
+        """Delete a copy that did not become whole; nothing else is deleted by this."""
+        replica = self._replicas.get(block.block_id)
+        if isinstance(replica, Temporary) and replica.block == block:
+            await self.delete(self.forget(block), quietly=True)
+
+    async def discard_unacknowledged(self, block: Block) -> None:
+        """Delete, for want of room, an open replica of which no byte has been acknowledged."""
+        replica = self._replicas.get(block.block_id)
+        if isinstance(replica, BeingWritten) and replica.block == block and not replica.acked:
+            await self.delete(self.forget(block))
+
+    async def open(self, replica: Replica, *, writable: bool = False) -> ReplicaFiles:
+        """Open the files of a replica; the caller must close them.
+
+        Raises:
+            ReplicaMissing: if the files are gone.
+            VolumeFailed: if the disk refuses.
+        """
+        work = partial(open_files, self.volumes[replica.storage].paths(replica), writable=writable)
+        opening = asyncio.ensure_future(self.volumes.run(replica.storage, work))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_close_unwanted)
+            raise
+        except FileNotFoundError as gone:
+            raise ReplicaMissing(f"the files of {replica.block} are gone: {gone}") from gone
+
+    async def copy(self, replica: Replica, to: Block, length: int) -> Replica:
+        """Make a complete replica of block ``to`` from the first ``length`` bytes of this one.
+
+        Raises:
+            ReplicaRefused, ReplicaMissing: if there is one of that block that is not older.
+            ChecksumMismatch: if this one is damaged.
+            VolumeFailed: if the disk refuses.
+        """
+        source = await self.open(replica)
+        try:
+            # An earlier recovery may have made one, and reported it to no NameNode.
+            wanted = CreateCopy(to, replica.storage, length, replaces_whole=True)
+            made = await self.perform(wanted, source.checksum)
+            try:
+                target = await self.open(made, writable=True)
+                try:
+                    work = partial(source.copy_to, target, length, str(replica.block))
+                    await self.volumes.run(replica.storage, work)
+                finally:
+                    target.close()
+                self.received(to, length)
+                return await self.perform(Complete(to))
+            except BaseException:
+                await self.discard(to)
+                raise
+        finally:
+            source.close()
+
+    async def sync(self, replica: Replica, files: ReplicaFiles) -> None:
+        """Wait until what was written to a replica is on the disk; raises ``VolumeFailed``."""
+        await self.volumes.run(replica.storage, files.sync)
+
+    async def sync_names(self, replica: Replica) -> None:
+        """Wait until the disk knows where a replica's files lie; raises ``VolumeFailed``."""
+        work = partial(self.volumes[replica.storage].sync_names, replica)
+        await self._carry_out(replica, work)
+
+    # Writers.
+
+    def end_writing(self, block_id: BlockId) -> None:
+        """End the running task's registration as this block's writer."""
+        if self._writers.get(block_id) is asyncio.current_task():
+            del self._writers[block_id]
+
+    async def _stop_writer(self, block_id: BlockId) -> None:
+        """End the task that writes this block, and wait for its end."""
+        writer = self._writers.pop(block_id, None)
+        if writer is not None:
+            writer.cancel()
+            await asyncio.wait([writer])
+
+    # Our own.
+
+    def _forget_volume(self, storage: StorageId) -> None:
+        for block_id, replica in list(self._replicas.items()):
+            if replica.storage == storage:
+                del self._replicas[block_id]
+
+    def _mine(self, block: Block) -> Replica:
+        replica = self._replicas.get(block.block_id)
+        if replica is None or replica.block != block:
+            raise ReplicaMissing(f"{block} is not being written here any more")
+        return replica
+
+    def _put(self, block_id: BlockId, replica: Replica | None) -> None:
+        before = self._replicas.pop(block_id, None)
+        if before is not None:
+            self.volumes.account(before, -1)
+        if replica is not None:
+            self.volumes.account(replica, 1)
+            self._replicas[block_id] = replica
+
+    def _tell(self, announcement: Announcement) -> None:
+        for listener in self.listeners:
+            listener(announcement)
+
+
+class _Turn:
+    """One change of a replica at a time."""
+
+    def __init__(self, changing: dict[BlockId, asyncio.Event], block_id: BlockId) -> None:
+        self._changing, self._block_id = changing, block_id
+
+    async def __aenter__(self) -> None:
+        while (other := self._changing.get(self._block_id)) is not None:
+            await other.wait()
+        self._changing[self._block_id] = asyncio.Event()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._changing.pop(self._block_id).set()
+
+
+async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Await work that goes on if the one that awaits it is cancelled."""
+    task = asyncio.ensure_future(work)
+    # A cancelled caller does not ask for the outcome any more.
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return await asyncio.shield(task)
+
+
+def _close_unwanted(opened: asyncio.Future[ReplicaFiles]) -> None:
+    if not opened.cancelled() and opened.exception() is None:
+        opened.result().close()
+
+
+def _allowed(outcome: Next | Refused) -> Next:
+    match outcome:
+        case Next():
+            return outcome
+        case Refused(missing=True):
+            raise ReplicaMissing(outcome.why)
+        case Refused(recovery_in_progress=True):
+            raise RecoveryInProgress(outcome.why)
+        case Refused():
+            raise ReplicaRefused(outcome.why)
+
+
+def _worth(replica: Replica) -> tuple[int, bool, int, str]:
+    return (
+        replica.block.stamp, isinstance(replica, Finalized), replica.length, replica.storage,
+    )  # fmt: skip

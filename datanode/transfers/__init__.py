@@ -1,0 +1,1 @@
+"""DataTransferProtocol: blocks received, sent, copied and checked."""

@@ -1,0 +1,124 @@
+"""Acknowledges packets to the client: in order, with what the DataNodes behind us answered.
+
+See docs/reference/datanode.md#acknowledgements.
+"""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+from datanode.errors import DataNodeError, MalformedTransfer
+from datanode.model import Block
+from datanode.replicas.store import Store
+from datanode.wire.connection import PeerLost
+from datanode.wire.packets import PacketHeader
+from datanode.wire.peer import Peer
+from hadoop.proto import data_transfer_pb2 as pb
+
+_MOST_DUE: Final = 1024
+"""Packets without an acknowledgement; the client itself stops at 80."""
+_MAX_REPLIES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A packet that is on our disk and not acknowledged yet."""
+
+    header: PacketHeader
+    tail: bytes
+    status: int
+
+
+class Acknowledger:
+    """Sends the acknowledgements of one write.  Its task waits for those of the next DataNode."""
+
+    def __init__(
+        self,
+        store: Store,
+        block: Block,
+        client: Peer | None,
+        mirror: Peer | None,
+        *,
+        seconds: float,
+    ) -> None:
+        """Prepare to acknowledge to ``client`` (None: send none); ``mirror``: the next DataNode."""
+        self._store, self._block = store, block
+        self._client, self._mirror = client, mirror
+        self._seconds = seconds
+        self._due: asyncio.Queue[Due | None] = asyncio.Queue(_MOST_DUE)
+        self._task: asyncio.Task[None] | None = None
+        self._lost = False
+
+    async def __aenter__(self) -> Self:
+        if self._mirror is not None:
+            self._task = asyncio.create_task(self._run(), name=f"acknowledge {self._block}")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        if self._task is None:
+            return
+        if kind is None:
+            await self._due.put(None)
+            await self._task
+            return
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, PeerLost, DataNodeError):
+            await self._task
+
+    def mirror_lost(self) -> None:
+        """Give up the next DataNode, which takes no more packets."""
+        self._lost = True
+        if self._mirror is not None:
+            self._mirror.abort()
+
+    async def add(self, due: Due) -> None:
+        """Acknowledge, in its turn, a packet that is on our disk.
+
+        Raises:
+            PeerLost: if the client does not take its acknowledgement.
+        """
+        if self._client is None:
+            return
+        if self._task is None:
+            await self._send(due, [])
+            return
+        if self._task.done():
+            self._task.result()  # says why
+        await self._due.put(due)
+
+    async def _run(self) -> None:
+        while True:
+            due = await self._due.get()
+            if due is None:
+                return
+            await self._send(due, await self._downstream(due.header))
+
+    async def _downstream(self, header: PacketHeader) -> list[int]:
+        """Return the replies of the DataNodes behind us: ERROR if the next one is lost."""
+        if self._lost:
+            return [pb.Status.ERROR]
+        assert self._mirror is not None
+        try:
+            ack = await self._mirror.read_message(pb.PipelineAckProto, seconds=self._seconds)
+        except (PeerLost, MalformedTransfer):
+            self._lost = True
+            return [pb.Status.ERROR]
+        if ack.seqno != header.seqno or not 0 < len(ack.reply) <= _MAX_REPLIES:
+            self._lost = True
+            return [pb.Status.ERROR]
+        return list(ack.reply)
+
+    async def _send(self, due: Due, downstream: list[int]) -> None:
+        replies = [due.status, *downstream]
+        header = due.header
+        everywhere = all(reply == pb.Status.SUCCESS for reply in replies)
+        if everywhere and header.length:
+            self._store.acknowledged(self._block, header.end, due.tail)
+        assert self._client is not None
+        ack = pb.PipelineAckProto(seqno=header.seqno, flag=replies)
+        ack.reply.extend(pb.Status.ValueType(reply) for reply in replies)
+        await self._client.send_soon(ack, seconds=self._seconds)

@@ -1,0 +1,260 @@
+"""Serves DataTransferProtocol: one task for each connection, one operation after another.
+
+See docs/reference/datanode.md#datatransferprotocol.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from datanode.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
+from datanode.metrics import BYTES_READ, BYTES_WRITTEN, OPERATIONS
+from datanode.model import Block, PoolId
+from datanode.replicas.store import Store
+from datanode.transfers.block_checksum import block_checksum
+from datanode.transfers.receive import Receiver
+from datanode.transfers.send import open_stretch, send_stretch
+from datanode.transfers.transfer import DamagedSource, Targets, push
+from datanode.transfers.write_plan import MAX_TARGETS, write_plan
+from datanode.wire.block_messages import checked_block
+from datanode.wire.byte_budget import ByteBudget
+from datanode.wire.connection import Connection, PeerLost
+from datanode.wire.packets import OP_HEAD, Op, decode_op
+from datanode.wire.peer import Peer, TransferLimits
+from ha.daemon.listening import stop_listening
+from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.proto import hdfs_types_pb2 as hdfs
+
+log = structlog.get_logger()
+
+_CHECKSUMS_AT_ONCE: Final = 4
+"""Of whole blocks: each has all checksums of its chunks in memory."""
+_NOT_DONE: Final = {
+    Op.READ_METADATA: "reading meta files",
+    Op.REPLACE_BLOCK: "moving blocks for the balancer",
+    Op.COPY_BLOCK: "moving blocks for the balancer",
+    Op.REQUEST_SHORT_CIRCUIT_FDS: "short-circuit reads",
+    Op.RELEASE_SHORT_CIRCUIT_FDS: "short-circuit reads",
+    Op.REQUEST_SHORT_CIRCUIT_SHM: "short-circuit reads",
+    Op.BLOCK_GROUP_CHECKSUM: "erasure coding",
+    Op.CUSTOM: "custom operations",
+}
+
+
+class XceiverServer:
+    """The port for blocks of one DataNode."""
+
+    def __init__(
+        self,
+        store: Store,
+        pool: PoolId,
+        limits: TransferLimits | None = None,
+        *,
+        on_suspicion: Callable[[Block], None] = lambda _: None,
+        on_damaged_source: Callable[[DamagedSource], None] = lambda _: None,
+    ) -> None:
+        """Serve a store; ``on_suspicion`` gets blocks that could not be read.
+
+        ``on_damaged_source`` gets copies that came damaged from the DataNode that has the replica.
+        """
+        self._store, self._pool = store, pool
+        self._on_suspicion, self._on_damaged_source = on_suspicion, on_damaged_source
+        self._limits = limits or TransferLimits()
+        self._budget = ByteBudget(self._limits.shared_bytes)
+        self._checksumming = asyncio.Semaphore(_CHECKSUMS_AT_ONCE)
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; return the port.  Raises ``OSError`` if the address cannot be had."""
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: Connection(self._budget, self._connected), host, port, backlog=256
+        )
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Close the port and end every transfer; what was received stays."""
+        if self._server is None:
+            return
+        await stop_listening(self._server)
+        running = list(self._tasks)
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+        await self._server.wait_closed()
+
+    @property
+    def active(self) -> int:
+        """How many connections are open."""
+        return len(self._tasks)
+
+    @property
+    def shared_bytes(self) -> int:
+        """How much memory connections have beyond what each may have."""
+        return self._budget.held
+
+    def _connected(self, connection: Connection) -> None:
+        peer = Peer(connection)
+        if len(self._tasks) >= self._limits.max_connections:
+            log.warning("datanode.too_many_connections", peer=peer.name, open=len(self._tasks))
+            peer.abort()
+            return
+        task = asyncio.get_running_loop().create_task(
+            self._serve(peer), name=f"xceiver {peer.name}"
+        )
+        self._tasks.add(task)
+
+        def ended(_: "asyncio.Task[None]") -> None:
+            self._tasks.discard(task)
+            peer.close()  # here, for a task that is cancelled before its first step has no finally
+
+        task.add_done_callback(ended)
+
+    async def _serve(self, peer: Peer) -> None:
+        seconds = self._limits.operation_seconds
+        try:
+            while True:
+                head = await peer.read(OP_HEAD.size, seconds=seconds)
+                op = decode_op(head)
+                OPERATIONS.labels(op.name.lower()).inc()
+                if not await self._carry_out(op, peer):
+                    return
+                seconds = self._limits.keep_alive_seconds
+        except PeerLost as gone:
+            log.debug("datanode.peer_lost", peer=peer.name, why=str(gone))
+            peer.abort()  # what it does not take would stay for ever
+        except (DataNodeError, OSError) as problem:
+            log.warning("datanode.operation_failed", peer=peer.name, why=str(problem))
+        except Exception:
+            log.exception("datanode.operation_broken", peer=peer.name)
+
+    async def _carry_out(self, op: Op, peer: Peer) -> bool:
+        """Carry out one operation; return whether another may follow on the connection."""
+        seconds = self._limits.operation_seconds
+        match op:
+            case Op.WRITE_BLOCK:
+                request = await peer.read_message(pb.OpWriteBlockProto, seconds=seconds)
+                await self._write(request, peer)
+                return False
+            case Op.READ_BLOCK:
+                return await self._read(
+                    await peer.read_message(pb.OpReadBlockProto, seconds=seconds), peer
+                )
+            case Op.BLOCK_CHECKSUM:
+                return await self._checksum(
+                    await peer.read_message(pb.OpBlockChecksumProto, seconds=seconds), peer
+                )
+            case Op.TRANSFER_BLOCK:
+                return await self._transfer(
+                    await peer.read_message(pb.OpTransferBlockProto, seconds=seconds), peer
+                )
+            case _:
+                why = f"this DataNode does not do {_NOT_DONE[op]}"
+                await self._answer(peer, pb.Status.ERROR_UNSUPPORTED, why)
+                raise MalformedTransfer(why)
+
+    async def _write(self, request: pb.OpWriteBlockProto, peer: Peer) -> None:
+        try:
+            plan = write_plan(request, self._pool)
+        except MalformedTransfer as refusal:
+            await self._answer(peer, pb.Status.ERROR_INVALID, str(refusal))
+            raise
+        receiver = Receiver(self._store, plan, peer, self._limits)
+        try:
+            await receiver.run()
+        except ChecksumMismatch:
+            if not plan.from_client and request.HasField("source"):
+                length = request.header.baseHeader.block.numBytes
+                self._on_damaged_source(DamagedSource(plan.block, length, request.source.id))
+            raise
+        finally:
+            BYTES_WRITTEN.inc(receiver.bytes_taken)
+
+    async def _read(self, request: pb.OpReadBlockProto, peer: Peer) -> bool:
+        limits = self._limits
+        block = None
+        try:
+            block = checked_block(request.header.baseHeader.block, self._pool)
+            stretch = await open_stretch(
+                self._store, block, request.offset, request.len, with_sums=request.sendChecksums
+            )
+        except (DataNodeError, OSError) as refusal:
+            await self._answer(peer, pb.Status.ERROR, str(refusal))
+            log.warning("datanode.read_refused", peer=peer.name, why=str(refusal))
+            if block is not None:
+                self._on_suspicion(block)
+            return True
+        try:
+            answer = pb.BlockOpResponseProto(
+                status=pb.Status.SUCCESS,
+                readOpChecksumInfo=pb.ReadOpChecksumInfoProto(
+                    checksum=pb.ChecksumProto(
+                        type=hdfs.ChecksumTypeProto.ValueType(stretch.checksum.kind),
+                        bytesPerChecksum=stretch.checksum.bytes_per_chunk,
+                    ),
+                    chunkOffset=stretch.start,
+                ),
+            )
+            await peer.send_message(answer, seconds=limits.packet_seconds)
+            try:
+                await send_stretch(
+                    peer, stretch, seconds=limits.packet_seconds, budget=self._budget
+                )
+            except OSError:
+                self._on_suspicion(block)
+                raise
+            BYTES_READ.inc(stretch.end - stretch.start)
+        finally:
+            stretch.files.close()
+        told = await peer.read_message(pb.ClientReadStatusProto, seconds=limits.packet_seconds)
+        if told.status not in (pb.Status.SUCCESS, pb.Status.CHECKSUM_OK):
+            log.warning("datanode.reader_complains", peer=peer.name, block=str(block))
+            self._on_suspicion(block)
+        return True
+
+    async def _checksum(self, request: pb.OpBlockChecksumProto, peer: Peer) -> bool:
+        named = request.header.block
+        try:
+            block = checked_block(named, self._pool)
+            async with self._checksumming:
+                found = await block_checksum(
+                    self._store, block, named.numBytes, request.blockChecksumOptions
+                )
+        except (DataNodeError, OSError) as refusal:
+            await self._answer(peer, pb.Status.ERROR, str(refusal))
+            return True
+        answer = pb.BlockOpResponseProto(status=pb.Status.SUCCESS, checksumResponse=found)
+        await peer.send_message(answer, seconds=self._limits.packet_seconds)
+        return True
+
+    async def _transfer(self, request: pb.OpTransferBlockProto, peer: Peer) -> bool:
+        targets = Targets(
+            list(request.targets), list(request.targetStorageTypes), list(request.targetStorageIds)
+        )
+        try:
+            if len(targets.nodes) > MAX_TARGETS:
+                raise MalformedTransfer(f"{len(targets.nodes)} targets; at most {MAX_TARGETS}")
+            block = checked_block(request.header.baseHeader.block, self._pool)
+            await push(
+                self._store,
+                self._pool,
+                block,
+                targets,
+                self._limits,
+                client=request.header.clientName,
+            )
+        except (DataNodeError, PeerLost, OSError) as problem:
+            await self._answer(peer, pb.Status.ERROR, str(problem))
+            log.warning("datanode.transfer_failed", peer=peer.name, why=str(problem))
+            return True
+        await self._answer(peer, pb.Status.SUCCESS, "")
+        return True
+
+    async def _answer(self, peer: Peer, status: pb.Status.ValueType, message: str) -> None:
+        answer = pb.BlockOpResponseProto(status=status)
+        if message:
+            answer.message = message
+        await peer.send_message(answer, seconds=self._limits.operation_seconds)

@@ -1,0 +1,1 @@
+"""Packets, messages and connections of DataTransferProtocol."""

@@ -1,0 +1,1 @@
+"""Commands that start a local cluster and show it at work."""

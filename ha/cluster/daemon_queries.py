@@ -1,0 +1,201 @@
+"""Asks every process of the cluster at once, each answer within one common deadline."""
+
+import asyncio
+import dataclasses
+import importlib
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from functools import partial
+from typing import Protocol, cast
+
+from ha.cluster.connections import ONE_EACH, Connections
+from ha.cluster.daemon_pages import daemon_view, health_changes, takeover_view
+from ha.cluster.namenode_queries import ask_namenode
+from ha.cluster.query import Look, NoAnswer, fetch, flag, number, text, texts, whole, wholes
+from ha.cluster.view import (
+    ClusterView,
+    JournalNodeRow,
+    ZkfcRow,
+    by_its_member,
+)
+from ha.cluster.zookeeper_queries import OpenSession, ask_zookeeper
+from ha.conf.configuration import Configuration
+from ha.conf.keys import cluster as keys
+from ha.conf.keys import journal as keys_journal
+from ha.conf.topology import HostPort, JournalUri, NameNodeAddress, namenodes, shared_edits
+from ha.elector.zookeeper.settings import zookeeper_settings
+from ha.elector.zookeeper.znodes import connected
+from ha.security.own_tls import ending_certificates
+
+_JOURNAL_PROBE = "journal.cli.probe:journal_probe"
+"""Found by name when it is called, as `ha` imports nothing of `journal`."""
+
+
+class JournalProbe(Protocol):
+    """A JournalNode that can be asked; see journal/cli/probe.py."""
+
+    def status(self, *, timeout_seconds: float) -> Awaitable[Mapping[str, object]]:
+        """Return what it reports about one journal."""
+        ...
+
+
+OpenProbe = Callable[..., AbstractAsyncContextManager[JournalProbe]]
+
+
+async def look_at(
+    configuration: Configuration,
+    nameservice: str,
+    *,
+    deadline_seconds: float,
+    open_session: OpenSession = connected,
+    connections: Connections = ONE_EACH,
+) -> ClusterView:
+    """Ask all, in parallel, and put what they say side by side.
+
+    ``open_session`` gives the session in which ZooKeeper is asked, ``connections`` those to the
+    NameNodes and JournalNodes.  The deadline counts from the first question: what must be loaded
+    is loaded before.  Raises ``ConfigurationError``; a process that does not answer only has that
+    in its row.
+    """
+    nodes = namenodes(configuration, nameservice)
+    automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)
+    shared = configuration.get(keys_journal.SHARED_EDITS, nameservice=nameservice)
+    journal = shared_edits(configuration, nameservice) if shared else JournalUri((), "")
+    zookeeper = zookeeper_settings(configuration, nameservice=nameservice) if automatic else None
+    probe = load_journal_probe() if journal.nodes else None
+    started = time.monotonic()
+    taken_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    look = Look(deadline_seconds, connections)
+    try:
+        namenode_rows, zkfc_rows, journal_rows, ensemble = await asyncio.gather(
+            asyncio.gather(*(ask_namenode(look, node) for node in nodes)),
+            asyncio.gather(*(_zkfc(look, node) for node in (nodes if automatic else ()))),
+            _journalnodes(look, probe, journal, nameservice),
+            ask_zookeeper(look, zookeeper, open_session),
+        )
+    finally:
+        look.end()
+    return ClusterView(
+        nameservice=nameservice,
+        taken_at=taken_at,
+        seconds=round(time.monotonic() - started, 3),
+        automatic_failover=automatic,
+        namenodes=tuple(namenode_rows),
+        zkfcs=tuple(by_its_member(row, ensemble.notices) for row in zkfc_rows),
+        journalnodes=journal_rows,
+        zookeepers=ensemble.servers,
+        lock=ensemble.lock,
+        notices=ensemble.notices,
+        certificates=ending_certificates(),
+        limit_seconds=deadline_seconds,
+        own_delay_seconds=round(look.own_delay_seconds, 3),
+    )
+
+
+async def _zkfc(look: Look, node: NameNodeAddress) -> ZkfcRow:
+    row = ZkfcRow(node.namenode, str(node.zkfc))
+    page, port = await asyncio.gather(
+        look.ask(fetch(node.zkfc_http)), look.ask(_knock(node.zkfc)), return_exceptions=True
+    )
+    if isinstance(page, NoAnswer):
+        # Its page may be bound to its own host alone, as it is by default: then its RPC port and
+        # its member in ZooKeeper speak for it.
+        page_error, rpc_error = str(page), str(port) if isinstance(port, NoAnswer) else None
+        return dataclasses.replace(row, error=rpc_error or page_error, page_only=rpc_error is None)
+    if isinstance(page, BaseException):
+        raise page
+    found = text(page, "namenode") or node.namenode
+    if found != node.namenode:
+        error = f"its status page at {node.zkfc_http} is that of {found}"
+        return dataclasses.replace(row, error=error, page_only=not isinstance(port, NoAnswer))
+    return dataclasses.replace(
+        row,
+        health=text(page, "health"),
+        health_reason=text(page, "health_reason"),
+        elector=text(page, "elector"),
+        zookeeper=text(page, "zookeeper"),
+        session_timeout_seconds=number(page, "session_timeout_seconds"),
+        in_election=flag(page, "in_election"),
+        out_because=text(page, "out_because"),
+        fencing_methods=texts(page, "fencing_methods"),
+        note=text(page, "failover_off_because") or text(page, "kept_because"),
+        last_failure=_last_failure(page.get("last_attempt")),
+        takeover=takeover_view(page),
+        handing_over_from=text(page, "handing_over_from"),
+        flapping=flag(page, "flapping"),
+        fail_back_in_seconds=number(page, "fail_back_in_seconds"),
+        health_changes=health_changes(page),
+        daemon=daemon_view(page),
+    )
+
+
+async def _knock(address: HostPort) -> None:
+    """Connect to the address and hang up; raises OSError if no process listens there."""
+    _, writer = await asyncio.open_connection(address.host, address.port)
+    writer.close()
+
+
+def _last_failure(attempt: object) -> str | None:
+    if not isinstance(attempt, dict) or attempt.get("succeeded") is not False:
+        return None
+    return text(attempt, "text") or "it gives no reason"
+
+
+async def _journalnodes(
+    look: Look, probe: OpenProbe | None, journal: JournalUri, nameservice: str
+) -> tuple[JournalNodeRow, ...]:
+    return tuple(
+        await asyncio.gather(
+            *(_journalnode(look, probe, node, journal, nameservice) for node in journal.nodes)
+        )
+    )
+
+
+async def _journalnode(
+    look: Look, probe: OpenProbe | None, node: HostPort, journal: JournalUri, nameservice: str
+) -> JournalNodeRow:
+    row = JournalNodeRow(str(node))
+    if probe is None:
+        return dataclasses.replace(row, error="the journal package is not installed here")
+
+    names = {"journal_id": journal.journal_id, "nameservice_id": nameservice}
+    opened = partial(probe, node.host, node.port, **names)
+    question = look.connections.ask(
+        node, opened, lambda asked: asked.status(timeout_seconds=look.longest())
+    )
+    try:
+        answer = await look.ask(question)
+    except NoAnswer as error:
+        if "not formatted" in str(error):
+            return dataclasses.replace(row, formatted=False)
+        return dataclasses.replace(row, error=str(error))
+    return dataclasses.replace(
+        row,
+        formatted=bool(answer.get("formatted")),
+        learner=flag(answer, "learner"),
+        promised_epoch=whole(answer, "promised_epoch"),
+        writer_epoch=whole(answer, "writer_epoch"),
+        committed_txid=whole(answer, "committed_txid"),
+        last_txid=whole(answer, "last_txid"),
+        disk_free_bytes=whole(answer, "disk_free_bytes"),
+        disk_total_bytes=whole(answer, "disk_total_bytes"),
+        disk_warning=text(answer, "disk_warning"),
+        damaged_segments=wholes(answer, "damaged_segments"),
+        daemon=daemon_view(answer),
+        failed_because=text(answer, "failed_because"),
+    )
+
+
+def load_journal_probe() -> OpenProbe | None:
+    """Return the function that opens a probe of a JournalNode; None without the journal package.
+
+    A caller whose look must not pause at its beginning should load it before.
+    """
+    module_name, _, attribute = _JOURNAL_PROBE.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError:
+        return None
+    return cast("OpenProbe", getattr(module, attribute))

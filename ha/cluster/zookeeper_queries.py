@@ -1,0 +1,176 @@
+"""Asks ZooKeeper: which servers serve, who holds the lock, what operators and ZKFCs have noted."""
+
+import asyncio
+import dataclasses
+from collections.abc import Collection, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from ha.cluster.absence import NO_ANSWER, is_silence
+from ha.cluster.query import MAX_TEXT_CHARACTERS, Look, NoAnswer, to_the_end
+from ha.cluster.view import LockView, NoticesView, ZooKeeperRow
+from ha.conf.keys.units import hosts_and_ports
+from ha.conf.topology import HostPort
+from ha.elector.zookeeper.answers import value_of
+from ha.elector.zookeeper.breadcrumb import decode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.outcome import Refusal, Refused
+from ha.elector.zookeeper.scrutiny import doubts
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, parent_exists
+from ha.notices.model import BadNotice, Drain, Member, Pause
+from ha.notices.store import (
+    PAUSE_ZNODE,
+    Noted,
+    drains_path,
+    pause_path,
+    read_drains,
+    read_history,
+    read_members,
+    read_namesakes,
+    read_pause,
+)
+
+LOCK_RESERVE_SECONDS = 0.2
+"""Kept back of the deadline for hanging up on ZooKeeper."""
+
+NEWEST = 10
+"""Records of the history that are read: enough to see past some failed attempts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """What the servers and the nameservice's znodes say."""
+
+    servers: tuple[ZooKeeperRow, ...] = ()
+    lock: LockView = LockView()
+    notices: NoticesView = NoticesView()
+
+
+class OpenSession(Protocol):
+    """Gives a connected session for as long as it is used, as ``znodes.connected`` does."""
+
+    def __call__(
+        self, settings: ZooKeeperSettings, *, deadline_seconds: float
+    ) -> AbstractAsyncContextManager[Session]: ...
+
+
+async def ask_zookeeper(
+    look: Look, settings: ZooKeeperSettings | None, open_session: OpenSession = connected
+) -> Ensemble:
+    """Ask each server, and one session of those that answer; None: there is no ZooKeeper."""
+    if settings is None:
+        return Ensemble()
+    servers = hosts_and_ports()(settings.hosts)
+    rows = tuple(await asyncio.gather(*(_server(look, server) for server in servers)))
+    # A frozen server accepts a session and keeps it: only those that answered are asked further.
+    well = [row.server for row in rows if row.error is None]
+    if not well:
+        silent = (
+            f"{NO_ANSWER} in {look.seconds:g} s from any ZooKeeper server"
+            if all(is_silence(row.error) for row in rows)
+            else "no ZooKeeper server answers"
+        )
+        return Ensemble(rows, LockView(error=silent), NoticesView(error=silent))
+    answering = dataclasses.replace(settings, hosts=",".join(well))
+    try:
+        lock, notices = await look.ask(_znodes(look, answering, open_session))
+    except NoAnswer as error:
+        return Ensemble(rows, LockView(error=str(error)), NoticesView(error=str(error)))
+    return Ensemble(rows, lock, notices)
+
+
+async def _znodes(
+    look: Look, settings: ZooKeeperSettings, open_session: OpenSession
+) -> tuple[LockView, NoticesView]:
+    seconds = max(0.1, look.left() - LOCK_RESERVE_SECONDS)
+    async with open_session(settings, deadline_seconds=seconds) as session:
+        lock, exists, pause, drains, (members, namesakes), history = await asyncio.gather(
+            _lock(session, settings),
+            parent_exists(session, settings),
+            _pause(session, settings),
+            read_drains(session, settings),
+            asyncio.gather(read_members(session, settings), read_namesakes(session, settings)),
+            read_history(session, settings, NEWEST),
+        )
+        doubted = await _not_obeyed(session, settings, drains)
+        granted = session.timeout_seconds
+    if not exists:
+        because = f"{settings.scope} is not formatted; nnha zkfc --format-zk"
+        return LockView(error=because), NoticesView(error=because)
+    bad = [one for one in (pause, *drains.values(), *members.values()) if _is_bad(one)]
+    return dataclasses.replace(lock, session_timeout_seconds=granted), NoticesView(
+        history=history,
+        pause=pause if isinstance(pause, Pause) and PAUSE_ZNODE not in doubted else None,
+        drains={name: one for name, one in _drains(drains).items() if name not in doubted},
+        members={name: one for name, one in members.items() if isinstance(one, Member)},
+        namesakes=namesakes,
+        unreadable=tuple(str(one)[:MAX_TEXT_CHARACTERS] for one in (*bad, *doubted.values())),
+    )
+
+
+async def _not_obeyed(
+    session: Session, settings: ZooKeeperSettings, drains: Collection[str]
+) -> Mapping[str, str]:
+    """Return why ZKFCs do not obey the pause or a drain, by ``NnhaPause`` and the NameNode's id."""
+    above, pause = drains_path(settings), pause_path(settings)
+    paths = {PAUSE_ZNODE: (pause,), **{name: (above, f"{above}/{name}") for name in drains}}
+    found = await doubts(
+        session, settings, settings.scope, *(path for those in paths.values() for path in those)
+    )
+    told = {}
+    for name, those in paths.items():
+        why = next((found[path] for path in (settings.scope, *those) if path in found), "")
+        if why and value_of(await session.look(those[-1]), f"look at {those[-1]}") is not None:
+            told[name] = f"{those[-1]} is not obeyed: {why}; nnha zkfc --format-zk --keep"
+    return told
+
+
+def _is_bad(found: object) -> bool:
+    return isinstance(found, BadNotice)
+
+
+def _drains(found: Mapping[str, Noted[Drain] | BadNotice]) -> Mapping[str, Drain]:
+    return {name: one.value for name, one in found.items() if isinstance(one, Noted)}
+
+
+async def _pause(session: Session, settings: ZooKeeperSettings) -> Pause | BadNotice | None:
+    try:
+        noted = await read_pause(session, settings)
+    except BadNotice as failure:
+        return failure
+    return None if noted is None else noted.value
+
+
+async def _lock(session: Session, settings: ZooKeeperSettings) -> LockView:
+    outcome = await session.read(settings.lock)
+    if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
+        return LockView()
+    content, _ = value_of(outcome, f"read {settings.lock}")
+    return LockView(holder=decode(content).namenode)
+
+
+async def _server(look: Look, server: HostPort) -> ZooKeeperRow:
+    """Ask with the four-letter word `srvr`, which ZooKeeper allows by default."""
+    row = ZooKeeperRow(str(server))
+
+    async def question() -> str:
+        reader, writer = await asyncio.open_connection(server.host, server.port)
+        try:
+            writer.write(b"srvr")
+            return (await to_the_end(reader)).decode("utf-8", "replace")
+        finally:
+            writer.close()
+
+    try:
+        answer = await look.ask(question())
+    except NoAnswer as error:
+        return dataclasses.replace(row, error=str(error))
+    for line in answer.splitlines():
+        name, _, value = line.partition(":")
+        if name == "Mode":
+            return dataclasses.replace(row, mode=value.strip()[:MAX_TEXT_CHARACTERS])
+    if "not currently serving" in answer:
+        return dataclasses.replace(row, error="up, but not serving (no quorum)")
+    return dataclasses.replace(row, mode="unknown")  # it answers; `srvr` is not allowed there

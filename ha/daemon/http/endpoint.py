@@ -1,0 +1,333 @@
+"""The HTTP face of a daemon: /metrics for Prometheus, /health for balancers, /status for people.
+
+/stacks shows what its threads and tasks are doing.  Plain requests for these are answered here. Any
+other connection is handed to aiohttp with the bytes received, and aiohttp is loaded when the first
+such one comes: it takes 11 MB, and most daemons are asked for nothing but their health.
+"""
+
+import asyncio
+import io
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, cast
+
+import structlog
+from prometheus_client import REGISTRY, disable_created_metrics
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from ha.daemon.facts import own_facts
+from ha.daemon.http.http_seats import HttpSeats
+from ha.daemon.http.page_access import PageAccess
+from ha.daemon.http.pages import METHODS, Page, PageAnswer, json_answer, text_answer
+from ha.daemon.http.probes import RoleSeen, probe_pages
+from ha.daemon.http.stalled_readers import Reader
+from ha.daemon.lazy_import import load_late
+from ha.daemon.listening import Listener, listen
+from ha.security.access_control import AccessControl
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+log = structlog.get_logger()
+
+# The creation times of the series are a third of the page, and nothing uses them.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+SILENCE_SECONDS: Final = 75.0
+"""How long a connection may say nothing, as with aiohttp, or take nothing of its answer."""
+HEAD_SECONDS: Final = 20.0
+"""From a request's first byte to the end of its headers; aiohttp itself would wait for ever."""
+MAX_HEAD_BYTES: Final = 16 * 1024
+_BEGINS: Final = re.compile(rb"[A-Z]{1,20}(?: |\Z)")
+_ENDS: Final = re.compile(rb"\r\n\r\n|\n\n")
+_PLAIN: Final = re.compile(
+    rb"(GET|HEAD|OPTIONS) (/[a-zA-Z]*)(?:\?([!-~]*))? HTTP/1\.[01]\r\n"
+    rb"(?:(?!(?i:content-length|transfer-encoding|expect|upgrade):)[A-Za-z0-9-]+:[^\r\n\0]*\r\n)*"
+    rb"\r\n"
+)
+"""A complete request in one piece, without a body and without headers that need support."""
+_FULL: Final = PageAnswer(
+    HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", b"too many requests are under way\n"
+)
+NOT_ALLOWED: Final = HTTPStatus.METHOD_NOT_ALLOWED
+_NO_PAGES: Final[Mapping[str, Page]] = {}
+_NO_ROUTES: Final[Sequence["web.RouteDef"]] = ()
+
+
+class Endpoint:
+    """One small HTTP server.
+
+    ``status`` gives the object shown at /status.  ``healthy`` gives None while all is well, else
+    the reason, which /health answers with 503.  Both are called on the event loop and must not
+    block.  ``ready`` is the like for /readyz, the same as ``healthy`` if not given.  With ``role``
+    there are /active, /standby and /isActive, too.  ``pages`` are further plain pages; ``routes``
+    gives further routes when one is asked for, so that their modules can be loaded as late as
+    aiohttp.  ``access`` decides who may see which page; without one everybody may see all.
+    ``front`` is False where a route serves / instead of the page that says who this daemon is.
+    """
+
+    def __init__(  # noqa: PLR0913 - what is shown, and to whom
+        self,
+        *,
+        status: Callable[[], Mapping[str, object]],
+        healthy: Callable[[], str | None],
+        ready: Callable[[], str | None] | None = None,
+        role: Callable[[], RoleSeen] | None = None,
+        pages: Mapping[str, Page] = _NO_PAGES,
+        routes: Callable[[], Sequence["web.RouteDef"]] = lambda: _NO_ROUTES,
+        silence_seconds: float = SILENCE_SECONDS,
+        seats: HttpSeats | None = None,
+        access: AccessControl | None = None,
+        front: bool = True,
+    ) -> None:
+        self._access = PageAccess(access)
+        self._silence_seconds = silence_seconds
+        self._status = status
+        self._healthy = healthy
+        self._routes = routes
+        self._pages: dict[str, Page] = {
+            "/metrics": lambda _: _metrics(),
+            "/health": lambda _: self._health(),
+            "/status": lambda _: json_answer(self._whole_status()),
+            "/stacks": lambda _: stacks_page(),
+            **probe_pages(ready or healthy, role),
+            **pages,
+            **({"/": lambda _: self._front()} if front else {}),
+        }
+        self._listener: Listener | None = None
+        self._runner: asyncio.Task[web.AppRunner] | None = None
+        self.seats = seats or HttpSeats()
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen on one address (port 0 = any) and return the bound port; raises ``OSError``."""
+        self._listener, bound = await listen(self._connection, host, port, tls=self._access.tls)
+        return bound
+
+    async def replace_routes(self, routes: "Callable[[], Sequence[web.RouteDef]]") -> None:
+        """Have these instead of those before, whose connections are closed."""
+        self._routes = routes
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await (await runner).cleanup()
+
+    async def stop(self) -> None:
+        """Close the listener and its connections; harmless when it was never started."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            await listener.stop()
+        for connection in self.seats.asking:
+            connection.abort()
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await (await runner).cleanup()
+
+    def _connection(self) -> "_Connection":
+        return _Connection(
+            self._pages, self.seats, self._whole_server, self._silence_seconds, self._access
+        )
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Of the plain pages."""
+        return tuple(self._pages)
+
+    @property
+    def prepared(self) -> bool:
+        """Whether aiohttp is loaded, so that no request waits for it."""
+        return self._runner is not None and self._runner.done()
+
+    async def prepare(self) -> None:
+        """Load aiohttp now: it takes 0.15 s, which the first who needs a route would wait for."""
+        await self._whole_server()
+
+    async def _whole_server(self) -> asyncio.Protocol:
+        """Return aiohttp's protocol for one connection."""
+        if self._runner is None:
+            self._runner = asyncio.create_task(self._load_aiohttp(), name="load aiohttp")
+        server = (await asyncio.shield(self._runner)).server
+        assert server is not None
+        return cast("asyncio.Protocol", server())
+
+    async def _load_aiohttp(self) -> "web.AppRunner":
+        await load_late("aiohttp.web")
+        from ha.daemon.http.routes import serve
+
+        return await serve(self._pages, self._routes(), self._access)
+
+    def _whole_status(self) -> Mapping[str, object]:
+        facts = own_facts()
+        daemon = {} if facts is None else {"daemon": facts.as_json()}
+        return {**self._status(), **daemon, **self._access.told()}
+
+    def _front(self) -> PageAnswer:
+        # Loaded here: most daemons are never looked at by a browser.
+        from ha.daemon.http.front_page import front_page
+
+        return front_page(self._status(), own_facts(), self.paths)
+
+    def _health(self) -> PageAnswer:
+        reason = self._healthy()
+        status = HTTPStatus.OK if reason is None else HTTPStatus.SERVICE_UNAVAILABLE
+        return json_answer({"healthy": reason is None, "reason": reason}, status)
+
+
+class _Connection(asyncio.Protocol):
+    """One connection until it is answered or handed on."""
+
+    def __init__(
+        self,
+        pages: Mapping[str, Page],
+        register: HttpSeats,
+        whole_server: Callable[[], Awaitable[asyncio.Protocol]],
+        silence_seconds: float,
+        access: PageAccess,
+    ) -> None:
+        self._silence_seconds = silence_seconds
+        self._access = access
+        self._pages = pages
+        self._register = register
+        self._whole_server = whole_server
+        self._handing_on: asyncio.Task[None] | None = None
+        self._said = b""
+        self.host = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        loop = asyncio.get_running_loop()
+        self._transport = cast("asyncio.Transport", transport)
+        self._patience = loop.call_later(self._silence_seconds, self.abort)
+        peer = transport.get_extra_info("peername")
+        self.host = str(peer[0]) if peer else ""
+        if not self._register.admit(self, loop.time()):
+            self.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_more_to_come(self._said + data):
+            return
+        data = self._said + data
+        self._patience.cancel()
+        plain = _PLAIN.fullmatch(data)
+        page = self._pages.get(plain[2].decode()) if plain else None
+        if plain is None or page is None:
+            self._transport.pause_reading()
+            self._handing_on = asyncio.create_task(self._hand_on(data), name="HTTP hand-over")
+            return
+        answer = self._answer(plain[1].decode(), plain[2].decode(), page, plain[3] or b"")
+        # Until the last byte has gone: a client that never reads it must not keep page and
+        # descriptor.
+        loop = asyncio.get_running_loop()
+        self._patience = loop.call_later(self._silence_seconds, self.abort)
+        self._transport.write(_framed(answer, plain[1].decode()))
+        self._transport.close()
+
+    def _answer(self, method: str, path: str, page: Page, query: bytes) -> PageAnswer:
+        try:
+            refusal = self._access.refusal(self._transport, method, path)
+            if refusal is not None:
+                return refusal
+            return self._access.shown(self._transport, page(query.decode("ascii")))
+        except Exception:
+            log.exception("http.page_failed", page=path)
+            return PageAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._patience.cancel()
+        self._register.leave(self)
+
+    def abort(self) -> None:
+        """Close it, whatever was said."""
+        if self._handing_on is not None:
+            self._handing_on.cancel()
+        self._transport.abort()
+
+    def _is_more_to_come(self, said: bytes) -> bool:
+        """Keep the beginning of a request until all of its head is there, for a while."""
+        if len(said) > MAX_HEAD_BYTES or _ENDS.search(said) or not _BEGINS.match(said):
+            return False
+        if not self._said:
+            self._patience.cancel()
+            loop = asyncio.get_running_loop()
+            self._patience = loop.call_later(HEAD_SECONDS, self.abort)
+        self._said = said
+        return True
+
+    async def _hand_on(self, said: bytes) -> None:
+        try:
+            protocol = await self._whole_server()
+        except Exception:
+            log.exception("http.no_server")
+            self._transport.abort()
+            return
+        if self._transport.is_closing():
+            return
+        if not self._register.hand_on(self, self._transport, asyncio.get_running_loop().time()):
+            self._transport.write(_framed(_FULL, "GET"))
+            self._transport.close()
+            return
+        Reader(self._transport, self._silence_seconds)
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        self._transport.resume_reading()
+        protocol.data_received(said)
+
+
+def _framed(answer: PageAnswer, method: str) -> bytes:
+    body = b"" if method == "OPTIONS" else answer.body
+    allow = f"Allow: {METHODS}\r\n" if method == "OPTIONS" or answer.status == NOT_ALLOWED else ""
+    more = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
+    head = (
+        f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\n"
+        f"Content-Type: {answer.content_type}\r\n"
+        f"Content-Length: {len(body)}\r\n"
+        f"{allow}"
+        f"{more}"
+        "Cache-Control: no-cache\r\n"
+        f"Date: {formatdate(usegmt=True)}\r\n"
+        "Connection: close\r\n\r\n"
+    )
+    return head.encode("ascii") + (b"" if method == "HEAD" else body)
+
+
+def _metrics() -> PageAnswer:
+    return PageAnswer(HTTPStatus.OK, CONTENT_TYPE_LATEST, generate_latest(REGISTRY))
+
+
+MOST_TASKS: Final = 1000
+"""A page for people, not a dump of a hundred thousand waiting calls."""
+
+
+def stacks_page() -> PageAnswer:
+    """Return the stacks of all threads, then of the event loop's tasks."""
+    return text_answer(stacks())
+
+
+def stacks() -> str:
+    """Return the text of the page; must be called on the event loop."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    text = io.StringIO()
+    text.write(f"{len(names)} threads\n")
+    for ident, frame in sys._current_frames().items():
+        text.write(f'\nThread "{names.get(ident, "?")}" {ident}:\n')
+        text.writelines(traceback.format_stack(frame))
+    tasks = sorted(asyncio.all_tasks(), key=asyncio.Task.get_name)
+    text.write(f"\n{len(tasks)} tasks\n")
+    for task in tasks[:MOST_TASKS]:
+        text.write("\n")
+        text.write(_stack_of(task))
+    if len(tasks) > MOST_TASKS:
+        text.write(f"\nand {len(tasks) - MOST_TASKS} more\n")
+    return text.getvalue()
+
+
+def _stack_of(task: asyncio.Task[object]) -> str:
+    text = io.StringIO()
+    try:
+        task.print_stack(file=text)
+    except TypeError:
+        # gRPC's coroutines are compiled: linecache has nothing where it expects their lines.
+        return f"{task!r}\n"
+    return text.getvalue()

@@ -1,0 +1,1 @@
+"""Write lanes: a second, cheaper transport for the batches of a writer."""

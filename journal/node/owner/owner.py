@@ -1,0 +1,400 @@
+"""The holder of the turn owns the journal: effects durable, then state kept, then the answer."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, ParamSpec, TypeVar
+
+import structlog
+
+from journal.core.effects import AppendEdits, Effect, RememberCommitted, RestorePrevious
+from journal.core.limits import require_short_lease
+from journal.core.machine import step
+from journal.core.replies import Reply
+from journal.core.requests import (
+    GetEditLogManifest,
+    GetJournalState,
+    Heartbeat,
+    Journal,
+    Request,
+    Stamp,
+    Stamped,
+)
+from journal.core.state import JournalState
+from journal.errors import Fenced, JournalError, StorageFailed
+from journal.model import JournalId, TxId
+from journal.node import metrics
+from journal.node.owner.contents import with_contents
+from journal.node.owner.decision_log import narrate
+from journal.node.owner.disk_wait import Patience
+from journal.node.owner.edits_cache import EditsCache, Retrieved
+from journal.node.owner.inbox import Inbox, Waiting, refuse, tell
+from journal.node.owner.recent_edits import RecentEdits
+from journal.node.owner.request_group import Decided, decide
+from journal.node.owner.turn import Turn
+from journal.storage.disk import Disk
+
+log = structlog.get_logger()
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SLOW_SYNC_SECONDS: Final = 1.0
+
+_CHEAP: Final = (AppendEdits, RememberCommitted)
+"""Effects that share one sync."""
+
+
+class JournalOwner:
+    """Serves one journal.  Nothing else touches its state or its disk.
+
+    A task serves what the event loop receives, a lane's thread what its connection brings; each
+    while it has the ``Turn``.  The loop's blocking calls run in one thread of the journal's own: a
+    slow disk delays neither the loop nor another journal.  What a caller asked for is carried out
+    whole or not at all, though it gives up.
+    """
+
+    def __init__(
+        self,
+        journal_id: JournalId,
+        disk: Disk,
+        state: JournalState,
+        cache: EditsCache | None = None,
+        patience: Patience | None = None,
+        max_read_lease_seconds: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``clock`` is asked by threads, too; a loop's own may stand still between its turns."""
+        self.journal_id = journal_id
+        self.recent = RecentEdits(journal_id, cache)
+        self._disk = disk
+        self._state = state
+        self._max_lease_micros = int(max_read_lease_seconds * 1e6)
+        self._inbox = Inbox()
+        self._wake = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._busy = False
+        self._stopping = False
+        self._failed_because: str | None = None
+        self._clock = clock
+        self._heard: tuple[float, Stamp | None] = (clock(), None)
+        self._late: _Late | None = None
+        self._patience = patience if patience is not None else Patience()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
+        self._turn = Turn()
+        self._counts = metrics.Counts(journal_id)
+        self._task = asyncio.create_task(self._work(), name=f"journal {journal_id}")
+        metrics.watch(journal_id, self)
+
+    @property
+    def state(self) -> JournalState:
+        """What is durable here."""
+        return self._state
+
+    @property
+    def turn(self) -> Turn:
+        """The turn of this journal: its holder may use the state and the disk."""
+        return self._turn
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for their turn on the event loop."""
+        return len(self._inbox)
+
+    @property
+    def recent_syncs(self) -> Mapping[str, int]:
+        """How long the last ones took, for /jmx."""
+        return self._counts.recent_syncs()
+
+    @property
+    def failed_because(self) -> str | None:
+        """Why the journal has stopped, or None."""
+        return self._failed_because
+
+    def writer_heard_seconds_ago(self) -> float:
+        """Return how long ago a writer was last admitted here, or this process opened the journal.
+
+        Never more than the truth: the next writer lets that much of its predecessor's lease pass.
+        """
+        return self._clock() - self._heard[0]
+
+    @property
+    def heard(self) -> Stamp | None:
+        """What that writer said of itself; None where this process has heard none."""
+        return self._heard[1]
+
+    async def ask(self, request: Request) -> Reply:
+        """Have a request decided and carried out, even if the caller gives up waiting.
+
+        Raises:
+            Rejected, InvariantBroken: the answer is no.
+            StorageFailed: the journal has stopped, or a file that was asked about is damaged.
+        """
+        return await asyncio.shield(self.submit(request))
+
+    def submit(self, request: Request) -> asyncio.Future[Reply]:
+        """Put a request into the inbox; requests are served in the order of these calls.
+
+        Raises:
+            StorageFailed, OutOfSync, BadRequest: the journal has stopped; too many requests are
+                waiting; its read lease is too long.
+        """
+        self._require_running()
+        require_short_lease(request, self._max_lease_micros)
+        self._inbox.require_room(request)
+        waiting = Waiting(request)
+        if not self._served_at_once(waiting):
+            self._inbox.put(waiting)
+            self._wake.set()
+        return waiting.answer
+
+    def serve_here(self, request: Journal | Heartbeat) -> None:
+        """Have a batch or a heartbeat decided and carried out by the thread that calls; it waits.
+
+        Raises:
+            Rejected, InvariantBroken: the answer is no.
+            StorageFailed: the journal has stopped, or stops now.
+        """
+        self._turn.take_in_thread()
+        try:
+            self._require_running()
+            require_short_lease(request, self._max_lease_micros)
+            try:
+                decided = decide(self._state, (request,))
+                self._hear(decided)
+                if decided.effects:
+                    began = time.perf_counter()
+                    self._disk.run(decided.effects)
+                    self._count(decided.effects, time.perf_counter() - began)
+                self._remember(decided)
+            except Exception as failure:
+                self._fail_with(failure, ())
+                # Callers that wait on the loop must learn of it.
+                self._loop.call_soon_threadsafe(self._wake.set)
+                raise StorageFailed(f"{failure}") from failure
+        finally:
+            self._turn.give_back()
+        ((_, answer),) = decided.answers
+        if isinstance(answer, JournalError):
+            raise answer
+
+    def read(self, request: GetJournalState | GetEditLogManifest) -> Reply:
+        """Answer from what is durable, without waiting behind writers."""
+        self._require_running()
+        reply = step(self._state, request).reply
+        if isinstance(reply, JournalError):
+            raise reply
+        return reply
+
+    def journaled_edits(self, since: TxId, max_txns: int) -> Retrieved:
+        """Return the newest edits from memory.
+
+        Raises:
+            CacheMiss: they are not in memory, or not any more.
+            AheadOfNode: this node does not have them yet.
+        """
+        self._require_running()
+        return self.recent.answer(self._state, since, max_txns)
+
+    async def in_thread(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run blocking work on this journal's thread; our turn lasts as long as the work."""
+        self._require_running()
+        if not self._turn.try_now():
+            await self._turn.take()
+            try:
+                self._require_running()
+            except StorageFailed:
+                self._turn.give_back()
+                raise
+        working = self._loop.run_in_executor(self._thread, partial(work, *args, **kwargs))
+        working.add_done_callback(self._worked)
+        return await asyncio.shield(working)
+
+    def _worked(self, work: "asyncio.Future[T]") -> None:
+        self._turn.give_back()
+        if not work.cancelled() and isinstance(work.exception(), StorageFailed):
+            self._fail_with_disk()
+
+    @property
+    def disk(self) -> Disk:
+        """For work that ``in_thread`` runs."""
+        return self._disk
+
+    def fail(self, why: str) -> None:
+        """Stop this journal for good; every later call is refused with the reason."""
+        if self._failed_because is None:
+            self._failed_because = why
+            log.error("journal.failed", journal=self.journal_id, because=why)
+
+    async def stop(self) -> None:
+        """Finish what is under way, refuse the rest, close the files."""
+        self._stopping = True
+        self._wake.set()
+        await self._task
+        await self._turn.take()
+        try:
+            await self._loop.run_in_executor(self._thread, self._disk.close)
+        finally:
+            self._turn.give_back()
+            self._counts.fold()
+        self._thread.shutdown()
+
+    def _require_running(self) -> None:
+        if self._failed_because is not None:
+            raise StorageFailed(
+                f"journal {self.journal_id} has stopped: {self._failed_because}. It serves nothing "
+                "until the fault is mended and the node is restarted."
+            )
+        if self._stopping:
+            raise StorageFailed(f"journal {self.journal_id} is being closed")
+
+    async def _work(self) -> None:
+        while self._late is not None or not self._ended:
+            if self._late is not None:
+                late, self._late = self._late, None
+                await self._finish(late)
+            elif self._inbox:
+                self._busy = True
+                await self._turn.take()
+                try:
+                    await self._serve_next()
+                finally:
+                    self._turn.give_back()
+            else:
+                self._busy = False
+                self._wake.clear()
+                await self._wake.wait()
+        why = self._failed_because or f"journal {self.journal_id} is closed"
+        self._inbox.refuse_all(StorageFailed(why))
+
+    @property
+    def _ended(self) -> bool:
+        return self._stopping or self._failed_because is not None
+
+    async def _serve_next(self) -> None:
+        if self._failed_because is not None:
+            return  # while we waited for our turn
+        group = self._inbox.next_group()
+        try:
+            await self._serve(group)
+        except Exception as failure:  # noqa: BLE001 - it is logged and ends the journal
+            self._fail_with(failure, group)
+
+    def _fail_with(self, failure: Exception, group: Sequence[Waiting]) -> None:
+        """Stop the journal: memory and disk may differ now, and only a reload shows how."""
+        self.fail(str(failure) or repr(failure))
+        if not isinstance(failure, StorageFailed):
+            log.error("journal.unexpected", journal=self.journal_id, exc_info=failure)
+        refuse(group, StorageFailed(f"{failure}"))
+
+    def _served_at_once(self, waiting: Waiting) -> bool:
+        """Serve a batch or a heartbeat on the spot; False leaves it, undecided, to the task."""
+        if self._busy or self._inbox or not self._patience.worth_it:
+            return False
+        if not isinstance(waiting.request, Journal | Heartbeat) or not self._turn.try_now():
+            return False
+        late: _Late | None = None
+        try:
+            decided = decide(self._state, (waiting.request,))
+            if not all(isinstance(effect, _CHEAP) for effect in decided.effects):
+                return False
+            self._hear(decided)
+            if not decided.effects:
+                self._remember(decided)
+                tell((waiting,), decided.answers)
+                return True
+            began = time.perf_counter()
+            run = partial(self._disk.run, decided.effects)
+            late = _Late(waiting, decided, self._patience.run(self._thread, run), began)
+            if late.under_way.done():
+                self._conclude(late)
+                late = None
+            else:
+                self._busy, self._late = True, late
+                self._wake.set()
+            return True
+        finally:
+            if late is None:
+                self._turn.give_back()
+
+    async def _finish(self, late: "_Late") -> None:
+        try:
+            await asyncio.wait([asyncio.wrap_future(late.under_way)])
+            self._conclude(late)
+        finally:
+            self._turn.give_back()
+
+    def _conclude(self, late: "_Late") -> None:
+        failure = late.under_way.exception()
+        if isinstance(failure, Exception):
+            self._fail_with(failure, (late.waiting,))
+            return
+        late.under_way.result()
+        self._count(late.decided.effects, time.perf_counter() - late.began)
+        self._remember(late.decided)
+        tell((late.waiting,), late.decided.answers)
+
+    async def _serve(self, group: Sequence[Waiting]) -> None:
+        # Only a request that stands alone is judged by contents.
+        asked = group[0].request
+        state = await with_contents(self.journal_id, self._state, asked, self._disk, self._blocking)
+        decided = decide(state, [waiting.request for waiting in group])
+        self._hear(decided)
+        if decided.effects:
+            await self._carry_out(decided.effects)
+        if any(isinstance(effect, RestorePrevious) for effect in decided.effects):
+            loaded = await self._blocking(self._disk.load)
+            decided = replace(decided, state=replace(loaded, serial=decided.state.serial))
+        self._remember(decided)
+        tell(group, decided.answers)
+
+    def _remember(self, decided: Decided) -> None:
+        """Keep the decided state, as all of it is durable; the callers may be answered then."""
+        self.recent.follow(self._state, decided.state, decided.answers)
+        self._state = decided.state
+        for request, answer in decided.answers:
+            narrate(self.journal_id, request, answer, decided.state)
+
+    def _hear(self, decided: Decided) -> None:
+        """Note that a writer spoke.  One that is fenced has no lease any more."""
+        for request, answer in decided.answers:
+            if isinstance(request, Stamped) and not isinstance(answer, Fenced):
+                self._heard = (self._clock(), request.stamp)
+
+    async def _carry_out(self, effects: Sequence[Effect]) -> None:
+        began = time.perf_counter()
+        await self._blocking(lambda: self._disk.run(effects))
+        took = time.perf_counter() - began
+        self._patience.took(took)
+        self._count(effects, took)
+
+    def _count(self, effects: Sequence[Effect], took: float) -> None:
+        appends = [effect for effect in effects if isinstance(effect, AppendEdits)]
+        if not appends:
+            return
+        self._counts.synced(took, appends)
+        if took > SLOW_SYNC_SECONDS:
+            log.warning("journal.slow_sync", journal=self.journal_id, seconds=round(took, 3))
+
+    async def _blocking(self, work: Callable[[], T]) -> T:
+        try:
+            return await self._loop.run_in_executor(self._thread, work)
+        except StorageFailed:
+            self._fail_with_disk()
+            raise
+
+    def _fail_with_disk(self) -> None:
+        if self._disk.failed_because is not None:
+            self.fail(self._disk.failed_because)
+
+
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """A sync that was started on the spot; the turn lasts until it is concluded."""
+
+    waiting: Waiting
+    decided: Decided
+    under_way: Future[None]
+    began: float

@@ -1,0 +1,1 @@
+"""Calls of and about writers: create, append, blocks, leases, pipelines."""

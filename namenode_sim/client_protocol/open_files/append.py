@@ -1,0 +1,107 @@
+"""append: an old file is opened again (FSDirAppendOp).
+
+See docs/reference/namenode.md#append-and-truncate.
+"""
+
+from ha.rpc.java_names import NOT_REPLICATED_YET, RETRIABLE, UNSUPPORTED_OPERATION
+from hadoop.proto import client_namenode_pb2 as calls
+from namenode_sim.blocks.model import Stage
+from namenode_sim.client_protocol.open_files.lease_recovery import (
+    LAZY_PERSIST_POLICY,
+    NotYet,
+    take_lease,
+)
+from namenode_sim.client_protocol.open_files.open_files import opened_before
+from namenode_sim.client_protocol.words.block_locations import (
+    block_at,
+    located_block,
+    slot_of,
+    stage_of,
+)
+from namenode_sim.client_protocol.words.client_blocks import name_of
+from namenode_sim.client_protocol.words.errors import FsError, already_exists, io_error, not_found
+from namenode_sim.client_protocol.words.model import EditPlan, Scene, refused
+from namenode_sim.client_protocol.words.permissions import WRITE, check_path, find
+from namenode_sim.client_protocol.words.status import status_of
+from namenode_sim.datanodes.storage_policies import effective_policy_id
+from namenode_sim.edits.ops import Append
+from namenode_sim.edits.values import Block
+from namenode_sim.leases.taking import Intent
+from namenode_sim.namespace.inode import STRIPED, INodeDirectory, INodeFile
+
+NEW_BLOCK = 32
+
+
+def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
+    """Open a file for its caller; the answer has the last block, unless that is full."""
+    route = find(scene, request.src)
+    if isinstance(route.last, INodeDirectory):
+        raise already_exists(
+            f"Cannot append to directory {route.path}; already exists as a directory."
+        )
+    check_path(scene.caller, route, WRITE)
+    if not isinstance(route.last, INodeFile):
+        raise not_found(
+            f"Failed to append to non-existent file {route.path} for client {scene.caller.host}"
+        )
+    file = route.last
+    if file.block_type == STRIPED:
+        raise FsError(
+            UNSUPPORTED_OPERATION, f"Cannot append to files with striped block {route.path}"
+        )
+    if effective_policy_id(file) == LAZY_PERSIST_POLICY:
+        raise FsError(UNSUPPORTED_OPERATION, f"Cannot append to lazy persist file {route.path}")
+    taken = take_lease(scene, route, request.clientName, Intent.APPEND)
+    if isinstance(taken, NotYet):
+        return taken.plan
+    if taken.blocks:
+        try:
+            _check_replicas(scene, taken.blocks[-1], route.path)
+        except FsError as unfit:
+            if not taken.ops:
+                raise
+            # The former writer has lost the file all the same.
+            return refused(taken.ops, unfit)
+    new_block = bool(request.flag & NEW_BLOCK)
+    op = Append(
+        route.path, request.clientName, scene.caller.host, new_block=new_block, rpc=scene.caller.rpc
+    )
+
+    def answer() -> calls.AppendResponseProto:
+        scene.leases.renew(request.clientName, scene.now)
+        return _appended(scene, file, new_block=new_block)
+
+    return EditPlan((*taken.ops, op), answer)
+
+
+def _check_replicas(scene: Scene, last: Block, path: str) -> None:
+    """Check that the last block has the replicas that a complete one needs, or all possible."""
+    state, slot = scene.cluster.blocks, slot_of(scene, last)
+    where = f"append: lastBlock={name_of(last)} of src={path} is"
+    if stage_of(scene, last) is Stage.COMMITTED:
+        raise FsError(RETRIABLE, f"{NOT_REPLICATED_YET}: {where} COMMITTED but not yet COMPLETE.")
+    alive = sum(node.alive for node in scene.cluster.nodes.values())
+    if state.live(slot) < min(state.minimum, alive):
+        raise io_error(f"{where} not sufficiently replicated yet.")
+
+
+def _appended(scene: Scene, file: INodeFile, *, new_block: bool) -> calls.AppendResponseProto:
+    """Return the file, and the block to go on with.
+
+    A client that is to begin a new block gets the last one, without locations: where the file ends.
+    """
+    answer = calls.AppendResponseProto(stat=status_of(scene.namespace, file))
+    gone = scene.namespace.tree.inodes.get(file.id) is not file  # since a call that is repeated
+    if gone or not file.blocks:
+        return answer
+    last = file.blocks[-1]
+    if new_block:
+        answer.block.CopyFrom(block_at(scene, last, -1, ()))
+    elif stage_of(scene, last) is not Stage.COMPLETE:
+        answer.block.CopyFrom(located_block(scene, last, file.length() - last.num_bytes))
+    return answer
+
+
+def appended_before(scene: Scene, request: calls.AppendRequestProto) -> calls.AppendResponseProto:
+    """Return the answer to an append that was carried out already."""
+    return _appended(scene, opened_before(scene), new_block=bool(request.flag & NEW_BLOCK))

@@ -1,0 +1,198 @@
+"""create: a new file, open for its caller (FSDirWriteFileOp.startFile)."""
+
+from hadoop.proto import client_namenode_pb2 as calls
+from namenode_sim.client_protocol.open_files.lease_recovery import (
+    LAZY_PERSIST_POLICY,
+    NotYet,
+    take_lease,
+)
+from namenode_sim.client_protocol.open_files.open_files import opened_before
+from namenode_sim.client_protocol.words.errors import (
+    HADOOP_ILLEGAL_ARGUMENT,
+    FsError,
+    already_exists,
+    invalid_path,
+    io_error,
+    not_found,
+)
+from namenode_sim.client_protocol.words.model import EditPlan, Scene, refused
+from namenode_sim.client_protocol.words.new_inodes import (
+    Modes,
+    NewIds,
+    inherited_by_file,
+    make_directories,
+    new_ids,
+    passable,
+)
+from namenode_sim.client_protocol.words.paths import (
+    Route,
+    check_length,
+    check_parent_exists,
+    is_valid_name,
+)
+from namenode_sim.client_protocol.words.permissions import WRITE, check_ancestor, check_path, find
+from namenode_sim.client_protocol.words.status import erasure_coding_of, status_of
+from namenode_sim.datanodes.storage_policies import BY_NAME, effective_policy_id
+from namenode_sim.edits.ops import Add, Mkdir
+from namenode_sim.edits.values import Permission
+from namenode_sim.leases.taking import Intent
+from namenode_sim.namespace.inode import INodeDirectory
+
+CREATE, OVERWRITE, LAZY_PERSIST, SHOULD_REPLICATE = 1, 2, 16, 128
+_REPLICATION = "replication"
+"""The name of the erasure coding policy that is none."""
+
+
+def create(scene: Scene, request: calls.CreateRequestProto) -> EditPlan:
+    """Make a new file and open it for the caller; with OVERWRITE an old one goes first."""
+    route = _check_path(scene, request)
+    above = route.nodes[min(route.existing, len(route.names) - 1)]
+    assert isinstance(above, INodeDirectory)
+    _check_kind(scene, request, route, above)
+    if route.last is not None and not request.createFlag & OVERWRITE:
+        return _refusing(scene, route, request.clientName)
+    ids = new_ids(scene)
+    directories = [] if route.last is not None else _missing(scene, ids, route, above)
+    add = _add(scene, request, route, above, ids.next())
+    scene.leases.renew(request.clientName, scene.now)
+    return EditPlan((*directories, add), lambda: created(scene, add.path))
+
+
+def _refusing(scene: Scene, route: Route, client: str) -> EditPlan:
+    """Refuse a path that is taken; release the lease of an abandoned file there all the same."""
+    taken = take_lease(scene, route, client, Intent.CREATE)
+    if isinstance(taken, NotYet):
+        return taken.plan
+    error = already_exists(f"{route.path} for client {scene.caller.host} already exists")
+    return refused(taken.ops, error)
+
+
+def created(scene: Scene, path: str) -> calls.CreateResponseProto:
+    """Return the answer to create, from the file as it now is."""
+    file = scene.namespace.tree.file(path)
+    return calls.CreateResponseProto(fs=status_of(scene.namespace, file))
+
+
+def created_before(scene: Scene) -> calls.CreateResponseProto:
+    """Return the answer to a create that was carried out already, for a client that missed it."""
+    file = opened_before(scene)
+    return calls.CreateResponseProto(fs=status_of(scene.namespace, file))
+
+
+def _check_path(scene: Scene, request: calls.CreateRequestProto) -> Route:
+    """Check that the caller may create, or overwrite, at this path."""
+    check_length("create", request.src)
+    if not is_valid_name(request.src):
+        raise invalid_path(request.src)
+    if request.createFlag & SHOULD_REPLICATE and request.ecPolicyName:
+        raise FsError(
+            HADOOP_ILLEGAL_ARGUMENT,
+            "SHOULD_REPLICATE flag and ecPolicyName are exclusive parameters. "
+            "Set both is not allowed!",
+        )
+    route = find(scene, request.src, creates=True)
+    check_ancestor(scene.caller, route, WRITE)
+    if isinstance(route.last, INodeDirectory):
+        raise already_exists(f"{route.path} already exists as a directory")
+    if route.last is not None:
+        if request.createFlag & OVERWRITE:
+            check_path(scene.caller, route, WRITE)
+        return route
+    if not request.createParent:
+        check_parent_exists(route)
+    if not request.createFlag & CREATE:
+        raise not_found(f"Can't overwrite non-existent {route.path}")
+    return route
+
+
+def _check_kind(
+    scene: Scene, request: calls.CreateRequestProto, route: Route, above: INodeDirectory
+) -> None:
+    """Check that there can be such a file: its block size, and its replication if it has one."""
+    if request.blockSize < scene.settings.min_block_size:
+        raise io_error(
+            "Specified block size is less than configured minimum value "
+            f"(dfs.namenode.fs-limits.min-block-size): {request.blockSize} < "
+            f"{scene.settings.min_block_size}"
+        )
+    if _is_striped(scene, request, above):
+        raise io_error(
+            f"{route.path} is to be created with an erasure coding policy, its own or that of a "
+            "directory above; this NameNode writes no striped files. Create it elsewhere, unset "
+            "the policy, or ask for a replicated file"
+        )
+    check_replication(scene, request.replication, route.path, scene.caller.host)
+
+
+def _is_striped(scene: Scene, request: calls.CreateRequestProto, above: INodeDirectory) -> bool:
+    """Return whether Hadoop's NameNode would stripe the file."""
+    if request.createFlag & SHOULD_REPLICATE:
+        return False
+    if request.ecPolicyName:
+        return request.ecPolicyName.lower() != _REPLICATION
+    return erasure_coding_of(scene.namespace, above) is not None
+
+
+def check_replication(scene: Scene, replication: int, path: str, asker: str | None) -> None:
+    """Check a replication (BlockManager.verifyReplication); ``asker`` is named in a refusal."""
+    lowest, highest = scene.settings.min_replication, scene.settings.max_replication
+    if replication > highest:
+        broken = f"exceeds maximum of {highest}"
+    elif replication < lowest:
+        broken = f"is less than the required minimum of {lowest}"
+    else:
+        return
+    by = f" from {asker}" if asker else ""
+    raise io_error(f"Requested replication factor of {replication} {broken} for {path}{by}")
+
+
+def _missing(scene: Scene, ids: NewIds, route: Route, above: INodeDirectory) -> list[Mkdir]:
+    """Make the missing directories above a new file, with the mode of the last one there."""
+    mode = passable(above.mode)
+    modes = Modes(mode, None, above=mode)
+    return make_directories(scene, ids, route, len(route.names) - 1, modes)
+
+
+def _add(
+    scene: Scene,
+    request: calls.CreateRequestProto,
+    route: Route,
+    above: INodeDirectory,
+    inode_id: int,
+) -> Add:
+    """Return the edit for the file, whose group and ACL come from the last directory there."""
+    inherited = inherited_by_file(scene, request, above.acl)
+    return Add(
+        inode_id=inode_id,
+        path=route.path,
+        replication=request.replication,
+        mtime=scene.now_ms,
+        atime=scene.now_ms,
+        block_size=request.blockSize,
+        blocks=(),
+        permission=Permission(scene.caller.user, above.group, inherited.mode),
+        acl=inherited.acl,
+        client_name=request.clientName,
+        client_machine=scene.caller.host,
+        overwrite=bool(request.createFlag & OVERWRITE),
+        storage_policy_id=_policy_for(request, above),
+        rpc=scene.caller.rpc,
+    )
+
+
+def _policy_for(request: calls.CreateRequestProto, above: INodeDirectory) -> int:
+    """Return the file's own storage policy, 0 for none; LAZY_PERSIST is never only inherited."""
+    policy_id = 0
+    if request.storagePolicy:
+        policy = BY_NAME.get(request.storagePolicy.upper())
+        if policy is None:
+            raise FsError(
+                HADOOP_ILLEGAL_ARGUMENT,
+                f"Cannot find a block policy with the name {request.storagePolicy}",
+            )
+        policy_id = policy.id
+    if request.createFlag & LAZY_PERSIST:
+        return LAZY_PERSIST_POLICY
+    if (policy_id or effective_policy_id(above)) == LAZY_PERSIST_POLICY:
+        return LAZY_PERSIST_POLICY
+    return policy_id

@@ -1,0 +1,191 @@
+"""Calls about DataNodes, and about blocks that lack replicas."""
+
+from typing import Final
+
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import hdfs_types_pb2 as types
+from namenode_sim.blocks.needed import Priority
+from namenode_sim.client_protocol.words.client_blocks import check_pool, told_block
+from namenode_sim.client_protocol.words.datanode_info import info_of
+from namenode_sim.client_protocol.words.errors import io_error
+from namenode_sim.client_protocol.words.model import EditPlan, Scene
+from namenode_sim.client_protocol.words.permissions import check_superuser
+from namenode_sim.datanodes.damage import Damaged, check_known, note_damage
+from namenode_sim.datanodes.errors import UnknownDatanode
+from namenode_sim.datanodes.model import Node, NodeStorage, StorageState
+from namenode_sim.namespace.inode import full_path
+
+MOST_CORRUPT_FILES: Final = 100
+"""dfs.corruptfilesreturned.max: the most that one call lists."""
+
+MOST_DIGITS: Final = 20
+
+MOST_DAMAGED: Final = 1000
+"""The most replicas that one call may report."""
+
+
+def get_fs_stats(scene: Scene, _: calls.GetFsStatusRequestProto) -> calls.GetFsStatsResponseProto:
+    """Return the sizes of all live DataNodes, and how many blocks lack replicas."""
+    blocks = scene.cluster.blocks
+    alive = (node for node in scene.cluster.nodes.values() if node.alive)
+    rooms = [storage.room for node in alive for storage in node.storages.values()]
+    return calls.GetFsStatsResponseProto(
+        capacity=sum(room.capacity for room in rooms),
+        used=sum(room.used for room in rooms),
+        remaining=sum(room.remaining for room in rooms),
+        under_replicated=len(blocks.needed),
+        corrupt_blocks=len(blocks.corrupt),
+        missing_blocks=blocks.needed.size(Priority.MISSING),
+        missing_repl_one_blocks=blocks.needed.missing_single(),
+        blocks_in_future=blocks.bytes_in_future,
+        pending_deletion_blocks=len(blocks.invalidations),
+    )
+
+
+def get_fs_replicated_block_stats(
+    scene: Scene, _: calls.GetFsReplicatedBlockStatsRequestProto
+) -> calls.GetFsReplicatedBlockStatsResponseProto:
+    """Return how many replicated blocks lack replicas; no others are counted here."""
+    blocks = scene.cluster.blocks
+    return calls.GetFsReplicatedBlockStatsResponseProto(
+        low_redundancy=len(blocks.needed),
+        corrupt_blocks=len(blocks.corrupt),
+        missing_blocks=blocks.needed.size(Priority.MISSING),
+        missing_repl_one_blocks=blocks.needed.missing_single(),
+        blocks_in_future=blocks.bytes_in_future,
+        pending_deletion_blocks=len(blocks.invalidations),
+        highest_prio_low_redundancy_blocks=blocks.needed.size(Priority.HIGHEST),
+        badly_distributed_blocks=blocks.needed.size(Priority.BADLY_DISTRIBUTED),
+    )
+
+
+def get_fs_ec_block_group_stats(
+    _: Scene, __: calls.GetFsECBlockGroupStatsRequestProto
+) -> calls.GetFsECBlockGroupStatsResponseProto:
+    """Return zeros for erasure coded block groups, whose health is not observed here."""
+    return calls.GetFsECBlockGroupStatsResponseProto(
+        low_redundancy=0,
+        corrupt_blocks=0,
+        missing_blocks=0,
+        blocks_in_future=0,
+        pending_deletion_blocks=0,
+    )
+
+
+def get_datanode_report(
+    scene: Scene, request: calls.GetDatanodeReportRequestProto
+) -> calls.GetDatanodeReportResponseProto:
+    """Return the DataNodes of a kind."""
+    check_superuser(scene.caller)
+    infos = [info_of(node, scene.now, scene.now_ms) for node in _of_kind(scene, request.type)]
+    return calls.GetDatanodeReportResponseProto(di=infos)
+
+
+def get_datanode_storage_report(
+    scene: Scene, request: calls.GetDatanodeStorageReportRequestProto
+) -> calls.GetDatanodeStorageReportResponseProto:
+    """Return the storages of the DataNodes of a kind."""
+    check_superuser(scene.caller)
+    return calls.GetDatanodeStorageReportResponseProto(
+        datanodeStorageReports=[
+            types.DatanodeStorageReportProto(
+                datanodeInfo=info_of(node, scene.now, scene.now_ms),
+                storageReports=map(_storage_report, node.storages.values()),
+            )
+            for node in _of_kind(scene, request.type)
+        ]
+    )
+
+
+def _of_kind(scene: Scene, kind: types.DatanodeReportTypeProto.ValueType) -> list[Node]:
+    """Return the DataNodes of a kind; none is being decommissioned or maintained here."""
+    nodes = scene.cluster.nodes.values()
+    match kind:
+        case types.DatanodeReportTypeProto.ALL:
+            return list(nodes)
+        case types.DatanodeReportTypeProto.LIVE:
+            return [node for node in nodes if node.alive]
+        case types.DatanodeReportTypeProto.DEAD:
+            return [node for node in nodes if not node.alive]
+        case _:
+            return []
+
+
+def _storage_report(storage: NodeStorage) -> types.StorageReportProto:
+    room, shared = storage.room, storage.state is StorageState.READ_ONLY_SHARED
+    states = types.DatanodeStorageProto
+    return types.StorageReportProto(
+        storageUuid=storage.uuid,
+        failed=storage.state is StorageState.FAILED,
+        capacity=room.capacity,
+        dfsUsed=room.used,
+        remaining=room.remaining,
+        blockPoolUsed=room.pool_used,
+        nonDfsUsed=room.non_dfs_used,
+        storage=types.DatanodeStorageProto(
+            storageUuid=storage.uuid,
+            state=states.READ_ONLY_SHARED if shared else states.NORMAL,
+            storageType=types.StorageTypeProto.ValueType(int(storage.type)),
+        ),
+    )
+
+
+def list_corrupt_file_blocks(
+    scene: Scene, request: calls.ListCorruptFileBlocksRequestProto
+) -> calls.ListCorruptFileBlocksResponseProto:
+    """Return the files below a path with missing blocks, a path for each block.
+
+    The cookie is the number of blocks that earlier calls have looked at (FSNamesystem).
+    """
+    check_superuser(scene.caller)
+    blocks = scene.cluster.blocks
+    if blocks.touched is None:
+        raise io_error(
+            "Cannot run listCorruptFileBlocks because replication queues have not been initialized."
+        )
+    cookie = request.cookie
+    seen = int(cookie) if cookie.isdecimal() and len(cookie) < MOST_DIGITS else 0
+    found: list[str] = []
+    for slot in blocks.needed.listed(Priority.MISSING)[seen:]:
+        seen += 1
+        path = full_path(scene.namespace.tree.inodes[blocks.columns.files[slot]])
+        if _is_at_or_below(path, request.path):
+            found.append(path)
+        if len(found) == MOST_CORRUPT_FILES:
+            break
+    return calls.ListCorruptFileBlocksResponseProto(
+        corrupt=types.CorruptFileBlocksProto(files=found, cookie=str(seen))
+    )
+
+
+def _is_at_or_below(path: str, top: str) -> bool:
+    """Return whether a path is ``top`` or something in it (DFSUtil.isParentEntry)."""
+    return top in {"/", path} or path.startswith(f"{top}/")
+
+
+def report_bad_blocks(scene: Scene, request: calls.ReportBadBlocksRequestProto) -> EditPlan:
+    """Mark as corrupt the replicas that a reader found damaged."""
+    damaged = [
+        Damaged(told_block(located.b).block_id, located.b.generationStamp, info.id.datanodeUuid)
+        for located in request.blocks
+        for info in located.locs
+    ]
+    if len(damaged) > MOST_DAMAGED:
+        raise io_error(
+            f"{len(damaged)} replicas are reported to be damaged, at most {MOST_DAMAGED} may be "
+            f"with one call; none was marked. Report fewer at a time"
+        )
+    for located in request.blocks:
+        check_pool(scene, located.b)
+    try:
+        for one in damaged:
+            check_known(scene.cluster, one)
+    except UnknownDatanode as unknown:
+        raise io_error(str(unknown)) from unknown
+
+    def answer() -> calls.ReportBadBlocksResponseProto:
+        for one in damaged:
+            note_damage(scene.cluster, one)
+        return calls.ReportBadBlocksResponseProto()
+
+    return EditPlan((), answer)

@@ -1,0 +1,147 @@
+"""Calls about the cluster rather than a path: defaults, policies, safe mode."""
+
+from ha.rpc.java_names import UNSUPPORTED_OPERATION
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import hdfs_types_pb2 as types
+from namenode_sim.client_protocol.reads.policies import policy_proto
+from namenode_sim.client_protocol.words.errors import (
+    HADOOP_ILLEGAL_ARGUMENT,
+    FsError,
+    not_found,
+)
+from namenode_sim.client_protocol.words.model import Scene
+from namenode_sim.client_protocol.words.paths import Route
+from namenode_sim.client_protocol.words.permissions import READ, check_path, check_superuser, find
+from namenode_sim.client_protocol.words.status import ec_policy_proto, erasure_coding_of
+from namenode_sim.datanodes.storage_policies import (
+    DEFAULT_POLICY_ID,
+    POLICIES,
+    effective_policy_id,
+)
+from namenode_sim.namespace.inode import INodeSymlink
+
+
+def get_server_defaults(
+    scene: Scene, _: calls.GetServerDefaultsRequestProto
+) -> calls.GetServerDefaultsResponseProto:
+    """Return the defaults that a client may take over from the server."""
+    settings = scene.settings
+    return calls.GetServerDefaultsResponseProto(
+        serverDefaults=types.FsServerDefaultsProto(
+            blockSize=settings.block_size,
+            bytesPerChecksum=settings.bytes_per_checksum,
+            writePacketSize=settings.write_packet_size,
+            replication=settings.replication,
+            fileBufferSize=settings.file_buffer_size,
+            encryptDataTransfer=False,
+            trashInterval=settings.trash_interval_minutes,
+            checksumType=types.ChecksumTypeProto.Value(f"CHECKSUM_{settings.checksum_type}"),
+            keyProviderUri="",
+            policyId=DEFAULT_POLICY_ID,
+            snapshotTrashRootEnabled=False,
+        )
+    )
+
+
+def get_storage_policies(
+    _: Scene, __: calls.GetStoragePoliciesRequestProto
+) -> calls.GetStoragePoliciesResponseProto:
+    policies = [policy_proto(policy) for policy in POLICIES.values()]
+    return calls.GetStoragePoliciesResponseProto(policies=policies)
+
+
+def get_storage_policy(
+    scene: Scene, request: calls.GetStoragePolicyRequestProto
+) -> calls.GetStoragePolicyResponseProto:
+    """Return the policy in force at a path; in a snapshot, that of the inode as it is now."""
+    route = find(scene, request.path, follow_last=False)
+    if isinstance(route.last, INodeSymlink):
+        raise FsError(UNSUPPORTED_OPERATION, "Storage policy are not supported on symlinks")
+    check_path(scene.caller, route, READ)
+    node = route.last if route.sight is None else route.sight.live
+    if node is None:
+        raise not_found(f"File/Directory does not exist: {route.path}")
+    policy_id = effective_policy_id(node) or DEFAULT_POLICY_ID
+    if policy_id not in POLICIES:
+        raise FsError(HADOOP_ILLEGAL_ARGUMENT, f"Cannot find a block policy of id {policy_id}")
+    return calls.GetStoragePolicyResponseProto(storagePolicy=policy_proto(POLICIES[policy_id]))
+
+
+def get_erasure_coding_policies(
+    scene: Scene, _: calls.GetErasureCodingPoliciesRequestProto
+) -> calls.GetErasureCodingPoliciesResponseProto:
+    """Return all erasure coding policies and their states."""
+    policies = [ec_policy_proto(policy) for policy in scene.namespace.ec_policies.values()]
+    return calls.GetErasureCodingPoliciesResponseProto(ecPolicies=policies)
+
+
+def _readable(scene: Scene, path: str) -> Route:
+    """Return the route of a path, there or not, whose last step the caller may read."""
+    route = find(scene, path)
+    check_path(scene.caller, route, READ)
+    return route
+
+
+def get_erasure_coding_policy(
+    scene: Scene, request: calls.GetErasureCodingPolicyRequestProto
+) -> calls.GetErasureCodingPolicyResponseProto:
+    """Return the erasure coding policy in force at a path; unset if it is replicated."""
+    route = _readable(scene, request.src)
+    if route.is_dot_snapshot:
+        return calls.GetErasureCodingPolicyResponseProto()
+    if route.last is None:
+        raise not_found(f"Path not found: {route.path}")
+    policy = erasure_coding_of(scene.namespace, route.last)
+    if policy is None:
+        return calls.GetErasureCodingPolicyResponseProto()
+    return calls.GetErasureCodingPolicyResponseProto(ecPolicy=ec_policy_proto(policy))
+
+
+def get_ez_for_path(
+    scene: Scene, request: calls.GetEZForPathRequestProto
+) -> calls.GetEZForPathResponseProto:
+    """Return no zone: encryption zones are not served."""
+    _readable(scene, request.src)
+    return calls.GetEZForPathResponseProto()
+
+
+def list_encryption_zones(
+    scene: Scene, _: calls.ListEncryptionZonesRequestProto
+) -> calls.ListEncryptionZonesResponseProto:
+    """Return an empty list: encryption zones are not served."""
+    check_superuser(scene.caller)
+    return calls.ListEncryptionZonesResponseProto(hasMore=False)
+
+
+def get_enclosing_root(
+    scene: Scene, request: calls.GetEnclosingRootRequestProto
+) -> calls.GetEnclosingRootResponseProto:
+    """Return the root: without encryption zones it encloses everything."""
+    _readable(scene, request.filename)
+    return calls.GetEnclosingRootResponseProto(enclosingRootPath="/")
+
+
+def get_delegation_token(
+    _: Scene, __: calls.GetDelegationTokenRequestProto
+) -> calls.GetDelegationTokenResponseProto:
+    """Return no token: only Kerberos clusters have them, and clients take it as "not needed"."""
+    return calls.GetDelegationTokenResponseProto()
+
+
+def get_current_edit_log_txid(
+    scene: Scene, _: calls.GetCurrentEditLogTxidRequestProto
+) -> calls.GetCurrentEditLogTxidResponseProto:
+    check_superuser(scene.caller)
+    return calls.GetCurrentEditLogTxidResponseProto(txid=scene.namespace.last_applied)
+
+
+def upgrade_status(
+    _: Scene, __: calls.UpgradeStatusRequestProto
+) -> calls.UpgradeStatusResponseProto:
+    """Return that no upgrade is open, as ever."""
+    return calls.UpgradeStatusResponseProto(upgradeFinalized=True)
+
+
+def msync(_: Scene, __: calls.MsyncRequestProto) -> calls.MsyncResponseProto:
+    """Do nothing: every answer is as new as the active's state."""
+    return calls.MsyncResponseProto()

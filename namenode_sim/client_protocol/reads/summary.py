@@ -1,0 +1,120 @@
+"""Counting what is below a path: getContentSummary and getQuotaUsage."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hadoop.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto
+from namenode_sim.client_protocol.words.model import Caller
+from namenode_sim.client_protocol.words.permissions import EXECUTE, READ, check_directory
+from namenode_sim.namespace.inode import (
+    QUOTA_RESET,
+    STRIPED,
+    INode,
+    INodeDirectory,
+    INodeFile,
+    OldName,
+    Quotas,
+    subtree,
+)
+from namenode_sim.namespace.snapshots.diffs import inode_of
+from namenode_sim.namespace.snapshots.view import Sight, look
+
+STEP = 5000
+"""Inodes to count before others get their turn (dfs.content-summary.limit)."""
+
+_U64 = 2**64
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was counted so far; a directory counts itself.
+
+    What only snapshots have counts as well, and ``in_snapshots`` counts that alone.
+    """
+
+    files: int = 0
+    directories: int = 0
+    length: int = 0
+    space: int = 0
+    in_snapshots: "Counts | None" = None
+
+    def add(self, node: INode) -> None:
+        if isinstance(node, INodeDirectory):
+            self.directories += 1
+            return
+        self.files += 1
+        if isinstance(node, INodeFile):
+            length = node.length()
+            self.length += length
+            self.space += length * node.replication
+
+
+def counting(caller: Caller, top: INode | Sight, counts: Counts) -> Iterator[None]:
+    """Count a subtree into ``counts``; yield every STEP inodes, where the tree may change.
+
+    Raises:
+        FsError: if the caller may not list one of the directories.
+    """
+    nodes = (sight.node for sight in top.subtree()) if isinstance(top, Sight) else subtree(top)
+    for number, node in enumerate(nodes, start=1):
+        if isinstance(node, INodeDirectory) and not caller.exempt:
+            check_directory(caller, node, READ | EXECUTE)
+        counts.add(node)
+        for gone in _gone_from(node):
+            counts.add(gone)
+            counts.in_snapshots = counts.in_snapshots or Counts()
+            counts.in_snapshots.add(gone)
+        if number % STEP == 0:
+            yield
+
+
+def _gone_from(node: INode) -> Iterator[INode]:
+    """Yield what was below a directory and only snapshots have (computeContentSummary4Snapshot)."""
+    if not isinstance(node, INodeDirectory) or node.history is None:
+        return
+    for diff in node.history.diffs:
+        for name, entry in diff.deleted.items():
+            if isinstance(entry, OldName):
+                for sight in look(entry, name, entry.last_snapshot_id).subtree():
+                    yield sight.node
+                continue
+            for gone in subtree(inode_of(entry)):
+                yield gone
+                yield from _gone_from(gone)
+
+
+def content_summary(node: INode, counts: Counts) -> ContentSummaryProto:
+    """Return the answer to getContentSummary; "no quota" travels as 2^64-1."""
+    quotas = quotas_of(node)
+    replicated = isinstance(node, INodeFile) and node.block_type != STRIPED
+    gone = counts.in_snapshots or Counts()
+    return ContentSummaryProto(
+        length=counts.length,
+        fileCount=counts.files,
+        directoryCount=counts.directories,
+        quota=quotas.namespace % _U64,
+        spaceConsumed=counts.space,
+        spaceQuota=quotas.space % _U64,
+        snapshotLength=gone.length,
+        snapshotFileCount=gone.files,
+        snapshotDirectoryCount=gone.directories,
+        snapshotSpaceConsumed=gone.space,
+        erasureCodingPolicy="Replicated" if replicated else "",
+    )
+
+
+def quota_usage(node: INode, counts: Counts) -> QuotaUsageProto:
+    quotas = quotas_of(node)
+    return QuotaUsageProto(
+        fileAndDirectoryCount=counts.files + counts.directories,
+        quota=quotas.namespace % _U64,
+        spaceConsumed=counts.space,
+        spaceQuota=quotas.space % _U64,
+    )
+
+
+def quotas_of(node: INode) -> Quotas:
+    """Return a directory's quotas; none for anything else."""
+    if isinstance(node, INodeDirectory):
+        return node.quotas
+    return Quotas(QUOTA_RESET, QUOTA_RESET)

@@ -1,0 +1,1 @@
+"""Calls that change the tree and the attributes of its inodes."""

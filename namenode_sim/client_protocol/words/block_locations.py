@@ -1,0 +1,179 @@
+"""Where the blocks of a file are, as clients read it (BlockManager.createLocatedBlocks).
+
+See docs/reference/namenode.md#block-locations.
+"""
+
+from collections.abc import Iterable
+
+from ha.rpc.java_names import ILLEGAL_ARGUMENT
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import (
+    ExtendedBlockProto,
+    LocatedBlockProto,
+    LocatedBlocksProto,
+    StorageTypeProto,
+    TokenProto,
+)
+from namenode_sim.blocks.model import Slot, Stage
+from namenode_sim.client_protocol.words.datanode_info import U64, info_of
+from namenode_sim.client_protocol.words.errors import FsError
+from namenode_sim.client_protocol.words.model import EditPlan, Scene
+from namenode_sim.client_protocol.words.paths import as_file
+from namenode_sim.client_protocol.words.permissions import READ, check_path, check_unmarked, find
+from namenode_sim.datanodes.placement import Place
+from namenode_sim.datanodes.topology import distance_from, is_stale, on_host
+from namenode_sim.edits.ops import Times
+from namenode_sim.edits.values import Block
+from namenode_sim.namespace.inode import INodeFile
+
+
+def blocks_now(scene: Scene, file: INodeFile) -> tuple[Block, ...]:
+    """Return a file's blocks, the last one with the length that its writer last reported.
+
+    Edits contain the length only with the next block or with the end of the file.
+    """
+    blocks = file.blocks
+    if not blocks:
+        return blocks
+    last = blocks[-1]
+    length = scene.cluster.blocks.columns.lengths[slot_of(scene, last)]
+    return (*blocks[:-1], Block(last.block_id, length, last.generation_stamp))
+
+
+def stage_of(scene: Scene, block: Block) -> Stage:
+    """Return how far the writing of a block is."""
+    return scene.cluster.blocks.columns.stage(slot_of(scene, block))
+
+
+def slot_of(scene: Scene, block: Block) -> Slot:
+    """Return the map's slot of a file's block.
+
+    The map has the blocks of all files that are in the tree or in a snapshot.
+    """
+    slot = scene.cluster.blocks.index.get(block.block_id)
+    assert slot is not None, f"block {block.block_id} is not in the map"
+    return slot
+
+
+def located_blocks(
+    scene: Scene, file: INodeFile, offset: int, length: int, *, in_snapshot: bool
+) -> LocatedBlocksProto:
+    """Return the blocks that hold a range of a file, and its last one.
+
+    The length is that of the file without a last block which is being written: readers ask the
+    DataNodes for that one's.  ``in_snapshot``: the file is what a snapshot kept of it, which ends
+    where it ended and has no writer.
+    """
+    blocks = file.blocks if in_snapshot else blocks_now(scene, file)
+    is_open = file.under_construction is not None
+    if not blocks:
+        return LocatedBlocksProto(
+            fileLength=0, underConstruction=is_open, isLastBlockComplete=False
+        )
+    size = sum(block.num_bytes for block in blocks)
+    if in_snapshot:  # not on to a last block of which nothing was known then
+        length = min(length, size - offset)
+    last_complete = in_snapshot or stage_of(scene, blocks[-1]) is Stage.COMPLETE
+    starts = size - blocks[-1].num_bytes
+    return LocatedBlocksProto(
+        fileLength=size if last_complete else starts,
+        underConstruction=is_open,
+        blocks=[
+            located_block(scene, block, begin) for begin, block in _in_range(blocks, offset, length)
+        ],
+        lastBlock=located_block(scene, blocks[-1], starts),
+        isLastBlockComplete=last_complete,
+    )
+
+
+def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple[int, Block]]:
+    """Return the blocks of a range with their offsets; the first one even where still empty."""
+    found: list[tuple[int, Block]] = []
+    begin = 0
+    for block in blocks:
+        end = begin + block.num_bytes
+        if end > offset or blocks[0].num_bytes == 0:
+            found.append((begin, block))
+            if end >= offset + length:
+                break
+        begin = end
+    return found
+
+
+def located_block(scene: Scene, block: Block, offset: int) -> LocatedBlockProto:
+    """Return a block with the DataNodes that have it, the nearest to the caller first."""
+    places, corrupt = _readable(scene, slot_of(scene, block))
+    return block_at(scene, block, offset, _by_distance(scene, places), corrupt=corrupt)
+
+
+def _readable(scene: Scene, slot: Slot) -> tuple[list[Place], bool]:
+    """Return the places to read from, and whether all are corrupt; else only good ones count."""
+    cluster, state = scene.cluster, scene.cluster.blocks
+    construction = state.constructions.get(slot)
+    if construction is not None:
+        return [cluster.place(one.storage) for one in construction.locations], False
+    numbers = state.replicas.storages(slot)
+    good = [number for number in numbers if state.is_good(slot, number)]
+    return [cluster.place(number) for number in good or numbers], bool(numbers) and not good
+
+
+def _by_distance(scene: Scene, places: Iterable[Place]) -> list[Place]:
+    """Sort places by distance from the caller, equals in random order, stale ones last."""
+    cluster = scene.cluster
+    local = on_host(cluster.nodes.values(), scene.caller.host)
+
+    def key(place: Place) -> tuple[bool, int, float]:
+        node, _ = place
+        stale = is_stale(node, scene.now, cluster.placement.stale_seconds)
+        return stale, distance_from(local, node), cluster.draw.random()
+
+    return sorted(places, key=key)
+
+
+def block_at(
+    scene: Scene, block: Block, offset: int, places: Iterable[Place], *, corrupt: bool = False
+) -> LocatedBlockProto:
+    """Return a block at places, in their order; ``offset`` -1 stands for a block of no file."""
+    answer = LocatedBlockProto(
+        b=extended(scene, block),
+        offset=offset % U64,
+        corrupt=corrupt,
+        blockToken=TokenProto(identifier=b"", password=b"", kind="", service=""),
+    )
+    for node, storage in places:
+        answer.locs.append(info_of(node, scene.now, scene.now_ms))
+        answer.isCached.append(False)
+        answer.storageTypes.append(StorageTypeProto.ValueType(int(storage.type)))
+        answer.storageIDs.append(storage.uuid)
+    return answer
+
+
+def extended(scene: Scene, block: Block) -> ExtendedBlockProto:
+    """Return a block with its pool."""
+    return ExtendedBlockProto(
+        poolId=scene.cluster.pool,
+        blockId=block.block_id % U64,
+        generationStamp=block.generation_stamp,
+        numBytes=block.num_bytes,
+    )
+
+
+def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestProto) -> EditPlan:
+    """Return the blocks of a file; reading it may move its access time (at most once an hour)."""
+    for name, number in (("offset", request.offset), ("length", request.length)):
+        if number >= U64 // 2:
+            raise FsError(
+                ILLEGAL_ARGUMENT, f"Negative {name} is not supported. File: {request.src}"
+            )
+    route = find(scene, request.src)
+    file = as_file(route)
+    check_path(scene.caller, route, READ)
+    check_unmarked(scene, file)
+    found = located_blocks(
+        scene, file, request.offset, request.length, in_snapshot=route.in_snapshot
+    )
+    precision = scene.settings.access_time_precision_ms
+    ops: tuple[Times, ...] = ()
+    if 0 < precision < scene.now_ms - file.atime and not route.in_snapshot:
+        ops = (Times(route.path, -1, scene.now_ms),)
+    return EditPlan(ops, lambda: calls.GetBlockLocationsResponseProto(locations=found))

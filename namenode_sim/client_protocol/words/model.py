@@ -1,0 +1,108 @@
+"""What planning a call needs to know, and what it gives back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from google.protobuf.message import Message
+
+from ha.record import record
+from namenode_sim.client_protocol.words.errors import FsError
+from namenode_sim.client_protocol.words.leases import LeaseTimes
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import RpcIds
+from namenode_sim.namespace.namespace import Namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits and defaults, with Hadoop's values; sizes are bytes, times are as named.
+
+    Each field has a key, by which ``configured`` fills it.
+    """
+
+    block_size: int = 128 * 1024 * 1024
+    bytes_per_checksum: int = 512
+    checksum_type: str = "CRC32C"
+    write_packet_size: int = 64 * 1024
+    replication: int = 3
+    file_buffer_size: int = 4096
+    trash_interval_minutes: int = 0
+    listing_limit: int = 1000
+    min_replication: int = 1
+    max_replication: int = 512
+    min_block_size: int = 1024 * 1024
+    max_blocks: int = 10_000
+    max_component_bytes: int = 255
+    max_directory_items: int = 1024 * 1024
+    access_time_precision_ms: int = 3_600_000
+    hard_lease_seconds: float = 1200.0
+    block_recovery_seconds: float = 90.0
+    permissions_enabled: bool = True
+    owners_set_quotas: bool = False
+    acls_enabled: bool = True
+    posix_acl_inheritance: bool = True
+    xattrs_enabled: bool = True
+    max_xattrs: int = 32
+    max_xattr_bytes: int = 16384
+    max_snapshots: int = 65536
+    max_snapshots_of_one: int = 65536
+    protected: frozenset[str] = frozenset()
+    protected_below: bool = False
+
+
+DEFAULT_SETTINGS = Settings()
+
+
+@record
+class Caller:
+    """The caller: the name that the client claims, and its groups as the NameNode knows them.
+
+    ``exempt``: asked for no permission, being the superuser or because permissions are switched
+    off; only the owner's calls (chmod, chown, ACLs) then still look at ``is_super``.
+    """
+
+    user: str
+    groups: frozenset[str]
+    is_super: bool
+    exempt: bool
+    host: str
+    rpc: RpcIds
+
+
+@record
+class Scene:
+    """Everything a call is planned from.  ``now_ms`` is wall time, ``now`` monotonic seconds."""
+
+    namespace: Namespace
+    caller: Caller
+    now_ms: int
+    now: float
+    leases: LeaseTimes
+    cluster: Cluster
+    settings: Settings = field(default=DEFAULT_SETTINGS)
+    changes: bool = False
+    """Whether the call may change something: then paths into snapshots are refused."""
+
+
+@record
+class EditPlan:
+    """Edits to log and apply in order, and the answer to build from what they made."""
+
+    ops: tuple[Op, ...]
+    answer: Callable[[], Message]
+
+
+def refused(ops: tuple[Op, ...], error: FsError) -> EditPlan:
+    """Return a plan that refuses the call, and yet has edits: a lease that was released."""
+
+    def answer() -> NoReturn:
+        raise error
+
+    return EditPlan(ops, answer)
+
+
+def no_edits(answer: Message) -> EditPlan:
+    """Return a plan that changes nothing."""
+    return EditPlan((), lambda: answer)

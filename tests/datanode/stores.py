@@ -1,0 +1,61 @@
+"""Stores in a temporary directory, as a DataNode has them after its handshake."""
+
+from pathlib import Path
+
+from datanode.model import (
+    Block,
+    BlockId,
+    Checksum,
+    GenerationStamp,
+    PoolId,
+    Replica,
+    StorageId,
+)
+from datanode.replicas.checksums import checksums_of
+from datanode.replicas.layout import NodeVersion, PoolVersion
+from datanode.replicas.operations import Complete, Create
+from datanode.replicas.store import Store
+from datanode.replicas.volume import DataDirectory, Volume
+from datanode.replicas.volumes import Volumes
+
+POOL = PoolVersion(PoolId("BP-1-127.0.0.1-1"), 77, 1234)
+CHECKSUM = Checksum()
+FIRST_ID = (1 << 30) + 1
+
+
+def block(number: int = 0, stamp: int = 1001) -> Block:
+    return Block(BlockId(FIRST_ID + number), GenerationStamp(stamp))
+
+
+def volume(folder: Path, name: str = "DS-1", storage_type: str = "DISK") -> Volume:
+    """A volume that is formatted and has joined the pool."""
+    made = Volume(DataDirectory(folder, storage_type))
+    if made.version is None:
+        made.format(NodeVersion(StorageId(name), "uuid-1", "CID-1"))
+    made.join(POOL)
+    return made
+
+
+async def store(*volumes: Volume, kept_free: int = 0) -> Store:
+    made = Store(Volumes(volumes, kept_free=kept_free))
+    await made.load()
+    return made
+
+
+async def begun(kept: Store, of: Block, data: bytes, *, acked: int | None = None) -> Replica:
+    """A replica that is being written and has these bytes."""
+    storage = kept.volumes.choose(len(data), "DISK")
+    replica = await kept.perform(Create(of, storage, 4096), CHECKSUM)
+    files = await kept.open(replica, writable=True)
+    sums = checksums_of(data, CHECKSUM)
+    files.write(0, [memoryview(data)], [memoryview(sums)])
+    files.close()
+    kept.received(of, len(data))
+    kept.acknowledged(of, len(data) if acked is None else acked, b"")
+    return kept.find(of)
+
+
+async def finalized(kept: Store, of: Block, data: bytes) -> Replica:
+    """A whole replica with these bytes."""
+    await begun(kept, of, data)
+    return await kept.perform(Complete(of))

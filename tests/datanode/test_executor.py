@@ -1,0 +1,46 @@
+"""Whose commands are carried out, when they are taken from the queue."""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from datanode.namenodes.claim import NameNodeId
+from datanode.namenodes.commands import Delete
+from datanode.namenodes.executor import Executor
+from datanode.namenodes.identity import Identity, Namespace
+from datanode.wire.peer import TransferLimits
+from tests.datanode.block_client import until
+from tests.datanode.stores import POOL, block, finalized, store, volume
+
+ONE, TWO = NameNodeId("nn1"), NameNodeId("nn2")
+WHO = Identity("uuid-1", "127.0.0.1", 1, 2, 3, Namespace(77, "CID-1", 1234, POOL.pool))
+
+
+@pytest.mark.parametrize(
+    ("obeyed", "deleted"),
+    [((ONE,), True), ((ONE, TWO), False), ((ONE, TWO, ONE), False)],
+    ids=["still obeyed", "another is obeyed", "obeyed in an earlier term"],
+)
+async def test_an_order_counts_in_its_own_term_only(
+    tmp_path: Path, obeyed: tuple[NameNodeId, ...], deleted: bool
+) -> None:
+    kept = await store(volume(tmp_path))
+    first, last = block(0), block(1)
+    for each in (first, last):
+        await finalized(kept, each, b"bytes")
+    executor = Executor(
+        kept, WHO, TransferLimits(), obeyed=lambda: obeyed[-1], calls=lambda _: None
+    )
+    executor.obey(ONE)
+    executor.add(ONE, [Delete(first, quietly=False)])
+    for who in obeyed[1:]:
+        executor.obey(who)
+    executor.add(obeyed[-1], [Delete(last, quietly=False)])
+    running = asyncio.create_task(executor.run())
+    await until(lambda: last not in {one.block for one in kept})
+    assert (first in {one.block for one in kept}) is not deleted
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running

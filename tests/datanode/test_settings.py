@@ -1,0 +1,144 @@
+"""A DataNode's settings from Hadoop's keys."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from datanode.namenodes.actor import Rhythm
+from datanode.namenodes.claim import NameNodeId
+from datanode.process.settings import DataNodeSettings, read_settings
+from datanode.replicas.scanner import ScanRhythm
+from datanode.replicas.volume import DataDirectory
+from datanode.wire.peer import TransferLimits
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.topology import HostPort
+from ha.daemon.exposure import Door
+
+BARE = {
+    "dfs.nameservices": "ns1",
+    "dfs.ha.namenodes.ns1": "nn1,nn2",
+    "dfs.namenode.rpc-address.ns1.nn1": "one:8020",
+    "dfs.namenode.rpc-address.ns1.nn2": "two:8020",
+    "dfs.namenode.servicerpc-address.ns1.nn2": "two:8021",
+    "dfs.datanode.data.dir": "/data",
+}
+
+
+def read(more: dict[str, str]) -> DataNodeSettings:
+    """The settings of a DataNode with these keys."""
+    pairs = [f"{key}={value}" for key, value in {**BARE, **more}.items()]
+    return read_settings(Configuration({}, {}).with_overrides(pairs))
+
+
+def test_without_more_it_is_reached_from_this_machine_only() -> None:
+    assert read({}) == DataNodeSettings(
+        directories=(DataDirectory(Path("/data"), "DISK"),),
+        namenodes={
+            NameNodeId("nn1"): HostPort("one", 8020),
+            NameNodeId("nn2"): HostPort("two", 8021),
+        },
+        data=HostPort("127.0.0.1", 9866),
+        rpc=HostPort("127.0.0.1", 9867),
+        http=HostPort("127.0.0.1", 9864),
+        host_name="127.0.0.1",
+        kept_free=0,
+        tolerated=0,
+        rhythm=Rhythm(3.0, 21600.0, 1_000_000),
+        limits=TransferLimits(keep_alive_seconds=4.0, max_connections=4096),
+        scan=ScanRhythm(1024 * 1024, 504 * 3600.0),
+    )
+
+
+def test_what_is_configured_counts() -> None:
+    found = read(
+        {
+            "dfs.datanode.address": "dn1:1",
+            "dfs.datanode.ipc.address": "dn2:2",
+            "dfs.datanode.http.address": "dn3:3",
+            "dfs.datanode.du.reserved": "1k",
+            "dfs.datanode.failed.volumes.tolerated": "2",
+            "dfs.heartbeat.interval": "5s",
+            "dfs.blockreport.intervalMsec": "7000",
+            "dfs.blockreport.split.threshold": "9",
+            "dfs.datanode.socket.reuse.keepalive": "2000",
+            "dfs.datanode.max.transfer.threads": "11",
+        }
+    )
+    assert found.doors() == [
+        Door("dfs.datanode.address", "dn1", 1),
+        Door("dfs.datanode.ipc.address", "dn2", 2),
+        Door("dfs.datanode.http.address", "dn3", 3),
+    ]
+    assert (found.host_name, found.kept_free, found.tolerated) == ("dn1", 1024, 2)
+    assert found.rhythm == Rhythm(5.0, 7.0, 9)
+    assert found.limits == TransferLimits(keep_alive_seconds=2.0, max_connections=11)
+
+
+DATA, NAME = "dfs.datanode.address", "dfs.datanode.hostname"
+NAMES = {
+    "the address": ({DATA: "dn1:1"}, "dn1"),
+    "all interfaces": ({DATA: "0.0.0.0:1"}, socket.gethostname()),
+    "all interfaces of IPv6": ({DATA: "[::]:1"}, socket.gethostname()),
+    "a name of its own": ({DATA: "0.0.0.0:1", NAME: "dn1.example"}, "dn1.example"),
+}
+
+
+@pytest.mark.parametrize(("more", "name"), NAMES.values(), ids=NAMES)
+def test_the_name_that_clients_are_told(more: dict[str, str], name: str) -> None:
+    assert read(more).host_name == name
+
+
+USUAL = ScanRhythm()
+SCANS = {
+    "as told": ("5", "2", ScanRhythm(5, 7200.0)),
+    "no hours: as usual": ("5", "0", ScanRhythm(5, USUAL.period_seconds)),
+    "an hour": ("5", "1", ScanRhythm(5, 3600.0)),
+    "never": ("5", "-1", ScanRhythm(5, -1)),
+    "without a byte: never": ("0", "2", ScanRhythm(USUAL.bytes_per_second, -1)),
+    "a byte": ("1", "2", ScanRhythm(1, 7200.0)),
+}
+
+
+@pytest.mark.parametrize(("speed", "hours", "rhythm"), SCANS.values(), ids=SCANS)
+def test_how_often_replicas_are_read(speed: str, hours: str, rhythm: ScanRhythm) -> None:
+    found = read(
+        {
+            "dfs.block.scanner.volume.bytes.per.second": speed,
+            "dfs.datanode.scan.period.hours": hours,
+        }
+    )
+    assert found.scan == rhythm
+
+
+DIRECTORIES = {
+    "a path": ("/a", [("/a", "DISK")]),
+    "a URI": ("file:///a%20b", [("/a b", "DISK")]),
+    "types": ("[SSD]file:///a,[ram_disk]/b", [("/a", "SSD"), ("/b", "RAM_DISK")]),
+}
+
+
+@pytest.mark.parametrize(("text", "found"), DIRECTORIES.values(), ids=DIRECTORIES)
+def test_directories_and_their_types(text: str, found: list[tuple[str, str]]) -> None:
+    directories = read({"dfs.datanode.data.dir": text}).directories
+    assert [(str(one.path), one.storage_type) for one in directories] == found
+
+
+KEY = "dfs.datanode.data.dir"
+REFUSED = {
+    "block tokens": (
+        {"dfs.block.access.token.enable": "true"},
+        "dfs.block.access.token.enable is true, but nnha's DataNode knows no block tokens",
+    ),
+    "no directory": ({KEY: ","}, f"{KEY} names no directory."),
+    "an unknown type": ({KEY: "[TAPE]/a"}, rf"{KEY} names '\[TAPE\]/a': expected a path"),
+    "lines without a comma": ({KEY: "/a\n/b"}, rf"{KEY} names '/a\\n/b': expected a path"),
+    "another file system": ({KEY: "s3://a/b"}, f"{KEY}: 's3://a/b' is not a local directory"),
+}
+
+
+@pytest.mark.parametrize(("more", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused(more: dict[str, str], why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        read(more)
