@@ -73,7 +73,7 @@ class Configuration:
     def where(
         self, key: Key[object], *, nameservice: str | None = None, namenode: str | None = None
     ) -> str:
-        """``file line N: key`` of the setting that ``get`` reads, for messages about its value."""
+        """Return ``file line N: key`` of the setting that ``get`` reads, for messages about it."""
         setting = self._find(key, nameservice, namenode)
         return (
             f"the default: {key.name}" if setting is None else f"{setting.origin}: {setting.name}"

@@ -25,7 +25,7 @@ class Origin:
     line: int | None = None
 
     def __str__(self) -> str:
-        """``/etc/hadoop/hdfs-site.xml line 12``, or only the source."""
+        """Return ``/etc/hadoop/hdfs-site.xml line 12``, or only the source."""
         return self.source if self.line is None else f"{self.source} line {self.line}"
 
 

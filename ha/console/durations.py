@@ -8,7 +8,7 @@ _DAY = 24 * _HOUR
 
 
 def span(seconds: float) -> str:
-    """Two units at most: ``0.13 s``, ``42 s``, ``3m 12s``, ``5h 10m``, ``12d 4h``."""
+    """Format with two units at most: ``0.13 s``, ``42 s``, ``3m 12s``, ``5h 10m``, ``12d 4h``."""
     if seconds < 10:
         return f"{max(0.0, seconds):.2f} s"
     whole = round(seconds)

@@ -54,5 +54,5 @@ def show(output: str, document: Mapping[str, object], text: RenderableType) -> N
 
 
 def plain(text: str, keep: str = "") -> str:
-    """Without control characters: what a peer says must not steer the terminal."""
+    """Replace control characters: what a peer says must not steer the terminal."""
     return "".join(c if c.isprintable() or c in keep else "?" for c in text)

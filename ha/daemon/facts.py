@@ -165,7 +165,7 @@ def security_mode(configuration: Configuration) -> str:
 
 
 def configuration_hash(configuration: Configuration) -> str:
-    """Short and stable: the keys and values of the files, but for what each node has of its own."""
+    """Return a short, stable hash of the files' keys and values, except each node's own."""
     named: Mapping[str, str] = {
         name: setting.value
         for name, setting in configuration.settings.items()

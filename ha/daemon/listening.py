@@ -34,7 +34,7 @@ async def listen(
     tls: "TlsFiles | None",
     backlog: int = BACKLOG,
 ) -> tuple[Listener, int]:
-    """Serve a protocol on an address; which port it is (a free one if 0 was asked for).
+    """Serve a protocol on an address; return the port (a free one if 0 was asked for).
 
     With certificates the port takes TLS and plain bytes.
 

@@ -51,7 +51,7 @@ class Service:
         self._send("WATCHDOG=1")
 
     def stopping(self) -> None:
-        """We end in order, which may take a while."""
+        """Report that the daemon stops in order, which may take a while."""
         self._send("STOPPING=1")
 
     def status(self, text: str, *, more_seconds: float = 0.0) -> None:

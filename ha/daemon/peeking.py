@@ -49,7 +49,7 @@ class PeekingListener:
         self._resting: asyncio.TimerHandle | None = None
 
     async def start(self, host: str, port: int, backlog: int) -> int:
-        """Listen on all addresses of a host; which port it is.  Raises OSError."""
+        """Listen on all addresses of a host; return the port.  Raises OSError."""
         found = await self._loop.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )

@@ -137,7 +137,7 @@ class Board:
         self._hurry.set()
 
     async def _read_and_show(self, session: Session) -> float:
-        """Answers how long to wait for the next time, if nothing happens."""
+        """Return how many seconds to wait for the next time, if nothing happens."""
         # What we show first: a peer's rank may wait for it.
         shown = True
         try:

@@ -67,7 +67,7 @@ class Codec(Generic[T]):
 
 
 def time_text(moment: datetime) -> str:
-    """RFC 3339, UTC, milliseconds.  Raises ValueError for a time without a zone."""
+    """Format as RFC 3339 in UTC with milliseconds; raise ValueError for a time without a zone."""
     if moment.tzinfo is None:
         raise ValueError(f"{moment!r} has no time zone; notices are in UTC")
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -22,7 +22,7 @@ class Pause:
     """None: until an operator ends it."""
 
     def over(self, now: datetime) -> bool:
-        """Has it expired?  Then it is as if it were not there."""
+        """Return whether it has expired; it is then as if it were not there."""
         return self.until is not None and now >= self.until
 
 

@@ -57,7 +57,7 @@ def usual_call(data: bytes) -> tuple[CallKey, str] | None:
 
 @lru_cache(maxsize=1000)
 def _behind_number(rest: bytes) -> tuple[bytes, int, str] | None:
-    """Client id, retry count and CallerContext; None where not all is as it mostly is."""
+    """Return client id, retry count and CallerContext; None if the header is not a usual one."""
     try:
         header = parse(RpcRequestHeaderProto, _START + b"\0" + rest)
     except MalformedFrame:

@@ -45,7 +45,7 @@ class ReadingThread:
         carry_out: Callable[[Asked], bytes | Hangup | None],
         over: Callable[[Event | None], object],
     ) -> None:
-        """``over`` is called in the thread."""
+        """Call ``over`` in the thread at its end."""
         self.waits = False
         """Whether nothing is owed to the peer."""
         self._peer: socket.socket | None = None

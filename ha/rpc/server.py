@@ -37,9 +37,9 @@ class RpcServer:
         budget: FrameBudget | None = None,
         access: AccessControl | None = None,
     ) -> None:
-        """``budget``: that of all servers of this process; one of its own where none is given.
+        """Share the process's ``budget`` with its other servers, or take one of its own.
 
-        ``access`` decides who may call what; without one whoever calls is believed.
+        ``access`` decides which caller may call what; without one every claim is believed.
         """
         self._access = CallAccess(access)
         self._budget = budget or FrameBudget()
@@ -50,7 +50,7 @@ class RpcServer:
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def start(self, host: str, port: int) -> int:
-        """Listen; returns the port (a free one if 0 was asked for).
+        """Listen; return the port (a free one if 0 was asked for).
 
         Raises:
             OSError: if the address cannot be had.

@@ -266,7 +266,7 @@ def _read_call(key: CallKey, context: str, frame: bytes, offset: int) -> Asked:
 
 @lru_cache(maxsize=1000)
 def method_named(data: bytes) -> tuple[str, str, int]:
-    """Protocol, method and version of a call; the same bytes in each call of a method.
+    """Return a call's protocol, method and version; they are the same bytes for each call.
 
     Raises:
         MalformedFrame: if they are no RequestHeaderProto.

@@ -59,10 +59,11 @@ class AccessControl:
         uid_of: Callable[[End, End], int | None] = uid_of,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``target`` names the daemon in audit lines.
+        """Name the daemon ``target`` in audit lines.
 
-        ``kernel_tells`` is False where a sandbox keeps the kernel from telling who calls.  ``tls``:
-        this daemon's certificates, with which its listeners take TLS.  The rest as in ``Policy``.
+        ``kernel_tells`` is False where a sandbox keeps the kernel from identifying callers.
+        ``tls``: this daemon's certificates, with which its listeners take TLS.  The rest as in
+        ``Policy``.
         """
         self._kernel_tells = kernel_tells
         self.tls = tls

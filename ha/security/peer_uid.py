@@ -155,6 +155,6 @@ def _shown(source: _Address, target: _Address) -> Iterator[tuple[str, tuple[str,
 
 
 def _words(packed: bytes) -> str:
-    """Words of four bytes, each in the machine's order, in hexadecimal digits."""
+    """Return hexadecimal words of four bytes, each in the machine's order."""
     count = len(packed) // 4
     return "".join(f"{word:08X}" for word in struct.unpack(f"={count}I", packed))

@@ -59,7 +59,7 @@ class Looker:
         return self._watchers
 
     def hurry(self) -> None:
-        """Something has changed: have the next look now."""
+        """Have the next look now, as something has changed."""
         self._hurries = HURRIES
         self._hurry.set()
 

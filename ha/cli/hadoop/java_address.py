@@ -54,7 +54,7 @@ def _name_of(address: str) -> str:
 
 
 async def java_name(address: HostPort) -> str:
-    """``NameNode at host/ip:port``."""
+    """Return ``NameNode at host/ip:port``."""
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)

@@ -78,7 +78,7 @@ async def fail_over(old: NameNodeAddress, new: NameNodeAddress, force: Force, ha
 
 
 async def _check(old: NameNodeAddress, new: NameNodeAddress, force: Force, hands: Hands) -> None:
-    """Everything that can be known before anything is changed."""
+    """Check everything that can be known before anything is changed."""
     if old.service == new.service:
         raise FailoverFailed("Can't failover a service to itself. Nothing was changed")
     try:

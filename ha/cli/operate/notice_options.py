@@ -80,7 +80,7 @@ class Terms:
     until: datetime | None
 
     def in_words(self) -> str:
-        """``for 2h 0m, until 2026-...``."""
+        """Return e.g. ``for 2h 0m, until 2026-...``."""
         if self.until is None:
             return "until an operator ends it"
         left = span((self.until - self.since).total_seconds())

@@ -35,7 +35,7 @@ class Verdict(NamedTuple):
 
 
 def parsed(address: str) -> Question:
-    """``[http://][HOST:]PORT[/PAGE]``; this machine, and /livez, where nothing else is said.
+    """Parse ``[http://][HOST:]PORT[/PAGE]``; by default the host is this one, the page /livez.
 
     Raises:
         ValueError: it is no such address; the text says why.

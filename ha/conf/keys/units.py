@@ -168,7 +168,7 @@ def words(value: str) -> tuple[str, ...]:
 
 
 def group_overrides(value: str) -> Mapping[str, frozenset[str]]:
-    """``user=group,group;user=;...``: the groups of some users (Groups.parseStaticMapping)."""
+    """Parse users with their groups, ``user=group,group;user=;...`` (Groups.parseStaticMapping)."""
     found: dict[str, frozenset[str]] = {}
     for entry in filter(None, (part.strip() for part in value.split(";"))):
         user, _, groups = entry.partition("=")

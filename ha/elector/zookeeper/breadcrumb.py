@@ -29,7 +29,7 @@ class ActiveNodeInfo:
 
 
 def encode(info: ActiveNodeInfo) -> bytes:
-    """Bytes that are equal from run to run: owners are compared byte by byte."""
+    """Return bytes that are equal from run to run: owners are compared byte by byte."""
     message = hazk_info_pb2.ActiveNodeInfo(
         nameserviceId=info.nameservice,
         namenodeId=info.namenode,

@@ -181,7 +181,7 @@ class Session:
         return self._request(start, lambda _: None)
 
     def create_numbered(self, prefix: str, data: bytes) -> asyncio.Future[Outcome[str]]:
-        """Create a lasting znode whose name ends in the next number here; answers its path."""
+        """Create a lasting znode whose name ends in the next number here; return its path."""
         start = partial(self._client.create_async, prefix, data, acl=self._acl, sequence=True)
         return self._request(start, str)
 
@@ -201,7 +201,7 @@ class Session:
         )
 
     def write(self, path: str, data: bytes, *, version: int) -> asyncio.Future[Outcome[int]]:
-        """Set the znode's bytes if it is at this version; answers the new version."""
+        """Set the znode's bytes if it is at this version; return the new version."""
         start = partial(self._client.set_async, path, data, version)
         return self._request(start, lambda stat: int(stat.version))
 
@@ -370,7 +370,7 @@ def _end(result: _AsyncResult, value: Callable[[Any], T]) -> Outcome[T]:
 
 
 def _name(start: Callable[[], object]) -> str:
-    """``create`` of ``create_async``."""
+    """Return ``create`` for ``create_async``."""
     called = start.func if isinstance(start, partial) else start
     return str(getattr(called, "__name__", "other")).removesuffix("_async")
 

@@ -12,7 +12,7 @@ class SessionTicket:
     password: bytes
 
     def __repr__(self) -> str:
-        """Without the password: tickets come into logs."""
+        """Return a text without the password: tickets come into logs."""
         return f"SessionTicket(session_id={self.session_id:#x})"
 
 

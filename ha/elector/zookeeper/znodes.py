@@ -61,7 +61,7 @@ async def connected(
 
 
 async def parent_exists(session: Session, settings: ZooKeeperSettings) -> bool:
-    """Has this nameservice been formatted?"""
+    """Return whether this nameservice has been formatted."""
     outcome = await session.look(settings.scope)
     return value_of(outcome, f"look at {settings.scope}") is not None
 

@@ -260,8 +260,7 @@ def _stood_back(state: Candidacy, because: str, until: float) -> StoodBack:
     """Stand back until then, but never shorter than was agreed before.
 
     Two may ask at once: the one that asked for less, and was kept by a slow NameNode, must not cut
-    short what the other was promised in the meantime; a peer's hand-over may count on it.  Only a
-    release does.
+    the other's time short, as a peer's hand-over may count on it.  Only a release does.
     """
     before = state.stood_back
     return StoodBack(until if before is None else max(until, before.until), because)
@@ -362,7 +361,7 @@ def _stand(state: Candidacy, now: float) -> Step:
 
 
 def _take_back(state: Candidacy, now: float) -> Step:
-    """We stand by: is it time to have the role back?  Every report of our NameNode asks that."""
+    """Take the role back if we stand by and it is time; each report of our NameNode asks that."""
     standing = state.standing
     stands_by = isinstance(state.place, StandingBy) and not state.in_transition
     if not stands_by or state.reported is not ServiceState.STANDBY:
@@ -382,7 +381,7 @@ def _not_a_candidate(state: Candidacy) -> str:
 
 
 def _drain(state: Candidacy, now: float) -> Step:
-    """We hold the lock: a drain has it handed over, if there is somebody to take it."""
+    """Hand the lock that we hold over, if we are drained and a peer can take it."""
     notices, place, last = state.standing.notices, state.place, state.last_drain
     if notices is None or notices.drain is None:
         return Step(replace(state, last_drain=None))

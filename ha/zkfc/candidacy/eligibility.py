@@ -205,7 +205,7 @@ def _is_active_without_lock(member: Member) -> bool:
 
 
 def _fit(member: Member) -> bool:
-    """Could it take the lock now?  An active that has just died still says active, not standby."""
+    """Return whether it could take the lock now; an active that has just died says active still."""
     return (
         member.health == Health.HEALTHY
         and member.state == ServiceState.STANDBY

@@ -55,7 +55,7 @@ def keep_for(flapping: Flapping, trouble: Trouble, now: float) -> float:
 
 
 def too_many(flapping: Flapping, now: float) -> bool:
-    """Were there as many takeovers in the window as the limit says?"""
+    """Return whether there were as many takeovers in the window as the limit says."""
     limit = flapping.settings.failovers
     return limit > 0 and len(_recent(flapping, now)) >= limit
 

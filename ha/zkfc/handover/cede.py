@@ -93,7 +93,7 @@ class StandingBack:
         return any(until > now for until in self._asked_until.values())
 
     def step_down(self) -> None:
-        """Make our NameNode standby for want of a ZooKeeper; returns at once."""
+        """Make our NameNode standby for want of a ZooKeeper; return at once."""
         log.error("zkfc.steps_down", namenode=self._settings.own.namenode, because=LEFT_ALONE)
         self._stepping_down = asyncio.get_running_loop().create_task(self._step_down())
 

@@ -278,7 +278,7 @@ class HandOver:
         return 2 * self._settings.graceful_fence_timeout_seconds
 
     async def _ask_peers(self, peers: Sequence[HostPort]) -> None:
-        """Other standbys stand back, so that the lock comes to us; those that can be reached."""
+        """Have the other reachable standbys stand back, so that the lock comes to us."""
         if not peers:
             return
         tasks = [asyncio.create_task(self._cede(peer, self._cede_seconds)) for peer in peers]

@@ -117,7 +117,7 @@ class Membership:
             tell(failure)
 
     async def hand_over_to(self, zkfc: str, *, because: str) -> str:
-        """Ask that controller to take over from us; answers why not, or the empty text."""
+        """Ask that controller to take over from us; return why not, or an empty text."""
         settings = self._settings
         seconds = (
             2 * settings.graceful_fence_timeout_seconds

@@ -16,7 +16,7 @@ class RequestRate:
         self._asked: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
 
     def admit(self, caller: str, kind: str, now: float) -> float:
-        """0 where this one may be; else the seconds until the next may, and it is not counted."""
+        """Return 0 if this one may be; else the seconds until the next may, without counting it."""
         if not self._most:
             return 0.0
         asked = self._asked.setdefault((caller, kind), deque())

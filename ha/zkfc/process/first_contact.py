@@ -45,7 +45,7 @@ class FirstContact:
     def __init__(
         self, settings: ZooKeeperSettings, node: str, *, open_session: SessionFactory = Session
     ) -> None:
-        """``node`` is ``<nameservice>.<namenode>``."""
+        """Label the gauge with ``node``, which is ``<nameservice>.<namenode>``."""
         self._settings = settings
         self._open_session = open_session
         self._gauge = _waiting.labels(node)

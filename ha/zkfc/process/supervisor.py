@@ -130,7 +130,7 @@ class _Charge:
     """The child that signals are forwarded to."""
 
     def __init__(self, heard: int) -> None:
-        """``heard``: a descriptor that every signal writes to."""
+        """Keep ``heard``, a descriptor that every signal writes to."""
         self.pid = 0
         self.stopping = False
         self._heard = heard
@@ -186,7 +186,7 @@ def _tell_main_thread(pid: int, number: int) -> None:
 
 
 def _heeded() -> tuple[signal.Signals, ...]:
-    """Without what our starter wants ignored: nohup, SIGHUP."""
+    """Return the signals to forward, without those that our starter ignores: nohup, SIGHUP."""
     return tuple(one for one in _FORWARDED if signal.getsignal(one) is not signal.SIG_IGN)
 
 

@@ -28,7 +28,7 @@ class ThreadDump:
     """Takes at most one dump of one NameNode at a time."""
 
     def __init__(self, name: str, http: HostPort, settings: DumpSettings) -> None:
-        """``http`` with port 0: the NameNode has no HTTP address."""
+        """Fetch from ``http``; with port 0 the NameNode has no HTTP address."""
         self._name = name
         self._http = http
         self._settings = settings

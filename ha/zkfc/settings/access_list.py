@@ -38,7 +38,7 @@ class AccessList:
         return cls(_names(users), _names(groups))
 
     async def admits(self, user: str, groups_of: GroupsOf) -> bool:
-        """Is this user one of them?  Groups are looked up only where they decide."""
+        """Return whether the user is one of them; look groups up only where they decide."""
         if self.everybody or user in self.users:
             return True
         return bool(self.groups) and not self.groups.isdisjoint(await groups_of(user))

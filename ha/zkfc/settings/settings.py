@@ -100,7 +100,7 @@ class ZkfcSettings:
 
 
 def automatic_failover(conf: Configuration, nameservice: str) -> bool:
-    """Is dfs.ha.automatic-failover.enabled set for the nameservice?"""
+    """Return whether dfs.ha.automatic-failover.enabled is set for the nameservice."""
     return conf.get(keys.AUTO_FAILOVER, nameservice=nameservice)
 
 

@@ -23,7 +23,7 @@ class Server(Protocol):
     """An RPC server that does not listen yet."""
 
     async def start(self, host: str, port: int) -> int:
-        """Listen; returns the port.  Raises OSError where the address cannot be had."""
+        """Listen, and return the port.  Raises OSError where the address cannot be had."""
 
     async def stop(self) -> None:
         """Take no more, and close everything."""

@@ -26,7 +26,7 @@ class LocalProcess:
             watched.close()
         ),
     ) -> None:
-        """``left`` is given the process of a term that is over, and closes the watch of it."""
+        """Hand the process of a term that is over to ``left``, which closes the watch of it."""
         self._around = around
         self._left = left
         self._identity: ProcessIdentity | None = None

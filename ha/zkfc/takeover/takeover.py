@@ -63,7 +63,7 @@ class Takeover:
         watched: Callable[[], ServiceClient | None] = lambda: None,
         around: Surroundings = REAL_WORLD,
     ) -> None:
-        """``watched``: the open connection over which our NameNode's health is asked for."""
+        """Use ``watched``, the open connection over which our NameNode's health is asked for."""
         self._settings = settings
         self._watched = watched
         self._around = around
@@ -159,7 +159,7 @@ class Takeover:
         return await self._demoted() is None
 
     async def demote_surely(self, wanted: Callable[[], bool]) -> str | None:
-        """Ask again where it does not confirm, while that is wanted; answers why it never did."""
+        """Ask again while it does not confirm and ``wanted``; return why it never did."""
         refusal: _Refusal | None = None
         for pause in DEMOTION_PAUSES_SECONDS:
             await asyncio.sleep(pause)

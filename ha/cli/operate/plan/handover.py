@@ -180,7 +180,7 @@ def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
 
 
 def _without_zookeeper(view: ClusterView, target: str) -> Ending:
-    """Neither we nor the ZKFC of the target reach it: there is no election to be won."""
+    """Refuse: neither we nor the target's ZKFC reach ZooKeeper, so no election can be won."""
     ending = _refusal(
         view,
         "failover",

@@ -48,7 +48,7 @@ def seen(
 
 
 def planned(command: str, message: str, *, target: str | None = None) -> Ending:
-    """--dry-run."""
+    """Return the ending of --dry-run."""
     return Ending(
         command=command,
         outcome=CommandOutcome.PLANNED,
