@@ -40,10 +40,10 @@ class _Asked:
 async def held_by_all(
     configuration: Configuration, seconds: float, also: Sequence[HostPort] = ()
 ) -> tuple[Held, ...]:
-    """NameNodes, ZKFCs and JournalNodes of all nameservices; raises ``ConfigurationError``.
+    """Ask the NameNodes, ZKFCs and JournalNodes of all nameservices for their certificates.
 
-    DataNodes and checkpoint services stand in no configuration but their own: those whose pages
-    are in ``also`` are asked.
+    Raises ``ConfigurationError``.  DataNodes and checkpoint services stand in no configuration but
+    their own: those whose pages are in ``also`` are asked.
     """
     look = Look(seconds)
     asked = [*_daemons(configuration), *(_Asked(f"page {page}", page) for page in also)]

@@ -61,7 +61,7 @@ class Look:
         return self._delay.seconds
 
     def left(self) -> float:
-        """Seconds until the deadline, at least a moment."""
+        """Return the seconds until the deadline, at least a moment."""
         return max(_SOON, self.deadline - self._loop.time())
 
     def longest(self) -> float:

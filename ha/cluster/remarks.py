@@ -13,7 +13,7 @@ LATE_LOOP_SECONDS = 0.5
 
 
 def notices(view: ClusterView) -> Iterator[str]:
-    """Pauses, drains, what blocks a failover, and what is not obeyed; each with what to do."""
+    """Yield pauses, drains, what blocks a failover, what is not obeyed; each with what to do."""
     yield from in_force(view)
     yield from _blocked(view)
     yield from warnings(view)

@@ -254,7 +254,7 @@ def _absent(what: str, error: str, row: NameNodeRow, start: str) -> Obstacle:
 
 
 def _is_told_already(because: str) -> bool:
-    """Reasons of ``candidacy.eligibility`` that are no obstacle, or that others contain."""
+    """Return whether a reason of ``candidacy.eligibility`` is no obstacle, or part of another."""
     return any(one in because for one in ("higher rank", "nofailover", "not ready"))
 
 

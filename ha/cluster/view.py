@@ -313,11 +313,11 @@ class ClusterView:
         return max((txid for txid in seen if txid is not None), default=None)
 
     def lag(self, row: NameNodeRow) -> int | None:
-        """Transactions that a NameNode is behind the newest; None for the active."""
+        """Return how many transactions a NameNode is behind the newest; None for the active."""
         return None if row.state == "active" else self._behind(row.last_txid)
 
     def behind(self, row: JournalNodeRow) -> int | None:
-        """Transactions that a JournalNode lacks."""
+        """Return how many transactions a JournalNode lacks."""
         return self._behind(row.last_txid)
 
     def _behind(self, txid: int | None) -> int | None:
