@@ -118,7 +118,7 @@ def _gone_until(info: HAStateChangeRequestInfoProto) -> float:
 
 
 def ha_service_protocol(service: HaService) -> RpcProtocol:
-    """HAServiceProtocol served by ``service``."""
+    """Serve HAServiceProtocol with ``service``."""
 
     demotions = _Demotions()
 
@@ -180,7 +180,7 @@ def ha_service_protocol(service: HaService) -> RpcProtocol:
 
 
 def zkfc_protocol(service: ZkfcService) -> RpcProtocol:
-    """ZKFCProtocol served by ``service``."""
+    """Serve ZKFCProtocol with ``service``."""
 
     async def cede(call: Call, request: CedeActiveRequestProto) -> CedeActiveResponseProto:
         with answering():
@@ -204,7 +204,7 @@ def zkfc_protocol(service: ZkfcService) -> RpcProtocol:
 
 
 def signed_millis(unsigned: int) -> int:
-    """Java's int out of a uint32: its -1 arrives as 4294967295.
+    """Convert a uint32 to Java's int: its -1 arrives as 4294967295.
 
     See docs/reference/rpc.md#negative-numbers-in-unsigned-fields.
     """
