@@ -10,21 +10,9 @@ from typing import Protocol, assert_never
 
 import structlog
 
+from fencing import model
 from fencing.environment import command_environment
 from fencing.local_kill import kill_on_this_machine
-from fencing.model import (
-    Attempt,
-    FencingOutcome,
-    FencingReport,
-    JournalEpochMethod,
-    KillMethod,
-    MethodSpec,
-    ShellMethod,
-    SshMethod,
-    Target,
-    proves_gone,
-    shown,
-)
 from fencing.shell import Finished, NotStarted, Overran, run_command
 from fencing.ssh_settings import SshSettings
 from ha.conf.host_names import fault_of
@@ -45,14 +33,19 @@ class OverSsh(Protocol):
     """Kills over ssh; see ``fencing.ssh.fence_over_ssh``."""
 
     def __call__(
-        self, method: SshMethod, target: Target, settings: SshSettings, *, deadline_seconds: float
-    ) -> Awaitable[tuple[FencingOutcome, str, str]]:
+        self,
+        method: model.SshMethod,
+        target: model.Target,
+        settings: SshSettings,
+        *,
+        deadline_seconds: float,
+    ) -> Awaitable[tuple[model.FencingOutcome, str, str]]:
         """See the class."""
 
 
 async def fence(
-    methods: Sequence[MethodSpec],
-    target: Target,
+    methods: Sequence[model.MethodSpec],
+    target: model.Target,
     *,
     environment: Mapping[str, str],
     method_timeout_seconds: float,
@@ -60,7 +53,7 @@ async def fence(
     ssh: SshSettings | None = None,
     run: RunCommand = run_command,
     over_ssh: OverSsh | None = None,
-) -> FencingReport:
+) -> model.FencingReport:
     """Try each method in turn; the first success ends it.
 
     ``environment`` is the configuration as the target sees it (``Configuration.promoted``).  A
@@ -73,18 +66,23 @@ async def fence(
     loop = asyncio.get_running_loop()
     started = loop.time()
     deadline = started + total_timeout_seconds
-    attempts: list[Attempt] = []
-    log.info("fencing.started", target=str(target), methods=[shown(one) for one in methods])
+    attempts: list[model.Attempt] = []
+    log.info("fencing.started", target=str(target), methods=[model.shown(one) for one in methods])
     for number, method in enumerate(methods, start=1):
         before = loop.time()
         allowed = min(method_timeout_seconds, deadline - before)
         given = _Given(environment, ssh or SshSettings(), allowed, run, over_ssh or _over_ssh)
         if fault := _fault_of(target):
-            outcome, detail, output = FencingOutcome.NOT_RUN, fault, ""
+            outcome, detail, output = model.FencingOutcome.NOT_RUN, fault, ""
         else:
             outcome, detail, output = await _supervised(method, target, given)
-        attempt = Attempt(
-            shown(method), outcome, detail, loop.time() - before, output, proves_gone(method)
+        attempt = model.Attempt(
+            model.shown(method),
+            outcome,
+            detail,
+            loop.time() - before,
+            output,
+            model.proves_gone(method),
         )
         attempts.append(attempt)
         log.info(
@@ -96,14 +94,14 @@ async def fence(
             detail=detail,
             seconds=round(attempt.duration_seconds, 3),
         )
-        if outcome is FencingOutcome.SUCCEEDED:
+        if outcome is model.FencingOutcome.SUCCEEDED:
             break
-    report = FencingReport(target, tuple(attempts), loop.time() - started)
+    report = model.FencingReport(target, tuple(attempts), loop.time() - started)
     log.info("fencing.finished", target=str(target), fenced=report.fenced, report=str(report))
     return report
 
 
-def _fault_of(target: Target) -> str:
+def _fault_of(target: model.Target) -> str:
     """Return why no method may be given this target; empty if there is no reason.
 
     The bad schedule: a znode that anybody could write names the host ``$(id)``, and a script puts
@@ -119,13 +117,13 @@ def _fault_of(target: Target) -> str:
     return ""
 
 
-def load_code_of(methods: Iterable[MethodSpec]) -> None:
+def load_code_of(methods: Iterable[model.MethodSpec]) -> None:
     """Import what these methods need and no other does; it takes a tenth of a second.
 
     Without this the first takeover would wait for it; with all of it everywhere, each controller
     would hold 14 MB that most have no use for.
     """
-    if any(isinstance(method, SshMethod) for method in methods):
+    if any(isinstance(method, model.SshMethod) for method in methods):
         # Without this paramiko loads invoke, 3 MB, for ssh_config files, which are not read here.
         sys.modules.setdefault("invoke", None)  # type: ignore[arg-type] # an import of it fails
         importlib.import_module("fencing.ssh")
@@ -143,65 +141,65 @@ class _Given:
 
 
 async def _over_ssh(
-    method: SshMethod, target: Target, settings: SshSettings, *, deadline_seconds: float
-) -> tuple[FencingOutcome, str, str]:
+    method: model.SshMethod, target: model.Target, settings: SshSettings, *, deadline_seconds: float
+) -> tuple[model.FencingOutcome, str, str]:
     from fencing.ssh import fence_over_ssh
 
     return await fence_over_ssh(method, target, settings, deadline_seconds=deadline_seconds)
 
 
 async def _supervised(
-    method: MethodSpec, target: Target, given: _Given
-) -> tuple[FencingOutcome, str, str]:
+    method: model.MethodSpec, target: model.Target, given: _Given
+) -> tuple[model.FencingOutcome, str, str]:
     try:
         return await _try(method, target, given)
     except Exception as failure:
         # A bug in one method must not cost the methods behind it their turn: there is no active.
-        log.exception("fencing.method_crashed", target=str(target), method=shown(method))
-        return FencingOutcome.FAILED, f"unexpected {type(failure).__name__}: {failure}", ""
+        log.exception("fencing.method_crashed", target=str(target), method=model.shown(method))
+        return model.FencingOutcome.FAILED, f"unexpected {type(failure).__name__}: {failure}", ""
 
 
 async def _try(
-    method: MethodSpec, target: Target, given: _Given
-) -> tuple[FencingOutcome, str, str]:
+    method: model.MethodSpec, target: model.Target, given: _Given
+) -> tuple[model.FencingOutcome, str, str]:
     allowed_seconds = given.allowed_seconds
     if allowed_seconds <= 0:
-        return FencingOutcome.NOT_RUN, "the time for all methods together had run out", ""
+        return model.FencingOutcome.NOT_RUN, "the time for all methods together had run out", ""
     match method:
-        case ShellMethod():
+        case model.ShellMethod():
             return await _try_shell(method, target, given)
-        case SshMethod():
+        case model.SshMethod():
             limit = allowed_seconds
             return await given.over_ssh(method, target, given.ssh, deadline_seconds=limit)
-        case KillMethod():
+        case model.KillMethod():
             outcome, detail = await kill_on_this_machine(target, deadline_seconds=allowed_seconds)
             return outcome, detail, ""
-        case JournalEpochMethod():
+        case model.JournalEpochMethod():
             detail = (
                 "nothing was done to its process: the journal refuses its edits from the next "
                 "epoch on, and it may serve reads until its lease ends"
             )
-            return FencingOutcome.SUCCEEDED, detail, ""
+            return model.FencingOutcome.SUCCEEDED, detail, ""
     assert_never(method)
 
 
 async def _try_shell(
-    method: ShellMethod, target: Target, given: _Given
-) -> tuple[FencingOutcome, str, str]:
+    method: model.ShellMethod, target: model.Target, given: _Given
+) -> tuple[model.FencingOutcome, str, str]:
     allowed_seconds = given.allowed_seconds
     variables = command_environment(os.environ, given.environment, target)
     ended = await given.run(method.command, variables, deadline_seconds=allowed_seconds)
     match ended:
         case Finished(status=0):
-            return FencingOutcome.SUCCEEDED, "exit status 0", ended.output
+            return model.FencingOutcome.SUCCEEDED, "exit status 0", ended.output
         case Finished():
             what = "killed by signal" if ended.status < 0 else "exit status"
-            return FencingOutcome.FAILED, f"{what} {abs(ended.status)}", ended.output
+            return model.FencingOutcome.FAILED, f"{what} {abs(ended.status)}", ended.output
         case Overran():
             detail = (
                 f"killed, with all processes that it had started, after {allowed_seconds:.1f} s"
             )
-            return FencingOutcome.TIMED_OUT, detail, ended.output
+            return model.FencingOutcome.TIMED_OUT, detail, ended.output
         case NotStarted():
-            return FencingOutcome.NOT_RUN, ended.reason, ""
+            return model.FencingOutcome.NOT_RUN, ended.reason, ""
     assert_never(ended)

@@ -7,14 +7,8 @@ Pure.
 
 import re
 
+from fencing import model
 from fencing.errors import BadSpec
-from fencing.model import (
-    JournalEpochMethod,
-    KillMethod,
-    MethodSpec,
-    ShellMethod,
-    SshMethod,
-)
 
 DEFAULT_SSH_PORT = 22
 MAX_METHODS = 20
@@ -25,7 +19,7 @@ _SSH_ARGUMENT = re.compile(r"([^:]+)?(?::([0-9]{1,5}))?")
 _HIGHEST_PORT = 65535
 
 
-def parse_methods(text: str) -> tuple[MethodSpec, ...]:
+def parse_methods(text: str) -> tuple[model.MethodSpec, ...]:
     """Parse the methods, one a line, in the order in which they are tried.
 
     A line is ``name`` or ``name(argument)``; blank lines are skipped, and a ``#`` starts a comment
@@ -41,7 +35,7 @@ def parse_methods(text: str) -> tuple[MethodSpec, ...]:
     return tuple(methods)
 
 
-def _method(number: int, content: str, line: str) -> MethodSpec:
+def _method(number: int, content: str, line: str) -> model.MethodSpec:
     match = _LINE.fullmatch(content)
     if match is None:
         cut = (
@@ -63,9 +57,9 @@ def _method(number: int, content: str, line: str) -> MethodSpec:
                 f"Line {number} of the fencing methods gives {name} an argument; it takes none."
             )
         case "kill":
-            return KillMethod()
+            return model.KillMethod()
         case "journal-epoch":
-            return JournalEpochMethod()
+            return model.JournalEpochMethod()
         case _:
             raise BadSpec(
                 f"Line {number} of the fencing methods names {name!r}, which nnha does not have: "
@@ -74,16 +68,16 @@ def _method(number: int, content: str, line: str) -> MethodSpec:
             )
 
 
-def _shell(number: int, argument: str | None) -> ShellMethod:
+def _shell(number: int, argument: str | None) -> model.ShellMethod:
     if argument is None or not argument.strip():
         raise BadSpec(
             f"No argument passed to 'shell' in line {number} of the fencing methods. "
             "Write shell(command)."
         )
-    return ShellMethod(argument)
+    return model.ShellMethod(argument)
 
 
-def _ssh(number: int, argument: str | None) -> SshMethod:
+def _ssh(number: int, argument: str | None) -> model.SshMethod:
     match = _SSH_ARGUMENT.fullmatch(argument or "")
     port = int(match[2] or DEFAULT_SSH_PORT) if match else 0
     if match is None or not 0 < port <= _HIGHEST_PORT:
@@ -91,4 +85,4 @@ def _ssh(number: int, argument: str | None) -> SshMethod:
             f"Unable to parse user and port {argument!r} in line {number} of the fencing methods. "
             "Write sshfence, sshfence(user), sshfence(:port) or sshfence(user:port)."
         )
-    return SshMethod(match[1], port)
+    return model.SshMethod(match[1], port)

@@ -11,12 +11,7 @@ from typing import Any, Final, assert_never
 
 import structlog
 
-from datanode.errors import (
-    ChecksumMismatch,
-    DataNodeError,
-    RecoveryInProgress,
-    ReplicaMissing,
-)
+from datanode import errors
 from datanode.metrics import COMMANDS
 from datanode.model import Replica
 from datanode.namenodes.claim import NameNodeId
@@ -123,7 +118,7 @@ class Executor:
     def _delete(self, command: Delete) -> None:
         try:
             forgotten = self._store.forget(command.block)
-        except DataNodeError as refusal:
+        except errors.DataNodeError as refusal:
             COMMANDS.labels("delete", "refused").inc()
             log.info("datanode.not_deleted", block=str(command.block), why=str(refusal))
             return
@@ -132,7 +127,7 @@ class Executor:
     async def _delete_files(self, command: Delete, forgotten: Replica) -> None:
         try:
             await self._store.delete(forgotten, quietly=command.quietly)
-        except DataNodeError as problem:
+        except errors.DataNodeError as problem:
             log.warning("datanode.files_stay", block=str(command.block), why=str(problem))
 
     async def _copy(self, who: NameNodeId, command: Transfer) -> None:
@@ -144,7 +139,7 @@ class Executor:
                     self._store, pool, command.block, command.targets, self._limits,
                     source=self._identity.node_id,
                 )  # fmt: skip
-            except (DataNodeError, PeerLost, OSError) as problem:
+            except (errors.DataNodeError, PeerLost, OSError) as problem:
                 log.warning("datanode.copy_failed", block=str(command.block), why=str(problem))
                 await self._complain(who, command, problem)
             finally:
@@ -156,15 +151,15 @@ class Executor:
         if calls is None:
             return
         try:
-            if isinstance(problem, ReplicaMissing):
+            if isinstance(problem, errors.ReplicaMissing):
                 await calls.error(
                     self._identity, _INVALID_BLOCK, f"Can't send invalid block {command.block}"
                 )
-            elif isinstance(problem, ChecksumMismatch | OSError):
+            elif isinstance(problem, errors.ChecksumMismatch | OSError):
                 replica = self._store.find(command.block)
                 storage_type = self._store.volumes.types.get(replica.storage, "DISK")
                 await calls.bad_replica(self._identity, replica, storage_type)
-        except (RpcError, RemoteFault, DataNodeError) as failure:
+        except (RpcError, RemoteFault, errors.DataNodeError) as failure:
             log.warning("datanode.complaint_lost", namenode=who, why=str(failure))
 
     async def _recover(self, who: NameNodeId, command: Recover) -> None:
@@ -173,7 +168,7 @@ class Executor:
             return
         try:
             await self._leader.lead(command, calls)
-        except RecoveryInProgress as other:
+        except errors.RecoveryInProgress as other:
             log.info("datanode.recovery_elsewhere", block=str(command.block), why=str(other))
-        except (DataNodeError, RpcError, RemoteFault) as problem:
+        except (errors.DataNodeError, RpcError, RemoteFault) as problem:
             log.warning("datanode.recovery_failed", block=str(command.block), why=str(problem))

@@ -9,21 +9,7 @@ from typing import Final
 
 import structlog
 
-from datanode.errors import (
-    DataNodeError,
-    RecoveryInProgress,
-    ReplicaMissing,
-    ReplicaRefused,
-)
-from datanode.model import (
-    Block,
-    BlockId,
-    GenerationStamp,
-    ReplicaState,
-    StorageId,
-    UnderRecovery,
-    state_of,
-)
+from datanode import errors, model
 from datanode.namenodes.commands import Recover
 from datanode.namenodes.identity import Identity
 from datanode.namenodes.namenode_client import NameNodeCalls, recovery_request
@@ -48,12 +34,14 @@ MAX_NODES: Final = 64
 class Begun:
     """A replica whose recovery has begun: what it was before."""
 
-    state: ReplicaState
-    block: Block
+    state: model.ReplicaState
+    block: model.Block
     length: int
 
 
-async def begin_recovery(store: Store, block: Block, recovery_id: GenerationStamp) -> Begun | None:
+async def begin_recovery(
+    store: Store, block: model.Block, recovery_id: model.GenerationStamp
+) -> Begun | None:
     """Stop who writes the replica, and keep it as it is; None: there is none to recover.
 
     Raises:
@@ -62,15 +50,19 @@ async def begin_recovery(store: Store, block: Block, recovery_id: GenerationStam
     """
     try:
         replica = await store.perform(BeginRecovery(block, recovery_id))
-    except ReplicaMissing:
+    except errors.ReplicaMissing:
         return None
-    assert isinstance(replica, UnderRecovery)
-    return Begun(state_of(replica.original), replica.block, replica.length)
+    assert isinstance(replica, model.UnderRecovery)
+    return Begun(model.state_of(replica.original), replica.block, replica.length)
 
 
 async def end_recovery(
-    store: Store, block: Block, recovery_id: GenerationStamp, length: int, new_id: BlockId
-) -> StorageId:
+    store: Store,
+    block: model.Block,
+    recovery_id: model.GenerationStamp,
+    length: int,
+    new_id: model.BlockId,
+) -> model.StorageId:
     """Make the replica whole with this length; returns where it is.
 
     With another ``new_id`` a copy becomes whole, and the replica stays: a snapshot has it.
@@ -85,8 +77,10 @@ async def end_recovery(
     replica = store.find(block)
     original = await store.perform(LeaveRecovery(block, recovery_id))
     if original.length < length:
-        raise ReplicaRefused(f"{block} has {replica.length} bytes, and {length} are to be kept")
-    return (await store.copy(original, Block(new_id, recovery_id), length)).storage
+        raise errors.ReplicaRefused(
+            f"{block} has {replica.length} bytes, and {length} are to be kept"
+        )
+    return (await store.copy(original, model.Block(new_id, recovery_id), length)).storage
 
 
 @dataclass(slots=True)
@@ -135,7 +129,7 @@ class Leader:
         found, failed = [], []
         for node, answer in zip(nodes, answers, strict=True):
             match answer:
-                case RecoveryInProgress():
+                case errors.RecoveryInProgress():
                     raise answer
                 case Begun():
                     found.append(Found(node, answer.state, answer.block, answer.length))
@@ -174,20 +168,22 @@ class Leader:
             )
         except RemoteFault as fault:
             if fault.java_class == RECOVERY_IN_PROGRESS:
-                raise RecoveryInProgress(fault.reason) from fault
+                raise errors.RecoveryInProgress(fault.reason) from fault
             raise
         finally:
             await connection.close()
         if not answer.replicaFound:
             return None
-        return Begun(ReplicaState(answer.state), block_of(answer.block), answer.block.numBytes)
+        return Begun(
+            model.ReplicaState(answer.state), block_of(answer.block), answer.block.numBytes
+        )
 
     async def _end_all(
         self,
         command: Recover,
         replicas: tuple[Found[hdfs.DatanodeIDProto], ...],
         length: int,
-    ) -> list[tuple[hdfs.DatanodeIDProto, StorageId]]:
+    ) -> list[tuple[hdfs.DatanodeIDProto, model.StorageId]]:
         answers = await asyncio.gather(
             *(self._end(one, command, length) for one in replicas), return_exceptions=True
         )
@@ -204,7 +200,7 @@ class Leader:
 
     async def _end(
         self, one: Found[hdfs.DatanodeIDProto], command: Recover, length: int
-    ) -> StorageId:
+    ) -> model.StorageId:
         new_id = command.truncate.block_id if command.truncate else command.block.block_id
         if one.node.datanodeUuid == self.own.uuid:
             return await end_recovery(self.store, one.block, command.recovery_id, length, new_id)
@@ -223,10 +219,10 @@ class Leader:
             )
         finally:
             await connection.close()
-        return StorageId(answer.storageUuid)
+        return model.StorageId(answer.storageUuid)
 
 
-class RecoveryFailed(DataNodeError):
+class RecoveryFailed(errors.DataNodeError):
     """The block stays as it is; the NameNode asks again."""
 
 

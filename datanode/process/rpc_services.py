@@ -6,31 +6,13 @@ See docs/reference/datanode.md#hadoop-rpc-of-a-datanode.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from datanode.errors import (
-    DataNodeError,
-    RecoveryInProgress,
-    ReplicaMissing,
-    ReplicaRefused,
-)
-from datanode.model import (
-    Block,
-    GenerationStamp,
-    PoolId,
-    Temporary,
-    readable_length,
-)
+from datanode import errors, model
 from datanode.namenodes.identity import SOFTWARE_VERSION
 from datanode.namenodes.recovery import begin_recovery, end_recovery
 from datanode.replicas.store import Store
 from datanode.wire.block_messages import block_id_of, checked_block, checked_stamp, plain
+from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import (
-    CLIENT_DATANODE_PROTOCOL,
-    INTER_DATANODE_PROTOCOL,
-    IO_EXCEPTION,
-    RECOVERY_IN_PROGRESS,
-    REPLICA_NOT_FOUND,
-)
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from hadoop.proto import client_datanode_pb2 as client
 from hadoop.proto import datanode_types_pb2 as types
@@ -42,7 +24,7 @@ class DataNodeFaces:
     """Answers calls about the replicas of one pool."""
 
     store: Store
-    pool: PoolId
+    pool: model.PoolId
     report_soon: Callable[[], None]
     uptime_seconds: Callable[[], float]
 
@@ -50,7 +32,7 @@ class DataNodeFaces:
         """Return the protocols for an RPC server."""
         return [
             RpcProtocol(
-                INTER_DATANODE_PROTOCOL,
+                java_names.INTER_DATANODE_PROTOCOL,
                 {
                     "initReplicaRecovery": Method(
                         inter.InitReplicaRecoveryRequestProto, self._begin
@@ -61,7 +43,7 @@ class DataNodeFaces:
                 },
             ),
             RpcProtocol(
-                CLIENT_DATANODE_PROTOCOL,
+                java_names.CLIENT_DATANODE_PROTOCOL,
                 {
                     "getReplicaVisibleLength": Method(
                         client.GetReplicaVisibleLengthRequestProto, self._visible
@@ -81,7 +63,7 @@ class DataNodeFaces:
         try:
             block = checked_block(asked.block.b, self.pool)
             begun = await begin_recovery(self.store, block, checked_stamp(asked.newGenStamp))
-        except DataNodeError as problem:
+        except errors.DataNodeError as problem:
             raise _fault(problem) from problem
         if begun is None:
             return inter.InitReplicaRecoveryResponseProto(replicaFound=False)
@@ -99,11 +81,11 @@ class DataNodeFaces:
             storage = await end_recovery(
                 self.store,
                 block,
-                GenerationStamp(request.recoveryId),
+                model.GenerationStamp(request.recoveryId),
                 request.newLength,
                 block_id_of(request.newBlockId) if request.newBlockId else block.block_id,
             )
-        except DataNodeError as problem:
+        except errors.DataNodeError as problem:
             raise _fault(problem) from problem
         return inter.UpdateReplicaUnderRecoveryResponseProto(storageUuid=storage)
 
@@ -112,13 +94,15 @@ class DataNodeFaces:
     ) -> client.GetReplicaVisibleLengthResponseProto:
         try:
             block = checked_block(request.block, self.pool)
-            replica = self.store.find(Block(block.block_id, GenerationStamp(0)))
-            if replica.block.stamp < block.stamp or isinstance(replica, Temporary):
+            replica = self.store.find(model.Block(block.block_id, model.GenerationStamp(0)))
+            if replica.block.stamp < block.stamp or isinstance(replica, model.Temporary):
                 # Not missing: a client takes a block that is missing everywhere for an empty one.
-                raise ReplicaRefused(f"{replica.block}, which is here, says nothing of {block}")
-        except DataNodeError as problem:
+                raise errors.ReplicaRefused(
+                    f"{replica.block}, which is here, says nothing of {block}"
+                )
+        except errors.DataNodeError as problem:
             raise _fault(problem) from problem
-        return client.GetReplicaVisibleLengthResponseProto(length=readable_length(replica))
+        return client.GetReplicaVisibleLengthResponseProto(length=model.readable_length(replica))
 
     async def _info(
         self, _: Call, __: client.GetDatanodeInfoRequestProto
@@ -139,11 +123,11 @@ class DataNodeFaces:
         return client.TriggerBlockReportResponseProto()
 
 
-def _fault(problem: DataNodeError) -> RemoteFault:
+def _fault(problem: errors.DataNodeError) -> RemoteFault:
     match problem:
-        case RecoveryInProgress():
-            return RemoteFault(RECOVERY_IN_PROGRESS, str(problem))
-        case ReplicaMissing():
-            return RemoteFault(REPLICA_NOT_FOUND, str(problem))
+        case errors.RecoveryInProgress():
+            return RemoteFault(java_names.RECOVERY_IN_PROGRESS, str(problem))
+        case errors.ReplicaMissing():
+            return RemoteFault(java_names.REPLICA_NOT_FOUND, str(problem))
         case _:
-            return RemoteFault(IO_EXCEPTION, str(problem))
+            return RemoteFault(java_names.IO_EXCEPTION, str(problem))

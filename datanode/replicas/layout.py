@@ -11,17 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from datanode.model import (
-    Block,
-    BlockId,
-    GenerationStamp,
-    PoolId,
-    Replica,
-    ReplicaState,
-    StorageId,
-    Temporary,
-    reported_state,
-)
+from datanode import model
 from hadoop.java_properties import escape, properties
 
 LAYOUT_VERSION: Final = -57
@@ -42,7 +32,7 @@ _FAN_OUT: Final = 31
 class NodeVersion:
     """What ``current/VERSION`` says of one data directory."""
 
-    storage: StorageId
+    storage: model.StorageId
     datanode_uuid: str
     cluster_id: str
     layout_version: int = LAYOUT_VERSION
@@ -52,42 +42,46 @@ class NodeVersion:
 class PoolVersion:
     """What ``current/<pool>/current/VERSION`` says of one block pool."""
 
-    pool: PoolId
+    pool: model.PoolId
     namespace_id: int
     ctime: int
     layout_version: int = LAYOUT_VERSION
 
 
-def block_name(block_id: BlockId) -> str:
+def block_name(block_id: model.BlockId) -> str:
     return f"blk_{block_id}"
 
 
-def meta_name(block: Block) -> str:
+def meta_name(block: model.Block) -> str:
     return f"{block}.meta"
 
 
-def parse_block_name(name: str) -> BlockId | None:
+def parse_block_name(name: str) -> model.BlockId | None:
     """Return the id of a block file; None for any other file."""
     found = _BLOCK_FILE.fullmatch(name)
-    return BlockId(int(found[1])) if found else None
+    return model.BlockId(int(found[1])) if found else None
 
 
-def parse_meta_name(name: str) -> Block | None:
+def parse_meta_name(name: str) -> model.Block | None:
     """Return the block of a meta file; None for any other file."""
     found = _META_FILE.fullmatch(name)
-    return Block(BlockId(int(found[1])), GenerationStamp(int(found[2]))) if found else None
+    return (
+        model.Block(model.BlockId(int(found[1])), model.GenerationStamp(int(found[2])))
+        if found
+        else None
+    )
 
 
-def subdirectory(block_id: BlockId) -> Path:
+def subdirectory(block_id: model.BlockId) -> Path:
     """Return the folder of a block below ``finalized``."""
     return Path(f"subdir{block_id >> 16 & _FAN_OUT}") / f"subdir{block_id >> 8 & _FAN_OUT}"
 
 
-def folder_of(pool_folder: Path, replica: Replica) -> Path:
+def folder_of(pool_folder: Path, replica: model.Replica) -> Path:
     """Return the folder for the files of a replica, below ``current/<pool>``."""
-    if isinstance(replica, Temporary):
+    if isinstance(replica, model.Temporary):
         return pool_folder / TMP
-    if reported_state(replica) is ReplicaState.FINALIZED:
+    if model.reported_state(replica) is model.ReplicaState.FINALIZED:
         return pool_folder / CURRENT / FINALIZED / subdirectory(replica.block.block_id)
     return pool_folder / CURRENT / RBW
 
@@ -126,7 +120,7 @@ def parse_node_version(data: bytes) -> NodeVersion:
     if found["storageType"] != DATA_NODE:
         raise ValueError(f"it belongs to a {found['storageType']}, not to a {DATA_NODE}")
     return NodeVersion(
-        StorageId(found["storageID"]),
+        model.StorageId(found["storageID"]),
         found["datanodeUuid"],
         found["clusterID"],
         _layout(found["layoutVersion"]),
@@ -137,7 +131,7 @@ def parse_pool_version(data: bytes) -> PoolVersion:
     """Parse a pool's VERSION; raise ``ValueError`` for a bad field or another layout."""
     found = _fields(data, "namespaceID", "cTime", "blockpoolID", "layoutVersion")
     return PoolVersion(
-        PoolId(found["blockpoolID"]),
+        model.PoolId(found["blockpoolID"]),
         int(found["namespaceID"]),
         int(found["cTime"]),
         _layout(found["layoutVersion"]),

@@ -8,32 +8,8 @@ Pure.
 from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
-from datanode.model import (
-    BeingWritten,
-    Block,
-    Finalized,
-    GenerationStamp,
-    Replica,
-    Temporary,
-    UnderRecovery,
-    WaitingForRecovery,
-)
-from datanode.replicas.operations import (
-    Append,
-    BeginRecovery,
-    Change,
-    Complete,
-    Create,
-    CreateCopy,
-    EndRecovery,
-    Invalidate,
-    LeaveRecovery,
-    OpenCopy,
-    Operation,
-    RecoverAppend,
-    RecoverClose,
-    RecoverPipeline,
-)
+from datanode import model
+from datanode.replicas import operations
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +19,7 @@ class Next:
     ``replica`` is what there is afterwards.  ``dropped``: the former replica's files go first.
     """
 
-    replica: Replica | None
+    replica: model.Replica | None
     dropped: bool = False
 
 
@@ -59,14 +35,14 @@ class Refused:
 Outcome: TypeAlias = Next | Refused
 
 
-def decide(operation: Operation, replica: Replica | None) -> Outcome:
+def decide(operation: operations.Operation, replica: model.Replica | None) -> Outcome:
     """Decide what becomes of the replica of the operation's block."""
     match operation:
-        case Create():
+        case operations.Create():
             return _create(operation, replica)
-        case CreateCopy():
+        case operations.CreateCopy():
             return _create_copy(operation, replica)
-        case Invalidate():
+        case operations.Invalidate():
             return _invalidate(operation, replica)
         case _ if replica is None:
             return Refused(f"{operation.block} is not here", missing=True)
@@ -74,74 +50,78 @@ def decide(operation: Operation, replica: Replica | None) -> Outcome:
             return _change(operation, replica)
 
 
-def _change(operation: Change, replica: Replica) -> Outcome:
+def _change(operation: operations.Change, replica: model.Replica) -> Outcome:
     match operation:
-        case RecoverPipeline():
+        case operations.RecoverPipeline():
             return _recover_pipeline(operation, replica)
-        case Append():
+        case operations.Append():
             return _append(operation, replica)
-        case RecoverAppend():
+        case operations.RecoverAppend():
             return _recover_append(operation, replica)
-        case RecoverClose():
+        case operations.RecoverClose():
             return _recover_close(operation, replica)
-        case Complete():
+        case operations.Complete():
             return _complete(operation, replica)
-        case OpenCopy():
+        case operations.OpenCopy():
             return _open_copy(operation, replica)
-        case BeginRecovery():
+        case operations.BeginRecovery():
             return _begin_recovery(operation, replica)
-        case EndRecovery():
+        case operations.EndRecovery():
             return _end_recovery(operation, replica)
-        case LeaveRecovery():
+        case operations.LeaveRecovery():
             return _leave_recovery(operation, replica)
     assert_never(operation)
 
 
-def received(replica: Replica, end: int) -> Replica:
+def received(replica: model.Replica, end: int) -> model.Replica:
     """Return the replica with all before ``end`` on the disk; rewriting does not shorten it."""
-    if isinstance(replica, BeingWritten | Temporary):
+    if isinstance(replica, model.BeingWritten | model.Temporary):
         return replace(replica, length=max(replica.length, end))
     return replica
 
 
-def acknowledged(replica: Replica, end: int, tail: bytes) -> Replica:
+def acknowledged(replica: model.Replica, end: int, tail: bytes) -> model.Replica:
     """Return the replica after all DataNodes behind it have the bytes before ``end``, too."""
-    if isinstance(replica, BeingWritten) and replica.acked <= end <= replica.length:
+    if isinstance(replica, model.BeingWritten) and replica.acked <= end <= replica.length:
         return replace(replica, acked=end, tail=tail)
     return replica
 
 
-def shown(replica: Replica) -> str:
+def shown(replica: model.Replica) -> str:
     """Return a description of a replica for messages."""
     return f"{type(replica).__name__} {replica.block} of {replica.length} bytes"
 
 
-def _create(operation: Create, replica: Replica | None) -> Outcome:
-    made = BeingWritten(operation.block, operation.storage, reserved=operation.reserved)
+def _create(operation: operations.Create, replica: model.Replica | None) -> Outcome:
+    made = model.BeingWritten(operation.block, operation.storage, reserved=operation.reserved)
     if replica is None:
         return Next(made)
-    unfinished = isinstance(replica, BeingWritten | Temporary | WaitingForRecovery)
+    unfinished = isinstance(
+        replica, model.BeingWritten | model.Temporary | model.WaitingForRecovery
+    )
     if operation.again and unfinished and replica.block.stamp <= operation.block.stamp:
         return Next(made, dropped=True)
     return Refused(f"{operation.block} cannot be created: {shown(replica)} exists")
 
 
-def _create_copy(operation: CreateCopy, replica: Replica | None) -> Outcome:
-    made = Temporary(operation.block, operation.storage, reserved=operation.reserved)
+def _create_copy(operation: operations.CreateCopy, replica: model.Replica | None) -> Outcome:
+    made = model.Temporary(operation.block, operation.storage, reserved=operation.reserved)
     if replica is None:
         return Next(made)
     # Hadoop refuses one that waits for recovery; its NameNode then waits five minutes for the copy.
-    gives_way = isinstance(replica, BeingWritten | Temporary | WaitingForRecovery) or (
+    gives_way = isinstance(
+        replica, model.BeingWritten | model.Temporary | model.WaitingForRecovery
+    ) or (
         # This node was down during an append, and the client needs it in its pipeline now.
-        operation.replaces_whole and isinstance(replica, Finalized)
+        operation.replaces_whole and isinstance(replica, model.Finalized)
     )
     if gives_way and replica.block.stamp < operation.block.stamp:
         return Next(made, dropped=True)
     return Refused(f"{operation.block} cannot be copied here: {shown(replica)} exists")
 
 
-def _recover_pipeline(operation: RecoverPipeline, replica: Replica) -> Outcome:
-    if not isinstance(replica, BeingWritten):
+def _recover_pipeline(operation: operations.RecoverPipeline, replica: model.Replica) -> Outcome:
+    if not isinstance(replica, model.BeingWritten):
         return Refused(f"the pipeline cannot go on: {shown(replica)} is not being written")
     wrong = _wrong_stamp(operation.block, operation.new_stamp, replica)
     if wrong is not None:
@@ -152,12 +132,12 @@ def _recover_pipeline(operation: RecoverPipeline, replica: Replica) -> Outcome:
             f"the client expects at least {operation.min_acked} acknowledged and at most "
             f"{operation.max_length} received"
         )
-    block = Block(replica.block.block_id, operation.new_stamp)
+    block = model.Block(replica.block.block_id, operation.new_stamp)
     return Next(replace(replica, block=block, length=replica.acked))
 
 
-def _append(operation: Append, replica: Replica) -> Outcome:
-    if not isinstance(replica, Finalized):
+def _append(operation: operations.Append, replica: model.Replica) -> Outcome:
+    if not isinstance(replica, model.Finalized):
         return Refused(f"cannot append to {shown(replica)}: it is not finalized")
     if replica.block != operation.block:
         return Refused(f"cannot append to {operation.block}: {shown(replica)} is here")
@@ -169,46 +149,50 @@ def _append(operation: Append, replica: Replica) -> Outcome:
     return _opened(operation.new_stamp, operation.length, replica)
 
 
-def _recover_append(operation: RecoverAppend, replica: Replica) -> Outcome:
+def _recover_append(operation: operations.RecoverAppend, replica: model.Replica) -> Outcome:
     wrong = _wrong_stamp(operation.block, operation.new_stamp, replica)
     if wrong is not None:
         return wrong
     match replica:
-        case Finalized():
+        case model.Finalized():
             return _opened(operation.new_stamp, operation.length, replica)
-        case BeingWritten():
+        case model.BeingWritten():
             uneven = _uneven(replica, operation.length)
             if uneven is not None:
                 return uneven
-            return Next(replace(replica, block=Block(replica.block.block_id, operation.new_stamp)))
+            return Next(
+                replace(replica, block=model.Block(replica.block.block_id, operation.new_stamp))
+            )
         case _:
             return Refused(f"cannot append to {shown(replica)}: it is not open or finalized")
 
 
-def _recover_close(operation: RecoverClose, replica: Replica) -> Outcome:
+def _recover_close(operation: operations.RecoverClose, replica: model.Replica) -> Outcome:
     wrong = _wrong_stamp(operation.block, operation.new_stamp, replica)
     if wrong is not None:
         return wrong
-    if not isinstance(replica, Finalized | BeingWritten):
+    if not isinstance(replica, model.Finalized | model.BeingWritten):
         return Refused(f"cannot close {shown(replica)}: it is not open or finalized")
     uneven = _uneven(replica, operation.length)
     if uneven is not None:
         return uneven
-    block = Block(replica.block.block_id, operation.new_stamp)
-    return Next(Finalized(block, replica.storage, replica.length))
+    block = model.Block(replica.block.block_id, operation.new_stamp)
+    return Next(model.Finalized(block, replica.storage, replica.length))
 
 
-def _complete(operation: Complete, replica: Replica) -> Outcome:
-    if replica.block != operation.block or not isinstance(replica, BeingWritten | Temporary):
+def _complete(operation: operations.Complete, replica: model.Replica) -> Outcome:
+    if replica.block != operation.block or not isinstance(
+        replica, model.BeingWritten | model.Temporary
+    ):
         return Refused(f"{operation.block} cannot be finalized: {shown(replica)} is here")
-    return Next(Finalized(replica.block, replica.storage, replica.length))
+    return Next(model.Finalized(replica.block, replica.storage, replica.length))
 
 
-def _open_copy(operation: OpenCopy, replica: Replica) -> Outcome:
-    if replica.block != operation.block or not isinstance(replica, Temporary):
+def _open_copy(operation: operations.OpenCopy, replica: model.Replica) -> Outcome:
+    if replica.block != operation.block or not isinstance(replica, model.Temporary):
         return Refused(f"{operation.block} cannot be opened: {shown(replica)} is here")
     return Next(
-        BeingWritten(
+        model.BeingWritten(
             replica.block,
             replica.storage,
             replica.length,
@@ -218,30 +202,30 @@ def _open_copy(operation: OpenCopy, replica: Replica) -> Outcome:
     )
 
 
-def _begin_recovery(operation: BeginRecovery, replica: Replica) -> Outcome:
+def _begin_recovery(operation: operations.BeginRecovery, replica: model.Replica) -> Outcome:
     if replica.block.stamp < operation.block.stamp:
         return Refused(f"{shown(replica)} is older than {operation.block}, which is recovered")
     match replica:
-        case Temporary():
+        case model.Temporary():
             return Refused(f"{shown(replica)} is a copy that is not whole", missing=True)
-        case WaitingForRecovery(readable=False):
+        case model.WaitingForRecovery(readable=False):
             return Refused(f"{shown(replica)} cannot be read, and may have what was acknowledged")
-        case UnderRecovery() if replica.recovery_id >= operation.recovery_id:
+        case model.UnderRecovery() if replica.recovery_id >= operation.recovery_id:
             return Refused(
                 f"{shown(replica)} is under recovery {replica.recovery_id} already; "
                 f"{operation.recovery_id} comes too late",
                 recovery_in_progress=True,
             )
-        case UnderRecovery():
-            return Next(UnderRecovery(replica.original, operation.recovery_id))
+        case model.UnderRecovery():
+            return Next(model.UnderRecovery(replica.original, operation.recovery_id))
         case _ if replica.block.stamp >= operation.recovery_id:
             return Refused(f"{shown(replica)} is not older than recovery {operation.recovery_id}")
         case _:
-            return Next(UnderRecovery(replica, operation.recovery_id))
+            return Next(model.UnderRecovery(replica, operation.recovery_id))
 
 
-def _end_recovery(operation: EndRecovery, replica: Replica) -> Outcome:
-    if not isinstance(replica, UnderRecovery):
+def _end_recovery(operation: operations.EndRecovery, replica: model.Replica) -> Outcome:
+    if not isinstance(replica, model.UnderRecovery):
         return Refused(f"{shown(replica)} is not under recovery")
     if replica.block != operation.block or replica.recovery_id != operation.recovery_id:
         return Refused(
@@ -250,17 +234,17 @@ def _end_recovery(operation: EndRecovery, replica: Replica) -> Outcome:
         )
     if replica.length < operation.length:
         return Refused(f"{shown(replica)} cannot become {operation.length} bytes long")
-    block = Block(replica.block.block_id, operation.recovery_id)
-    return Next(Finalized(block, replica.storage, operation.length))
+    block = model.Block(replica.block.block_id, operation.recovery_id)
+    return Next(model.Finalized(block, replica.storage, operation.length))
 
 
-def _leave_recovery(operation: LeaveRecovery, replica: Replica) -> Outcome:
-    if isinstance(replica, UnderRecovery) and replica.recovery_id == operation.recovery_id:
+def _leave_recovery(operation: operations.LeaveRecovery, replica: model.Replica) -> Outcome:
+    if isinstance(replica, model.UnderRecovery) and replica.recovery_id == operation.recovery_id:
         return Next(replica.original)
     return Refused(f"{shown(replica)} is not under recovery {operation.recovery_id}")
 
 
-def _invalidate(operation: Invalidate, replica: Replica | None) -> Outcome:
+def _invalidate(operation: operations.Invalidate, replica: model.Replica | None) -> Outcome:
     if replica is None:
         return Refused(f"{operation.block} is not here", missing=True)
     if replica.block != operation.block:
@@ -268,7 +252,9 @@ def _invalidate(operation: Invalidate, replica: Replica | None) -> Outcome:
     return Next(None)
 
 
-def _wrong_stamp(block: Block, new_stamp: GenerationStamp, replica: Replica) -> Refused | None:
+def _wrong_stamp(
+    block: model.Block, new_stamp: model.GenerationStamp, replica: model.Replica
+) -> Refused | None:
     if block.stamp <= replica.block.stamp <= new_stamp:
         return None
     return Refused(
@@ -277,8 +263,8 @@ def _wrong_stamp(block: Block, new_stamp: GenerationStamp, replica: Replica) -> 
     )
 
 
-def _uneven(replica: Finalized | BeingWritten, expected: int) -> Refused | None:
-    acked = replica.acked if isinstance(replica, BeingWritten) else replica.length
+def _uneven(replica: model.Finalized | model.BeingWritten, expected: int) -> Refused | None:
+    acked = replica.acked if isinstance(replica, model.BeingWritten) else replica.length
     if acked == replica.length == expected:
         return None
     return Refused(
@@ -286,8 +272,8 @@ def _uneven(replica: Finalized | BeingWritten, expected: int) -> Refused | None:
     )
 
 
-def _opened(new_stamp: GenerationStamp, length: int, replica: Finalized) -> Outcome:
+def _opened(new_stamp: model.GenerationStamp, length: int, replica: model.Finalized) -> Outcome:
     if replica.length != length:
         return Refused(f"cannot append to {shown(replica)}: the client expects {length} bytes")
-    block = Block(replica.block.block_id, new_stamp)
-    return Next(BeingWritten(block, replica.storage, replica.length, acked=replica.length))
+    block = model.Block(replica.block.block_id, new_stamp)
+    return Next(model.BeingWritten(block, replica.storage, replica.length, acked=replica.length))

@@ -9,14 +9,8 @@ from typing import Final
 
 from datanode.errors import ChecksumMismatch
 from datanode.model import Checksum
+from datanode.replicas import meta_file
 from datanode.replicas.checksums import checksums_of, verify
-from datanode.replicas.meta_file import (
-    HEADER_BYTES,
-    decode_header,
-    encode_header,
-    meta_bytes,
-    sums_at,
-)
 
 _FILE_MODE: Final = 0o600
 _COPY_BYTES: Final = 1024 * 1024
@@ -47,7 +41,7 @@ class ReplicaFiles:
     def write(self, offset: int, data: Sequence[memoryview], sums: Sequence[memoryview]) -> None:
         """Put bytes and the checksums of their chunks in place; ``offset`` begins a chunk."""
         _write_all(self.block_fd, data, offset)
-        _write_all(self.meta_fd, sums, sums_at(self.checksum, offset))
+        _write_all(self.meta_fd, sums, meta_file.sums_at(self.checksum, offset))
 
     def read(self, offset: int, length: int) -> bytes:
         """Return bytes of the block; fewer at its end."""
@@ -57,7 +51,7 @@ class ReplicaFiles:
         """Return the checksums of the chunks that the ``length`` bytes from ``offset`` on touch."""
         checksum = self.checksum
         count = checksum.chunks(offset + length) - offset // checksum.bytes_per_chunk
-        return os.pread(self.meta_fd, count * checksum.size, sums_at(checksum, offset))
+        return os.pread(self.meta_fd, count * checksum.size, meta_file.sums_at(checksum, offset))
 
     def checked(self, offset: int, length: int, what: str) -> bytes:
         """Return bytes from the beginning of a chunk on, once they fit their checksums.
@@ -89,13 +83,13 @@ class ReplicaFiles:
                 self.checked(start, whole, what)
         if partial:
             made = checksums_of(partial, self.checksum)
-            _write_all(self.meta_fd, [memoryview(made)], sums_at(self.checksum, start))
+            _write_all(self.meta_fd, [memoryview(made)], meta_file.sums_at(self.checksum, start))
         self.shorten(length)
 
     def shorten(self, length: int) -> None:
         """Cut both files; the checksum of a chunk that this cuts does not fit any more."""
         os.ftruncate(self.block_fd, length)
-        os.ftruncate(self.meta_fd, meta_bytes(self.checksum, length))
+        os.ftruncate(self.meta_fd, meta_file.meta_bytes(self.checksum, length))
 
     def copy_to(self, other: "ReplicaFiles", length: int, what: str) -> None:
         """Copy the first ``length`` bytes; raise as ``checked`` where they are damaged."""
@@ -121,7 +115,7 @@ class ReplicaFiles:
         step, size = self.checksum.bytes_per_chunk, self.checksum.size
         length = self.size()
         if size:
-            sums = max(0, os.fstat(self.meta_fd).st_size - HEADER_BYTES) // size
+            sums = max(0, os.fstat(self.meta_fd).st_size - meta_file.HEADER_BYTES) // size
             length = min(length, sums * step)
         if length == 0:
             return 0
@@ -151,7 +145,7 @@ def create_files(paths: ReplicaPaths, checksum: Checksum) -> None:
     os.close(os.open(paths.block, flags, _FILE_MODE))
     fd = os.open(paths.meta, flags, _FILE_MODE)
     try:
-        os.write(fd, encode_header(checksum))
+        os.write(fd, meta_file.encode_header(checksum))
     finally:
         os.close(fd)
 
@@ -171,7 +165,7 @@ def open_files(paths: ReplicaPaths, *, writable: bool) -> ReplicaFiles:
         os.close(block_fd)
         raise
     try:
-        checksum = decode_header(os.pread(meta_fd, HEADER_BYTES, 0))
+        checksum = meta_file.decode_header(os.pread(meta_fd, meta_file.HEADER_BYTES, 0))
     except BaseException:
         os.close(block_fd)
         os.close(meta_fd)

@@ -13,32 +13,8 @@ from typing import Any, TypeVar
 
 import structlog
 
-from datanode.errors import (
-    DataNodeError,
-    RecoveryInProgress,
-    ReplicaMissing,
-    ReplicaRefused,
-)
-from datanode.model import (
-    BeingWritten,
-    Block,
-    BlockId,
-    Checksum,
-    Finalized,
-    Replica,
-    StorageId,
-    Temporary,
-)
-from datanode.replicas.operations import (
-    Change,
-    Complete,
-    Create,
-    CreateCopy,
-    Invalidate,
-    News,
-    interrupts,
-    news_of,
-)
+from datanode import errors, model
+from datanode.replicas import operations
 from datanode.replicas.replica import Next, Refused, acknowledged, decide, received
 from datanode.replicas.replica_files import ReplicaFiles, open_files
 from datanode.replicas.volumes import Volumes
@@ -51,9 +27,9 @@ T = TypeVar("T")
 class Announcement:
     """What is to be reported to NameNodes of a replica."""
 
-    news: News
-    storage: StorageId
-    block: Block
+    news: operations.News
+    storage: model.StorageId
+    block: model.Block
     length: int
 
 
@@ -63,9 +39,9 @@ class Store:
     def __init__(self, volumes: Volumes) -> None:
         self.volumes = volumes
         volumes.on_failed = self._forget_volume
-        self._replicas: dict[BlockId, Replica] = {}
-        self._changing: dict[BlockId, asyncio.Event] = {}
-        self._writers: dict[BlockId, asyncio.Task[Any]] = {}
+        self._replicas: dict[model.BlockId, model.Replica] = {}
+        self._changing: dict[model.BlockId, asyncio.Event] = {}
+        self._writers: dict[model.BlockId, asyncio.Task[Any]] = {}
         self.listeners: list[Callable[[Announcement], None]] = []
 
     async def load(self) -> None:
@@ -73,11 +49,11 @@ class Store:
 
         A volume that cannot be read is out, as one that fails later.
         """
-        outdone: list[Replica] = []
+        outdone: list[model.Replica] = []
         for storage in self.volumes.types:
             try:
                 found = await self.volumes.run(storage, self.volumes[storage].scan)
-            except (DataNodeError, OSError) as problem:
+            except (errors.DataNodeError, OSError) as problem:
                 self.volumes.give_up(storage, problem)
                 continue
             for replica in found:
@@ -90,13 +66,13 @@ class Store:
                 self._put(better.block.block_id, better)
                 outdone.append(worse)
         for worse in outdone:
-            with suppress(DataNodeError):  # the next start meets it again
+            with suppress(errors.DataNodeError):  # the next start meets it again
                 lost = self.volumes[worse.storage]
                 await self.volumes.run(worse.storage, partial(lost.remove, worse))
 
     # Looking.
 
-    def find(self, block: Block) -> Replica:
+    def find(self, block: model.Block) -> model.Replica:
         """Return the replica of a block; one that is older than asked for counts as none.
 
         Raises:
@@ -104,21 +80,21 @@ class Store:
         """
         replica = self._replicas.get(block.block_id)
         if replica is None or replica.block.stamp < block.stamp:
-            raise ReplicaMissing(f"{block} is not here")
+            raise errors.ReplicaMissing(f"{block} is not here")
         return replica
 
-    def holds(self, replica: Replica) -> bool:
+    def holds(self, replica: model.Replica) -> bool:
         """Return whether this very replica is here, unchanged; not a later one like it."""
         return self._replicas.get(replica.block.block_id) is replica
 
     def has(self, announced: Announcement) -> bool:
         """Return whether the announced storage has a replica of the block, not just a part."""
         replica = self._replicas.get(announced.block.block_id)
-        if replica is None or isinstance(replica, Temporary):
+        if replica is None or isinstance(replica, model.Temporary):
             return False
         return replica.storage == announced.storage
 
-    def __iter__(self) -> Iterator[Replica]:
+    def __iter__(self) -> Iterator[model.Replica]:
         return iter(list(self._replicas.values()))
 
     def __len__(self) -> int:
@@ -128,11 +104,11 @@ class Store:
 
     async def perform(
         self,
-        operation: Create | CreateCopy | Change,
-        checksum: Checksum | None = None,
+        operation: operations.Create | operations.CreateCopy | operations.Change,
+        checksum: model.Checksum | None = None,
         *,
         to_write: bool = False,
-    ) -> Replica:
+    ) -> model.Replica:
         """Carry out an operation on a replica: files first, then the map, then the news.
 
         Where it is allowed, another task that writes the replica ends first. ``checksum`` is for
@@ -149,14 +125,14 @@ class Store:
 
     async def _perform(
         self,
-        operation: Create | CreateCopy | Change,
-        checksum: Checksum | None,
+        operation: operations.Create | operations.CreateCopy | operations.Change,
+        checksum: model.Checksum | None,
         writer: asyncio.Task[Any] | None,
-    ) -> Replica:
+    ) -> model.Replica:
         block_id = operation.block.block_id
         async with _Turn(self._changing, block_id):
             _allowed(decide(operation, self._replicas.get(block_id)))
-            if interrupts(operation):
+            if operations.interrupts(operation):
                 await self._stop_writer(block_id)
             before = self._replicas.get(block_id)
             outcome = _allowed(decide(operation, before))
@@ -169,7 +145,7 @@ class Store:
                 before = None
             volume = self.volumes[after.storage]
             work = (
-                partial(volume.create, after, checksum or Checksum())
+                partial(volume.create, after, checksum or model.Checksum())
                 if before is None
                 else partial(volume.change, before, after)
             )
@@ -177,20 +153,20 @@ class Store:
             self._put(block_id, after)
             if writer is not None:
                 self._writers[block_id] = writer
-        news = news_of(operation)
+        news = operations.news_of(operation)
         if news is not None:
             self._tell(Announcement(news, after.storage, after.block, after.length))
         return after
 
-    async def _carry_out(self, replica: Replica, work: Callable[[], None]) -> None:
+    async def _carry_out(self, replica: model.Replica, work: Callable[[], None]) -> None:
         try:
             await self.volumes.run(replica.storage, work)
         except FileNotFoundError as gone:
-            raise ReplicaMissing(f"the files of {replica.block} are gone: {gone}") from gone
+            raise errors.ReplicaMissing(f"the files of {replica.block} are gone: {gone}") from gone
         if replica.storage not in self.volumes.types:
-            raise ReplicaMissing(f"the volume {replica.storage} has failed meanwhile")
+            raise errors.ReplicaMissing(f"the volume {replica.storage} has failed meanwhile")
 
-    def forget(self, block: Block) -> Replica:
+    def forget(self, block: model.Block) -> model.Replica:
         """Take a replica that is to be deleted out of the map, now.
 
         A report that is made from now on must not name a replica whose files are about to go.
@@ -199,14 +175,14 @@ class Store:
             ReplicaRefused, ReplicaMissing: nothing has changed.
         """
         if block.block_id in self._changing:
-            raise ReplicaRefused(f"{block} is changing at the moment")
+            raise errors.ReplicaRefused(f"{block} is changing at the moment")
         replica = self._replicas.get(block.block_id)
-        _allowed(decide(Invalidate(block), replica))
+        _allowed(decide(operations.Invalidate(block), replica))
         assert replica is not None
         self._put(block.block_id, None)
         return replica
 
-    async def delete(self, forgotten: Replica, *, quietly: bool = False) -> None:
+    async def delete(self, forgotten: model.Replica, *, quietly: bool = False) -> None:
         """Delete the files of what was forgotten; ``quietly``: the NameNode wants no news.
 
         Raises:
@@ -214,7 +190,7 @@ class Store:
         """
         await _to_its_end(self._delete(forgotten, quietly=quietly))
 
-    async def _delete(self, replica: Replica, *, quietly: bool) -> None:
+    async def _delete(self, replica: model.Replica, *, quietly: bool) -> None:
         block_id = replica.block.block_id
         async with _Turn(self._changing, block_id):
             if block_id not in self._replicas:  # else the writer is that of one that has come since
@@ -223,16 +199,20 @@ class Store:
                 replica.storage, partial(self.volumes[replica.storage].remove, replica)
             )
         if not quietly:
-            self._tell(Announcement(News.DELETED, replica.storage, replica.block, replica.length))
+            self._tell(
+                Announcement(
+                    operations.News.DELETED, replica.storage, replica.block, replica.length
+                )
+            )
 
-    def received(self, block: Block, end: int) -> None:
+    def received(self, block: model.Block, end: int) -> None:
         """Record that the bytes before ``end`` are on the disk; raise ``ReplicaMissing``."""
         before = self._mine(block)
         after = received(before, end)
         self.volumes.grew(after, after.length - before.length)
         self._replicas[block.block_id] = after
 
-    def acknowledged(self, block: Block, end: int, tail: bytes) -> None:
+    def acknowledged(self, block: model.Block, end: int, tail: bytes) -> None:
         """Record that all DataNodes behind us have the bytes before ``end``.
 
         Raises:
@@ -241,19 +221,19 @@ class Store:
         # Its length, and so the space that it takes, stay.
         self._replicas[block.block_id] = acknowledged(self._mine(block), end, tail)
 
-    async def discard(self, block: Block) -> None:
+    async def discard(self, block: model.Block) -> None:
         """Delete a copy that did not become whole; nothing else is deleted by this."""
         replica = self._replicas.get(block.block_id)
-        if isinstance(replica, Temporary) and replica.block == block:
+        if isinstance(replica, model.Temporary) and replica.block == block:
             await self.delete(self.forget(block), quietly=True)
 
-    async def discard_unacknowledged(self, block: Block) -> None:
+    async def discard_unacknowledged(self, block: model.Block) -> None:
         """Delete, for want of room, an open replica of which no byte has been acknowledged."""
         replica = self._replicas.get(block.block_id)
-        if isinstance(replica, BeingWritten) and replica.block == block and not replica.acked:
+        if isinstance(replica, model.BeingWritten) and replica.block == block and not replica.acked:
             await self.delete(self.forget(block))
 
-    async def open(self, replica: Replica, *, writable: bool = False) -> ReplicaFiles:
+    async def open(self, replica: model.Replica, *, writable: bool = False) -> ReplicaFiles:
         """Open the files of a replica; the caller must close them.
 
         Raises:
@@ -268,9 +248,9 @@ class Store:
             opening.add_done_callback(_close_unwanted)
             raise
         except FileNotFoundError as gone:
-            raise ReplicaMissing(f"the files of {replica.block} are gone: {gone}") from gone
+            raise errors.ReplicaMissing(f"the files of {replica.block} are gone: {gone}") from gone
 
-    async def copy(self, replica: Replica, to: Block, length: int) -> Replica:
+    async def copy(self, replica: model.Replica, to: model.Block, length: int) -> model.Replica:
         """Make a complete replica of block ``to`` from the first ``length`` bytes of this one.
 
         Raises:
@@ -281,7 +261,7 @@ class Store:
         source = await self.open(replica)
         try:
             # An earlier recovery may have made one, and reported it to no NameNode.
-            wanted = CreateCopy(to, replica.storage, length, replaces_whole=True)
+            wanted = operations.CreateCopy(to, replica.storage, length, replaces_whole=True)
             made = await self.perform(wanted, source.checksum)
             try:
                 target = await self.open(made, writable=True)
@@ -291,30 +271,30 @@ class Store:
                 finally:
                     target.close()
                 self.received(to, length)
-                return await self.perform(Complete(to))
+                return await self.perform(operations.Complete(to))
             except BaseException:
                 await self.discard(to)
                 raise
         finally:
             source.close()
 
-    async def sync(self, replica: Replica, files: ReplicaFiles) -> None:
+    async def sync(self, replica: model.Replica, files: ReplicaFiles) -> None:
         """Wait until what was written to a replica is on the disk; raises ``VolumeFailed``."""
         await self.volumes.run(replica.storage, files.sync)
 
-    async def sync_names(self, replica: Replica) -> None:
+    async def sync_names(self, replica: model.Replica) -> None:
         """Wait until the disk knows where a replica's files lie; raises ``VolumeFailed``."""
         work = partial(self.volumes[replica.storage].sync_names, replica)
         await self._carry_out(replica, work)
 
     # Writers.
 
-    def end_writing(self, block_id: BlockId) -> None:
+    def end_writing(self, block_id: model.BlockId) -> None:
         """End the running task's registration as this block's writer."""
         if self._writers.get(block_id) is asyncio.current_task():
             del self._writers[block_id]
 
-    async def _stop_writer(self, block_id: BlockId) -> None:
+    async def _stop_writer(self, block_id: model.BlockId) -> None:
         """End the task that writes this block, and wait for its end."""
         writer = self._writers.pop(block_id, None)
         if writer is not None:
@@ -323,18 +303,18 @@ class Store:
 
     # Our own.
 
-    def _forget_volume(self, storage: StorageId) -> None:
+    def _forget_volume(self, storage: model.StorageId) -> None:
         for block_id, replica in list(self._replicas.items()):
             if replica.storage == storage:
                 del self._replicas[block_id]
 
-    def _mine(self, block: Block) -> Replica:
+    def _mine(self, block: model.Block) -> model.Replica:
         replica = self._replicas.get(block.block_id)
         if replica is None or replica.block != block:
-            raise ReplicaMissing(f"{block} is not being written here any more")
+            raise errors.ReplicaMissing(f"{block} is not being written here any more")
         return replica
 
-    def _put(self, block_id: BlockId, replica: Replica | None) -> None:
+    def _put(self, block_id: model.BlockId, replica: model.Replica | None) -> None:
         before = self._replicas.pop(block_id, None)
         if before is not None:
             self.volumes.account(before, -1)
@@ -350,7 +330,9 @@ class Store:
 class _Turn:
     """One change of a replica at a time."""
 
-    def __init__(self, changing: dict[BlockId, asyncio.Event], block_id: BlockId) -> None:
+    def __init__(
+        self, changing: dict[model.BlockId, asyncio.Event], block_id: model.BlockId
+    ) -> None:
         self._changing, self._block_id = changing, block_id
 
     async def __aenter__(self) -> None:
@@ -380,14 +362,14 @@ def _allowed(outcome: Next | Refused) -> Next:
         case Next():
             return outcome
         case Refused(missing=True):
-            raise ReplicaMissing(outcome.why)
+            raise errors.ReplicaMissing(outcome.why)
         case Refused(recovery_in_progress=True):
-            raise RecoveryInProgress(outcome.why)
+            raise errors.RecoveryInProgress(outcome.why)
         case Refused():
-            raise ReplicaRefused(outcome.why)
+            raise errors.ReplicaRefused(outcome.why)
 
 
-def _worth(replica: Replica) -> tuple[int, bool, int, str]:
+def _worth(replica: model.Replica) -> tuple[int, bool, int, str]:
     return (
-        replica.block.stamp, isinstance(replica, Finalized), replica.length, replica.storage,
+        replica.block.stamp, isinstance(replica, model.Finalized), replica.length, replica.storage,
     )  # fmt: skip

@@ -14,26 +14,12 @@ from typing import Final
 
 import structlog
 
+from datanode import model
 from datanode.errors import UnusableVolume
-from datanode.model import (
-    Block,
-    BlockId,
-    Checksum,
-    Finalized,
-    Replica,
-    StorageId,
-    Temporary,
-    WaitingForRecovery,
-)
-from datanode.replicas import layout
+from datanode.replicas import layout, replica_files
 from datanode.replicas.incarnation import check_original, mark_original
 from datanode.replicas.layout import NodeVersion, PoolVersion
 from datanode.replicas.meta_file import BadMetaFile
-from datanode.replicas.replica_files import (
-    ReplicaPaths,
-    create_files,
-    opened,
-)
 from hadoop.directory_lock import DirectoryLock
 from hadoop.durable import sync_folder, write_durably
 from hadoop.errors import InUse
@@ -102,7 +88,7 @@ class Volume:
         self._lock.release()
 
     @property
-    def storage(self) -> StorageId:
+    def storage(self) -> model.StorageId:
         """The id of this volume to NameNodes; known once it is formatted."""
         assert self.version is not None
         return self.version.storage
@@ -149,14 +135,14 @@ class Volume:
         (folder / layout.CURRENT / layout.OLD_REPLICA_LIST).unlink(missing_ok=True)
         self._pool = folder
 
-    def scan(self) -> list[Replica]:
+    def scan(self) -> list[model.Replica]:
         """Return the replicas on the disk; files that make no replica stay, with a line in the log.
 
         Raises:
             OSError: if a folder cannot be read: all that is in it would seem to be gone.
         """
         assert self._pool is not None
-        found: list[Replica] = []
+        found: list[model.Replica] = []
         current = self._pool / layout.CURRENT
         finalized = _Found(current / layout.FINALIZED)
         rbw = _Found(current / layout.RBW)
@@ -167,7 +153,7 @@ class Volume:
                 log.warning("datanode.no_meta_file", file=str(path))
                 continue
             try:
-                found.append(Finalized(meta, self.storage, path.stat().st_size))
+                found.append(model.Finalized(meta, self.storage, path.stat().st_size))
             except OSError as problem:
                 log.warning("datanode.unreadable_replica", block=str(meta), why=str(problem))
         for block_id in rbw.blocks:
@@ -190,41 +176,41 @@ class Volume:
                     one.move(block_id, rbw)
                     other.move(block_id, rbw)
 
-    def _recovered(self, block: Block) -> WaitingForRecovery:
-        replica = WaitingForRecovery(block, self.storage, 0)
+    def _recovered(self, block: model.Block) -> model.WaitingForRecovery:
+        replica = model.WaitingForRecovery(block, self.storage, 0)
         try:
-            with opened(self.paths(replica), writable=True) as files:
+            with replica_files.opened(self.paths(replica), writable=True) as files:
                 length = files.valid_length(str(block))
                 files.cut(length, str(block))
         except (BadMetaFile, OSError) as problem:
             log.warning("datanode.unreadable_replica", block=str(block), why=str(problem))
             return replace(replica, readable=isinstance(problem, BadMetaFile))
-        return WaitingForRecovery(block, self.storage, length)
+        return model.WaitingForRecovery(block, self.storage, length)
 
-    def paths(self, replica: Replica) -> ReplicaPaths:
+    def paths(self, replica: model.Replica) -> replica_files.ReplicaPaths:
         """Return the paths of the files of a replica."""
         assert self._pool is not None
         folder = layout.folder_of(self._pool, replica)
         block = replica.block
-        return ReplicaPaths(
+        return replica_files.ReplicaPaths(
             folder / layout.block_name(block.block_id), folder / layout.meta_name(block)
         )
 
-    def create(self, replica: Replica, checksum: Checksum) -> None:
+    def create(self, replica: model.Replica, checksum: model.Checksum) -> None:
         """Make the files of a new replica; what an earlier process left in their place goes."""
         paths = self.paths(replica)
-        if isinstance(replica, Temporary):
+        if isinstance(replica, model.Temporary):
             paths.block.unlink(missing_ok=True)
             paths.meta.unlink(missing_ok=True)
-        create_files(paths, checksum)
+        replica_files.create_files(paths, checksum)
 
-    def remove(self, replica: Replica) -> None:
+    def remove(self, replica: model.Replica) -> None:
         """Delete the files of a replica; no error where they are gone."""
         paths = self.paths(replica)
         paths.block.unlink(missing_ok=True)
         paths.meta.unlink(missing_ok=True)
 
-    def change(self, before: Replica, after: Replica) -> None:
+    def change(self, before: model.Replica, after: model.Replica) -> None:
         """Move, rename and cut the files of a replica so that they fit its next state.
 
         The meta file goes first.  A crash in between leaves a block without one, which the next
@@ -232,14 +218,14 @@ class Volume:
         """
         old, new = self.paths(before), self.paths(after)
         if after.length < before.length:
-            with opened(old, writable=True) as files:
+            with replica_files.opened(old, writable=True) as files:
                 files.cut(after.length, str(before.block))
         if new != old:
             new.block.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             old.meta.rename(new.meta)
             old.block.rename(new.block)
 
-    def sync_names(self, replica: Replica) -> None:
+    def sync_names(self, replica: model.Replica) -> None:
         """Wait until a power cut leaves the files of a replica here, and not where they were."""
         assert self._pool is not None
         current = self._pool / layout.CURRENT
@@ -266,8 +252,8 @@ class _Found:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.blocks: dict[BlockId, Path] = {}
-        self.metas: dict[BlockId, list[tuple[Block, Path]]] = {}
+        self.blocks: dict[model.BlockId, Path] = {}
+        self.metas: dict[model.BlockId, list[tuple[model.Block, Path]]] = {}
         for path in _files(folder):
             block_id = layout.parse_block_name(path.name)
             meta = layout.parse_meta_name(path.name)
@@ -276,7 +262,7 @@ class _Found:
             elif meta is not None:
                 self.metas.setdefault(meta.block_id, []).append((meta, path))
 
-    def newest_meta(self, block_id: BlockId) -> Block | None:
+    def newest_meta(self, block_id: model.BlockId) -> model.Block | None:
         """Return the block with its highest stamp, and delete the meta files of older ones."""
         metas = sorted(self.metas.get(block_id, ()), key=lambda pair: pair[0].stamp)
         for old, path in metas[:-1]:
@@ -285,7 +271,7 @@ class _Found:
         self.metas[block_id] = metas[-1:]
         return metas[-1][0] if metas else None
 
-    def move(self, block_id: BlockId, other: "_Found") -> None:
+    def move(self, block_id: model.BlockId, other: "_Found") -> None:
         """Give what is here of a block to another folder."""
         if other is self:
             return

@@ -11,14 +11,8 @@ from typing import Final, TypeVar
 
 import structlog
 
+from datanode import model
 from datanode.errors import NoRoom, ReplicaMissing, VolumeFailed
-from datanode.model import (
-    BeingWritten,
-    Checksum,
-    Replica,
-    StorageId,
-    Temporary,
-)
 from datanode.replicas.meta_file import meta_bytes
 from datanode.replicas.volume import Usage, Volume
 
@@ -35,7 +29,7 @@ FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 class StorageUse:
     """One volume as a heartbeat shows it, in bytes."""
 
-    storage: StorageId
+    storage: model.StorageId
     storage_type: str
     capacity: int
     used: int
@@ -86,7 +80,7 @@ class Volumes:
         }
         self._turn = 0
         self.failed: list[LostVolume] = []
-        self.on_failed: Callable[[StorageId], None] = lambda _: None
+        self.on_failed: Callable[[model.StorageId], None] = lambda _: None
 
     async def close(self) -> None:
         """End the threads and unlock the directories."""
@@ -97,19 +91,19 @@ class Volumes:
             lost.volume.close()
 
     @property
-    def types(self) -> Mapping[StorageId, str]:
+    def types(self) -> Mapping[model.StorageId, str]:
         """The storage type of each volume."""
         return {
             storage: shelf.volume.directory.storage_type for storage, shelf in self._shelves.items()
         }
 
-    def __getitem__(self, storage: StorageId) -> Volume:
+    def __getitem__(self, storage: model.StorageId) -> Volume:
         shelf = self._shelves.get(storage)
         if shelf is None:
             raise ReplicaMissing(f"the volume {storage} has failed")
         return shelf.volume
 
-    async def run(self, storage: StorageId, work: Callable[[], T]) -> T:
+    async def run(self, storage: model.StorageId, work: Callable[[], T]) -> T:
         """Run a function in the volume's thread.
 
         Raises:
@@ -150,7 +144,7 @@ class Volumes:
             with suppress(VolumeFailed, ReplicaMissing):  # it is out by now
                 shelf.usage = await self.run(storage, shelf.volume.usage)
 
-    def choose(self, size: int, storage_type: str, wish: str = "") -> StorageId:
+    def choose(self, size: int, storage_type: str, wish: str = "") -> model.StorageId:
         """Choose a volume for a new replica: the wished one, else those of the type in turn.
 
         Raises:
@@ -161,8 +155,8 @@ class Volumes:
             for storage, shelf in self._shelves.items()
             if shelf.remaining(self._kept_free) >= size
         ]
-        if StorageId(wish) in fitting:
-            return StorageId(wish)
+        if model.StorageId(wish) in fitting:
+            return model.StorageId(wish)
         typed = [one for one in fitting if self.types[one] == storage_type] or fitting
         if not typed:
             raise NoRoom(
@@ -172,23 +166,25 @@ class Volumes:
         self._turn += 1
         return typed[self._turn % len(typed)]
 
-    def account(self, replica: Replica, sign: int) -> None:
+    def account(self, replica: model.Replica, sign: int) -> None:
         """Count the space of a replica that has come (1) or gone (-1)."""
         shelf = self._shelves.get(replica.storage)
         if shelf is not None:
-            shelf.used += sign * replica.length + sign * meta_bytes(Checksum(), replica.length)
+            shelf.used += sign * replica.length + sign * meta_bytes(
+                model.Checksum(), replica.length
+            )
             shelf.reserved += sign * _reserved(replica)
 
-    def grew(self, replica: Replica, count: int) -> None:
+    def grew(self, replica: model.Replica, count: int) -> None:
         """Count the bytes by which an open replica has become longer."""
         shelf = self._shelves.get(replica.storage)
         if shelf is not None:
             before = replica.length - count
-            shelf.used += count + meta_bytes(Checksum(), replica.length)
-            shelf.used -= meta_bytes(Checksum(), before)
+            shelf.used += count + meta_bytes(model.Checksum(), replica.length)
+            shelf.used -= meta_bytes(model.Checksum(), before)
             shelf.reserved -= min(count, max(0, _reserve(replica) - before))
 
-    async def suspect(self, storage: StorageId, problem: OSError) -> None:
+    async def suspect(self, storage: model.StorageId, problem: OSError) -> None:
         """Check after a failed operation whether the whole volume has failed, and drop it if so."""
         shelf = self._shelves.get(storage)
         if shelf is None:
@@ -207,13 +203,13 @@ class Volumes:
         else:
             log.warning("datanode.disk_error", path=path, why=str(problem))
 
-    def give_up(self, storage: StorageId, problem: Exception) -> None:
+    def give_up(self, storage: model.StorageId, problem: Exception) -> None:
         """Go on without a volume, if it is not out yet."""
         if storage in self._shelves:
             log.error("datanode.volume_failed", path=str(self[storage].path), why=str(problem))
             self._drop(storage)
 
-    def _drop(self, storage: StorageId) -> None:
+    def _drop(self, storage: model.StorageId) -> None:
         shelf = self._shelves.pop(storage, None)
         if shelf is None:
             return
@@ -222,9 +218,9 @@ class Volumes:
         self.on_failed(storage)
 
 
-def _reserve(replica: Replica) -> int:
-    return replica.reserved if isinstance(replica, BeingWritten | Temporary) else 0
+def _reserve(replica: model.Replica) -> int:
+    return replica.reserved if isinstance(replica, model.BeingWritten | model.Temporary) else 0
 
 
-def _reserved(replica: Replica) -> int:
+def _reserved(replica: model.Replica) -> int:
     return max(0, _reserve(replica) - replica.length)

@@ -9,12 +9,7 @@ from typing import Final
 
 import structlog
 
-from datanode.errors import (
-    ChecksumMismatch,
-    DataNodeError,
-    MalformedTransfer,
-    ReplicaRefused,
-)
+from datanode import errors
 from datanode.model import Replica, StorageId
 from datanode.replicas.operations import Complete, OpenCopy
 from datanode.replicas.store import Store
@@ -53,7 +48,7 @@ class Receiver:
         """
         try:
             replica = await self._set_up()
-        except (DataNodeError, OSError) as refusal:
+        except (errors.DataNodeError, OSError) as refusal:
             await self._answer(_ERROR, message=str(refusal))
             raise
         try:
@@ -63,7 +58,7 @@ class Receiver:
                 await self._take_packets(replica, mirror)
         finally:
             self._store.end_writing(replica.block.block_id)
-            with contextlib.suppress(DataNodeError):
+            with contextlib.suppress(errors.DataNodeError):
                 if not self._plan.from_client:
                     await self._store.discard(replica.block)
                 elif self._disk_is_full:
@@ -99,7 +94,7 @@ class Receiver:
                     if status != _SUCCESS:
                         bad_link = bad_link or address_of(target)
                         message = answer.message
-            except (PeerLost, MalformedTransfer) as problem:
+            except (PeerLost, errors.MalformedTransfer) as problem:
                 log.warning("datanode.mirror_lost", target=address_of(target), why=str(problem))
                 status, bad_link, message = _ERROR, address_of(target), str(problem)
                 if mirror is not None:
@@ -108,7 +103,7 @@ class Receiver:
         try:
             await self._answer(status, bad_link=bad_link, message=message)
             if self._plan.from_client and status != _SUCCESS:
-                raise ReplicaRefused(f"the pipeline ends at {bad_link}: {message}")
+                raise errors.ReplicaRefused(f"the pipeline ends at {bad_link}: {message}")
             yield mirror
         finally:
             if mirror is not None:
@@ -175,7 +170,9 @@ class Receiver:
                 self._disk_is_full = problem.errno in FULL
                 replica = self._store.find(writer.block)
                 await self._store.volumes.suspect(replica.storage, problem)
-                raise DataNodeError(f"{writer.block} cannot be written: {problem}") from problem
+                raise errors.DataNodeError(
+                    f"{writer.block} cannot be written: {problem}"
+                ) from problem
             if mirror is not None:
                 try:
                     await mirror.flushed(seconds=self._seconds)
@@ -195,9 +192,9 @@ class Receiver:
             self.bytes_taken += header.length
             try:
                 tail = writer.take(packet) if header.length else b""
-            except DataNodeError as problem:
+            except errors.DataNodeError as problem:
                 await _written(writer, due, acknowledger)
-                if isinstance(problem, ChecksumMismatch):
+                if isinstance(problem, errors.ChecksumMismatch):
                     await acknowledger.add(Due(header, b"", pb.Status.ERROR_CHECKSUM))
                 raise
             if header.last or header.sync:

@@ -5,16 +5,8 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
+from datanode import model
 from datanode.errors import ReplicaRefused
-from datanode.model import (
-    BeingWritten,
-    Block,
-    Checksum,
-    ChecksumType,
-    Replica,
-    UnderRecovery,
-    readable_length,
-)
 from datanode.replicas.replica_files import ReplicaFiles
 from datanode.replicas.store import Store
 from datanode.wire.byte_budget import ByteBudget
@@ -33,7 +25,7 @@ class Stretch:
     """A part of a replica that is about to be sent: whole chunks from ``start`` to ``end``."""
 
     files: ReplicaFiles
-    checksum: Checksum
+    checksum: model.Checksum
     start: int
     end: int
     last_sum: bytes
@@ -41,7 +33,7 @@ class Stretch:
 
 
 async def open_stretch(
-    store: Store, block: Block, offset: int, length: int | None, *, with_sums: bool = True
+    store: Store, block: model.Block, offset: int, length: int | None, *, with_sums: bool = True
 ) -> Stretch:
     """Open the part of a replica that holds these bytes; ``length`` None means all.
 
@@ -53,7 +45,7 @@ async def open_stretch(
         VolumeFailed, OSError: if the disk refuses.
     """
     replica = await _grown(store, block, offset + (length or 0))
-    visible = readable_length(replica)
+    visible = model.readable_length(replica)
     wanted = visible - offset if length is None else length
     if offset > visible or offset + wanted > visible:
         raise ReplicaRefused(
@@ -72,29 +64,29 @@ async def open_stretch(
             raise
     return Stretch(
         files,
-        disk if with_sums else Checksum(ChecksumType.NULL),
+        disk if with_sums else model.Checksum(model.ChecksumType.NULL),
         disk.chunk_start(offset),
         end,
         last_sum,
     )
 
 
-async def _grown(store: Store, block: Block, end: int) -> Replica:
+async def _grown(store: Store, block: model.Block, end: int) -> model.Replica:
     """Return the replica, and wait for these bytes if a writer may be about to send them."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _GROW_SECONDS
     while True:
         replica = store.find(block)
-        if not isinstance(replica, BeingWritten) or replica.acked >= end:
+        if not isinstance(replica, model.BeingWritten) or replica.acked >= end:
             return replica
         if loop.time() >= deadline:
             return replica
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-def _tail(replica: Replica) -> bytes:
-    before = replica.original if isinstance(replica, UnderRecovery) else replica
-    return before.tail if isinstance(before, BeingWritten) else b""
+def _tail(replica: model.Replica) -> bytes:
+    before = replica.original if isinstance(replica, model.UnderRecovery) else replica
+    return before.tail if isinstance(before, model.BeingWritten) else b""
 
 
 async def send_stretch(
@@ -137,7 +129,7 @@ async def _read(stretch: Stretch, offset: int, length: int) -> tuple[bytes, byte
     data = _cached(files.block_fd, offset, length)
     if data is None:
         data = await asyncio.to_thread(files.read, offset, length)
-    if stretch.checksum.kind is ChecksumType.NULL:
+    if stretch.checksum.kind is model.ChecksumType.NULL:
         return data, b""
     sums = files.read_sums(offset, length)
     if stretch.last_sum and offset + length == stretch.end:

@@ -4,16 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from datanode import model
 from datanode.errors import DataNodeError, ReplicaRefused
-from datanode.model import (
-    BeingWritten,
-    Block,
-    Checksum,
-    Finalized,
-    PoolId,
-    Replica,
-    readable_length,
-)
 from datanode.replicas.store import Store
 from datanode.transfers.send import Stretch, open_stretch, send_stretch
 from datanode.wire.block_messages import extended
@@ -38,7 +30,7 @@ class Targets:
 class DamagedSource:
     """A replica that another DataNode, ``holder``, has sent to us with damaged bytes."""
 
-    block: Block
+    block: model.Block
     length: int
     holder: hdfs.DatanodeIDProto
 
@@ -49,8 +41,8 @@ class TransferFailed(DataNodeError):
 
 async def push(
     store: Store,
-    pool: PoolId,
-    block: Block,
+    pool: model.PoolId,
+    block: model.Block,
     targets: Targets,
     limits: TransferLimits,
     *,
@@ -70,7 +62,9 @@ async def push(
     if not targets.nodes:
         raise ReplicaRefused(f"{block} is to be sent to nobody")
     replica = store.find(block)
-    if not isinstance(replica, Finalized) and not (client and isinstance(replica, BeingWritten)):
+    if not isinstance(replica, model.Finalized) and not (
+        client and isinstance(replica, model.BeingWritten)
+    ):
         raise ReplicaRefused(f"{replica.block} is not whole, and is not sent")
     stretch = await open_stretch(store, block, 0, None)
     try:
@@ -100,16 +94,20 @@ async def _send(
 
 
 def _request(
-    replica: Replica, pool: PoolId, targets: Targets, checksum: Checksum, client: str
+    replica: model.Replica,
+    pool: model.PoolId,
+    targets: Targets,
+    checksum: model.Checksum,
+    client: str,
 ) -> pb.OpWriteBlockProto:
     stage = pb.OpWriteBlockProto.PIPELINE_SETUP_CREATE
     if client:
         stage = (
             pb.OpWriteBlockProto.TRANSFER_FINALIZED
-            if isinstance(replica, Finalized)
+            if isinstance(replica, model.Finalized)
             else pb.OpWriteBlockProto.TRANSFER_RBW
         )
-    block = extended(replica.block, pool, readable_length(replica))
+    block = extended(replica.block, pool, model.readable_length(replica))
     request = pb.OpWriteBlockProto(
         header=pb.ClientOperationHeaderProto(
             baseHeader=pb.BaseHeaderProto(block=block, token=_NO_TOKEN), clientName=client

@@ -10,15 +10,8 @@ from typing import Final, TypeAlias
 
 from datanode.errors import MalformedTransfer
 from datanode.model import Block, Checksum, GenerationStamp, PoolId, StorageId
+from datanode.replicas import operations
 from datanode.replicas.meta_file import BadMetaFile, checked
-from datanode.replicas.operations import (
-    Append,
-    Create,
-    CreateCopy,
-    RecoverAppend,
-    RecoverClose,
-    RecoverPipeline,
-)
 from datanode.wire.block_messages import checked_block, checked_stamp
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
@@ -26,7 +19,14 @@ from hadoop.proto import hdfs_types_pb2 as hdfs
 _Stage = pb.OpWriteBlockProto
 MAX_TARGETS: Final = 64
 
-SetUp: TypeAlias = Create | CreateCopy | RecoverPipeline | Append | RecoverAppend | RecoverClose
+SetUp: TypeAlias = (
+    operations.Create
+    | operations.CreateCopy
+    | operations.RecoverPipeline
+    | operations.Append
+    | operations.RecoverAppend
+    | operations.RecoverClose
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +79,18 @@ class WritePlan:
         stamp = GenerationStamp(request.latestGenerationStamp)
         length, size = request.minBytesRcvd, request.header.baseHeader.block.numBytes
         if not self.from_client:
-            return CreateCopy(self.block, storage, size, replaces_whole=self.is_transfer)
+            return operations.CreateCopy(self.block, storage, size, replaces_whole=self.is_transfer)
         match self.stage:
             case _Stage.PIPELINE_SETUP_CREATE:
-                return Create(self.block, storage, size, again=stamp != 0)
+                return operations.Create(self.block, storage, size, again=stamp != 0)
             case _Stage.PIPELINE_SETUP_STREAMING_RECOVERY:
-                return RecoverPipeline(self.block, stamp, length, request.maxBytesRcvd)
+                return operations.RecoverPipeline(self.block, stamp, length, request.maxBytesRcvd)
             case _Stage.PIPELINE_SETUP_APPEND:
-                return Append(self.block, stamp, length)
+                return operations.Append(self.block, stamp, length)
             case _Stage.PIPELINE_SETUP_APPEND_RECOVERY:
-                return RecoverAppend(self.block, stamp, length)
+                return operations.RecoverAppend(self.block, stamp, length)
             case _Stage.PIPELINE_CLOSE_RECOVERY:
-                return RecoverClose(self.block, stamp, length)
+                return operations.RecoverClose(self.block, stamp, length)
             case _:
                 raise MalformedTransfer(f"no write begins with stage {self.stage}")
 

@@ -7,18 +7,9 @@ from typing import Final, TypeVar
 from google.protobuf.message import Message
 
 from datanode.errors import MalformedTransfer
+from datanode.wire import packets as wire_packets
 from datanode.wire.byte_budget import ByteBudget
 from datanode.wire.connection import Connection, PeerLost
-from datanode.wire.packets import (
-    LENGTHS,
-    MAX_VARINT_BYTES,
-    Packet,
-    checked_message_length,
-    decode_packet,
-    encode_message,
-    parse_message,
-    rest_of_packet,
-)
 
 M = TypeVar("M", bound=Message)
 
@@ -56,7 +47,7 @@ class Batch:
     They are views: good until the next read from their peer.
     """
 
-    packets: list[Packet]
+    packets: list[wire_packets.Packet]
     raw: memoryview
 
 
@@ -116,24 +107,28 @@ class Peer:
         await connection.wait_for(begin + length, until=until)
         body = bytes(connection.waiting[begin : begin + length])
         connection.skip(begin + length)
-        return parse_message(kind, body)
+        return wire_packets.parse_message(kind, body)
 
     async def read_packets(self, *, seconds: float) -> Batch:
         """Return all packets that have come whole, and at least one; raise as ``read_message``."""
         connection = self._connection
         until = _in(seconds)
-        await connection.wait_for(LENGTHS.size, until=until)
-        first = LENGTHS.size + rest_of_packet(connection.waiting[: LENGTHS.size])
+        await connection.wait_for(wire_packets.LENGTHS.size, until=until)
+        first = wire_packets.LENGTHS.size + wire_packets.rest_of_packet(
+            connection.waiting[: wire_packets.LENGTHS.size]
+        )
         await connection.wait_for(first, until=until)
         waiting = connection.waiting
-        packets = [decode_packet(waiting[:first])]
+        packets = [wire_packets.decode_packet(waiting[:first])]
         end = first
         try:
-            while len(waiting) >= end + LENGTHS.size:
-                size = LENGTHS.size + rest_of_packet(waiting[end : end + LENGTHS.size])
+            while len(waiting) >= end + wire_packets.LENGTHS.size:
+                size = wire_packets.LENGTHS.size + wire_packets.rest_of_packet(
+                    waiting[end : end + wire_packets.LENGTHS.size]
+                )
                 if end + size > len(waiting):
                     break
-                packets.append(decode_packet(waiting[end : end + size]))
+                packets.append(wire_packets.decode_packet(waiting[end : end + size]))
                 end += size
         except MalformedTransfer:
             pass  # raised by the next read: what came before it is good
@@ -161,7 +156,7 @@ class Peer:
 
     async def send_message(self, message: Message, *, seconds: float) -> None:
         """Send a message behind its length; raise ``PeerLost``."""
-        await self.send(encode_message(message), seconds=seconds)
+        await self.send(wire_packets.encode_message(message), seconds=seconds)
 
     async def send_soon(self, message: Message, *, seconds: float) -> None:
         """Send with others of the same turn of the loop; raises ``PeerLost``.
@@ -170,7 +165,7 @@ class Peer:
         """
         if not self._soon:
             asyncio.get_running_loop().call_soon(self._send_collected)
-        self._soon += encode_message(message)
+        self._soon += wire_packets.encode_message(message)
         await self._connection.flushed(seconds=seconds)
 
     def _send_collected(self) -> None:
@@ -195,10 +190,10 @@ def _in(seconds: float) -> float:
 def _message_length(waiting: memoryview) -> tuple[int, int] | None:
     """Return where a message begins, and its length; None while its length has not come whole."""
     length = 0
-    for place, byte in enumerate(waiting[:MAX_VARINT_BYTES]):
+    for place, byte in enumerate(waiting[: wire_packets.MAX_VARINT_BYTES]):
         length |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
-            return place + 1, checked_message_length(length)
-    if len(waiting) < MAX_VARINT_BYTES:
+            return place + 1, wire_packets.checked_message_length(length)
+    if len(waiting) < wire_packets.MAX_VARINT_BYTES:
         return None
-    raise MalformedTransfer(f"a length of more than {MAX_VARINT_BYTES} bytes")
+    raise MalformedTransfer(f"a length of more than {wire_packets.MAX_VARINT_BYTES} bytes")

@@ -9,16 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ha.security import certificates
 from ha.security.certificate_files import CA, CA_KEY, NEXT, new_folder, read_authority, replace
-from ha.security.certificates import (
-    BadCertificate,
-    Pair,
-    check_match,
-    fingerprints,
-    new_authority,
-    newest,
-    now,
-)
 
 if TYPE_CHECKING:
     from ha.cluster.certificates import Held
@@ -41,16 +33,16 @@ class AuthorityChange:
         """Raise ``BadCertificate`` or ``OSError`` unless the steps before were taken."""
         if step == 1:
             return
-        if (self._following / CA).read_bytes() != newest(self._bundle()):
-            raise BadCertificate("step 1 was not taken")
+        if (self._following / CA).read_bytes() != certificates.newest(self._bundle()):
+            raise certificates.BadCertificate("step 1 was not taken")
         read_signing(self.folder)
         next_key = (self._following / CA_KEY).read_bytes()
         if step > 2 and next_key != (self.folder / CA_KEY).read_bytes():
-            raise BadCertificate("step 2 was not taken: the old authority still signs")
+            raise certificates.BadCertificate("step 2 was not taken: the old authority still signs")
 
     def require_ready(self, step: int, daemons: Sequence["Held"]) -> None:
         """Raise ``NotReady`` unless every daemon could live with that step."""
-        (wanted,) = fingerprints(newest(self._bundle()))
+        (wanted,) = certificates.fingerprints(certificates.newest(self._bundle()))
         lacking = [
             f"{one.daemon}: {reason}"
             for one in daemons
@@ -67,7 +59,7 @@ class AuthorityChange:
         """Do it; what to do next.  Raises OSError, or ``Present`` where it is done already."""
         match step:
             case 1:
-                made = new_authority(cluster_of(self.folder), now())
+                made = certificates.new_authority(cluster_of(self.folder), certificates.now())
                 old = self._bundle()
                 new_folder(self._following, {CA_KEY: made.key, CA: made.certificate})
                 replace(self.folder, {CA: made.certificate + old})
@@ -82,7 +74,7 @@ class AuthorityChange:
                     "now; step 3 asks whether all are renewed"
                 )
             case _:
-                replace(self.folder, {CA: newest(self._bundle())})
+                replace(self.folder, {CA: certificates.newest(self._bundle())})
                 (self._following / CA_KEY).unlink()
                 (self._following / CA).unlink()
                 self._following.rmdir()
@@ -111,7 +103,7 @@ def why_not_ready(step: int, daemon: "Held", wanted: str) -> str:
     return ""
 
 
-def read_signing(folder: Path) -> Pair:
+def read_signing(folder: Path) -> certificates.Pair:
     """Return the signing authority: of the folder's bundle the certificate that the key matches.
 
     Raises:
@@ -120,11 +112,13 @@ def read_signing(folder: Path) -> Pair:
     pair = read_authority(folder)
     for certificate in _each(pair.certificate):
         try:
-            check_match(Pair(certificate, pair.key), pair.certificate)
-        except BadCertificate:
+            certificates.check_match(certificates.Pair(certificate, pair.key), pair.certificate)
+        except certificates.BadCertificate:
             continue
-        return Pair(certificate, pair.key)
-    raise BadCertificate(f"{folder / CA_KEY} is the key of no certificate in {folder / CA}")
+        return certificates.Pair(certificate, pair.key)
+    raise certificates.BadCertificate(
+        f"{folder / CA_KEY} is the key of no certificate in {folder / CA}"
+    )
 
 
 def cluster_of(folder: Path) -> str:

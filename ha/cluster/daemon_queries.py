@@ -10,16 +10,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol, cast
 
+from ha.cluster import view
 from ha.cluster.connections import ONE_EACH, Connections
 from ha.cluster.daemon_pages import daemon_view, health_changes, takeover_view
 from ha.cluster.namenode_queries import ask_namenode
 from ha.cluster.query import Look, NoAnswer, fetch, flag, number, text, texts, whole, wholes
-from ha.cluster.view import (
-    ClusterView,
-    JournalNodeRow,
-    ZkfcRow,
-    by_its_member,
-)
 from ha.cluster.zookeeper_queries import OpenSession, ask_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
@@ -51,7 +46,7 @@ async def look_at(
     deadline_seconds: float,
     open_session: OpenSession = connected,
     connections: Connections = ONE_EACH,
-) -> ClusterView:
+) -> view.ClusterView:
     """Ask all, in parallel, and put what they say side by side.
 
     ``open_session`` gives the session in which ZooKeeper is asked, ``connections`` those to the
@@ -77,13 +72,13 @@ async def look_at(
         )
     finally:
         look.end()
-    return ClusterView(
+    return view.ClusterView(
         nameservice=nameservice,
         taken_at=taken_at,
         seconds=round(time.monotonic() - started, 3),
         automatic_failover=automatic,
         namenodes=tuple(namenode_rows),
-        zkfcs=tuple(by_its_member(row, ensemble.notices) for row in zkfc_rows),
+        zkfcs=tuple(view.by_its_member(row, ensemble.notices) for row in zkfc_rows),
         journalnodes=journal_rows,
         zookeepers=ensemble.servers,
         lock=ensemble.lock,
@@ -94,8 +89,8 @@ async def look_at(
     )
 
 
-async def _zkfc(look: Look, node: NameNodeAddress) -> ZkfcRow:
-    row = ZkfcRow(node.namenode, str(node.zkfc))
+async def _zkfc(look: Look, node: NameNodeAddress) -> view.ZkfcRow:
+    row = view.ZkfcRow(node.namenode, str(node.zkfc))
     page, port = await asyncio.gather(
         look.ask(fetch(node.zkfc_http)), look.ask(_knock(node.zkfc)), return_exceptions=True
     )
@@ -145,7 +140,7 @@ def _last_failure(attempt: object) -> str | None:
 
 async def _journalnodes(
     look: Look, probe: OpenProbe | None, journal: JournalUri, nameservice: str
-) -> tuple[JournalNodeRow, ...]:
+) -> tuple[view.JournalNodeRow, ...]:
     return tuple(
         await asyncio.gather(
             *(_journalnode(look, probe, node, journal, nameservice) for node in journal.nodes)
@@ -155,8 +150,8 @@ async def _journalnodes(
 
 async def _journalnode(
     look: Look, probe: OpenProbe | None, node: HostPort, journal: JournalUri, nameservice: str
-) -> JournalNodeRow:
-    row = JournalNodeRow(str(node))
+) -> view.JournalNodeRow:
+    row = view.JournalNodeRow(str(node))
     if probe is None:
         return dataclasses.replace(row, error="the journal package is not installed here")
 

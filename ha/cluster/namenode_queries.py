@@ -6,19 +6,9 @@ import json
 from collections.abc import Mapping
 from functools import partial
 
+from ha.cluster import query
 from ha.cluster.daemon_pages import checkpoint_view, daemon_view
 from ha.cluster.files_view import files_view
-from ha.cluster.query import (
-    HTTP_NOT_FOUND,
-    Look,
-    NoAnswer,
-    fetch,
-    fetch_object,
-    flag,
-    number,
-    text,
-    whole,
-)
 from ha.cluster.view import HADOOP, JournalView, NameNodeRow
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.service.client import ServiceClient
@@ -28,16 +18,16 @@ _INFO = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
 _OFF = ("", "OFF")
 
 
-async def ask_namenode(look: Look, node: NameNodeAddress) -> NameNodeRow:
+async def ask_namenode(look: query.Look, node: NameNodeAddress) -> NameNodeRow:
     """Ask a NameNode about itself: nnha's on its status page, Hadoop's in its JMX beans."""
     row = NameNodeRow(node.namenode, str(node.rpc))
     # The role comes over RPC, which a Java NameNode answers too; the numbers are on our own page.
     rpc, page = await asyncio.gather(
         look.ask(_service_status(look, node.service)),
-        look.ask(fetch(node.http)),
+        look.ask(query.fetch(node.http)),
         return_exceptions=True,
     )
-    if isinstance(rpc, NoAnswer):
+    if isinstance(rpc, query.NoAnswer):
         return dataclasses.replace(row, error=str(rpc))
     if isinstance(rpc, BaseException):
         raise rpc
@@ -47,28 +37,28 @@ async def ask_namenode(look: Look, node: NameNodeAddress) -> NameNodeRow:
         ready=rpc.ready_to_become_active,
         not_ready_reason=rpc.not_ready_reason or None,
     )
-    if isinstance(page, NoAnswer) and HTTP_NOT_FOUND in str(page):
+    if isinstance(page, query.NoAnswer) and query.HTTP_NOT_FOUND in str(page):
         return await _of_hadoop(look, node, row)
-    if isinstance(page, NoAnswer):
+    if isinstance(page, query.NoAnswer):
         return dataclasses.replace(row, note=f"status page: {page}")
     if isinstance(page, BaseException):
         raise page
     return dataclasses.replace(
         row,
         software="nnha",
-        epoch=whole(page, "epoch"),
-        last_txid=whole(page, "last_txid"),
+        epoch=query.whole(page, "epoch"),
+        last_txid=query.whole(page, "last_txid"),
         journal=_journal_views(page.get("journal")),
         files=files_view(page.get("files")),
-        activity=text(page, "activity"),
-        progress=number(page, "progress"),
-        read_lease_valid=flag(page, "read_lease_valid"),
+        activity=query.text(page, "activity"),
+        progress=query.number(page, "progress"),
+        read_lease_valid=query.flag(page, "read_lease_valid"),
         checkpoint=checkpoint_view(page),
         daemon=daemon_view(page),
     )
 
 
-async def _service_status(look: Look, address: HostPort) -> ServiceStatus:
+async def _service_status(look: query.Look, address: HostPort) -> ServiceStatus:
     return await look.connections.ask(
         address,
         partial(ServiceClient.connected, address, deadline_seconds=look.longest()),
@@ -76,16 +66,16 @@ async def _service_status(look: Look, address: HostPort) -> ServiceStatus:
     )
 
 
-async def _of_hadoop(look: Look, node: NameNodeAddress, row: NameNodeRow) -> NameNodeRow:
+async def _of_hadoop(look: query.Look, node: NameNodeAddress, row: NameNodeRow) -> NameNodeRow:
     """Read the transactions of Hadoop's NameNode from its bean: it has no status page of ours."""
     try:
-        page = await look.ask(fetch_object(node.http, _INFO))
-    except NoAnswer as failure:
+        page = await look.ask(query.fetch_object(node.http, _INFO))
+    except query.NoAnswer as failure:
         return dataclasses.replace(row, note=f"neither /status nor /jmx: {failure}")
     beans = page.get("beans")
     bean = beans[0] if isinstance(beans, list) and beans and isinstance(beans[0], dict) else {}
-    version = text(bean, "SoftwareVersion") or text(bean, "Version") or ""
-    safe_mode = text(bean, "Safemode") or ""
+    version = query.text(bean, "SoftwareVersion") or query.text(bean, "Version") or ""
+    safe_mode = query.text(bean, "Safemode") or ""
     software = f"{HADOOP} {version.partition(',')[0]}".strip()
     note = software if safe_mode in _OFF else f"{software}, in safe mode"
     return dataclasses.replace(row, software=software, last_txid=_last_txid(bean), note=note)
@@ -94,7 +84,7 @@ async def _of_hadoop(look: Look, node: NameNodeAddress, row: NameNodeRow) -> Nam
 def _last_txid(bean: Mapping[str, object]) -> int | None:
     """Read the last txid from the bean's JournalTransactionInfo, which is JSON in a string."""
     try:
-        told = json.loads(text(bean, "JournalTransactionInfo") or "")
+        told = json.loads(query.text(bean, "JournalTransactionInfo") or "")
         return int(told["LastAppliedOrWrittenTxId"])
     except (ValueError, KeyError, TypeError):
         return None
@@ -106,9 +96,9 @@ def _journal_views(found: object) -> tuple[JournalView, ...]:
     entries = [entry for entry in found if isinstance(entry, dict)]
     return tuple(
         JournalView(
-            node=text(entry, "node") or "",
+            node=query.text(entry, "node") or "",
             in_sync=entry.get("in_sync") is True,
-            last_error=text(entry, "last_error"),
+            last_error=query.text(entry, "last_error"),
         )
         for entry in entries
     )

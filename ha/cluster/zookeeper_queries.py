@@ -19,18 +19,8 @@ from ha.elector.zookeeper.outcome import Refusal, Refused
 from ha.elector.zookeeper.scrutiny import doubts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, parent_exists
+from ha.notices import store
 from ha.notices.model import BadNotice, Drain, Member, Pause
-from ha.notices.store import (
-    PAUSE_ZNODE,
-    Noted,
-    drains_path,
-    pause_path,
-    read_drains,
-    read_history,
-    read_members,
-    read_namesakes,
-    read_pause,
-)
 
 LOCK_RESERVE_SECONDS = 0.2
 """Kept back of the deadline for hanging up on ZooKeeper."""
@@ -90,9 +80,11 @@ async def _znodes(
             _lock(session, settings),
             parent_exists(session, settings),
             _pause(session, settings),
-            read_drains(session, settings),
-            asyncio.gather(read_members(session, settings), read_namesakes(session, settings)),
-            read_history(session, settings, NEWEST),
+            store.read_drains(session, settings),
+            asyncio.gather(
+                store.read_members(session, settings), store.read_namesakes(session, settings)
+            ),
+            store.read_history(session, settings, NEWEST),
         )
         doubted = await _not_obeyed(session, settings, drains)
         granted = session.timeout_seconds
@@ -102,7 +94,7 @@ async def _znodes(
     bad = [one for one in (pause, *drains.values(), *members.values()) if _is_bad(one)]
     return dataclasses.replace(lock, session_timeout_seconds=granted), NoticesView(
         history=history,
-        pause=pause if isinstance(pause, Pause) and PAUSE_ZNODE not in doubted else None,
+        pause=pause if isinstance(pause, Pause) and store.PAUSE_ZNODE not in doubted else None,
         drains={name: one for name, one in _drains(drains).items() if name not in doubted},
         members={name: one for name, one in members.items() if isinstance(one, Member)},
         namesakes=namesakes,
@@ -114,8 +106,8 @@ async def _not_obeyed(
     session: Session, settings: ZooKeeperSettings, drains: Collection[str]
 ) -> Mapping[str, str]:
     """Return why ZKFCs do not obey the pause or a drain, by ``NnhaPause`` and the NameNode's id."""
-    above, pause = drains_path(settings), pause_path(settings)
-    paths = {PAUSE_ZNODE: (pause,), **{name: (above, f"{above}/{name}") for name in drains}}
+    above, pause = store.drains_path(settings), store.pause_path(settings)
+    paths = {store.PAUSE_ZNODE: (pause,), **{name: (above, f"{above}/{name}") for name in drains}}
     found = await doubts(
         session, settings, settings.scope, *(path for those in paths.values() for path in those)
     )
@@ -131,13 +123,13 @@ def _is_bad(found: object) -> bool:
     return isinstance(found, BadNotice)
 
 
-def _drains(found: Mapping[str, Noted[Drain] | BadNotice]) -> Mapping[str, Drain]:
-    return {name: one.value for name, one in found.items() if isinstance(one, Noted)}
+def _drains(found: Mapping[str, store.Noted[Drain] | BadNotice]) -> Mapping[str, Drain]:
+    return {name: one.value for name, one in found.items() if isinstance(one, store.Noted)}
 
 
 async def _pause(session: Session, settings: ZooKeeperSettings) -> Pause | BadNotice | None:
     try:
-        noted = await read_pause(session, settings)
+        noted = await store.read_pause(session, settings)
     except BadNotice as failure:
         return failure
     return None if noted is None else noted.value

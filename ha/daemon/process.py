@@ -16,14 +16,7 @@ from typing import Final, NoReturn
 import structlog
 from prometheus_client import Gauge
 
-from ha.daemon.event_loop import (
-    LOOP_VARIABLE,
-    EventLoop,
-    NoSuchLoop,
-    chosen_loop,
-    loop_factory,
-    uvloop_installed,
-)
+from ha.daemon import event_loop
 from ha.daemon.notify import SERVICE
 from ha.daemon.private_files import private_files
 from ha.daemon.stderr import let_go_of_stderr, say
@@ -125,7 +118,7 @@ def run_daemon(
 def _run(name: str, main: Callable[[asyncio.Event], Awaitable[None]], *, busy: bool) -> int:
     try:
         loop = _loop_for(busy=busy)
-        with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
+        with asyncio.Runner(loop_factory=event_loop.loop_factory(loop)) as runner:
             runner.run(_supervise(name, main, loop))
     except ExitWith as wish:
         tell = log.error if wish.code else log.info
@@ -143,12 +136,14 @@ def _run(name: str, main: Callable[[asyncio.Event], Awaitable[None]], *, busy: b
     return 0
 
 
-def _loop_for(*, busy: bool) -> EventLoop:
+def _loop_for(*, busy: bool) -> event_loop.EventLoop:
     if not busy:
-        return EventLoop.ASYNCIO
+        return event_loop.EventLoop.ASYNCIO
     try:
-        return chosen_loop(os.environ.get(LOOP_VARIABLE), installed=uvloop_installed())
-    except NoSuchLoop as wrong:
+        return event_loop.chosen_loop(
+            os.environ.get(event_loop.LOOP_VARIABLE), installed=event_loop.uvloop_installed()
+        )
+    except event_loop.NoSuchLoop as wrong:
         raise ExitWith(UNEXPECTED, str(wrong)) from wrong
 
 
@@ -165,7 +160,7 @@ def _allow_many_files() -> None:
 
 
 async def _supervise(
-    name: str, main: Callable[[asyncio.Event], Awaitable[None]], loop: EventLoop
+    name: str, main: Callable[[asyncio.Event], Awaitable[None]], loop: event_loop.EventLoop
 ) -> None:
     stop = asyncio.Event()
     SERVICE.adopt()

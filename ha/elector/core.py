@@ -13,65 +13,36 @@ ground it stands on: at a suspension, an expiry, the lock's disappearance or a r
 from dataclasses import replace
 from typing import assert_never
 
-from ha.elector.actions import (
-    AbandonTakeover,
-    Action,
-    CloseSession,
-    CreateLock,
-    DeleteBreadcrumb,
-    EnterNeutral,
-    GiveUp,
-    OpenSession,
-    ReadBreadcrumb,
-    RecordEnded,
-    ReleaseLock,
-    ReportFailure,
-    ServeAsStandby,
-    WatchLock,
-)
-from ha.elector.events import (
-    BreadcrumbRead,
-    BreadcrumbWritten,
-    Event,
-    JoinRequested,
-    LockChanged,
-    LockCreated,
-    LockGone,
-    LockSeen,
-    LockTaken,
-    LookDue,
-    LookUnanswered,
-    OldActiveFenced,
-    OutcomeUnknown,
-    Promoted,
-    QuitRequested,
-    RequestRefused,
-    SessionExpired,
-    SessionOpened,
-    SessionRefused,
-    SessionSuspended,
-    TakeoverFailed,
-)
+from ha.elector import actions as elector_actions
+from ha.elector import events
 from ha.elector.invariants import checked
 from ha.elector.model import AttemptNumber, Link, Role, SessionNumber, Stage
 from ha.elector.state import ElectorState, Step
 from ha.elector.takeover import answer_takeover
 
-_TakeoverAnswer = BreadcrumbRead | BreadcrumbWritten | OldActiveFenced | Promoted | TakeoverFailed
-_SessionNews = SessionOpened | SessionSuspended | SessionExpired | SessionRefused
+_TakeoverAnswer = (
+    events.BreadcrumbRead
+    | events.BreadcrumbWritten
+    | events.OldActiveFenced
+    | events.Promoted
+    | events.TakeoverFailed
+)
+_SessionNews = (
+    events.SessionOpened | events.SessionSuspended | events.SessionExpired | events.SessionRefused
+)
 _LockNews = (
-    LockCreated
-    | LockTaken
-    | LockSeen
-    | LockGone
-    | LockChanged
-    | LookUnanswered
-    | OutcomeUnknown
-    | RequestRefused
+    events.LockCreated
+    | events.LockTaken
+    | events.LockSeen
+    | events.LockGone
+    | events.LockChanged
+    | events.LookUnanswered
+    | events.OutcomeUnknown
+    | events.RequestRefused
 )
 
 
-def step(state: ElectorState, event: Event) -> Step:
+def step(state: ElectorState, event: events.Event) -> Step:
     """Return the state of the election after an event, and the actions to carry out.
 
     Raises:
@@ -80,22 +51,27 @@ def step(state: ElectorState, event: Event) -> Step:
     return checked(state, event, _step(state, event))
 
 
-def _step(state: ElectorState, event: Event) -> Step:
+def _step(state: ElectorState, event: events.Event) -> Step:
     match event:
-        case JoinRequested():
+        case events.JoinRequested():
             return _join(state, event.data)
-        case QuitRequested():
+        case events.QuitRequested():
             return _quit(state, keep_breadcrumb=event.keep_breadcrumb, ended=event.ended)
-        case LookDue():
+        case events.LookDue():
             return _look(state)
-        case SessionOpened() | SessionSuspended() | SessionExpired() | SessionRefused():
+        case (
+            events.SessionOpened()
+            | events.SessionSuspended()
+            | events.SessionExpired()
+            | events.SessionRefused()
+        ):
             return _session_news(state, event)
         case (
-            BreadcrumbRead()
-            | BreadcrumbWritten()
-            | OldActiveFenced()
-            | Promoted()
-            | TakeoverFailed()
+            events.BreadcrumbRead()
+            | events.BreadcrumbWritten()
+            | events.OldActiveFenced()
+            | events.Promoted()
+            | events.TakeoverFailed()
         ):
             return _takeover_news(state, event)
         case _:
@@ -117,23 +93,28 @@ def _quit(state: ElectorState, *, keep_breadcrumb: bool, ended: str) -> Step:
     if not state.wanted:
         return Step(state)
     # While we still hold the lock: afterwards breadcrumb and record are the next owner's.
-    last: tuple[Action, ...] = ()
+    last: tuple[elector_actions.Action, ...] = ()
     if state.role is Role.ACTIVE and state.link is Link.CONNECTED:
         if ended:
-            last = (RecordEnded(state.session, ended),)
+            last = (elector_actions.RecordEnded(state.session, ended),)
         if not keep_breadcrumb and state.breadcrumb_version is not None:
-            last = (*last, DeleteBreadcrumb(state.session, state.breadcrumb_version))
+            last = (
+                *last,
+                elector_actions.DeleteBreadcrumb(state.session, state.breadcrumb_version),
+            )
     return _leave(state, before_release=last)
 
 
-def _leave(state: ElectorState, *, before_release: tuple[Action, ...] = ()) -> Step:
+def _leave(state: ElectorState, *, before_release: tuple[elector_actions.Action, ...] = ()) -> Step:
     """Out of the election: nothing of ours is left at ZooKeeper but perhaps the breadcrumb."""
     abandoned = _abandonment(state)
-    release: tuple[Action, ...] = ()
+    release: tuple[elector_actions.Action, ...] = ()
     if state.holding and state.link is Link.CONNECTED:
-        release = (ReleaseLock(state.session),)
+        release = (elector_actions.ReleaseLock(state.session),)
     left = ElectorState(session=state.session, attempt=state.attempt)
-    return Step(left, (*abandoned, *before_release, *release, CloseSession(state.session)))
+    return Step(
+        left, (*abandoned, *before_release, *release, elector_actions.CloseSession(state.session))
+    )
 
 
 def _open(state: ElectorState) -> Step:
@@ -150,7 +131,7 @@ def _open(state: ElectorState) -> Step:
             stage=Stage.NONE,
             breadcrumb_version=None,
         ),
-        (OpenSession(number),),
+        (elector_actions.OpenSession(number),),
     )
 
 
@@ -161,13 +142,13 @@ def _session_news(state: ElectorState, event: _SessionNews) -> Step:
     if event.session != state.session or not state.wanted:
         return Step(state)
     match event:
-        case SessionOpened():
+        case events.SessionOpened():
             return _opened(state)
-        case SessionSuspended():
+        case events.SessionSuspended():
             return _neutral(replace(state, link=Link.SUSPENDED, creating=False, looking=False))
-        case SessionExpired():
+        case events.SessionExpired():
             return _start_over(state)
-        case SessionRefused():
+        case events.SessionRefused():
             return _give_up(state, event.reason)
     assert_never(event)
 
@@ -191,7 +172,10 @@ def _start_over(state: ElectorState) -> Step:
     """Open a new session with a new client: kazoo's own second session would mix their answers."""
     neutral = _neutral(state)
     opened = _open(neutral.state)
-    return Step(opened.state, (*neutral.actions, CloseSession(state.session), *opened.actions))
+    return Step(
+        opened.state,
+        (*neutral.actions, elector_actions.CloseSession(state.session), *opened.actions),
+    )
 
 
 def _neutral(state: ElectorState) -> Step:
@@ -201,14 +185,14 @@ def _neutral(state: ElectorState) -> Step:
     """
     actions = _abandonment(state)
     if state.role not in (Role.NEUTRAL, Role.INIT):
-        actions = (*actions, EnterNeutral())
+        actions = (*actions, elector_actions.EnterNeutral())
     role = Role.INIT if state.role is Role.INIT else Role.NEUTRAL
     return Step(replace(state, role=role, stage=Stage.NONE), actions)
 
 
 def _give_up(state: ElectorState, reason: str) -> Step:
     left = _leave(state)
-    return Step(left.state, (*left.actions, GiveUp(reason)))
+    return Step(left.state, (*left.actions, elector_actions.GiveUp(reason)))
 
 
 # -- the lock --------------------------------------------------------------------------------
@@ -220,23 +204,23 @@ def _lock_news(state: ElectorState, event: _LockNews) -> Step:  # noqa: C901 - f
     if state.link is not Link.CONNECTED:
         return Step(_doubted(state, event))
     match event:
-        case LockCreated():
+        case events.LockCreated():
             return _owned(replace(state, creating=False))
-        case LockTaken():
+        case events.LockTaken():
             return _look(replace(state, creating=False))
-        case LockSeen():
+        case events.LockSeen():
             state = replace(state, looking=False)
             return _owned(state) if event.ours else _others(state)
-        case LockGone():
+        case events.LockGone():
             return _vanished(replace(state, looking=False))
-        case LockChanged():
+        case events.LockChanged():
             return _look(state)
-        case LookUnanswered():
+        case events.LookUnanswered():
             return Step(replace(state, looking=False))
-        case OutcomeUnknown():
+        case events.OutcomeUnknown():
             # It may still take effect, now or in a minute.  Only the session's end bounds it.
             return _start_over(state)
-        case RequestRefused():
+        case events.RequestRefused():
             return _give_up(state, f"{event.request}: {event.reason}")
     assert_never(event)
 
@@ -247,20 +231,24 @@ def _doubted(state: ElectorState, event: _LockNews) -> ElectorState:
     The bad schedule: the lock was another's for a moment, we hear of it only now, and the next look
     finds it ours again.  Our NameNode's promotion was under the earlier lock; it proves nothing.
     """
-    lost = isinstance(event, LockGone) or (isinstance(event, LockSeen) and not event.ours)
+    lost = isinstance(event, events.LockGone) or (
+        isinstance(event, events.LockSeen) and not event.ours
+    )
     return replace(state, holding=False, serving=False) if lost else state
 
 
 def _create(state: ElectorState) -> Step:
     if state.creating:
         return Step(state)
-    return Step(replace(state, creating=True), (CreateLock(state.session, state.data),))
+    return Step(
+        replace(state, creating=True), (elector_actions.CreateLock(state.session, state.data),)
+    )
 
 
 def _look(state: ElectorState) -> Step:
     if not state.wanted or state.link is not Link.CONNECTED or state.looking or state.creating:
         return Step(state)
-    return Step(replace(state, looking=True), (WatchLock(state.session),))
+    return Step(replace(state, looking=True), (elector_actions.WatchLock(state.session),))
 
 
 def _owned(state: ElectorState) -> Step:
@@ -290,21 +278,27 @@ def _take_over(state: ElectorState) -> Step:
     )
     # The breadcrumb read here is fresh without a sync: the session has seen its own create,
     # and the last owner wrote before its lock could go.
-    return Step(taking, (ReadBreadcrumb(state.session, attempt), WatchLock(state.session)))
+    return Step(
+        taking,
+        (
+            elector_actions.ReadBreadcrumb(state.session, attempt),
+            elector_actions.WatchLock(state.session),
+        ),
+    )
 
 
 def _others(state: ElectorState) -> Step:
     """Somebody else's session owns the lock."""
     actions = _abandonment(state)
     if state.role is not Role.STANDBY:
-        actions = (*actions, ServeAsStandby())
+        actions = (*actions, elector_actions.ServeAsStandby())
     standby = replace(state, role=Role.STANDBY, holding=False, serving=False, stage=Stage.NONE)
     return Step(standby, actions)
 
 
 def _vanished(state: ElectorState) -> Step:
     """Try to create the lock: there is none, its former holder has lost it, even if that was us."""
-    actions: tuple[Action, ...] = ()
+    actions: tuple[elector_actions.Action, ...] = ()
     if state.holding:
         neutral = _neutral(state)
         state, actions = neutral.state, neutral.actions
@@ -319,15 +313,15 @@ def _takeover_news(state: ElectorState, event: _TakeoverAnswer) -> Step:
     if event.attempt != state.attempt or state.stage is Stage.NONE:
         return Step(state)
     match event:
-        case BreadcrumbRead() | BreadcrumbWritten() if event.session != state.session:
+        case events.BreadcrumbRead() | events.BreadcrumbWritten() if event.session != state.session:
             return Step(state)
-        case TakeoverFailed():
+        case events.TakeoverFailed():
             left = _leave(replace(state, stage=Stage.NONE))
-            report = ReportFailure(event.attempt, event.reason)
+            report = elector_actions.ReportFailure(event.attempt, event.reason)
             return Step(left.state, (*left.actions, report))
         case _:
             return answer_takeover(state, event)
 
 
-def _abandonment(state: ElectorState) -> tuple[Action, ...]:
-    return () if state.stage is Stage.NONE else (AbandonTakeover(state.attempt),)
+def _abandonment(state: ElectorState) -> tuple[elector_actions.Action, ...]:
+    return () if state.stage is Stage.NONE else (elector_actions.AbandonTakeover(state.attempt),)

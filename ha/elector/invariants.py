@@ -4,22 +4,14 @@ These are the rules that keep two NameNodes from being active, said once more an
 side: not what is to be done next, but what must have been true before it may be done.
 """
 
+from ha.elector import events
 from ha.elector.actions import ServeAsActive, WriteBreadcrumb
-from ha.elector.events import (
-    BreadcrumbRead,
-    BreadcrumbWritten,
-    Event,
-    LockCreated,
-    LockSeen,
-    OldActiveFenced,
-    Promoted,
-)
 from ha.elector.model import Link, Role, Stage
 from ha.elector.state import ElectorState, Step
 from ha.invariant import ensure
 
 
-def checked(before: ElectorState, event: Event, step: Step) -> Step:
+def checked(before: ElectorState, event: events.Event, step: Step) -> Step:
     """Return the step itself, after checking it.
 
     Raises:
@@ -48,7 +40,7 @@ def checked(before: ElectorState, event: Event, step: Step) -> Step:
             case ServeAsActive():
                 ensure(
                     before.stage is Stage.WRITING
-                    and isinstance(event, BreadcrumbWritten)
+                    and isinstance(event, events.BreadcrumbWritten)
                     and (event.session, event.attempt) == (after.session, after.attempt),
                     "our NameNode is promoted when our own session has written its name",
                 )
@@ -65,25 +57,27 @@ def ensure_attempt(state: ElectorState, attempt: int, stage: Stage) -> None:
     )
 
 
-def _says_ours(event: Event, state: ElectorState) -> bool:
+def _says_ours(event: events.Event, state: ElectorState) -> bool:
     """Did our present session hear that the lock is its own?"""
-    ours = isinstance(event, LockCreated) or (isinstance(event, LockSeen) and event.ours)
+    ours = isinstance(event, events.LockCreated) or (
+        isinstance(event, events.LockSeen) and event.ours
+    )
     return ours and getattr(event, "session", None) == state.session
 
 
-def _promoted(before: ElectorState, event: Event) -> bool:
-    if isinstance(event, Promoted):
+def _promoted(before: ElectorState, event: events.Event) -> bool:
+    if isinstance(event, events.Promoted):
         return (before.stage, before.attempt) == (Stage.PROMOTING, event.attempt)
     # The same session has held this lock all the time, and was only out of touch.
     return before.serving and _says_ours(event, before)
 
 
-def _harmless(before: ElectorState, event: Event) -> bool:
+def _harmless(before: ElectorState, event: events.Event) -> bool:
     """Is whoever was active before known to be fenced, or not to be there?"""
     match event:
-        case OldActiveFenced(attempt=attempt):
+        case events.OldActiveFenced(attempt=attempt):
             return (before.stage, before.attempt) == (Stage.FENCING, attempt)
-        case BreadcrumbRead(session=session, attempt=attempt, breadcrumb=found):
+        case events.BreadcrumbRead(session=session, attempt=attempt, breadcrumb=found):
             asked = (before.session, before.attempt, Stage.READING)
             nobody = found is None or found.content == before.data
             return (session, attempt, before.stage) == asked and nobody

@@ -8,28 +8,9 @@ from typing import Protocol, assert_never
 
 import structlog
 
-from ha.elector.actions import (
-    AbandonTakeover,
-    Action,
-    ApplicationAction,
-    EnterNeutral,
-    FenceOldActive,
-    GiveUp,
-    ReportFailure,
-    ServeAsActive,
-    ServeAsStandby,
-    WatchLock,
-)
+from ha.elector import actions as elector_actions
+from ha.elector import events
 from ha.elector.core import step
-from ha.elector.events import (
-    Event,
-    JoinRequested,
-    LookDue,
-    OldActiveFenced,
-    Promoted,
-    QuitRequested,
-    TakeoverFailed,
-)
 from ha.elector.invariants import ensure_attempt
 from ha.elector.keeper import Keeper, Post
 from ha.elector.model import AttemptNumber, Breadcrumb, Role, Stage, Term
@@ -57,7 +38,7 @@ class Application(Protocol):
     async def serve_as_standby(self) -> None:
         """Demote our NameNode; it must not raise for a NameNode that does not answer."""
 
-    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
+    def stepped(self, event: events.Event, before: ElectorState, after: ElectorState) -> None:
         """Take note of an event, and of the state before and after it, which may be the same."""
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
@@ -86,7 +67,7 @@ class Elector:
         self._look_interval_seconds = look_interval_seconds
         self._sign = sign
         self._state = ElectorState()
-        self._inbox: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._inbox: asyncio.Queue[events.Event | None] = asyncio.Queue()
         self._works: set[asyncio.Task[None]] = set()
         self._takeover: asyncio.Task[None] | None = None
 
@@ -99,17 +80,17 @@ class Elector:
         """Return whether this takeover, and no later one, has made us active."""
         return self._state.role is Role.ACTIVE and self._state.attempt == attempt
 
-    def post(self, event: Event) -> None:
+    def post(self, event: events.Event) -> None:
         """Put an event into the inbox.  Only on the loop."""
         self._inbox.put_nowait(event)
 
     def join(self, data: bytes) -> None:
         """Ask to be in the election."""
-        self.post(JoinRequested(data))
+        self.post(events.JoinRequested(data))
 
     def quit(self, *, keep_breadcrumb: bool, ended: str = "") -> None:
         """Ask to be out of the election; ``ended`` names the active process that has ended."""
-        self.post(QuitRequested(keep_breadcrumb, ended))
+        self.post(events.QuitRequested(keep_breadcrumb, ended))
 
     def stand_by_again(self) -> None:
         """Call the application again: another controller holds the lock."""
@@ -135,7 +116,7 @@ class Elector:
         finally:
             self._sign(math.inf)
             ticker.cancel()
-            self._step(QuitRequested(keep_breadcrumb=True))
+            self._step(events.QuitRequested(keep_breadcrumb=True))
             for work in self._works:
                 work.cancel()
             await asyncio.shield(self.keeper.settled())
@@ -143,9 +124,9 @@ class Elector:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(self._look_interval_seconds)
-            self.post(LookDue())
+            self.post(events.LookDue())
 
-    def _step(self, event: Event | None) -> None:
+    def _step(self, event: events.Event | None) -> None:
         assert event is not None
         before = self._state
         result = step(before, event)
@@ -155,8 +136,10 @@ class Elector:
             self._act(action)
         self._application.stepped(event, before, result.state)
 
-    def _log(self, event: Event, before: ElectorState, actions: tuple[Action, ...]) -> None:
-        looks = all(isinstance(action, WatchLock) for action in actions)
+    def _log(
+        self, event: events.Event, before: ElectorState, actions: tuple[elector_actions.Action, ...]
+    ) -> None:
+        looks = all(isinstance(action, elector_actions.WatchLock) for action in actions)
         routine = looks and before.role is self._state.role
         (log.debug if routine else log.info)(
             "elector.step",
@@ -167,45 +150,45 @@ class Elector:
             actions=[_shown(action) for action in actions],
         )
 
-    def _act(self, action: Action) -> None:
+    def _act(self, action: elector_actions.Action) -> None:
         match action:
             case (
-                FenceOldActive()
-                | ServeAsActive()
-                | ServeAsStandby()
-                | EnterNeutral()
-                | AbandonTakeover()
-                | ReportFailure()
-                | GiveUp()
+                elector_actions.FenceOldActive()
+                | elector_actions.ServeAsActive()
+                | elector_actions.ServeAsStandby()
+                | elector_actions.EnterNeutral()
+                | elector_actions.AbandonTakeover()
+                | elector_actions.ReportFailure()
+                | elector_actions.GiveUp()
             ):
                 self._tell_application(action)
             case _:
                 self.keeper.perform(action)
 
-    def _tell_application(self, action: ApplicationAction) -> None:
+    def _tell_application(self, action: elector_actions.ApplicationAction) -> None:
         application = self._application
         match action:
-            case FenceOldActive(attempt=attempt, content=content, term=term):
+            case elector_actions.FenceOldActive(attempt=attempt, content=content, term=term):
                 fence = partial(application.fence_old_active, attempt, content, term)
-                done = OldActiveFenced(attempt)
+                done = events.OldActiveFenced(attempt)
                 attempted = partial(self._attempted, fence, attempt, Stage.FENCING, done)
                 self._takeover = self._begin(attempted)
-            case ServeAsActive(attempt=attempt):
+            case elector_actions.ServeAsActive(attempt=attempt):
                 promote = partial(application.serve_as_active, attempt)
-                promoted = Promoted(attempt)
+                promoted = events.Promoted(attempt)
                 attempted = partial(self._attempted, promote, attempt, Stage.PROMOTING, promoted)
                 self._takeover = self._begin(attempted)
-            case ServeAsStandby():
+            case elector_actions.ServeAsStandby():
                 self._begin(application.serve_as_standby)
-            case AbandonTakeover():
+            case elector_actions.AbandonTakeover():
                 if self._takeover is not None:
                     self._takeover.cancel()
-            case EnterNeutral():
+            case elector_actions.EnterNeutral():
                 # Our NameNode is left as it is: the journal's quorum is the authority now.
                 log.warning("elector.neutral", namenode=self._name)
-            case ReportFailure(attempt=attempt, reason=reason):
+            case elector_actions.ReportFailure(attempt=attempt, reason=reason):
                 application.takeover_failed(attempt, reason)
-            case GiveUp(reason=reason):
+            case elector_actions.GiveUp(reason=reason):
                 application.gave_up(reason)
             case _:
                 assert_never(action)
@@ -222,19 +205,19 @@ class Elector:
         return begun
 
     async def _attempted(
-        self, work: Work, attempt: AttemptNumber, stage: Stage, done: Event
+        self, work: Work, attempt: AttemptNumber, stage: Stage, done: events.Event
     ) -> None:
         try:
             ensure_attempt(self._state, attempt, stage)
             await work()
         except TakeoverImpossible as failure:
-            self.post(TakeoverFailed(attempt, str(failure)))
+            self.post(events.TakeoverFailed(attempt, str(failure)))
         except InvariantBroken as broken:
             self._application.gave_up(str(broken))
         except Exception as failure:
             # A bug in fencing must cost this attempt only: the next try, or the peer, may succeed.
             log.exception("elector.takeover.crashed", attempt=attempt)
-            self.post(TakeoverFailed(attempt, f"unexpected {failure!r}"))
+            self.post(events.TakeoverFailed(attempt, f"unexpected {failure!r}"))
         else:
             self.post(done)
 
@@ -245,7 +228,7 @@ async def _after(earlier: frozenset[asyncio.Task[None]], work: Work) -> None:
     await work()
 
 
-def _shown(thing: Event | Action) -> str:
+def _shown(thing: events.Event | elector_actions.Action) -> str:
     """Return the class and its useful fields; znode bytes are long and mean nothing to a reader."""
     fields = []
     for name in thing.__slots__:

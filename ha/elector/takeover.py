@@ -8,13 +8,7 @@ later is then still found, and fenced, by the next owner.
 from dataclasses import replace
 from typing import assert_never
 
-from ha.elector.actions import (
-    FenceOldActive,
-    RecordSettled,
-    ServeAsActive,
-    WatchLock,
-    WriteBreadcrumb,
-)
+from ha.elector import actions
 from ha.elector.events import BreadcrumbRead, BreadcrumbWritten, OldActiveFenced, Promoted
 from ha.elector.model import Breadcrumb, Role, Stage, Term
 from ha.elector.state import ElectorState, Step
@@ -46,20 +40,26 @@ def _read(state: ElectorState, breadcrumb: Breadcrumb | None) -> Step:
         # proves that the session still lives.
         return _write(state)
     fencing = replace(state, stage=Stage.FENCING)
-    return Step(fencing, (FenceOldActive(state.attempt, breadcrumb.content, breadcrumb.term),))
+    return Step(
+        fencing, (actions.FenceOldActive(state.attempt, breadcrumb.content, breadcrumb.term),)
+    )
 
 
 def _write(state: ElectorState) -> Step:
-    write = WriteBreadcrumb(state.session, state.attempt, state.data, state.breadcrumb_version)
+    write = actions.WriteBreadcrumb(
+        state.session, state.attempt, state.data, state.breadcrumb_version
+    )
     return Step(replace(state, stage=Stage.WRITING), (write,))
 
 
 def _promote(state: ElectorState, version: int) -> Step:
     promoting = replace(state, stage=Stage.PROMOTING, breadcrumb_version=version)
-    return Step(promoting, (ServeAsActive(state.attempt),))
+    return Step(promoting, (actions.ServeAsActive(state.attempt),))
 
 
 def _serve(state: ElectorState) -> Step:
     # The session may have died at the servers while the NameNode worked; look before we rest.
     active = replace(state, role=Role.ACTIVE, stage=Stage.NONE, serving=True, looking=True)
-    return Step(active, (WatchLock(state.session), RecordSettled(state.session, state.data)))
+    return Step(
+        active, (actions.WatchLock(state.session), actions.RecordSettled(state.session, state.data))
+    )

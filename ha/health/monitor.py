@@ -9,24 +9,8 @@ import structlog
 
 from ha.conf.topology import HostPort
 from ha.daemon.own_delay import OwnDelay
-from ha.health.core import (
-    Answered,
-    Broken,
-    Ended,
-    Faulted,
-    Health,
-    HealthSettings,
-    HealthState,
-    ProbeOutcome,
-    Refused,
-    Starting,
-    Unanswered,
-    Unjudged,
-    Unwell,
-    monitor_failed,
-    step,
-    unless_we_were_late,
-)
+from ha.health import core
+from ha.health.core import step, unless_we_were_late
 from ha.health.pid_file import Over, PidFile, Running
 from ha.rpc.client import Connect, RpcConnection
 from ha.rpc.errors import ConnectFailed, DeadlineExceeded
@@ -48,7 +32,7 @@ class Listener(Protocol):
     def status_reported(self, status: ServiceStatus) -> None:
         """Take the NameNode's report, in each round that has one, before any change of health."""
 
-    def health_changed(self, health: Health, reason: str) -> None:
+    def health_changed(self, health: core.Health, reason: str) -> None:
         """Take note that the judgement, or the kind of trouble, has changed."""
 
 
@@ -64,10 +48,10 @@ class HealthMonitor:
     def __init__(
         self,
         address: HostPort,
-        settings: HealthSettings,
+        settings: core.HealthSettings,
         listener: Listener,
         *,
-        measure: Callable[[float, ProbeOutcome], None] = lambda _seconds, _outcome: None,
+        measure: Callable[[float, core.ProbeOutcome], None] = lambda _seconds, _outcome: None,
         process: PidFile | None = None,
         connect: Connect = RpcConnection.open,
         sign: Callable[[float], None] = lambda _within_seconds: None,
@@ -79,12 +63,12 @@ class HealthMonitor:
         self._process = process
         self._connect = connect
         self._sign = sign
-        self._state = HealthState(settings=settings)
+        self._state = core.HealthState(settings=settings)
         self._client: ServiceClient | None = None
         self._hurry = asyncio.Event()
 
     @property
-    def state(self) -> HealthState:
+    def state(self) -> core.HealthState:
         """The judgement after the last probe; a frozen value."""
         return self._state
 
@@ -107,7 +91,7 @@ class HealthMonitor:
         try:
             await self._rounds()
         except Exception as failure:
-            self._state = monitor_failed(self._state, f"the health monitor died: {failure!r}")
+            self._state = core.monitor_failed(self._state, f"the health monitor died: {failure!r}")
             log.exception("health.monitor.failed", address=str(self._address))
             self._listener.health_changed(self._state.health, self._state.reason)
             raise
@@ -118,29 +102,29 @@ class HealthMonitor:
             await self._hang_up()
 
     async def _rounds(self) -> None:
-        outcome: ProbeOutcome | None = None
+        outcome: core.ProbeOutcome | None = None
         while True:
             if outcome is None:
                 outcome = await self._measured_probe()
             wait_seconds = self._judge(outcome)
-            if not isinstance(outcome, Answered | Starting | Unwell):
+            if not isinstance(outcome, core.Answered | core.Starting | core.Unwell):
                 await self._hang_up()
             self._sign(wait_seconds)
             outcome = await self._rest(wait_seconds)
 
-    async def _measured_probe(self) -> ProbeOutcome:
+    async def _measured_probe(self) -> core.ProbeOutcome:
         loop, deadline = asyncio.get_running_loop(), self._state.settings.rpc_timeout_seconds
         begun = loop.time()
         self._sign(CALLS * deadline)
         with OwnDelay(deadline / DELAY_STEPS) as delay:
             silent = self._with_process(await self._probe())
         outcome = unless_we_were_late(silent, late_seconds=delay.seconds, deadline_seconds=deadline)
-        if isinstance(outcome, Unjudged):
+        if isinstance(outcome, core.Unjudged):
             log.warning("health.probe.unjudged", address=str(self._address), reason=outcome.reason)
         self._measure(loop.time() - begun, outcome)
         return outcome
 
-    def _judge(self, outcome: ProbeOutcome) -> float:
+    def _judge(self, outcome: core.ProbeOutcome) -> float:
         before = self._state
         result = step(before, outcome)
         after = self._state = result.state
@@ -156,28 +140,28 @@ class HealthMonitor:
             self._listener.health_changed(after.health, after.reason)
         return result.probe_after_seconds
 
-    def _with_process(self, outcome: ProbeOutcome) -> ProbeOutcome:
+    def _with_process(self, outcome: core.ProbeOutcome) -> core.ProbeOutcome:
         """Add to the outcome what the pid file shows: that the process has ended, or its pid."""
         process = self._process
         if process is None:
             return outcome
-        if isinstance(outcome, Answered | Starting | Unwell | Faulted):
+        if isinstance(outcome, core.Answered | core.Starting | core.Unwell | core.Faulted):
             process.answered()
             return outcome
         match process.look():
             # A dead number that never was seen to answer may be a stale file: it does not
             # overrule a connection that was accepted.
             case Over(pid=pid, answered=answered) if answered or not isinstance(
-                outcome, Unanswered
+                outcome, core.Unanswered
             ):
                 process.close()  # else its end would wake us again at once, for ever
-                return Ended(f"process {pid} of {process.path} has ended")
+                return core.Ended(f"process {pid} of {process.path} has ended")
             case Running(pid=pid):
                 return _of_living(outcome, pid)
             case _:
                 return outcome
 
-    async def _probe(self) -> ProbeOutcome:
+    async def _probe(self) -> core.ProbeOutcome:
         deadline = self._state.settings.rpc_timeout_seconds
         try:
             if self._client is None:
@@ -187,17 +171,17 @@ class HealthMonitor:
             status = await self._client.status(deadline_seconds=deadline)
             self._listener.status_reported(status)
             if status.state is ServiceState.INITIALIZING:
-                return Starting(status.not_ready_reason or "it is still starting")
+                return core.Starting(status.not_ready_reason or "it is still starting")
             await self._client.monitor_health(deadline_seconds=deadline)
         except HealthCheckFailed as failure:
-            return Unwell(str(failure))
+            return core.Unwell(str(failure))
         except ServiceRefused as failure:
-            return Faulted(str(failure))
+            return core.Faulted(str(failure))
         except ServiceUnreachable as failure:
             return _silence(failure, self._address)
-        return Answered()
+        return core.Answered()
 
-    async def _rest(self, seconds: float) -> ProbeOutcome | None:
+    async def _rest(self, seconds: float) -> core.ProbeOutcome | None:
         """Wait for the next round; the connection's end cuts it short and is an outcome."""
         self._hurry.clear()
         if seconds <= 0:
@@ -218,9 +202,9 @@ class HealthMonitor:
             for wait in waits:
                 wait.cancel()
         if closed in done:
-            return self._with_process(Broken(str(closed.result())))
+            return self._with_process(core.Broken(str(closed.result())))
         if done - {hurry}:
-            return self._with_process(Broken("the process has ended"))
+            return self._with_process(core.Broken("the process has ended"))
         return None
 
     async def _hang_up(self) -> None:
@@ -229,24 +213,24 @@ class HealthMonitor:
             await client.close()
 
 
-def _silence(failure: ServiceUnreachable, address: HostPort) -> ProbeOutcome:
+def _silence(failure: ServiceUnreachable, address: HostPort) -> core.ProbeOutcome:
     match failure.__cause__:
         case DeadlineExceeded():
-            return Unanswered(str(failure))
+            return core.Unanswered(str(failure))
         case ConnectFailed(__cause__=ConnectionRefusedError()):
-            return Refused(f"nobody listens at {address}: connection refused")
+            return core.Refused(f"nobody listens at {address}: connection refused")
         case ConnectFailed() as refused:
             late = isinstance(refused.__cause__, TimeoutError)
-            return Unanswered(str(failure)) if late else Refused(str(failure))
+            return core.Unanswered(str(failure)) if late else core.Refused(str(failure))
         case _:
-            return Broken(str(failure))
+            return core.Broken(str(failure))
 
 
-def _of_living(outcome: ProbeOutcome, pid: int) -> ProbeOutcome:
+def _of_living(outcome: core.ProbeOutcome, pid: int) -> core.ProbeOutcome:
     match outcome:
-        case Refused(reason=reason):
-            return Refused(f"process {pid} runs, but {reason}")
-        case Unanswered(reason=reason):
-            return Unanswered(f"process {pid} runs, but does not answer: {reason}")
+        case core.Refused(reason=reason):
+            return core.Refused(f"process {pid} runs, but {reason}")
+        case core.Unanswered(reason=reason):
+            return core.Unanswered(f"process {pid} runs, but does not answer: {reason}")
         case _:
             return outcome

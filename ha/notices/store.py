@@ -16,20 +16,8 @@ from ha.elector.zookeeper.errors import ZooKeeperRefused
 from ha.elector.zookeeper.outcome import Outcome, Refusal, Refused
 from ha.elector.zookeeper.scrutiny import doubts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
-from ha.notices.model import (
-    BadNotice,
-    Drain,
-    FailoverRecord,
-    HistoryEntry,
-    Member,
-    Pause,
-    decode_drain,
-    decode_member,
-    decode_pause,
-    decode_record,
-    encode_pause,
-    encode_record,
-)
+from ha.notices import model
+from ha.notices.model import Drain
 
 PAUSE_ZNODE = "NnhaPause"
 DRAIN_ZNODE = "NnhaDrain"
@@ -93,15 +81,15 @@ def steering_paths(settings: ZooKeeperSettings) -> tuple[str, ...]:
 # -- pause ----------------------------------------------------------------------------------------
 
 
-async def read_pause(session: Session, settings: ZooKeeperSettings) -> Noted[Pause] | None:
+async def read_pause(session: Session, settings: ZooKeeperSettings) -> Noted[model.Pause] | None:
     """Read the pause, expired or not; return None when there is none."""
-    return await _read(session, pause_path(settings), decode_pause)
+    return await _read(session, pause_path(settings), model.decode_pause)
 
 
-async def write_pause(session: Session, settings: ZooKeeperSettings, pause: Pause) -> None:
+async def write_pause(session: Session, settings: ZooKeeperSettings, pause: model.Pause) -> None:
     """Begin a pause, in place of one that there may be."""
     await _ensure_obeyed(session, settings, "pause")
-    await _put(session, pause_path(settings), encode_pause(pause))
+    await _put(session, pause_path(settings), model.encode_pause(pause))
 
 
 async def clear_pause(session: Session, settings: ZooKeeperSettings, *, version: int = -1) -> bool:
@@ -114,16 +102,16 @@ async def clear_pause(session: Session, settings: ZooKeeperSettings, *, version:
 
 async def read_drains(
     session: Session, settings: ZooKeeperSettings
-) -> Mapping[str, Noted[Drain] | BadNotice]:
+) -> Mapping[str, Noted[Drain] | model.BadNotice]:
     """Read the drains by NameNode, expired or not; an unreadable one does not hide the others."""
-    return await _read_all(session, drains_path(settings), decode_drain)
+    return await _read_all(session, drains_path(settings), model.decode_drain)
 
 
 async def read_drain(
     session: Session, settings: ZooKeeperSettings, namenode: str
 ) -> Noted[Drain] | None:
     """Read a NameNode's drain, expired or not; return None when there is none."""
-    return await _read(session, f"{drains_path(settings)}/{namenode}", decode_drain)
+    return await _read(session, f"{drains_path(settings)}/{namenode}", model.decode_drain)
 
 
 async def write_drain(
@@ -132,7 +120,7 @@ async def write_drain(
     """Drain this NameNode, in place of a drain that there may be."""
     await _ensure_obeyed(session, settings, "drain", drains_path(settings))
     await _ensure(session, drains_path(settings))
-    await _put(session, f"{drains_path(settings)}/{namenode}", encode_pause(drain))
+    await _put(session, f"{drains_path(settings)}/{namenode}", model.encode_pause(drain))
 
 
 async def clear_drain(
@@ -147,16 +135,18 @@ async def clear_drain(
 
 async def read_members(
     session: Session, settings: ZooKeeperSettings
-) -> Mapping[str, Member | BadNotice]:
+) -> Mapping[str, model.Member | model.BadNotice]:
     """Read the running ZKFCs by NameNode; an unreadable one does not hide the others."""
-    found = await _read_all(session, members_path(settings), decode_member)
-    return {name: one if isinstance(one, BadNotice) else one.value for name, one in found.items()}
+    found = await _read_all(session, members_path(settings), model.decode_member)
+    return {
+        name: one if isinstance(one, model.BadNotice) else one.value for name, one in found.items()
+    }
 
 
-async def read_namesakes(session: Session, settings: ZooKeeperSettings) -> tuple[Member, ...]:
+async def read_namesakes(session: Session, settings: ZooKeeperSettings) -> tuple[model.Member, ...]:
     """Read the running ZKFCs that may not join the election, without unreadable ones."""
-    found = await _read_all(session, namesakes_path(settings), decode_member)
-    return tuple(one.value for one in found.values() if not isinstance(one, BadNotice))
+    found = await _read_all(session, namesakes_path(settings), model.decode_member)
+    return tuple(one.value for one in found.values() if not isinstance(one, model.BadNotice))
 
 
 # -- history --------------------------------------------------------------------------------------
@@ -164,7 +154,7 @@ async def read_namesakes(session: Session, settings: ZooKeeperSettings) -> tuple
 
 async def read_history(
     session: Session, settings: ZooKeeperSettings, count: int = KEPT_RECORDS
-) -> tuple[HistoryEntry, ...]:
+) -> tuple[model.HistoryEntry, ...]:
     """Read the newest ``count`` records, newest first."""
     path = history_path(settings)
     names = (await _record_names(session, path))[::-1][:count]
@@ -173,7 +163,7 @@ async def read_history(
 
 
 async def append_history(
-    session: Session, settings: ZooKeeperSettings, record: FailoverRecord
+    session: Session, settings: ZooKeeperSettings, record: model.FailoverRecord
 ) -> int:
     """Add a record and drop the oldest beyond KEPT_RECORDS; answers its number.
 
@@ -182,7 +172,7 @@ async def append_history(
     """
     path = history_path(settings)
     await _ensure(session, path)
-    outcome = await session.create_numbered(f"{path}/{RECORD_PREFIX}", encode_record(record))
+    outcome = await session.create_numbered(f"{path}/{RECORD_PREFIX}", model.encode_record(record))
     made = value_of(outcome, f"create a record in {path}")
     names = await _record_names(session, path)
     for name in names[: max(0, len(names) - KEPT_RECORDS)]:
@@ -204,12 +194,12 @@ def _number(name: str) -> int:
     return int(name.removeprefix(RECORD_PREFIX))
 
 
-async def _entry(session: Session, path: str, name: str) -> HistoryEntry | None:
+async def _entry(session: Session, path: str, name: str) -> model.HistoryEntry | None:
     try:
-        noted = await _read(session, f"{path}/{name}", decode_record)
-    except BadNotice as failure:
-        return HistoryEntry(_number(name), None, str(failure))
-    return None if noted is None else HistoryEntry(_number(name), noted.value)
+        noted = await _read(session, f"{path}/{name}", model.decode_record)
+    except model.BadNotice as failure:
+        return model.HistoryEntry(_number(name), None, str(failure))
+    return None if noted is None else model.HistoryEntry(_number(name), noted.value)
 
 
 # -- znodes ---------------------------------------------------------------------------------------
@@ -222,17 +212,17 @@ async def _read(session: Session, path: str, decode: Callable[[bytes], T]) -> No
     data, facts = value_of(outcome, f"read {path}")
     try:
         return Noted(decode(data), facts.version)
-    except BadNotice as failure:
-        raise BadNotice(f"{path}: {failure}") from failure
+    except model.BadNotice as failure:
+        raise model.BadNotice(f"{path}: {failure}") from failure
 
 
 async def _read_all(
     session: Session, path: str, decode: Callable[[bytes], T]
-) -> Mapping[str, Noted[T] | BadNotice]:
-    async def one(name: str) -> Noted[T] | BadNotice | None:
+) -> Mapping[str, Noted[T] | model.BadNotice]:
+    async def one(name: str) -> Noted[T] | model.BadNotice | None:
         try:
             return await _read(session, f"{path}/{name}", decode)
-        except BadNotice as failure:
+        except model.BadNotice as failure:
             return failure
 
     names = sorted(await _children(session, path))

@@ -5,16 +5,9 @@ from typing import TYPE_CHECKING, Final
 
 from google.protobuf.message import Message
 
+from ha.rpc import packets
 from ha.rpc.errors import MalformedFrame, RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, CLIENT_PROTOCOL
-from ha.rpc.packets import (
-    CONTEXT_CALL_ID,
-    NO_RETRY,
-    CallKey,
-    Detail,
-    encode_failure,
-    parse_request,
-)
 from ha.rpc.protocol import Method
 from ha.rpc.session import Asked, Greeted, Hangup
 from ha.security.access_control import AccessControl
@@ -27,7 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_FACE: Final = 100
 """A stranger's word, which is kept for a while."""
-_CONTEXT: Final = CallKey(b"", CONTEXT_CALL_ID, NO_RETRY)
+_CONTEXT: Final = packets.CallKey(b"", packets.CONTEXT_CALL_ID, packets.NO_RETRY)
 
 
 class CallAccess:
@@ -66,8 +59,8 @@ class CallAccess:
         found = self._access.claimed(caller, greeted.user, greeted.real_user, face)
         if not isinstance(found, Denied):
             return found
-        last = encode_failure(
-            _CONTEXT, ACCESS_CONTROL, found.reason, Detail.FATAL_UNAUTHORIZED, fatal=True
+        last = packets.encode_failure(
+            _CONTEXT, ACCESS_CONTROL, found.reason, packets.Detail.FATAL_UNAUTHORIZED, fatal=True
         )
         return Hangup(last, found.reason)
 
@@ -80,7 +73,9 @@ class CallAccess:
         )
         if denied is None:
             return None
-        return encode_failure(asked.key, ACCESS_CONTROL, denied.reason, Detail.ERROR_APPLICATION)
+        return packets.encode_failure(
+            asked.key, ACCESS_CONTROL, denied.reason, packets.Detail.ERROR_APPLICATION
+        )
 
     def may(self, caller: Caller | None, asked: Asked) -> bool:
         """Return whether the caller may make a call that is in no audit; from any thread."""
@@ -131,6 +126,6 @@ def _action(asked: Asked, method: Method) -> str:
     if method.action is None:
         return asked.method
     try:
-        return method.action(parse_request(method.request, asked.request))
+        return method.action(packets.parse_request(method.request, asked.request))
     except MalformedFrame:
         return asked.method  # its handler is never called

@@ -9,35 +9,9 @@ from typing import Final, Protocol, TypeVar, cast
 from google.protobuf.message import Message
 
 from ha.conf.own_user import own_user
-from ha.rpc.errors import (
-    ConnectFailed,
-    ConnectionLost,
-    DeadlineExceeded,
-    MalformedFrame,
-    RemoteFault,
-)
+from ha.rpc import errors, java_names, packets
 from ha.rpc.frames import FrameSplitter
-from ha.rpc.java_names import (
-    CLIENT_DATANODE_PROTOCOL,
-    CLIENT_PROTOCOL,
-    DATANODE_LIFELINE_PROTOCOL,
-    DATANODE_PROTOCOL,
-    HA_SERVICE_PROTOCOL,
-    INTER_DATANODE_PROTOCOL,
-    JOURNAL_WITNESS,
-    NAMENODE_PROTOCOL,
-    ZKFC_PROTOCOL,
-)
-from ha.rpc.packets import (
-    PREAMBLE,
-    CallAnswer,
-    CallKey,
-    Status,
-    decode_answer,
-    encode_call,
-    encode_context,
-    parse,
-)
+from ha.rpc.packets import CallAnswer
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, falls_back
 
@@ -118,16 +92,18 @@ class RpcConnection:
             async with asyncio.timeout(deadline_seconds):
                 wire = await _connected(client_id, host, port, _SERVERS.get(protocol))
         except TimeoutError as failure:
-            raise ConnectFailed(
+            raise errors.ConnectFailed(
                 f"no connection to {host}:{port} within {deadline_seconds} s"
             ) from failure
         except OSError as failure:
-            raise ConnectFailed(f"no connection to {host}:{port}: {failure}") from failure
+            raise errors.ConnectFailed(f"no connection to {host}:{port}: {failure}") from failure
         except (ValueError, OverflowError) as failure:
             # A name that DNS cannot have (an empty label), or a port beyond 65535.  Addresses come
             # from ZooKeeper, too: an impossible one must count as one where nothing listens.
-            raise ConnectFailed(f"{host!r}:{port} is no address: {failure}") from failure
-        wire.send(PREAMBLE + encode_context(client_id, protocol, user or own_user(), None))
+            raise errors.ConnectFailed(f"{host!r}:{port} is no address: {failure}") from failure
+        wire.send(
+            packets.PREAMBLE + packets.encode_context(client_id, protocol, user or own_user(), None)
+        )
         return cls(protocol, wire)
 
     async def call(
@@ -149,9 +125,9 @@ class RpcConnection:
         """
         call_id = self._next_call_id
         self._next_call_id = (call_id + 1) & 0x7FFFFFFF
-        key = CallKey(self._wire.client_id, call_id, 0)
+        key = packets.CallKey(self._wire.client_id, call_id, 0)
         data = request.SerializeToString()
-        frame = encode_call(key, self._protocol, method, data, context)
+        frame = packets.encode_call(key, self._protocol, method, data, context)
         answer = await self._wire.exchange(call_id, frame, method, deadline_seconds)
         return self.finish(answer, response)
 
@@ -167,8 +143,8 @@ class RpcConnection:
         """
         call_id = self._next_call_id
         self._next_call_id = (call_id + 1) & 0x7FFFFFFF
-        key = CallKey(self._wire.client_id, call_id, 0)
-        frame = encode_call(key, self._protocol, method, request.SerializeToString())
+        key = packets.CallKey(self._wire.client_id, call_id, 0)
+        frame = packets.encode_call(key, self._protocol, method, request.SerializeToString())
         return self._wire.begin(call_id, frame, method)
 
     @staticmethod
@@ -179,11 +155,11 @@ class RpcConnection:
             RemoteFault: the server answered with an error.
             MalformedFrame: the server's bytes made no sense.
         """
-        if answer.status is not Status.SUCCESS:
-            raise RemoteFault(
-                answer.java_class, answer.message, fatal=answer.status is Status.FATAL
+        if answer.status is not packets.Status.SUCCESS:
+            raise errors.RemoteFault(
+                answer.java_class, answer.message, fatal=answer.status is packets.Status.FATAL
             )
-        return parse(response, answer.body)
+        return packets.parse(response, answer.body)
 
     async def wait_closed(self) -> Exception:
         """Wait until the connection is gone, and say why.
@@ -201,19 +177,19 @@ class RpcConnection:
 
     async def close(self) -> None:
         """Hang up; pending calls end in ConnectionLost."""
-        self._wire.drop(ConnectionLost("closed by this side"))
+        self._wire.drop(errors.ConnectionLost("closed by this side"))
 
 
 _SERVERS: Final = {
-    CLIENT_PROTOCOL: Role.NAMENODE,
-    HA_SERVICE_PROTOCOL: Role.NAMENODE,
-    NAMENODE_PROTOCOL: Role.NAMENODE,
-    DATANODE_PROTOCOL: Role.NAMENODE,
-    DATANODE_LIFELINE_PROTOCOL: Role.NAMENODE,
-    ZKFC_PROTOCOL: Role.ZKFC,
-    INTER_DATANODE_PROTOCOL: Role.DATANODE,
-    CLIENT_DATANODE_PROTOCOL: Role.DATANODE,
-    JOURNAL_WITNESS: Role.NAMENODE,
+    java_names.CLIENT_PROTOCOL: Role.NAMENODE,
+    java_names.HA_SERVICE_PROTOCOL: Role.NAMENODE,
+    java_names.NAMENODE_PROTOCOL: Role.NAMENODE,
+    java_names.DATANODE_PROTOCOL: Role.NAMENODE,
+    java_names.DATANODE_LIFELINE_PROTOCOL: Role.NAMENODE,
+    java_names.ZKFC_PROTOCOL: Role.ZKFC,
+    java_names.INTER_DATANODE_PROTOCOL: Role.DATANODE,
+    java_names.CLIENT_DATANODE_PROTOCOL: Role.DATANODE,
+    java_names.JOURNAL_WITNESS: Role.NAMENODE,
     "nnha.journal.JournalNode": Role.JOURNALNODE,
     "org.apache.hadoop.hdfs.qjournal.protocol.QJournalProtocol": Role.JOURNALNODE,
     "org.apache.hadoop.hdfs.qjournal.protocol.InterQJournalProtocol": Role.JOURNALNODE,
@@ -280,7 +256,7 @@ class _Wire(asyncio.Protocol):
     def begin(self, call_id: int, frame: bytes, method: str) -> asyncio.Future[CallAnswer]:
         """Send a call; its answer when it comes."""
         if self.gone.done():
-            raise ConnectionLost(f"{method} was not sent: {self.gone.result()}")
+            raise errors.ConnectionLost(f"{method} was not sent: {self.gone.result()}")
         answer: asyncio.Future[CallAnswer] = self._loop.create_future()
         self._pending[call_id] = answer
         self.send(frame)
@@ -320,16 +296,18 @@ class _Wire(asyncio.Protocol):
                 frame = self._splitter.take_frame(MAX_FRAME_BYTES)
                 if frame is None:
                     return
-                self._accept(decode_answer(frame))
-        except MalformedFrame as failure:
+                self._accept(packets.decode_answer(frame))
+        except errors.MalformedFrame as failure:
             self.drop(failure)
 
     def eof_received(self) -> bool:
-        self.drop(ConnectionLost("closed by the peer"))
+        self.drop(errors.ConnectionLost("closed by the peer"))
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.drop(ConnectionLost(f"connection broken: {exc}" if exc else "closed by the peer"))
+        self.drop(
+            errors.ConnectionLost(f"connection broken: {exc}" if exc else "closed by the peer")
+        )
 
     def pause_writing(self) -> None:
         """Hold calls back: the server does not read."""
@@ -350,16 +328,18 @@ class _Wire(asyncio.Protocol):
                 await self._writable.wait()
                 await self._slots.acquire()
         except TimeoutError as failure:
-            raise DeadlineExceeded(f"{method} was not sent: the server takes no more") from failure
+            raise errors.DeadlineExceeded(
+                f"{method} was not sent: the server takes no more"
+            ) from failure
 
     def _accept(self, answer: CallAnswer) -> None:
         if answer.client_id and answer.client_id != self.client_id:
-            raise MalformedFrame("an answer to another client")
+            raise errors.MalformedFrame("an answer to another client")
         waiting = self._pending.pop(answer.call_id, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)  # else it comes after its deadline, and no caller waits
-        if answer.status is Status.FATAL:
-            self.drop(RemoteFault(answer.java_class, answer.message, fatal=True))
+        if answer.status is packets.Status.FATAL:
+            self.drop(errors.RemoteFault(answer.java_class, answer.message, fatal=True))
 
     def _flush(self) -> None:
         if self._transport is not None and self._outgoing:
@@ -369,15 +349,15 @@ class _Wire(asyncio.Protocol):
 
 def _expire(answer: asyncio.Future[CallAnswer], method: str, seconds: float) -> None:
     if not answer.done():
-        answer.set_exception(DeadlineExceeded(f"no answer to {method} within {seconds} s"))
+        answer.set_exception(errors.DeadlineExceeded(f"no answer to {method} within {seconds} s"))
 
 
 def _loss(reason: Exception) -> Exception:
     # One exception for each who waits: a shared one would collect everybody's traceback.
     match reason:
-        case RemoteFault():
-            return RemoteFault(reason.java_class, reason.message, fatal=True)
-        case MalformedFrame():
-            return MalformedFrame(str(reason))
+        case errors.RemoteFault():
+            return errors.RemoteFault(reason.java_class, reason.message, fatal=True)
+        case errors.MalformedFrame():
+            return errors.MalformedFrame(str(reason))
         case _:
-            return ConnectionLost(str(reason))
+            return errors.ConnectionLost(str(reason))

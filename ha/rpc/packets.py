@@ -14,14 +14,7 @@ from google.protobuf.message import DecodeError, Message
 from ha.record import record
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import frame_of, take_delimited, varint
-from ha.rpc.proto.rpc_header_pb2 import (
-    IpcConnectionContextProto,
-    RequestHeaderProto,
-    RpcKindProto,
-    RpcRequestHeaderProto,
-    RpcResponseHeaderProto,
-    RpcSaslProto,
-)
+from ha.rpc.proto import rpc_header_pb2
 
 MAGIC = b"hrpc"
 VERSION = 9
@@ -156,7 +149,7 @@ def encode_call(
 ) -> bytes:
     """Encode a client's call as a frame; ``context`` says why it calls, for logs."""
     header = _request_header(key, context)
-    which = RequestHeaderProto(
+    which = rpc_header_pb2.RequestHeaderProto(
         methodName=method,
         declaringClassProtocolName=protocol,
         clientProtocolVersion=_CLIENT_PROTOCOL_VERSION,
@@ -166,7 +159,7 @@ def encode_call(
 
 def encode_context(client_id: bytes, protocol: str, user: str, real_user: str | None) -> bytes:
     """Encode the frame that names the caller; it follows the preamble and has no answer."""
-    context = IpcConnectionContextProto(protocol=protocol)
+    context = rpc_header_pb2.IpcConnectionContextProto(protocol=protocol)
     context.userInfo.effectiveUser = user
     if real_user is not None:
         context.userInfo.realUser = real_user
@@ -175,9 +168,9 @@ def encode_context(client_id: bytes, protocol: str, user: str, real_user: str | 
 
 
 def _request_header(key: CallKey, context: str = "") -> bytes:
-    header = RpcRequestHeaderProto(
-        rpcKind=RpcKindProto.RPC_PROTOCOL_BUFFER,
-        rpcOp=RpcRequestHeaderProto.RPC_FINAL_PACKET,
+    header = rpc_header_pb2.RpcRequestHeaderProto(
+        rpcKind=rpc_header_pb2.RpcKindProto.RPC_PROTOCOL_BUFFER,
+        rpcOp=rpc_header_pb2.RpcRequestHeaderProto.RPC_FINAL_PACKET,
         callId=key.call_id,
         clientId=key.client_id,
         retryCount=key.retry_count,
@@ -196,9 +189,9 @@ def encode_success(key: CallKey, response: bytes) -> bytes:
 @lru_cache(maxsize=1000)
 def _success(client_id: bytes, retry_count: int) -> bytes:
     """Encode an answer's header after the call's number, in which alone a client's calls vary."""
-    header = RpcResponseHeaderProto(
+    header = rpc_header_pb2.RpcResponseHeaderProto(
         callId=0,
-        status=RpcResponseHeaderProto.SUCCESS,
+        status=rpc_header_pb2.RpcResponseHeaderProto.SUCCESS,
         serverIpcVersionNum=VERSION,
         clientId=client_id,
         retryCount=retry_count,
@@ -210,13 +203,15 @@ def encode_failure(
     key: CallKey, java_class: str, message: str, detail: Detail, *, fatal: bool = False
 ) -> bytes:
     """Encode a server's answer with an error; nothing follows its header."""
-    header = RpcResponseHeaderProto(
+    header = rpc_header_pb2.RpcResponseHeaderProto(
         callId=key.call_id % _U32,
-        status=RpcResponseHeaderProto.FATAL if fatal else RpcResponseHeaderProto.ERROR,
+        status=rpc_header_pb2.RpcResponseHeaderProto.FATAL
+        if fatal
+        else rpc_header_pb2.RpcResponseHeaderProto.ERROR,
         serverIpcVersionNum=VERSION,
         exceptionClassName=java_class,
         errorMsg=message.encode("utf-8", "replace").decode(),
-        errorDetail=RpcResponseHeaderProto.RpcErrorCodeProto.ValueType(detail),
+        errorDetail=rpc_header_pb2.RpcResponseHeaderProto.RpcErrorCodeProto.ValueType(detail),
         clientId=key.client_id,
         retryCount=key.retry_count,
     )
@@ -230,7 +225,7 @@ def encode_sasl_success() -> bytes:
     """
     return encode_success(
         CallKey(b"", SASL_CALL_ID, NO_RETRY),
-        RpcSaslProto(state=RpcSaslProto.SUCCESS).SerializeToString(),
+        rpc_header_pb2.RpcSaslProto(state=rpc_header_pb2.RpcSaslProto.SUCCESS).SerializeToString(),
     )
 
 
@@ -241,7 +236,7 @@ def decode_answer(frame: bytes) -> CallAnswer:
         MalformedFrame: if it is not an answer.
     """
     data, end = take_delimited(frame, 0)
-    header = parse(RpcResponseHeaderProto, data)
+    header = parse(rpc_header_pb2.RpcResponseHeaderProto, data)
     if not header.HasField("status"):
         raise MalformedFrame("an answer with an unknown status")
     status = Status(header.status)

@@ -17,18 +17,10 @@ from typing import Final
 import structlog
 from prometheus_client import Counter, Gauge
 
+from ha.security import certificates
 from ha.security.caller import Caller, Role, certified_caller, refused_caller
 from ha.security.certificate_files import CA, CERT, KEY, REVOKED, revoked_lines
-from ha.security.certificates import (
-    BadCertificate,
-    Leaf,
-    Pair,
-    authority_ends,
-    check_match,
-    fingerprints,
-    now,
-    parse,
-)
+from ha.security.certificates import now
 from ha.security.names import BadName, CertifiedName
 from ha.security.open_connections import OpenConnections
 from ha.security.tls_contexts import calling, client_context, server_context, serving
@@ -64,8 +56,8 @@ class Material:
     """What the files said when they were last in order."""
 
     name: CertifiedName
-    leaf: Leaf
-    pair: Pair
+    leaf: certificates.Leaf
+    pair: certificates.Pair
     authorities: bytes
     trusted: tuple[str, ...]
     signed_by: str
@@ -94,13 +86,13 @@ class TlsFiles:
         self._stamp = self._looked()
         try:
             self._material = _read(folder)
-        except (OSError, BadCertificate, BadName, ssl.SSLError) as failure:
+        except (OSError, certificates.BadCertificate, BadName, ssl.SSLError) as failure:
             raise NoCertificates(
                 f"nnha.security.tls.dir: the certificates in {folder} cannot be used: {failure}. "
                 f"nnha security check {folder} tells more"
             ) from failure
-        self._parsed: dict[bytes, Leaf | str] = {}
-        self._servers: dict[str, Leaf] = {}
+        self._parsed: dict[bytes, certificates.Leaf | str] = {}
+        self._servers: dict[str, certificates.Leaf] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self.connections = OpenConnections()
@@ -152,20 +144,20 @@ class TlsFiles:
             return refused_caller(reason, address)
         return certified_caller(leaf.name.role, leaf.name.name, address)
 
-    def leaf(self, shown: bytes) -> Leaf | str:
+    def leaf(self, shown: bytes) -> certificates.Leaf | str:
         """Return a certificate's contents, or why it cannot be read; read once."""
         found = self._parsed.get(shown)
         if found is None:
             try:
-                found = parse(shown)
-            except BadCertificate as bad:
+                found = certificates.parse(shown)
+            except certificates.BadCertificate as bad:
                 found = str(bad)
             if len(self._parsed) >= _MOST_PARSED:
                 self._parsed.clear()
             self._parsed[shown] = found
         return found
 
-    def why_refused(self, leaf: Leaf) -> str:
+    def why_refused(self, leaf: certificates.Leaf) -> str:
         """Return why a certificate of an authority of ours does not count; empty: it does."""
         return why_refused(leaf, self._material, self._clock())
 
@@ -227,7 +219,7 @@ class TlsFiles:
         self.connections.sweep(self.why_refused, self._may_finish)
         return changed
 
-    def _may_finish(self, leaf: Leaf) -> bool:
+    def _may_finish(self, leaf: certificates.Leaf) -> bool:
         """Return whether what is under way may go on after its certificate's end.
 
         It may if nothing else is wrong; that of a thief, whose certificate was revoked, may not.
@@ -248,7 +240,7 @@ class TlsFiles:
         self._stamp = stamp
         try:
             fresh = _read(self._folder)
-        except (OSError, BadCertificate, BadName, ssl.SSLError) as failure:
+        except (OSError, certificates.BadCertificate, BadName, ssl.SSLError) as failure:
             RELOADS.labels("failed").inc()
             log.warning(
                 "security.certificates_kept",
@@ -281,11 +273,13 @@ class TlsFiles:
     def _show(self) -> None:
         material = self._material
         NOT_AFTER.labels("certificate").set(material.leaf.not_after.timestamp())
-        NOT_AFTER.labels("authority").set(authority_ends(material.authorities).timestamp())
+        NOT_AFTER.labels("authority").set(
+            certificates.authority_ends(material.authorities).timestamp()
+        )
         BEGAN.set(material.leaf.not_before.timestamp())
 
 
-def why_refused(leaf: Leaf, own: Material, present: datetime) -> str:
+def why_refused(leaf: certificates.Leaf, own: Material, present: datetime) -> str:
     """Return why a certificate does not count, although an authority of ours has signed it."""
     if leaf.name is None:
         return leaf.nameless
@@ -300,16 +294,16 @@ def why_refused(leaf: Leaf, own: Material, present: datetime) -> str:
 
 def _read(folder: Path) -> Material:
     authorities = (folder / CA).read_bytes()
-    pair = Pair((folder / CERT).read_bytes(), (folder / KEY).read_bytes())
-    signed_by = check_match(pair, authorities)
-    leaf = parse(pair.certificate)
+    pair = certificates.Pair((folder / CERT).read_bytes(), (folder / KEY).read_bytes())
+    signed_by = certificates.check_match(pair, authorities)
+    leaf = certificates.parse(pair.certificate)
     if leaf.name is None:
-        raise BadCertificate(leaf.nameless)
+        raise certificates.BadCertificate(leaf.nameless)
     revoked = ""
     with suppress(FileNotFoundError):
         revoked = (folder / REVOKED).read_text()
     return Material(
-        leaf.name, leaf, pair, authorities, fingerprints(authorities), signed_by,
+        leaf.name, leaf, pair, authorities, certificates.fingerprints(authorities), signed_by,
         revoked_lines(revoked),
         client_context(pair, authorities),
     )  # fmt: skip

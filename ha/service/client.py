@@ -9,21 +9,7 @@ from ha.daemon.identity import clock
 from ha.rpc.client import Connect, Connection, RpcConnection
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.rpc.packets import text
-from ha.rpc.proto.ha_service_pb2 import (
-    GetServiceStatusRequestProto,
-    GetServiceStatusResponseProto,
-    HARequestSource,
-    HAServiceStateProto,
-    HAStateChangeRequestInfoProto,
-    MonitorHealthRequestProto,
-    MonitorHealthResponseProto,
-    TransitionToActiveRequestProto,
-    TransitionToActiveResponseProto,
-    TransitionToObserverRequestProto,
-    TransitionToObserverResponseProto,
-    TransitionToStandbyRequestProto,
-    TransitionToStandbyResponseProto,
-)
+from ha.rpc.proto import ha_service_pb2
 from ha.service.faults import speaking_to
 from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
 
@@ -90,8 +76,8 @@ class ServiceClient:
         with speaking_to(str(self.address)):
             answer = await self._connection.call(
                 "getServiceStatus",
-                GetServiceStatusRequestProto(),
-                GetServiceStatusResponseProto,
+                ha_service_pb2.GetServiceStatusRequestProto(),
+                ha_service_pb2.GetServiceStatusResponseProto,
                 deadline_seconds=deadline_seconds,
             )
         process = None
@@ -99,7 +85,7 @@ class ServiceClient:
             machine = text(answer.nnhaMachine)
             process = ProcessIdentity(answer.nnhaPid, answer.nnhaStartedTicks, machine)
         return ServiceStatus(
-            ServiceState[HAServiceStateProto.Name(answer.state)],
+            ServiceState[ha_service_pb2.HAServiceStateProto.Name(answer.state)],
             answer.readyToBecomeActive,
             text(answer.notReadyReason),
             process,
@@ -114,8 +100,8 @@ class ServiceClient:
         with speaking_to(str(self.address)):
             await self._connection.call(
                 "monitorHealth",
-                MonitorHealthRequestProto(),
-                MonitorHealthResponseProto,
+                ha_service_pb2.MonitorHealthRequestProto(),
+                ha_service_pb2.MonitorHealthResponseProto,
                 deadline_seconds=deadline_seconds,
             )
 
@@ -140,10 +126,10 @@ class ServiceClient:
         with speaking_to(str(self.address)):
             await self._connection.call(
                 "transitionToActive",
-                TransitionToActiveRequestProto(
+                ha_service_pb2.TransitionToActiveRequestProto(
                     reqInfo=_info(source, predecessor_gone_until=predecessor_gone_until, turn=turn)
                 ),
-                TransitionToActiveResponseProto,
+                ha_service_pb2.TransitionToActiveResponseProto,
                 deadline_seconds=deadline_seconds,
             )
 
@@ -154,8 +140,8 @@ class ServiceClient:
         with speaking_to(str(self.address)):
             await self._connection.call(
                 "transitionToStandby",
-                TransitionToStandbyRequestProto(reqInfo=_info(source, turn=turn)),
-                TransitionToStandbyResponseProto,
+                ha_service_pb2.TransitionToStandbyRequestProto(reqInfo=_info(source, turn=turn)),
+                ha_service_pb2.TransitionToStandbyResponseProto,
                 deadline_seconds=deadline_seconds,
             )
 
@@ -166,8 +152,8 @@ class ServiceClient:
         with speaking_to(str(self.address)):
             await self._connection.call(
                 "transitionToObserver",
-                TransitionToObserverRequestProto(reqInfo=_info(source)),
-                TransitionToObserverResponseProto,
+                ha_service_pb2.TransitionToObserverRequestProto(reqInfo=_info(source)),
+                ha_service_pb2.TransitionToObserverResponseProto,
                 deadline_seconds=deadline_seconds,
             )
 
@@ -182,9 +168,9 @@ class ServiceClient:
 
 def _info(
     source: RequestSource, *, predecessor_gone_until: float = 0.0, turn: int = 0
-) -> HAStateChangeRequestInfoProto:
-    return HAStateChangeRequestInfoProto(
-        reqSource=HARequestSource.ValueType(source),
+) -> ha_service_pb2.HAStateChangeRequestInfoProto:
+    return ha_service_pb2.HAStateChangeRequestInfoProto(
+        reqSource=ha_service_pb2.HARequestSource.ValueType(source),
         nnhaPredecessorGone=True if predecessor_gone_until else None,
         nnhaGoneUntilMicros=int(predecessor_gone_until * 1e6) or None,
         nnhaAskedMicros=int(asyncio.get_running_loop().time() * 1e6),

@@ -5,34 +5,27 @@ from contextlib import contextmanager
 
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
 from ha.rpc.java_names import ACCESS_CONTROL, HEALTH_CHECK_FAILED, IO_EXCEPTION, SERVICE_FAILED
-from ha.service.errors import (
-    AccessDenied,
-    HealthCheckFailed,
-    ServiceFailed,
-    ServiceFaulted,
-    ServiceRefused,
-    ServiceUnreachable,
-)
+from ha.service import errors
 
-_KINDS: dict[str, type[ServiceRefused]] = {
-    HEALTH_CHECK_FAILED: HealthCheckFailed,
-    SERVICE_FAILED: ServiceFailed,
-    ACCESS_CONTROL: AccessDenied,
+_KINDS: dict[str, type[errors.ServiceRefused]] = {
+    HEALTH_CHECK_FAILED: errors.HealthCheckFailed,
+    SERVICE_FAILED: errors.ServiceFailed,
+    ACCESS_CONTROL: errors.AccessDenied,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
-def refusal_of(fault: RemoteFault) -> ServiceRefused:
+def refusal_of(fault: RemoteFault) -> errors.ServiceRefused:
     """Return the refusal that a Java exception means."""
     kind = _KINDS.get(fault.java_class)
     if kind is None:
-        return ServiceFaulted(fault.java_class, fault.reason)
+        return errors.ServiceFaulted(fault.java_class, fault.reason)
     return kind(fault.reason)
 
 
-def fault_of(refusal: ServiceRefused) -> RemoteFault:
+def fault_of(refusal: errors.ServiceRefused) -> RemoteFault:
     """Return the Java exception for a refusal."""
-    if isinstance(refusal, ServiceFaulted):
+    if isinstance(refusal, errors.ServiceFaulted):
         return RemoteFault(refusal.java_class, refusal.reason)
     return RemoteFault(_NAMES.get(type(refusal), IO_EXCEPTION), str(refusal))
 
@@ -46,7 +39,7 @@ def speaking_to(peer: str) -> Iterator[None]:
         raise refusal_of(fault) from fault
     except RpcError as failure:
         sent = not isinstance(failure, ConnectFailed)
-        raise ServiceUnreachable(f"{peer}: {failure}", sent=sent) from failure
+        raise errors.ServiceUnreachable(f"{peer}: {failure}", sent=sent) from failure
 
 
 @contextmanager
@@ -54,5 +47,5 @@ def answering() -> Iterator[None]:
     """Translate what a service raises into what travels."""
     try:
         yield
-    except ServiceRefused as refusal:
+    except errors.ServiceRefused as refusal:
         raise fault_of(refusal) from refusal

@@ -6,12 +6,7 @@ from contextlib import asynccontextmanager
 from ha.conf.topology import HostPort
 from ha.rpc.client import Connect, Connection, RpcConnection
 from ha.rpc.java_names import ZKFC_PROTOCOL
-from ha.rpc.proto.zkfc_pb2 import (
-    CedeActiveRequestProto,
-    CedeActiveResponseProto,
-    GracefulFailoverRequestProto,
-    GracefulFailoverResponseProto,
-)
+from ha.rpc.proto import zkfc_pb2
 from ha.service.faults import speaking_to
 
 _MAX_MILLIS = 0x7FFFFFFF
@@ -76,8 +71,8 @@ class ZkfcClient:
         with speaking_to(str(self.address)):
             await self._connection.call(
                 "cedeActive",
-                CedeActiveRequestProto(millisToCede=min(max(millis, 0), _MAX_MILLIS)),
-                CedeActiveResponseProto,
+                zkfc_pb2.CedeActiveRequestProto(millisToCede=min(max(millis, 0), _MAX_MILLIS)),
+                zkfc_pb2.CedeActiveResponseProto,
                 deadline_seconds=deadline_seconds,
             )
 
@@ -90,8 +85,8 @@ class ZkfcClient:
         with speaking_to(str(self.address)):
             await self._connection.call(
                 "gracefulFailover",
-                GracefulFailoverRequestProto(),
-                GracefulFailoverResponseProto,
+                zkfc_pb2.GracefulFailoverRequestProto(),
+                zkfc_pb2.GracefulFailoverResponseProto,
                 deadline_seconds=deadline_seconds,
                 context=reason,
             )

@@ -15,15 +15,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ha.cli.explain.explanation import explain
+from ha.cluster import remarks
 from ha.cluster.files_view import size_text
 from ha.cluster.problems import problems
-from ha.cluster.remarks import (
-    in_force,
-    journalnode_remarks,
-    namenode_remarks,
-    warnings,
-    zkfc_remarks,
-)
 from ha.cluster.verdict import taking_over, verdict
 from ha.cluster.view import ClusterView
 from ha.console.durations import span
@@ -114,7 +108,7 @@ class Renderer:
 
 
 def _context(view: ClusterView, node: str | None) -> Mapping[str, object]:
-    found, noted = verdict(view), (*in_force(view), *warnings(view))
+    found, noted = verdict(view), (*remarks.in_force(view), *remarks.warnings(view))
     said = (found.text.lower(), *found.reasons)
     return {
         "view": view,
@@ -129,9 +123,9 @@ def _context(view: ClusterView, node: str | None) -> Mapping[str, object]:
         "notices": noted,
         "explanation": explain(view),
         "remarks": {
-            "namenode": namenode_remarks,
-            "zkfc": zkfc_remarks,
-            "journalnode": partial(journalnode_remarks, view),
+            "namenode": remarks.namenode_remarks,
+            "zkfc": remarks.zkfc_remarks,
+            "journalnode": partial(remarks.journalnode_remarks, view),
         },
     }
 

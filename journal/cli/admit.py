@@ -6,14 +6,7 @@ from collections.abc import Mapping
 import click
 
 from ha.console.exit_codes import FAILED, UNEXPECTED, UNREACHABLE
-from journal.cli.options import (
-    Place,
-    about_a_journal,
-    ask_each,
-    bad,
-    print_json,
-    refused,
-)
+from journal.cli import options
 from journal.errors import JournalError
 from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
@@ -25,10 +18,10 @@ from journal.proto import journal_pb2 as pb
 @click.option(
     "--founding", is_flag=True, help="Confirm that these are all nodes: nothing else is checked."
 )
-@about_a_journal
+@options.about_a_journal
 def admit_command(
     *,
-    place: Place,
+    place: options.Place,
     output: str,
     founding: bool,
 ) -> None:
@@ -45,7 +38,7 @@ def admit_command(
     async def ask(remote: RemoteNode) -> pb.JournalStatus:
         return await remote.status(place.timeout_seconds)
 
-    statuses = asyncio.run(ask_each(place, ask))
+    statuses = asyncio.run(options.ask_each(place, ask))
     _ensure_founding(place, statuses, founding=founding)
     told = good(statuses)
     click.echo(
@@ -63,11 +56,11 @@ def admit_command(
     async def admit(remote: RemoteNode) -> None:
         await remote.admit_founding(told[remote.name].incarnation, place.timeout_seconds)
 
-    done = asyncio.run(ask_each(place, admit))
-    failures = bad(done)
+    done = asyncio.run(options.ask_each(place, admit))
+    failures = options.bad(done)
     if output == "json":
         rows = [{"node": name, "admitted": name not in dict(failures)} for name in done]
-        print_json(place, {"nodes": rows, "failures": dict(failures)})
+        options.print_json(place, {"nodes": rows, "failures": dict(failures)})
     else:
         for name in good(done):
             click.echo(f"{name}  votes")
@@ -79,10 +72,13 @@ def admit_command(
 
 
 def _ensure_founding(
-    place: Place, statuses: Mapping[NodeName, pb.JournalStatus | JournalError], *, founding: bool
+    place: options.Place,
+    statuses: Mapping[NodeName, pb.JournalStatus | JournalError],
+    *,
+    founding: bool,
 ) -> None:
-    if silent := bad(statuses):
-        raise refused(
+    if silent := options.bad(statuses):
+        raise options.refused(
             "all nodes must answer, so that no voter is overlooked",
             silent,
             "start these nodes, then run the same command",
@@ -95,10 +91,10 @@ def _ensure_founding(
         if status.failed_because or not status.is_formatted
     ]
     if not_ready:
-        raise refused("a node does not serve the journal", not_ready, "nnha journal status")
+        raise options.refused("a node does not serve the journal", not_ready, "nnha journal status")
     voters = [(name, "votes already") for name, status in told.items() if not status.is_learner]
     if voters:
-        raise refused(
+        raise options.refused(
             f"journal {place.uri.journal_id} has voters",
             voters,
             "make a NameNode active: its writer admits each learner that holds all the edits",
@@ -106,10 +102,12 @@ def _ensure_founding(
     clusters = {(s.namespace_info.cluster_id, s.namespace_info.namespace_id) for s in told.values()}
     if len(clusters) > 1:
         mixed = [(name, f"cluster {s.namespace_info.cluster_id}") for name, s in told.items()]
-        raise refused("the nodes hold journals of different clusters", mixed, "import them again")
+        raise options.refused(
+            "the nodes hold journals of different clusters", mixed, "import them again"
+        )
     if not founding:
         held = [(name, f"edits up to {s.last_written_txid}") for name, s in told.items()]
-        raise refused(
+        raise options.refused(
             "only you can know that these are the whole journal",
             held,
             "run the same command with --founding",

@@ -7,15 +7,7 @@ from pathlib import Path
 import click
 
 from ha.console.exit_codes import FAILED, UNEXPECTED, UNREACHABLE
-from journal.cli.options import (
-    NotDone,
-    Place,
-    about_a_journal,
-    ask_each,
-    bad,
-    print_json,
-    refused,
-)
+from journal.cli import options
 from journal.errors import JournalError
 from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
@@ -31,10 +23,10 @@ from journal.proto import journal_pb2 as pb
     help="The VERSION of a NameNode, for its namespace and cluster id; not needed with --node.",
 )
 @click.option("--force", is_flag=True, help="Delete the edits that are there.")
-@about_a_journal
+@options.about_a_journal
 def format_command(
     *,
-    place: Place,
+    place: options.Place,
     output: str,
     node: str | None,
     version_file: Path | None,
@@ -51,7 +43,7 @@ def format_command(
     """
     names = [NodeName(f"{host}:{port}") for host, port in place.nodes]
     if node is not None and node not in names:
-        raise refused(
+        raise options.refused(
             f"{node} is no node of journal {place.uri.journal_id}",
             (),
             f"name one of {', '.join(names)}",
@@ -60,7 +52,7 @@ def format_command(
     async def ask(remote: RemoteNode) -> pb.JournalStatus | None:
         return await _status(remote, place.timeout_seconds)
 
-    statuses = asyncio.run(ask_each(place, ask))
+    statuses = asyncio.run(options.ask_each(place, ask))
     targets = names if node is None else [NodeName(node)]
     namespace = _namespace(place, statuses, targets, version_file)
     _ensure_reachable(statuses, targets)
@@ -69,10 +61,10 @@ def format_command(
     if node is not None:
         _ensure_learners_are_known(good(statuses), targets)
     done = asyncio.run(_format(place, targets, namespace, good(statuses), force=force))
-    failures = bad(done)
+    failures = options.bad(done)
     if output == "json":
         rows = [{"node": name, "formatted": name not in dict(failures)} for name in targets]
-        print_json(place, {"nodes": rows, "failures": dict(failures)})
+        options.print_json(place, {"nodes": rows, "failures": dict(failures)})
     else:
         for name in good(done):
             word = "formatted; a learner until it is admitted" if node else "formatted"
@@ -98,9 +90,9 @@ def _ensure_reachable(
     statuses: Mapping[NodeName, pb.JournalStatus | JournalError | None],
     targets: Sequence[NodeName],
 ) -> None:
-    silent = [(name, why) for name, why in bad(statuses) if name in targets]
+    silent = [(name, why) for name, why in options.bad(statuses) if name in targets]
     if silent:
-        raise refused(
+        raise options.refused(
             "each node that is to be formatted must answer, so that none is left with old promises",
             silent,
             "start these nodes, then run the same command",
@@ -118,7 +110,7 @@ def _ensure_ours(statuses: Statuses, targets: Sequence[NodeName], namespace: Nam
         and (there.namespace_id, there.cluster_id) != (namespace.namespace_id, namespace.cluster_id)
     ]
     if foreign:
-        raise refused(
+        raise options.refused(
             "another cluster's journal is never formatted, not even by force",
             foreign,
             "correct dfs.namenode.shared.edits.dir, or remove that node's folder by hand",
@@ -135,7 +127,7 @@ def _ensure_empty(statuses: Statuses, targets: Sequence[NodeName], *, force: boo
         if status is not None and name in targets
     ]
     if held and not force:
-        raise refused(
+        raise options.refused(
             "these nodes have storage for the journal already",
             held,
             "nnha journal verify; only if these edits may be deleted, run the same command with "
@@ -155,7 +147,7 @@ def _ensure_learners_are_known(statuses: Statuses, targets: Sequence[NodeName]) 
         (name, "names no incarnation") for name, status in others.items() if not status.incarnation
     ]
     if unnamed:
-        raise refused(
+        raise options.refused(
             "these nodes run a version that does not tell learners from voters",
             unnamed,
             "bring all JournalNodes to this version first",
@@ -163,7 +155,7 @@ def _ensure_learners_are_known(statuses: Statuses, targets: Sequence[NodeName]) 
 
 
 def _namespace(
-    place: Place,
+    place: options.Place,
     statuses: Mapping[NodeName, pb.JournalStatus | JournalError | None],
     targets: Sequence[NodeName],
     version_file: Path | None,
@@ -185,15 +177,15 @@ def _namespace(
     if len(found) == 1 and len(keeping) >= place.needed - 1:
         return found.pop()
     if len(targets) > 1 or not found:
-        raise refused(
+        raise options.refused(
             "it is not known for which file system the journal is",
             (),
             "nnha namenode -initializeSharedEdits on the NameNode, or give --version-file"
             " NAMEDIR/current/VERSION",
         )
-    raise refused(
+    raise options.refused(
         f"the other nodes do not agree on the file system, or fewer than {place.needed - 1} answer",
-        bad(statuses),
+        options.bad(statuses),
         "nnha journal status",
     )
 
@@ -213,11 +205,11 @@ def _read_version(path: Path) -> NamespaceInfo:
         why = f"it lacks {lacking.args[0]}"
     except ValueError as problem:
         why = str(problem)
-    raise NotDone(f"{path} is no VERSION file of a NameNode: {why}", UNEXPECTED)
+    raise options.NotDone(f"{path} is no VERSION file of a NameNode: {why}", UNEXPECTED)
 
 
 async def _format(
-    place: Place,
+    place: options.Place,
     targets: Sequence[NodeName],
     namespace: NamespaceInfo,
     statuses: Statuses,
@@ -237,4 +229,4 @@ async def _format(
             timeout_seconds=place.timeout_seconds * 2,
         )
 
-    return await ask_each(place, one, targets)
+    return await options.ask_each(place, one, targets)

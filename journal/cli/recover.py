@@ -8,15 +8,7 @@ from rich.table import Column, Table
 
 from ha.console.exit_codes import UNHEALTHY, UNREACHABLE
 from ha.console.output import console
-from journal.cli.options import (
-    Place,
-    about_a_journal,
-    ask_each,
-    bad,
-    print_json,
-    refused,
-    tell,
-)
+from journal.cli import options
 from journal.errors import InvariantBroken, JournalError, NotAdmitted
 from journal.links import codec
 from journal.links.quorum_call import good
@@ -31,10 +23,10 @@ Chosen = Copy | Skip | str | None
 
 @click.command("recover")
 @click.option("--dry-run", is_flag=True, help="Only report; this command cannot do anything else.")
-@about_a_journal
+@options.about_a_journal
 def recover_command(
     *,
-    place: Place,
+    place: options.Place,
     output: str,
     dry_run: bool,
 ) -> None:
@@ -46,7 +38,7 @@ def recover_command(
     answers; 8 the copies contradict each other, and a recovery would stop.
     """
     if not dry_run:
-        raise refused(
+        raise options.refused(
             "recovery is the work of the NameNode that becomes active",
             (),
             "nnha journal recover --dry-run, or nnha haadmin -failover",
@@ -60,7 +52,7 @@ def recover_command(
         except InvariantBroken as broken:
             chosen = str(broken)
     if output == "json":
-        print_json(place, _json(place, first, answers, chosen))
+        options.print_json(place, _json(place, first, answers, chosen))
     else:
         _show(place, first, answers, chosen)
     if len(told) < place.needed:
@@ -69,14 +61,14 @@ def recover_command(
         raise click.exceptions.Exit(UNHEALTHY)
 
 
-async def _ask(place: Place) -> tuple[TxId | None, dict[NodeName, Answer | JournalError]]:
+async def _ask(place: options.Place) -> tuple[TxId | None, dict[NodeName, Answer | JournalError]]:
     """Return where the newest segment starts, and what each node that has a vote holds of it."""
 
     async def newest(remote: RemoteNode) -> pb.PrepareRecoveryReply:
         await _require_vote(remote, place.timeout_seconds)
         return await remote.peek_recovery(None, place.timeout_seconds)
 
-    replies = good(await ask_each(place, newest))
+    replies = good(await options.ask_each(place, newest))
     starts = [r.segment.first_txid for r in replies.values() if r.HasField("segment")]
     first = TxId(max(starts)) if starts else None
 
@@ -84,7 +76,7 @@ async def _ask(place: Place) -> tuple[TxId | None, dict[NodeName, Answer | Journ
         await _require_vote(remote, place.timeout_seconds)
         return codec.answer_from_wire(await remote.peek_recovery(first, place.timeout_seconds))
 
-    return first, await ask_each(place, held)
+    return first, await options.ask_each(place, held)
 
 
 async def _require_vote(remote: RemoteNode, timeout_seconds: float) -> None:
@@ -93,7 +85,7 @@ async def _require_vote(remote: RemoteNode, timeout_seconds: float) -> None:
 
 
 def _show(
-    place: Place,
+    place: options.Place,
     first: TxId | None,
     answers: Mapping[NodeName, Answer | JournalError],
     chosen: Chosen,
@@ -112,7 +104,7 @@ def _show(
         for node, answer in answers.items():
             table.add_row(node, *_cells(answer))
         out.print(table)
-    tell(out, bad(answers))
+    options.tell(out, options.bad(answers))
     out.print(
         _verdict(place, first, answers, chosen), highlight=False, soft_wrap=True, markup=False
     )
@@ -136,7 +128,7 @@ def _cells(answer: Answer | JournalError) -> tuple[str, ...]:
 
 
 def _verdict(
-    place: Place,
+    place: options.Place,
     first: TxId | None,
     answers: Mapping[NodeName, Answer | JournalError],
     chosen: Chosen,
@@ -187,7 +179,7 @@ def _standing(answer: Held) -> int:
 
 
 def _json(
-    place: Place,
+    place: options.Place,
     first: TxId | None,
     answers: Mapping[NodeName, Answer | JournalError],
     chosen: Chosen,

@@ -8,16 +8,9 @@ from rich.table import Column, Table
 
 from ha.console.exit_codes import UNHEALTHY, UNREACHABLE
 from ha.console.output import console
+from journal.cli import options
 from journal.cli.inventory import Row, judge, rows
 from journal.cli.learners import Learner, ask_learners, learner_lines, learner_rows
-from journal.cli.options import (
-    Place,
-    about_a_journal,
-    ask_each,
-    bad,
-    print_json,
-    tell,
-)
 from journal.errors import JournalError, NotFormatted, Rejected
 from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
@@ -29,8 +22,8 @@ Answers = Mapping[NodeName, pb.JournalStatus | JournalError]
 
 
 @click.command("status")
-@about_a_journal
-def status_command(*, place: Place, output: str) -> None:
+@options.about_a_journal
+def status_command(*, place: options.Place, output: str) -> None:
     """Ask each node what it has promised and holds.
 
     Exit status: 0 a majority answers and serves; 6 it does not.
@@ -39,9 +32,9 @@ def status_command(*, place: Place, output: str) -> None:
     async def ask(remote: RemoteNode) -> pb.JournalStatus:
         return await remote.status(place.timeout_seconds)
 
-    answers = asyncio.run(ask_each(place, ask))
+    answers = asyncio.run(options.ask_each(place, ask))
     if output == "json":
-        print_json(place, {"nodes": [_status_json(node, answers) for node in answers]})
+        options.print_json(place, {"nodes": [_status_json(node, answers) for node in answers]})
     else:
         _show_status(place, answers)
     if sum(votes(answer) for answer in answers.values()) < place.needed:
@@ -49,8 +42,8 @@ def status_command(*, place: Place, output: str) -> None:
 
 
 @click.command("segments")
-@about_a_journal
-def segments_command(*, place: Place, output: str) -> None:
+@options.about_a_journal
+def segments_command(*, place: options.Place, output: str) -> None:
     """Show which node holds which segment, and mark what differs.
 
     A learner's copies are shown, and not counted.
@@ -73,11 +66,11 @@ def segments_command(*, place: Place, output: str) -> None:
                 for f in findings
             ],
         }
-        print_json(place, body)
+        options.print_json(place, body)
     else:
         _show_segments(place, held, sorted({*dict(failures), *listed, *learners}))
         out = console()
-        tell(out, [*failures, *learner_lines(learners, voters)])
+        options.tell(out, [*failures, *learner_lines(learners, voters)])
         for finding in findings:
             out.print(f"[bold red]{finding.kind}[/]: {finding.message}", soft_wrap=True)
     if len(listed) < place.needed:
@@ -89,7 +82,7 @@ def segments_command(*, place: Place, output: str) -> None:
 Lists = dict[NodeName, tuple[pb.JournalStatus, tuple[Segment, ...]]]
 
 
-async def ask_lists(place: Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
+async def ask_lists(place: options.Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
     """Return the status and the segments of each node, and why the other nodes gave none."""
 
     async def ask(remote: RemoteNode) -> tuple[pb.JournalStatus, tuple[Segment, ...]]:
@@ -102,12 +95,12 @@ async def ask_lists(place: Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
         held = tuple(segment_of(message) for message in manifest.segments)
         return status, tuple(segment for segment in held if segment.last >= segment.first)
 
-    answers = await ask_each(place, ask)
-    return good(answers), bad(answers)
+    answers = await options.ask_each(place, ask)
+    return good(answers), options.bad(answers)
 
 
 async def ask_lists_and_learners(
-    place: Place,
+    place: options.Place,
 ) -> tuple[Lists, dict[NodeName, Learner], list[tuple[NodeName, str]]]:
     """Return what ``ask_lists`` does and, as the middle item, the learners and what they hold."""
     listed, failures = await ask_lists(place)
@@ -177,7 +170,7 @@ def behind(answer: pb.JournalStatus, answers: Answers) -> int:
     return max(0, committed - answer.last_written_txid)
 
 
-def _show_status(place: Place, answers: Answers) -> None:
+def _show_status(place: options.Place, answers: Answers) -> None:
     table = Table(
         Column("node", overflow="fold"),
         Column("state", overflow="fold"),
@@ -213,7 +206,7 @@ def _show_status(place: Place, answers: Answers) -> None:
         )
     out = console()
     out.print(table)
-    tell(out, [(node, why) for node in answers for why in _remarks(answers[node])])
+    options.tell(out, [(node, why) for node in answers for why in _remarks(answers[node])])
     voting = sum(votes(answer) for answer in answers.values())
     spare = voting - place.needed
     word = "could lose no more node" if spare == 0 else f"could lose {spare} more"
@@ -327,7 +320,7 @@ def _status_json(node: NodeName, answers: Answers) -> dict[str, object]:
 # ---- segments ----
 
 
-def _show_segments(place: Place, held: Sequence[Row], nodes: Sequence[NodeName]) -> None:
+def _show_segments(place: options.Place, held: Sequence[Row], nodes: Sequence[NodeName]) -> None:
     table = Table(
         Column("segment", no_wrap=True),
         Column("writer", justify="right"),

@@ -8,15 +8,9 @@ from rich.table import Column, Table
 
 from ha.console.exit_codes import UNHEALTHY, UNREACHABLE
 from ha.console.output import console
+from journal.cli import options
 from journal.cli.inventory import judge, rows
 from journal.cli.learners import Learner, ask_learners, learner_lines, learner_rows
-from journal.cli.options import (
-    NotDone,
-    Place,
-    about_a_journal,
-    print_json,
-    tell,
-)
 from journal.cli.status import ask_lists_and_learners, damaged_in
 from journal.errors import QuorumLost
 from journal.links.configuration import reader_settings
@@ -29,10 +23,10 @@ Learners = Mapping[NodeName, Learner]
 
 @click.command("verify")
 @click.option("--deep", is_flag=True, help="Read every byte of every copy, and compare the bytes.")
-@about_a_journal
+@options.about_a_journal
 def verify_command(
     *,
-    place: Place,
+    place: options.Place,
     output: str,
     deep: bool,
 ) -> None:
@@ -47,13 +41,13 @@ def verify_command(
         raise click.exceptions.Exit(UNHEALTHY)
 
 
-def _shallow(place: Place, output: str) -> bool:
+def _shallow(place: options.Place, output: str) -> bool:
     listed, learners, failures = asyncio.run(ask_lists_and_learners(place))
     if len(listed) < place.needed:
         silent = [*failures, *((node, "a learner") for node in learners)]
         reasons = "; ".join(f"{node}: {why}" for node, why in silent)
         message = f"verifying needs {place.needed} of {len(place.nodes)} JournalNodes; {reasons}"
-        raise NotDone(message, UNREACHABLE)
+        raise options.NotDone(message, UNREACHABLE)
     held = rows(
         {node: segments for node, (_, segments) in listed.items()},
         {node: damaged_in(status) for node, (status, _) in listed.items()},
@@ -73,10 +67,10 @@ def _shallow(place: Place, output: str) -> bool:
                 for f in findings
             ],
         }
-        print_json(place, body)
+        options.print_json(place, body)
         return not findings
     out = console()
-    tell(out, [*failures, *learner_lines(learners, voters)])
+    options.tell(out, [*failures, *learner_lines(learners, voters)])
     for finding in findings:
         out.print(
             f"[bold red]{finding.kind}[/]: {finding.message}", highlight=False, soft_wrap=True
@@ -92,19 +86,19 @@ def _shallow(place: Place, output: str) -> bool:
     return not findings
 
 
-def _deep(place: Place, output: str) -> bool:
+def _deep(place: options.Place, output: str) -> bool:
     try:
         result, learners = asyncio.run(_verified(place))
     except QuorumLost as lost:
-        raise NotDone(str(lost), UNREACHABLE) from lost
+        raise options.NotDone(str(lost), UNREACHABLE) from lost
     if output == "json":
-        print_json(place, _verification_json(result, learners))
+        options.print_json(place, _verification_json(result, learners))
     else:
         _show_verification(place, result, learners)
     return not result.report.findings
 
 
-async def _verified(place: Place) -> tuple[Verification, Learners]:
+async def _verified(place: options.Place) -> tuple[Verification, Learners]:
     result = await verify(place.nodes, place.address, reader_settings(place.conf))
     firsts = {segment.first for segment in _listed(result)}
     return result, await ask_learners(place, result.failures, firsts)
@@ -114,7 +108,7 @@ def _listed(result: Verification) -> list[Segment]:
     return [segment for view in result.views for segment in view.segments]
 
 
-def _show_verification(place: Place, result: Verification, learners: Learners) -> None:
+def _show_verification(place: options.Place, result: Verification, learners: Learners) -> None:
     report = result.report
     table = Table(
         Column("node", no_wrap=True),
@@ -141,7 +135,7 @@ def _show_verification(place: Place, result: Verification, learners: Learners) -
         table.add_row(node, "?", "?", "not reachable")
     out = console()
     out.print(table)
-    tell(out, [*sorted(silent.items()), *learner_lines(learners, _listed(result))])
+    options.tell(out, [*sorted(silent.items()), *learner_lines(learners, _listed(result))])
     for node, told in sorted(report.stale.items()):
         for line in told:
             out.print(f"note: {node}: {line}", highlight=False, soft_wrap=True)

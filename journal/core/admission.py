@@ -5,19 +5,12 @@ See docs/reference/journal-node.md#admission.
 
 from dataclasses import dataclass, replace
 
+from journal import errors
 from journal.core.effects import AbandonSegment, Effect, PersistPromise, RememberCommitted
 from journal.core.limits import reach_of_claims, require_sane_stamp, require_small_leap
 from journal.core.requests import Stamp
 from journal.core.state import NO_SERIAL, SERIAL_UNKNOWN, JournalState
-from journal.errors import (
-    BadRequest,
-    Fenced,
-    NotFormatted,
-    OutOfSync,
-    Rejected,
-    StorageFailed,
-    WrongNamespace,
-)
+from journal.errors import StorageFailed
 from journal.model import Epoch, NamespaceInfo, TxId
 
 
@@ -27,13 +20,13 @@ class Admitted:
 
     state: JournalState
     effects: tuple[Effect, ...] = ()
-    refusal: Rejected | None = None
+    refusal: errors.Rejected | None = None
 
 
 def require_formatted(state: JournalState) -> NamespaceInfo:
     """Return the journal's namespace, or raise NotFormatted where there is no storage yet."""
     if state.namespace is None:
-        raise NotFormatted("the journal is not formatted on this node")
+        raise errors.NotFormatted("the journal is not formatted on this node")
     return state.namespace
 
 
@@ -41,12 +34,12 @@ def require_namespace(state: JournalState, theirs: NamespaceInfo) -> None:
     """Raise WrongNamespace unless the request is for this journal's file system."""
     ours = require_formatted(state)
     if theirs.namespace_id != ours.namespace_id:
-        raise WrongNamespace(
+        raise errors.WrongNamespace(
             f"Incompatible namespaceID: this journal belongs to {ours.namespace_id}, "
             f"the request to {theirs.namespace_id}"
         )
     if theirs.cluster_id != ours.cluster_id:
-        raise WrongNamespace(
+        raise errors.WrongNamespace(
             f"Incompatible clusterID: this journal belongs to {ours.cluster_id}, "
             f"the request to {theirs.cluster_id}"
         )
@@ -63,7 +56,7 @@ def admit(state: JournalState, stamp: Stamp, *, promises: bool) -> Admitted:
     """
     require_formatted(state)
     if stamp.epoch < state.promised:
-        raise Fenced(
+        raise errors.Fenced(
             f"the request's epoch {stamp.epoch} is less than the last promised epoch "
             f"{state.promised}",
             promised=state.promised,
@@ -71,7 +64,7 @@ def admit(state: JournalState, stamp: Stamp, *, promises: bool) -> Admitted:
     newer = stamp.epoch > state.promised
     if newer and not promises:
         # One stray heartbeat must not fence a writer.
-        raise OutOfSync(
+        raise errors.OutOfSync(
             f"epoch {stamp.epoch} has not been promised here, {state.promised} has; this request "
             "promises nothing: ask newEpoch first"
         )
@@ -84,7 +77,7 @@ def admit(state: JournalState, stamp: Stamp, *, promises: bool) -> Admitted:
         promised = promise(state, stamp.epoch)
         state, effects = replace(promised.state, serial=SERIAL_UNKNOWN), promised.effects
     if stamp.serial <= max(state.serial, NO_SERIAL):
-        refusal = OutOfSync(
+        refusal = errors.OutOfSync(
             f"request {stamp.serial} of epoch {stamp.epoch} came after request {state.serial}"
         )
         return Admitted(state, effects, refusal)
@@ -94,7 +87,7 @@ def admit(state: JournalState, stamp: Stamp, *, promises: bool) -> Admitted:
     claimed = state.claimed if stamp.committed is None else stamp.committed
     if stamp.committed is not None and stamp.committed != committed:
         if stamp.committed < committed:
-            backward = BadRequest(
+            backward = errors.BadRequest(
                 f"the request would move the committed txid backward, from {state.committed} "
                 f"to {stamp.committed}"
             )

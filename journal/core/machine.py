@@ -6,62 +6,35 @@ The rules: docs/reference/journal-node.md.
 from dataclasses import replace
 from typing import Final, assert_never
 
-from journal.core import learner, purge, recovery, rejoin, segments, sync, upgrade
+from journal.core import learner, purge, recovery, rejoin, requests, segments, sync, upgrade
 from journal.core.admission import Admitted, admit, require_formatted
 from journal.core.effects import FormatStorage, PersistReadLease, Step
 from journal.core.learner import require_vote
 from journal.core.replies import Done, JournalStateReply, Manifest
-from journal.core.requests import (
-    AcceptRecovery,
-    Admit,
-    AdmitByVoters,
-    AdmitFounding,
-    AdoptCatchUp,
-    AdoptFinalized,
-    AdoptRecovery,
-    CanRollBack,
-    CatchUp,
-    DiscardSegments,
-    FinalizeLogSegment,
-    FinalizeUpgrade,
-    Format,
-    GetEditLogManifest,
-    GetJournalCTime,
-    GetJournalState,
-    Heartbeat,
-    Journal,
-    LearnDigest,
-    NewEpoch,
-    PeekRecovery,
-    PrepareRecovery,
-    PreUpgrade,
-    PurgeLogs,
-    ReportDamage,
-    Request,
-    ResumeSegment,
-    RollBack,
-    Stamped,
-    StartLogSegment,
-    Upgrade,
-)
 from journal.core.state import JournalState
 from journal.errors import BadRequest, Fenced, InvariantBroken, Rejected, StorageFailed
 from journal.model import NamespaceInfo, Segment
 
-_WRITING: Final = (StartLogSegment, Journal, Heartbeat, ResumeSegment, CatchUp)
+_WRITING: Final = (
+    requests.StartLogSegment,
+    requests.Journal,
+    requests.Heartbeat,
+    requests.ResumeSegment,
+    requests.CatchUp,
+)
 """What a writer asks for only once no older one's read lease can run."""
 
 _PROMISING: Final = (
-    StartLogSegment,
-    PrepareRecovery,
-    AcceptRecovery,
-    ResumeSegment,
-    CatchUp,
+    requests.StartLogSegment,
+    requests.PrepareRecovery,
+    requests.AcceptRecovery,
+    requests.ResumeSegment,
+    requests.CatchUp,
 )
 """By what a node that missed newEpoch learns of a new writer: what it sends once it has won."""
 
 
-def step(state: JournalState, request: Request) -> Step:  # noqa: C901, PLR0912 - one case per request
+def step(state: JournalState, request: requests.Request) -> Step:  # noqa: C901, PLR0912 - one case per request
     """Decide about one request.
 
     Raises:
@@ -70,59 +43,59 @@ def step(state: JournalState, request: Request) -> Step:  # noqa: C901, PLR0912 
     A refusal that leaves something to remember comes back as the Step's reply instead.
     """
     match request:
-        case Format():
+        case requests.Format():
             return _format(state, request)
-        case GetJournalState():
+        case requests.GetJournalState():
             require_formatted(state)
             require_vote(state)
             return Step(state, (), JournalStateReply(state.promised))
-        case GetEditLogManifest():
+        case requests.GetEditLogManifest():
             require_formatted(state)
             require_vote(state)
             return Step(state, (), manifest(state, request))
-        case PeekRecovery(first):
+        case requests.PeekRecovery(first):
             return recovery.peek(state, first)
-        case NewEpoch():
+        case requests.NewEpoch():
             return recovery.new_epoch(state, request)
-        case AdoptRecovery():
+        case requests.AdoptRecovery():
             return recovery.adopt(state, request)
-        case AdmitFounding() | AdmitByVoters():
+        case requests.AdmitFounding() | requests.AdmitByVoters():
             require_formatted(state)
             return learner.admit_without_a_writer(state, request)
-        case ReportDamage(first, why):
+        case requests.ReportDamage(first, why):
             return Step(state.with_damage(first, why), (), Done())
-        case LearnDigest():
+        case requests.LearnDigest():
             return Step(state, (), Done())
-        case CanRollBack():
+        case requests.CanRollBack():
             return Step(state, (), upgrade.can_roll_back(state, request))
-        case GetJournalCTime():
+        case requests.GetJournalCTime():
             return Step(state, (), upgrade.ctime(state))
-        case AdoptFinalized():
+        case requests.AdoptFinalized():
             return sync.adopt_finalized(state, request)
-        case AdoptCatchUp():
+        case requests.AdoptCatchUp():
             return rejoin.adopt(state, request)
         case (
-            StartLogSegment()
-            | Journal()
-            | Heartbeat()
-            | FinalizeLogSegment()
-            | PrepareRecovery()
-            | AcceptRecovery()
-            | PurgeLogs()
-            | PreUpgrade()
-            | Upgrade()
-            | FinalizeUpgrade()
-            | RollBack()
-            | DiscardSegments()
-            | ResumeSegment()
-            | CatchUp()
-            | Admit()
+            requests.StartLogSegment()
+            | requests.Journal()
+            | requests.Heartbeat()
+            | requests.FinalizeLogSegment()
+            | requests.PrepareRecovery()
+            | requests.AcceptRecovery()
+            | requests.PurgeLogs()
+            | requests.PreUpgrade()
+            | requests.Upgrade()
+            | requests.FinalizeUpgrade()
+            | requests.RollBack()
+            | requests.DiscardSegments()
+            | requests.ResumeSegment()
+            | requests.CatchUp()
+            | requests.Admit()
         ):
             return _stamped(state, request)
     assert_never(request)
 
 
-def _stamped(state: JournalState, request: Stamped) -> Step:
+def _stamped(state: JournalState, request: requests.Stamped) -> Step:
     """Admit the writer, then act; what admission learned stays learned either way."""
     admitted = admit(state, request.stamp, promises=isinstance(request, _PROMISING))
     if admitted.refusal is not None:
@@ -136,7 +109,7 @@ def _stamped(state: JournalState, request: Stamped) -> Step:
     return Step(done.state, (*admitted.effects, *done.effects), done.reply)
 
 
-def _with_read_lease(admitted: Admitted, request: Stamped) -> Admitted:
+def _with_read_lease(admitted: Admitted, request: requests.Stamped) -> Admitted:
     """Remember for how long this writer may serve reads on the strength of our yes.
 
     NameNodes may be configured differently, and the next writer has to wait for the longest.  A
@@ -149,36 +122,42 @@ def _with_read_lease(admitted: Admitted, request: Stamped) -> Admitted:
     return replace(admitted, state=state, effects=(*admitted.effects, PersistReadLease(told)))
 
 
-def _act(state: JournalState, request: Stamped) -> Step:  # noqa: C901 - flat dispatch
-    if isinstance(request, PrepareRecovery | AcceptRecovery):
+def _act(state: JournalState, request: requests.Stamped) -> Step:  # noqa: C901 - flat dispatch
+    if isinstance(request, requests.PrepareRecovery | requests.AcceptRecovery):
         require_vote(state)
     match request:
-        case StartLogSegment():
+        case requests.StartLogSegment():
             return learner.start_with_vote(state, request)
-        case Journal():
+        case requests.Journal():
             return segments.journal(state, request)
-        case Heartbeat():
+        case requests.Heartbeat():
             return learner.without_vote(state, Step(state, (), Done()))
-        case FinalizeLogSegment():
+        case requests.FinalizeLogSegment():
             return learner.without_vote(state, segments.finalize(state, request))
-        case Admit():
+        case requests.Admit():
             return learner.admit_learner(state, request)
-        case PrepareRecovery():
+        case requests.PrepareRecovery():
             return recovery.prepare(state, request.first)
-        case AcceptRecovery():
+        case requests.AcceptRecovery():
             return recovery.accept(state, request)
-        case PurgeLogs():
+        case requests.PurgeLogs():
             return purge.purge(state, request)
-        case PreUpgrade() | Upgrade() | FinalizeUpgrade() | RollBack() | DiscardSegments():
+        case (
+            requests.PreUpgrade()
+            | requests.Upgrade()
+            | requests.FinalizeUpgrade()
+            | requests.RollBack()
+            | requests.DiscardSegments()
+        ):
             return upgrade.step(state, request)
-        case ResumeSegment():
+        case requests.ResumeSegment():
             return rejoin.resume(state, request)
-        case CatchUp():
+        case requests.CatchUp():
             return rejoin.catch_up(state, request)
     assert_never(request)
 
 
-def _format(state: JournalState, request: Format) -> Step:
+def _format(state: JournalState, request: requests.Format) -> Step:
     """Begin anew.  Force is a person's word about what was seen, not about a writer since then."""
     if request.namespace.namespace_id == 0 or not request.namespace.cluster_id:
         raise BadRequest("cannot format for a namespace without an id and a cluster id")
@@ -197,7 +176,7 @@ def _format(state: JournalState, request: Format) -> Step:
     return Step(fresh, (effect,), Done())
 
 
-def _require_seen(state: JournalState, ours: NamespaceInfo, request: Format) -> None:
+def _require_seen(state: JournalState, ours: NamespaceInfo, request: requests.Format) -> None:
     """See that the caller means this journal, as it is, and not merely any."""
     if request.seen_promised is None:
         raise BadRequest(
@@ -216,7 +195,7 @@ def _require_seen(state: JournalState, ours: NamespaceInfo, request: Format) -> 
         )
 
 
-def manifest(state: JournalState, request: GetEditLogManifest) -> Manifest:
+def manifest(state: JournalState, request: requests.GetEditLogManifest) -> Manifest:
     """Return the segments that hold ``since`` or anything behind it.
 
     An abandoned in-progress segment is listed only while it is the newest: an older one was

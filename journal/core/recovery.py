@@ -7,22 +7,9 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import Final
 
-from journal.core.admission import (
-    Admitted,
-    abandon,
-    promise,
-    require_formatted,
-    require_namespace,
-    why_damaged,
-)
-from journal.core.effects import (
-    AdoptDownload,
-    DropDownload,
-    Effect,
-    PersistDecision,
-    RecordSegment,
-    Step,
-)
+from journal.core import admission
+from journal.core import effects as core_effects
+from journal.core.admission import promise, why_damaged
 from journal.core.learner import require_vote
 from journal.core.limits import require_small_leap
 from journal.core.replies import Done, Fetch, Prepared, Promised
@@ -51,9 +38,9 @@ FATE: Final = {
 }
 
 
-def new_epoch(state: JournalState, request: NewEpoch) -> Step:
+def new_epoch(state: JournalState, request: NewEpoch) -> core_effects.Step:
     """Promise a newer epoch and name the newest segment that has an edit."""
-    require_namespace(state, request.namespace)
+    admission.require_namespace(state, request.namespace)
     require_vote(state)
     if request.epoch <= state.promised:
         raise Fenced(
@@ -62,16 +49,16 @@ def new_epoch(state: JournalState, request: NewEpoch) -> Step:
         )
     require_small_leap(state, request.epoch)
     promised = promise(state, request.epoch)
-    return Step(promised.state, promised.effects, Promised(promised.state.newest))
+    return core_effects.Step(promised.state, promised.effects, Promised(promised.state.newest))
 
 
-def prepare(state: JournalState, first: TxId) -> Step:
+def prepare(state: JournalState, first: TxId) -> core_effects.Step:
     """Say what we hold of a segment.  It is closed, so that the answer stays true."""
-    closed = abandon(state)
+    closed = admission.abandon(state)
     state = closed.state
     damaged = why_damaged(state, first)
     if damaged is not None:
-        return Step(state, closed.effects, damaged)
+        return core_effects.Step(state, closed.effects, damaged)
     ours = state.find(first)
     decision = state.decisions.get(first)
     if decision is not None and not (ours is not None and ours.finalized):
@@ -81,85 +68,88 @@ def prepare(state: JournalState, first: TxId) -> Step:
                 f"the recovery of segment {first} accepted in epoch {decision.epoch} ends "
                 f"at {decision.segment.last}, but the disk holds {held} or other edits"
             )
-            return Step(state, closed.effects, differs)
+            return core_effects.Step(state, closed.effects, differs)
         answer = Prepared(decision.segment, decision, state.writer, state.committed)
     else:
         answer = Prepared(ours, None, state.writer, state.committed)
-    return Step(state, closed.effects, answer)
+    return core_effects.Step(state, closed.effects, answer)
 
 
-def peek(state: JournalState, first: TxId | None) -> Step:
+def peek(state: JournalState, first: TxId | None) -> core_effects.Step:
     """Say what ``prepare`` would say at this moment; whatever it would change stays as it is."""
-    require_formatted(state)
+    admission.require_formatted(state)
     if first is None:
-        first = abandon(state).state.newest
+        first = admission.abandon(state).state.newest
     if first is None:
-        return Step(state, (), Prepared(None, None, state.writer, state.committed))
-    return Step(state, (), prepare(state, first).reply)
+        return core_effects.Step(state, (), Prepared(None, None, state.writer, state.committed))
+    return core_effects.Step(state, (), prepare(state, first).reply)
 
 
-def accept(state: JournalState, request: AcceptRecovery) -> Step:
+def accept(state: JournalState, request: AcceptRecovery) -> core_effects.Step:
     """Accept a decision: at once if our copy is the decided one, else ask for its bytes."""
-    closed = abandon(state)
+    closed = admission.abandon(state)
     state = closed.state
     decided = request.segment
     if decided.first <= 0 or decided.last < decided.first:
         bad = BadRequest(f"bad recovery state for segment {decided.first}: end {decided.last}")
-        return Step(state, closed.effects, bad)
+        return core_effects.Step(state, closed.effects, bad)
     if len(decided.digest) != DIGEST_BYTES:
         bad = BadRequest(f"a recovery with a digest of {len(decided.digest)} bytes")
-        return Step(state, closed.effects, bad)
+        return core_effects.Step(state, closed.effects, bad)
     try:
         fate = _fate(state, decided, request.stamp.epoch)
     except InvariantBroken as broken:
-        return Step(state, closed.effects, broken)
+        return core_effects.Step(state, closed.effects, broken)
     if fate is Fate.FETCH:
-        return Step(state, closed.effects, Fetch(decided, request.stamp.epoch))
+        return core_effects.Step(state, closed.effects, Fetch(decided, request.stamp.epoch))
     decision = Decision(decided, request.stamp.epoch)
     kept = _keep(state, decided)
-    effects = (*closed.effects, PersistDecision(decision), *kept.effects)
-    return Step(kept.state.with_decision(decision), effects, Done())
+    effects = (*closed.effects, core_effects.PersistDecision(decision), *kept.effects)
+    return core_effects.Step(kept.state.with_decision(decision), effects, Done())
 
 
-def adopt(state: JournalState, request: AdoptRecovery) -> Step:
+def adopt(state: JournalState, request: AdoptRecovery) -> core_effects.Step:
     """Finish an acceptance whose bytes were downloaded while others were served.
 
     Everything is looked at again: in the meantime a newer writer may have been promised, or
     the same writer may have gone on without us.
     """
-    require_formatted(state)
+    admission.require_formatted(state)
     require_vote(state)
-    drop = DropDownload(request.segment.first, request.epoch)
+    drop = core_effects.DropDownload(request.segment.first, request.epoch)
     if request.epoch != state.promised:
         late = Fenced(
             f"epoch {state.promised} was promised while the recovery of epoch {request.epoch} "
             "fetched its segment",
             promised=state.promised,
         )
-        return Step(state, (drop,), late)
-    closed = abandon(state)
+        return core_effects.Step(state, (drop,), late)
+    closed = admission.abandon(state)
     state = closed.state
     decision = Decision(request.segment, request.epoch)
-    effects: tuple[Effect, ...] = (*closed.effects, PersistDecision(decision))
+    effects: tuple[core_effects.Effect, ...] = (
+        *closed.effects,
+        core_effects.PersistDecision(decision),
+    )
     if _fate(state, request.segment, request.epoch) is Fate.FETCH:
         damage = state.damaged.get(request.segment.first)
         repaired = damage is not None and damage.segment.finalized
         adopted = replace(request.segment, finalized=repaired)
-        effects = (*effects, AdoptDownload(adopted, request.epoch))
+        effects = (*effects, core_effects.AdoptDownload(adopted, request.epoch))
         state = state.with_segment(adopted)
     else:
         kept = _keep(state, request.segment)
         state, effects = kept.state, (drop, *effects, *kept.effects)
-    return Step(state.with_decision(decision), effects, Done())
+    return core_effects.Step(state.with_decision(decision), effects, Done())
 
 
-def _keep(state: JournalState, decided: Segment) -> Admitted:
+def _keep(state: JournalState, decided: Segment) -> admission.Admitted:
     """Keep our copy, as its edits are the decided ones, and take over the decided writer."""
     ours = state.find(decided.first)
     if ours is None or ours.finalized or decided.writer in (NO_EPOCH, ours.writer):
-        return Admitted(state)
+        return admission.Admitted(state)
     ours = replace(ours, writer=decided.writer)
-    return Admitted(state.with_segment(ours), (RecordSegment(ours),))
+    return admission.Admitted(state.with_segment(ours), (core_effects.RecordSegment(ours),))
 
 
 def _fate(state: JournalState, decided: Segment, epoch: Epoch) -> Fate:

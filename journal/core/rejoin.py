@@ -7,18 +7,8 @@ itself was when it was new.
 
 from dataclasses import replace
 
+from journal.core import effects as core_effects
 from journal.core.admission import abandon, require_formatted, why_damaged
-from journal.core.effects import (
-    AdoptDownload,
-    CreateSegment,
-    DropDownload,
-    Effect,
-    ForgetDecision,
-    MoveAside,
-    PersistWriter,
-    ReopenSegment,
-    Step,
-)
 from journal.core.replies import Fetch, Resumed
 from journal.core.requests import AdoptCatchUp, CatchUp, ResumeSegment
 from journal.core.segments import DIGEST_BYTES, OLDEST_LAYOUT
@@ -27,7 +17,7 @@ from journal.errors import BadRequest, Fenced, OutOfSync, StorageFailed
 from journal.model import NO_EPOCH, Epoch, Segment, TxId
 
 
-def resume(state: JournalState, request: ResumeSegment) -> Step:
+def resume(state: JournalState, request: ResumeSegment) -> core_effects.Step:
     """Open the segment again behind its last sound edit, or begin it where there is none of it.
 
     A quorum has begun it in this epoch, so what an older writer left under the same first txid
@@ -42,7 +32,7 @@ def resume(state: JournalState, request: ResumeSegment) -> Step:
     return _open(state, request.first, epoch, request.layout_version)
 
 
-def catch_up(state: JournalState, request: CatchUp) -> Step:
+def catch_up(state: JournalState, request: CatchUp) -> core_effects.Step:
     """Ask for the edits that we lack, unless we have all of them by now."""
     wanted = request.segment
     _check(wanted.first, request.layout_version)
@@ -56,10 +46,10 @@ def catch_up(state: JournalState, request: CatchUp) -> Step:
     if _reaches(state, wanted, epoch):
         return _open(state, wanted.first, epoch, request.layout_version)
     wanted = replace(wanted, writer=epoch, layout_version=request.layout_version)
-    return Step(state, (), Fetch(wanted, epoch))
+    return core_effects.Step(state, (), Fetch(wanted, epoch))
 
 
-def adopt(state: JournalState, request: AdoptCatchUp) -> Step:
+def adopt(state: JournalState, request: AdoptCatchUp) -> core_effects.Step:
     """Put the downloaded edits in the place of our fewer ones, and open them.
 
     Everything is looked at again: in the meantime a newer writer may have been promised, or the
@@ -67,23 +57,23 @@ def adopt(state: JournalState, request: AdoptCatchUp) -> Step:
     """
     require_formatted(state)
     wanted, epoch = request.segment, request.epoch
-    drop = DropDownload(wanted.first, epoch)
+    drop = core_effects.DropDownload(wanted.first, epoch)
     if epoch != state.promised:
         late = Fenced(
             f"epoch {state.promised} was promised while epoch {epoch} caught up here",
             promised=state.promised,
         )
-        return Step(state, (drop,), late)
+        return core_effects.Step(state, (drop,), late)
     try:
         _ensure_current(state, wanted.first, epoch)
         complete = _reaches(state, wanted, epoch)
         if not complete:
             _ensure_no_shorter(state, request)
     except (OutOfSync, StorageFailed) as refusal:
-        return Step(state, (drop,), refusal)
+        return core_effects.Step(state, (drop,), refusal)
     if complete:
         resumed = _open(state, wanted.first, epoch, request.layout_version)
-        return Step(resumed.state, (drop, *resumed.effects), resumed.reply)
+        return core_effects.Step(resumed.state, (drop, *resumed.effects), resumed.reply)
     state, effects = _cleared(state, wanted.first, epoch)
     adopted = Segment(
         wanted.first,
@@ -93,7 +83,7 @@ def adopt(state: JournalState, request: AdoptCatchUp) -> Step:
         layout_version=request.layout_version,
     )
     # Its record names no end: a crash behind the record leaves our fewer edits, not damage.
-    effects.append(AdoptDownload(adopted, epoch))
+    effects.append(core_effects.AdoptDownload(adopted, epoch))
     return _opened(state, effects, adopted, wanted.digest)
 
 
@@ -167,26 +157,30 @@ def _ensure_no_shorter(state: JournalState, request: AdoptCatchUp) -> None:
         raise damaged
 
 
-def _open(state: JournalState, first: TxId, epoch: Epoch, layout_version: int) -> Step:
+def _open(state: JournalState, first: TxId, epoch: Epoch, layout_version: int) -> core_effects.Step:
     if state.open is not None and state.open.first == first:
-        return Step(state, (), Resumed(state.open.next_txid))
+        return core_effects.Step(state, (), Resumed(state.open.next_txid))
     state, effects = _cleared(state, first, epoch)
     ours = state.find(first)
     if ours is not None:
         return _opened(state, effects, ours, ours.digest)
-    effects.append(CreateSegment(first, layout_version, epoch))
+    effects.append(core_effects.CreateSegment(first, layout_version, epoch))
     if state.writer != epoch:
-        effects.append(PersistWriter(epoch))
+        effects.append(core_effects.PersistWriter(epoch))
     opened = OpenSegment(first=first, next_txid=first, writer=epoch, layout_version=layout_version)
-    return Step(replace(state, writer=epoch, open=opened), tuple(effects), Resumed(first))
+    return core_effects.Step(
+        replace(state, writer=epoch, open=opened), tuple(effects), Resumed(first)
+    )
 
 
-def _opened(state: JournalState, effects: list[Effect], held: Segment, digest: bytes) -> Step:
+def _opened(
+    state: JournalState, effects: list[core_effects.Effect], held: Segment, digest: bytes
+) -> core_effects.Step:
     if state.writer != held.writer:
         # Behind the file: the older writer's edits must not be taken for ours.
-        effects.append(PersistWriter(held.writer))
+        effects.append(core_effects.PersistWriter(held.writer))
     following = TxId(held.last + 1)
-    effects.append(ReopenSegment(held.first, held.layout_version, digest))
+    effects.append(core_effects.ReopenSegment(held.first, held.layout_version, digest))
     opened = OpenSegment(
         first=held.first,
         next_txid=following,
@@ -195,18 +189,20 @@ def _opened(state: JournalState, effects: list[Effect], held: Segment, digest: b
         layout_version=held.layout_version,
     )
     state = replace(state.without_segment(held.first), writer=held.writer, open=opened)
-    return Step(state, tuple(effects), Resumed(following))
+    return core_effects.Step(state, tuple(effects), Resumed(following))
 
 
-def _cleared(state: JournalState, first: TxId, epoch: Epoch) -> tuple[JournalState, list[Effect]]:
+def _cleared(
+    state: JournalState, first: TxId, epoch: Epoch
+) -> tuple[JournalState, list[core_effects.Effect]]:
     """Close what is open, forget older decisions, and move an older writer's copy aside."""
     closed = abandon(state)
     state, effects = closed.state, list(closed.effects)
     if first in state.decisions:
-        effects.append(ForgetDecision(first))
+        effects.append(core_effects.ForgetDecision(first))
         state = state.without_decision(first)
     ours = _held(state, first)
     if ours is not None and ours.writer != epoch:
-        effects.append(MoveAside(first))
+        effects.append(core_effects.MoveAside(first))
         state = state.without_segment(first)
     return state, effects

@@ -6,17 +6,8 @@ See docs/reference/journal-node.md#startlogsegment and what follows there.
 from dataclasses import replace
 from typing import Final
 
+from journal.core import effects as core_effects
 from journal.core.admission import abandon, why_damaged
-from journal.core.effects import (
-    AppendEdits,
-    CreateSegment,
-    Effect,
-    FinalizeSegment,
-    ForgetDecision,
-    MoveAside,
-    PersistWriter,
-    Step,
-)
 from journal.core.replies import Done
 from journal.core.requests import FinalizeLogSegment, Journal, StartLogSegment
 from journal.core.state import JournalState, OpenSegment
@@ -32,7 +23,7 @@ See docs/reference/formats.md#segment-header.
 """
 
 
-def start_segment(state: JournalState, request: StartLogSegment) -> Step:
+def start_segment(state: JournalState, request: StartLogSegment) -> core_effects.Step:
     """Begin an empty segment.  An in-progress file with one edit may be begun anew."""
     if request.first <= 0:
         raise BadRequest(f"a segment cannot start at transaction {request.first}")
@@ -40,7 +31,7 @@ def start_segment(state: JournalState, request: StartLogSegment) -> Step:
         raise BadRequest(f"layout {request.layout_version} has no framed edits")
     still_open = state.open is not None and state.open.first == request.first
     closed = abandon(state)
-    state, effects = closed.state, list[Effect](closed.effects)
+    state, effects = closed.state, list[core_effects.Effect](closed.effects)
     existing = state.find(request.first)
     refusal = why_damaged(state, request.first) or _why_not_start(state, existing, request.first)
     if existing is not None and state.writer == request.stamp.epoch and not still_open:
@@ -50,19 +41,19 @@ def start_segment(state: JournalState, request: StartLogSegment) -> Step:
             f"epoch {state.writer} has begun segment {request.first} already, and left it"
         )
     if refusal is not None:
-        return Step(state, tuple(effects), refusal)
+        return core_effects.Step(state, tuple(effects), refusal)
     if request.first in state.decisions:
-        effects.append(ForgetDecision(request.first))
+        effects.append(core_effects.ForgetDecision(request.first))
         state = state.without_decision(request.first)
     epoch = request.stamp.epoch
     if existing is not None:
         # The old file goes before the new one is recorded.  The other way round, a crash in
         # between would leave the older writer's one edit under the newer one's name.
-        effects.append(MoveAside(request.first))
+        effects.append(core_effects.MoveAside(request.first))
         state = state.without_segment(request.first)
-    effects.append(CreateSegment(request.first, request.layout_version, epoch))
+    effects.append(core_effects.CreateSegment(request.first, request.layout_version, epoch))
     if state.writer != epoch:
-        effects.append(PersistWriter(epoch))
+        effects.append(core_effects.PersistWriter(epoch))
     opened = OpenSegment(
         first=request.first,
         next_txid=request.first,
@@ -70,7 +61,7 @@ def start_segment(state: JournalState, request: StartLogSegment) -> Step:
         layout_version=request.layout_version,
     )
     state = replace(state, writer=epoch, open=opened)
-    return Step(state, tuple(effects), Done())
+    return core_effects.Step(state, tuple(effects), Done())
 
 
 def _why_not_start(state: JournalState, existing: Segment | None, first: TxId) -> OutOfSync | None:
@@ -87,7 +78,7 @@ def _why_not_start(state: JournalState, existing: Segment | None, first: TxId) -
     return None
 
 
-def journal(state: JournalState, request: Journal) -> Step:
+def journal(state: JournalState, request: Journal) -> core_effects.Step:
     """Append a batch to the open segment, after checking every frame of it."""
     if request.stamp.epoch != state.writer:
         # Not fenced: this node has promised the writer's epoch, but missed the segment's start.
@@ -97,7 +88,7 @@ def journal(state: JournalState, request: Journal) -> Step:
             "it has started no segment here"
         )
     if request.count == 0 and not request.records:
-        return Step(state, (), Done())
+        return core_effects.Step(state, (), Done())
     if state.open is None:
         raise OutOfSync("Can't write, no segment open")
     if request.segment_first != state.open.first:
@@ -106,7 +97,7 @@ def journal(state: JournalState, request: Journal) -> Step:
             f"Writer out of sync: it writes segment {request.segment_first}, "
             f"the open segment is {state.open.first}"
         )
-        return Step(closed.state, closed.effects, out)
+        return core_effects.Step(closed.state, closed.effects, out)
     if request.first != state.open.next_txid:
         raise OutOfSync(
             f"Can't write txid {request.first} expecting nextTxId={state.open.next_txid}",
@@ -114,8 +105,8 @@ def journal(state: JournalState, request: Journal) -> Step:
         )
     last = _check_frames(request)
     opened = replace(state.open, next_txid=TxId(last + 1), digest=b"")
-    append = AppendEdits(request.segment_first, request.count, request.records)
-    return Step(replace(state, open=opened), (append,), Done())
+    append = core_effects.AppendEdits(request.segment_first, request.count, request.records)
+    return core_effects.Step(replace(state, open=opened), (append,), Done())
 
 
 def _check_frames(request: Journal) -> TxId:
@@ -141,14 +132,14 @@ def _check_frames(request: Journal) -> TxId:
     return found.last
 
 
-def finalize(state: JournalState, request: FinalizeLogSegment) -> Step:
+def finalize(state: JournalState, request: FinalizeLogSegment) -> core_effects.Step:
     """Close a segment for good if it ends where, and holds what, the writer says."""
     size = DIGEST_BYTES if request.digest is None else len(request.digest)
     if request.last < request.first or size != DIGEST_BYTES:
         raise BadRequest(
             f"cannot finalize {request.first}-{request.last} with a digest of {size} bytes"
         )
-    effects: list[Effect] = []
+    effects: list[core_effects.Effect] = []
     still_open = state.open is not None and state.open.first == request.first
     if still_open:
         # The segment is closed even if the check fails: its writer has left it.
@@ -161,15 +152,15 @@ def finalize(state: JournalState, request: FinalizeLogSegment) -> Step:
     if refusal is None and ours is not None and request.digest is None:
         refusal = _why_not_ours(state, ours, request, written_now=still_open)
     if refusal is not None:
-        return Step(state, tuple(effects), refusal)
+        return core_effects.Step(state, tuple(effects), refusal)
     if ours is not None and not ours.finalized:
         closed_for_good = replace(ours, finalized=True)
-        effects.append(FinalizeSegment(closed_for_good))
+        effects.append(core_effects.FinalizeSegment(closed_for_good))
         state = state.with_segment(closed_for_good)
     if request.first in state.decisions:
-        effects.append(ForgetDecision(request.first))
+        effects.append(core_effects.ForgetDecision(request.first))
         state = state.without_decision(request.first)
-    return Step(state, tuple(effects), Done())
+    return core_effects.Step(state, tuple(effects), Done())
 
 
 def _why_not_finalize(

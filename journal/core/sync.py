@@ -10,15 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from journal.core import effects as core_effects
 from journal.core.admission import Admitted, abandon, require_formatted
-from journal.core.effects import (
-    AdoptFetched,
-    Effect,
-    FinalizeSegment,
-    ForgetDecision,
-    MoveAside,
-    Step,
-)
 from journal.core.replies import Done, FetchFinalized
 from journal.core.requests import AdoptFinalized
 from journal.core.segments import DIGEST_BYTES
@@ -126,7 +119,7 @@ def has_hole(state: JournalState) -> bool:
     return state.claimed > state.last_written
 
 
-def adopt_finalized(state: JournalState, request: AdoptFinalized) -> Step:
+def adopt_finalized(state: JournalState, request: AdoptFinalized) -> core_effects.Step:
     """Take over a segment that a peer has finalized.
 
     Raises:
@@ -152,13 +145,13 @@ def adopt_finalized(state: JournalState, request: AdoptFinalized) -> Step:
     state = closed.state
     ours = state.find(theirs.first)
     if ours is not None and ours.finalized:
-        return Step(state, (), Done())
+        return core_effects.Step(state, (), Done())
     _ensure_fits(state, theirs)
     if ours is not None and ours.last == theirs.last and ours.digest == theirs.digest:
-        return _put_in_place(state, closed.effects, FinalizeSegment(theirs))
+        return _put_in_place(state, closed.effects, core_effects.FinalizeSegment(theirs))
     if request.fetched:
-        return _put_in_place(state, closed.effects, AdoptFetched(theirs))
-    return Step(before, (), FetchFinalized(theirs))
+        return _put_in_place(state, closed.effects, core_effects.AdoptFetched(theirs))
+    return core_effects.Step(before, (), FetchFinalized(theirs))
 
 
 def _is_open(state: JournalState, theirs: Segment) -> bool:
@@ -166,8 +159,10 @@ def _is_open(state: JournalState, theirs: Segment) -> bool:
 
 
 def _put_in_place(
-    state: JournalState, before: Sequence[Effect], putting: FinalizeSegment | AdoptFetched
-) -> Step:
+    state: JournalState,
+    before: Sequence[core_effects.Effect],
+    putting: core_effects.FinalizeSegment | core_effects.AdoptFetched,
+) -> core_effects.Step:
     """Put the segment in place, and move aside what overlaps it: one live file for each txid."""
     theirs, effects = putting.segment, [*before]
     overlapped = [
@@ -178,14 +173,14 @@ def _put_in_place(
     for first in overlapped:
         # First: once the final segment is in place no later sync looks at what overlaps it, and a
         # crash in between would leave those files for ever.
-        effects.append(MoveAside(first))
+        effects.append(core_effects.MoveAside(first))
         state = state.without_segment(first)
     effects.append(putting)
     for first in (theirs.first, *overlapped):
         if first in state.decisions:
-            effects.append(ForgetDecision(first))
+            effects.append(core_effects.ForgetDecision(first))
             state = state.without_decision(first)
-    return Step(state.with_segment(theirs), tuple(effects), Done())
+    return core_effects.Step(state.with_segment(theirs), tuple(effects), Done())
 
 
 def _ensure_fits(state: JournalState, theirs: Segment) -> None:

@@ -8,44 +8,27 @@ See docs/reference/journal-node.md#upgrade-roll-back-discard.
 from dataclasses import replace
 from typing import assert_never
 
+from journal.core import effects as core_effects
+from journal.core import requests
 from journal.core.admission import abandon, require_formatted, require_namespace
-from journal.core.effects import (
-    DiscardFiles,
-    DropPrevious,
-    Effect,
-    PersistNamespace,
-    RememberCommitted,
-    RestorePrevious,
-    Step,
-    TakeSnapshot,
-)
 from journal.core.replies import CTime, Done, RollBackAnswer
-from journal.core.requests import (
-    CanRollBack,
-    DiscardSegments,
-    FinalizeUpgrade,
-    PreUpgrade,
-    RollBack,
-    Upgrade,
-    UpgradeStep,
-)
 from journal.core.state import JournalState
 from journal.errors import BadRequest, OutOfSync
 from journal.model import Segment, TxId
 
 
-def step(state: JournalState, request: UpgradeStep) -> Step:
+def step(state: JournalState, request: requests.UpgradeStep) -> core_effects.Step:
     """Carry out one upgrade request of a writer that was admitted."""
     match request:
-        case PreUpgrade():
+        case requests.PreUpgrade():
             return pre_upgrade(state)
-        case Upgrade():
+        case requests.Upgrade():
             return upgrade(state, request)
-        case FinalizeUpgrade():
+        case requests.FinalizeUpgrade():
             return finalize_upgrade(state)
-        case RollBack():
+        case requests.RollBack():
             return roll_back(state)
-        case DiscardSegments():
+        case requests.DiscardSegments():
             return discard(state, request)
     assert_never(request)
 
@@ -55,7 +38,7 @@ def ctime(state: JournalState) -> CTime:
     return CTime(require_formatted(state).ctime)
 
 
-def pre_upgrade(state: JournalState) -> Step:
+def pre_upgrade(state: JournalState) -> core_effects.Step:
     """Keep a snapshot of the journal next to it.  Asked again, take the snapshot anew."""
     if state.previous is not None:
         raise BadRequest(
@@ -63,10 +46,10 @@ def pre_upgrade(state: JournalState) -> Step:
         )
     closed = abandon(state)
     state = replace(closed.state, upgrade_begun=True)
-    return Step(state, (*closed.effects, TakeSnapshot()), Done())
+    return core_effects.Step(state, (*closed.effects, core_effects.TakeSnapshot()), Done())
 
 
-def upgrade(state: JournalState, request: Upgrade) -> Step:
+def upgrade(state: JournalState, request: requests.Upgrade) -> core_effects.Step:
     """Adopt the new layout and creation time; what was kept becomes the way back."""
     require_namespace(state, request.namespace)
     before = require_formatted(state)
@@ -77,22 +60,22 @@ def upgrade(state: JournalState, request: Upgrade) -> Step:
     )
     if not state.upgrade_begun:
         if state.previous is not None and adopted == before:
-            return Step(state, (), Done())
+            return core_effects.Step(state, (), Done())
         raise OutOfSync("no upgrade was begun, or a restart has undone its beginning")
     if adopted == before:
         raise BadRequest("an upgrade changes the layout version or the creation time")
     upgraded = replace(state, namespace=adopted, previous=before, upgrade_begun=False)
-    return Step(upgraded, (PersistNamespace(adopted),), Done())
+    return core_effects.Step(upgraded, (core_effects.PersistNamespace(adopted),), Done())
 
 
-def finalize_upgrade(state: JournalState) -> Step:
+def finalize_upgrade(state: JournalState) -> core_effects.Step:
     """Drop the way back; do nothing where there is none."""
     if state.previous is None:
-        return Step(state, (), Done())
-    return Step(replace(state, previous=None), (DropPrevious(),), Done())
+        return core_effects.Step(state, (), Done())
+    return core_effects.Step(replace(state, previous=None), (core_effects.DropPrevious(),), Done())
 
 
-def can_roll_back(state: JournalState, request: CanRollBack) -> RollBackAnswer:
+def can_roll_back(state: JournalState, request: requests.CanRollBack) -> RollBackAnswer:
     """Return whether there is a state to go back to, of the layout that the caller can read.
 
     Raises:
@@ -110,7 +93,7 @@ def can_roll_back(state: JournalState, request: CanRollBack) -> RollBackAnswer:
     return RollBackAnswer(possible=True)
 
 
-def roll_back(state: JournalState) -> Step:
+def roll_back(state: JournalState) -> core_effects.Step:
     """Go back to the state before the upgrade; what was promised since then stays promised.
 
     What the journal then holds is read from the disk, so this state is only its beginning.
@@ -119,32 +102,36 @@ def roll_back(state: JournalState) -> Step:
         raise BadRequest("there is no state before an upgrade to go back to")
     closed = abandon(state)
     restored = replace(closed.state, namespace=state.previous, previous=None)
-    return Step(restored, (*closed.effects, RestorePrevious(state.promised)), Done())
+    return core_effects.Step(
+        restored, (*closed.effects, core_effects.RestorePrevious(state.promised)), Done()
+    )
 
 
-def discard(state: JournalState, request: DiscardSegments) -> Step:
+def discard(state: JournalState, request: requests.DiscardSegments) -> core_effects.Step:
     """Put every segment from ``first`` on out of the way; a rolled back upgrade wrote them."""
     first = request.first
     if first <= 0:
         raise BadRequest(f"cannot discard from transaction {first} on")
     closed = abandon(state)
-    state, effects = closed.state, list[Effect](closed.effects)
+    state, effects = closed.state, list[core_effects.Effect](closed.effects)
     held = [*state.segments.values(), *(d.segment for d in state.damaged.values())]
     across = [segment for segment in held if segment.first < first <= segment.last]
     if across:
-        return Step(state, tuple(effects), _crosses(across[0], first))
+        return core_effects.Step(state, tuple(effects), _crosses(across[0], first))
     gone = tuple(segment for segment in held if segment.first >= first)
     decided = tuple(one for one in state.decisions if one >= first)
-    effects.append(DiscardFiles(first, gone, decided))
+    effects.append(core_effects.DiscardFiles(first, gone, decided))
     for segment in gone:
         state = state.without_segment(segment.first)
     for one in decided:
         state = state.without_decision(one)
     kept = TxId(first - 1)
     if state.committed > kept:
-        effects.append(RememberCommitted(kept))
+        effects.append(core_effects.RememberCommitted(kept))
     committed, claimed = min(state.committed, kept), min(state.claimed, kept)
-    return Step(replace(state, committed=committed, claimed=claimed), tuple(effects), Done())
+    return core_effects.Step(
+        replace(state, committed=committed, claimed=claimed), tuple(effects), Done()
+    )
 
 
 def _crosses(segment: Segment, first: TxId) -> BadRequest:

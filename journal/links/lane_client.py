@@ -9,20 +9,8 @@ from google.protobuf.message import DecodeError
 
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, falls_back
+from journal import lane as journal_lane
 from journal.errors import JournalError, Unavailable
-from journal.lane import (
-    ANSWER,
-    ANSWER_BYTES,
-    HEADER,
-    LEAST_LENGTH,
-    LENGTH_BYTES,
-    MOST_ANSWER_BYTES,
-    NONE,
-    SERIAL_BYTES,
-    WELCOME,
-    Hello,
-    hello_bytes,
-)
 from journal.links.countdown import STEPS, Countdown
 from journal.links.outgoing import Outgoing
 from journal.proto import journal_pb2 as pb
@@ -64,7 +52,9 @@ class Lane(asyncio.Protocol):
         self._closed: asyncio.Future[None] = loop.create_future()
 
     @classmethod
-    async def open(cls, host: str, port: int, hello: Hello, deadline_seconds: float) -> "Lane":
+    async def open(
+        cls, host: str, port: int, hello: journal_lane.Hello, deadline_seconds: float
+    ) -> "Lane":
         """Connect, and be let in.
 
         Raises:
@@ -74,7 +64,7 @@ class Lane(asyncio.Protocol):
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 lane = await cls._connected(host, port, deadline_seconds)
-                lane.write(hello_bytes(hello))
+                lane.write(journal_lane.hello_bytes(hello))
                 await lane._welcome
         except TimeoutError:
             raise Unavailable(f"not within {CONNECT_SECONDS:g} s") from None
@@ -130,9 +120,9 @@ class Lane(asyncio.Protocol):
         """Send a message while the lane is idle."""
         assert self.idle, "one message is under way"
         records = message.records
-        committed = NONE if message.committed is None else message.committed
-        head = HEADER.pack(
-            LEAST_LENGTH + len(records),
+        committed = journal_lane.NONE if message.committed is None else message.committed
+        head = journal_lane.HEADER.pack(
+            journal_lane.LEAST_LENGTH + len(records),
             message.serial,
             message.epoch,
             committed,
@@ -187,15 +177,18 @@ class Lane(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         received = self._received + data if self._received else data
         if not self._welcome.done():
-            if received[:1] != WELCOME:
+            if received[:1] != journal_lane.WELCOME:
                 self._end("it answered nonsense")
                 return
             self._welcome.set_result(None)
             received = received[1:]
-        while len(received) >= ANSWER_BYTES:
-            length, serial = ANSWER.unpack_from(received)
-            end = LENGTH_BYTES + length
-            if not SERIAL_BYTES <= length <= MOST_ANSWER_BYTES or self._done is None:
+        while len(received) >= journal_lane.ANSWER_BYTES:
+            length, serial = journal_lane.ANSWER.unpack_from(received)
+            end = journal_lane.LENGTH_BYTES + length
+            if (
+                not journal_lane.SERIAL_BYTES <= length <= journal_lane.MOST_ANSWER_BYTES
+                or self._done is None
+            ):
                 self._end("its answers make no sense")
                 return
             if len(received) < end:
@@ -203,7 +196,7 @@ class Lane(asyncio.Protocol):
             if serial != self._serial:
                 self._end(f"it answers message {serial}, and {self._serial} is under way")
                 return
-            said, received = received[ANSWER_BYTES:end], received[end:]
+            said, received = received[journal_lane.ANSWER_BYTES : end], received[end:]
             self._received = received
             self._answer(said)
         self._received = received

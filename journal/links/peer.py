@@ -10,21 +10,13 @@ from google.protobuf.message import Message
 
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
+from journal import model
 from journal.errors import NotAdmitted, Unavailable
 from journal.links.grpc_link import GrpcLink
 from journal.links.hadoop_link import HadoopLink
 from journal.links.link import LinkFactory
 from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.messages import namespace_of, segment_of
-from journal.model import (
-    NO_TXID,
-    Epoch,
-    JournalId,
-    NamespaceInfo,
-    NodeName,
-    Segment,
-    TxId,
-)
 from journal.proto import hadoop_qjournal_pb2 as hp
 
 M = TypeVar("M", bound=Message)
@@ -44,11 +36,11 @@ class Held:
     """
 
     identity: str
-    namespace: NamespaceInfo | None
+    namespace: model.NamespaceInfo | None
     http_port: int
-    segments: tuple[Segment, ...]
-    last_written: TxId
-    purged: TxId = NO_TXID
+    segments: tuple[model.Segment, ...]
+    last_written: model.TxId
+    purged: model.TxId = model.NO_TXID
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +48,7 @@ class Listed:
     """Finalized segments, and where they are served."""
 
     http_port: int
-    segments: tuple[Segment, ...]
+    segments: tuple[model.Segment, ...]
 
 
 class Peer(Protocol):
@@ -67,19 +59,19 @@ class Peer(Protocol):
         """Where it serves segments."""
 
     @property
-    def name(self) -> NodeName:
+    def name(self) -> model.NodeName:
         """The node's name in the configuration."""
 
-    async def promised(self, timeout_seconds: float) -> Epoch:
+    async def promised(self, timeout_seconds: float) -> model.Epoch:
         """Return the newest epoch that the node has promised; a learner refuses."""
 
     async def http_port(self, timeout_seconds: float) -> int:
         """Return the port on which the node serves segments; a learner refuses."""
 
-    async def listed(self, since: TxId, timeout_seconds: float) -> Listed:
+    async def listed(self, since: model.TxId, timeout_seconds: float) -> Listed:
         """Return the segments that the node has finalized from a txid on; a learner refuses."""
 
-    async def held(self, since: TxId, timeout_seconds: float) -> Held:
+    async def held(self, since: model.TxId, timeout_seconds: float) -> Held:
         """Return all that the node holds from a txid on; a learner refuses."""
 
     async def close(self) -> None:
@@ -90,19 +82,19 @@ class OwnPeer:
     """A node of ours."""
 
     def __init__(
-        self, host: str, port: int, journal_id: JournalId, link: LinkFactory = GrpcLink
+        self, host: str, port: int, journal_id: model.JournalId, link: LinkFactory = GrpcLink
     ) -> None:
         self._remote = RemoteNode(host, port, JournalAddress(journal_id, "", link))
         self.host = host
         self.name = self._remote.name
 
-    async def promised(self, timeout_seconds: float) -> Epoch:
-        return Epoch((await self._remote.journal_state(timeout_seconds)).last_promised_epoch)
+    async def promised(self, timeout_seconds: float) -> model.Epoch:
+        return model.Epoch((await self._remote.journal_state(timeout_seconds)).last_promised_epoch)
 
     async def http_port(self, timeout_seconds: float) -> int:
         return (await self._remote.journal_state(timeout_seconds)).http_port
 
-    async def held(self, since: TxId, timeout_seconds: float) -> Held:
+    async def held(self, since: model.TxId, timeout_seconds: float) -> Held:
         listed = await self._remote.peer_manifest(since, timeout_seconds)
         # Asked behind the list, so that it has everything that the list has.
         status = await self._remote.status(timeout_seconds)
@@ -113,13 +105,15 @@ class OwnPeer:
             namespace=namespace_of(status.namespace_info),
             http_port=listed.http_port,
             segments=tuple(segment_of(one) for one in listed.segments),
-            last_written=TxId(status.last_written_txid)
+            last_written=model.TxId(status.last_written_txid)
             if status.HasField("last_written_txid")
-            else NO_TXID,
-            purged=TxId(listed.purged_txid) if listed.HasField("purged_txid") else NO_TXID,
+            else model.NO_TXID,
+            purged=model.TxId(listed.purged_txid)
+            if listed.HasField("purged_txid")
+            else model.NO_TXID,
         )
 
-    async def listed(self, since: TxId, timeout_seconds: float) -> Listed:
+    async def listed(self, since: model.TxId, timeout_seconds: float) -> Listed:
         reply = await self._remote.peer_manifest(since, timeout_seconds)
         return Listed(reply.http_port, tuple(segment_of(one) for one in reply.segments))
 
@@ -130,20 +124,20 @@ class OwnPeer:
 class HadoopPeer:
     """A JournalNode of Hadoop's, by QJournalProtocol."""
 
-    def __init__(self, host: str, port: int, journal_id: JournalId) -> None:
+    def __init__(self, host: str, port: int, journal_id: model.JournalId) -> None:
         self.host = host
-        self.name = NodeName(f"{host}:{port}")
+        self.name = model.NodeName(f"{host}:{port}")
         self._port = port
         self._id = hp.JournalIdProto(identifier=journal_id)
         self._connection: RpcConnection | None = None
 
-    async def promised(self, timeout_seconds: float) -> Epoch:
-        return Epoch((await self._state(timeout_seconds)).lastPromisedEpoch)
+    async def promised(self, timeout_seconds: float) -> model.Epoch:
+        return model.Epoch((await self._state(timeout_seconds)).lastPromisedEpoch)
 
     async def http_port(self, timeout_seconds: float) -> int:
         return (await self._state(timeout_seconds)).httpPort
 
-    async def held(self, since: TxId, timeout_seconds: float) -> Held:
+    async def held(self, since: model.TxId, timeout_seconds: float) -> Held:
         asked = hp.GetEditLogManifestRequestProto(jid=self._id, sinceTxId=since, inProgressOk=True)
         reply = await self._call(
             "getEditLogManifest", asked, hp.GetEditLogManifestResponseProto, timeout_seconds
@@ -154,17 +148,17 @@ class HadoopPeer:
             namespace=None,
             http_port=reply.httpPort,
             segments=tuple(
-                Segment(TxId(log.startTxId), TxId(log.endTxId), finalized=True)
+                model.Segment(model.TxId(log.startTxId), model.TxId(log.endTxId), finalized=True)
                 for log in logs
                 if not log.isInProgress and log.startTxId <= log.endTxId < _I64
             ),
             # Hadoop's node gives the open segment the highest edit that it has as its end.
-            last_written=TxId(
-                max((log.endTxId for log in logs if log.endTxId < _I64), default=NO_TXID)
+            last_written=model.TxId(
+                max((log.endTxId for log in logs if log.endTxId < _I64), default=model.NO_TXID)
             ),
         )
 
-    async def listed(self, since: TxId, timeout_seconds: float) -> Listed:
+    async def listed(self, since: model.TxId, timeout_seconds: float) -> Listed:
         held = await self.held(since, timeout_seconds)
         return Listed(held.http_port, held.segments)
 
@@ -199,7 +193,7 @@ class Peers:
     With a ``hadoop_port`` other than 0 they may be Hadoop's, and whichever port is configured.
     """
 
-    def __init__(self, journal_id: JournalId, hadoop_port: int) -> None:
+    def __init__(self, journal_id: model.JournalId, hadoop_port: int) -> None:
         self._journal_id = journal_id
         self._hadoop_port = hadoop_port
         self._known: dict[tuple[str, int], int] = {}
@@ -251,5 +245,5 @@ class Peers:
         )
 
 
-def _over_hadoop_rpc(host: str, port: int, journal_id: JournalId) -> Peer:
+def _over_hadoop_rpc(host: str, port: int, journal_id: model.JournalId) -> Peer:
     return OwnPeer(host, port, journal_id, HadoopLink)

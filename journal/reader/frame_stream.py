@@ -4,15 +4,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from journal.frame import (
-    HEADER_BYTES,
-    MAX_OP_BYTES,
-    MIN_FRAME_BYTES,
-    TERMINATOR,
-    Scan,
-    read_header,
-    scan,
-)
+from journal import frame
 from journal.model import TxId
 
 _LENGTH = struct.Struct(">i")
@@ -32,7 +24,7 @@ class Chunk:
         """Return the part up to ``last``, and the rest."""
         if last >= self.last:
             return self, None
-        end = scan(self.records, expected=self.first, last_wanted=last).end
+        end = frame.scan(self.records, expected=self.first, last_wanted=last).end
         layout, records = self.layout_version, self.records
         return (
             Chunk(self.first, last, layout, records[:end]),
@@ -87,10 +79,10 @@ class FrameReader:
             return None
         self._buffer += data
         if self._layout is None:
-            if len(self._buffer) < HEADER_BYTES:
+            if len(self._buffer) < frame.HEADER_BYTES:
                 return None
-            self._layout = read_header(bytes(self._buffer[:HEADER_BYTES]))
-            del self._buffer[:HEADER_BYTES]
+            self._layout = frame.read_header(bytes(self._buffer[: frame.HEADER_BYTES]))
+            del self._buffer[: frame.HEADER_BYTES]
         return self._take(self._layout)
 
     def _take(self, layout: int) -> Chunk | None:
@@ -99,12 +91,12 @@ class FrameReader:
         data = bytes(self._buffer)
         start = 0
         if self._expected < self._wanted:
-            skipped = scan(data, expected=self._expected, last_wanted=TxId(self._wanted - 1))
+            skipped = frame.scan(data, expected=self._expected, last_wanted=TxId(self._wanted - 1))
             start = skipped.end
             if skipped.last is not None:
                 self._expected = TxId(skipped.last + 1)
         # Where the skipping ended early, this finds nothing, and the same damage or padding.
-        found = scan(data, start=start, expected=self._expected, last_wanted=self._last)
+        found = frame.scan(data, start=start, expected=self._expected, last_wanted=self._last)
         self._judge(data, found)
         del self._buffer[: found.end]
         if found.first is None or found.last is None:
@@ -112,13 +104,13 @@ class FrameReader:
         self._expected = TxId(found.last + 1)
         return Chunk(found.first, found.last, layout, data[start : found.end])
 
-    def _judge(self, data: bytes, found: Scan) -> None:
+    def _judge(self, data: bytes, found: frame.Scan) -> None:
         """Raise ValueError for damage; a frame that is cut off may go on in the next piece."""
         end, damage = found.end, found.damage
         reached = self._expected if found.last is None else found.last + 1
         if damage is not None and not _may_go_on(data, end):
             raise ValueError(f"at transaction {reached}: {damage}")
-        if end < len(data) and data[end] == TERMINATOR:
+        if end < len(data) and data[end] == frame.TERMINATOR:
             if self._last is not None and reached <= self._last:
                 raise ValueError(f"the edits end before transaction {reached}")
             self._padding = True
@@ -126,9 +118,9 @@ class FrameReader:
 
 def _may_go_on(data: bytes | bytearray, end: int) -> bool:
     """Return whether the bytes there begin a frame whose rest has not come yet."""
-    if data[end] == TERMINATOR:
+    if data[end] == frame.TERMINATOR:
         return False
     left = len(data) - end
-    if left < MIN_FRAME_BYTES:
+    if left < frame.MIN_FRAME_BYTES:
         return True
-    return left < int(_LENGTH.unpack_from(data, end + 1)[0]) + _OVERHEAD <= MAX_OP_BYTES
+    return left < int(_LENGTH.unpack_from(data, end + 1)[0]) + _OVERHEAD <= frame.MAX_OP_BYTES

@@ -9,26 +9,13 @@ import structlog
 from journal.core.state import Decision, JournalState
 from journal.errors import StorageFailed
 from journal.model import NO_EPOCH, NO_TXID, Epoch, TxId
-from journal.storage import layout
+from journal.storage import incarnation as storage_incarnation
+from journal.storage import layout, small_files
 from journal.storage.files import Files, write_durably
-from journal.storage.incarnation import (
-    NOT_ADMITTED,
-    FreshId,
-    Incarnation,
-    read_incarnation,
-    write_incarnation,
-)
 from journal.storage.records import record_bytes, record_of
 from journal.storage.segment_check import Judge, Judged, judge_finalized, load_records
 from journal.storage.segment_file import inspect
-from journal.storage.small_files import (
-    ensure_promise,
-    parse_committed,
-    parse_decision,
-    parse_epoch,
-    parse_txid,
-    parse_version,
-)
+from journal.storage.small_files import ensure_promise
 from journal.storage.upgrade import previous_namespace, settle
 
 log = structlog.get_logger()
@@ -52,7 +39,7 @@ class _Found:
     unfinished: list[str] = field(default_factory=list)
 
 
-def load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
+def load(files: Files, root: Path, fresh_id: storage_incarnation.FreshId) -> Loaded:
     """Load one journal.
 
     A crashed process may have left names and bytes that only the page cache holds.  Whatever is
@@ -70,7 +57,7 @@ def load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
         ) from failure
 
 
-def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
+def _load(files: Files, root: Path, fresh_id: storage_incarnation.FreshId) -> Loaded:
     current = root / layout.CURRENT
     settle(files, root)
     files.remove(root / layout.FETCHED)
@@ -80,7 +67,7 @@ def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
         if names:
             files.sync_folder(current)  # a format was cut short: it stays cut short
         return Loaded(JournalState(occupied=_holds_something(files, current, names)))
-    namespace = parse_version(current / layout.VERSION, version)
+    namespace = small_files.parse_version(current / layout.VERSION, version)
     found = _sort_names(files, current)
     decisions = _load_decisions(files, current / layout.PAXOS)
     writer = _epoch(files, current / layout.WRITER)
@@ -91,7 +78,9 @@ def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
     for download in found.downloads:
         if _settle_download(files, current, download, decisions, found.finalized):
             found.in_progress.append(download.first)
-    committed = parse_committed(current / layout.COMMITTED, files.read(current / layout.COMMITTED))
+    committed = small_files.parse_committed(
+        current / layout.COMMITTED, files.read(current / layout.COMMITTED)
+    )
     judged = _judge(files, current, found, committed, writer)
     incarnation = _incarnation(files, current, fresh_id)
     files.make_folder(current / layout.PAXOS)
@@ -110,7 +99,7 @@ def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
         committed=TxId(min(committed, last)),
         claimed=TxId(min(committed, last)),
         previous=previous_namespace(files, root),
-        purged=parse_txid(current / layout.PURGED, files.read(current / layout.PURGED)),
+        purged=small_files.parse_txid(current / layout.PURGED, files.read(current / layout.PURGED)),
         read_lease_micros=_epoch(files, current / layout.READ_LEASE),
         segments=dict(sorted(judged.segments.items())),
         damaged=judged.damaged,
@@ -127,16 +116,18 @@ def _holds_something(files: Files, current: Path, names: Sequence[str]) -> bool:
     )
 
 
-def _incarnation(files: Files, current: Path, fresh_id: FreshId) -> Incarnation:
+def _incarnation(
+    files: Files, current: Path, fresh_id: storage_incarnation.FreshId
+) -> storage_incarnation.Incarnation:
     """Return the folder's incarnation.
 
     A folder that is not the one that was given a vote begins a new life, as a learner.
     """
-    found = read_incarnation(files, current)
-    if isinstance(found, Incarnation):
+    found = storage_incarnation.read_incarnation(files, current)
+    if isinstance(found, storage_incarnation.Incarnation):
         return found
-    fresh = Incarnation(fresh_id(), NOT_ADMITTED)
-    write_incarnation(files, current, fresh)
+    fresh = storage_incarnation.Incarnation(fresh_id(), storage_incarnation.NOT_ADMITTED)
+    storage_incarnation.write_incarnation(files, current, fresh)
     log.warning("journal.learner", folder=str(current), incarnation=fresh.id, because=found)
     return fresh
 
@@ -160,7 +151,7 @@ def _judge(files: Files, current: Path, found: _Found, committed: TxId, writer: 
 
 def _epoch(files: Files, path: Path) -> Epoch:
     """Read an epoch, or another number that is 0 before it is written."""
-    return parse_epoch(path, files.read(path))
+    return small_files.parse_epoch(path, files.read(path))
 
 
 def _sort_names(files: Files, current: Path) -> _Found:
@@ -195,7 +186,7 @@ def _load_decisions(files: Files, paxos: Path) -> dict[TxId, Decision]:
         first = layout.segment_start(name)
         data = files.read(path)
         if first is not None and data is not None:
-            decisions[first] = parse_decision(path, first, data)
+            decisions[first] = small_files.parse_decision(path, first, data)
     return decisions
 
 

@@ -5,30 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from journal.core.effects import (
-    AbandonSegment,
-    DropDownload,
-    ForgetDecision,
-    PersistAdmission,
-    PersistDecision,
-    PersistPromise,
-    PersistWriter,
-    RecordSegment,
-    RememberCommitted,
-)
+from journal.core import effects
 from journal.model import TxId
 from journal.storage.files import OpenFile
 
 LEAVE_SEGMENTS_ALONE: Final = (
-    AbandonSegment,
-    DropDownload,
-    ForgetDecision,
-    PersistAdmission,
-    PersistDecision,
-    PersistPromise,
-    PersistWriter,
-    RecordSegment,
-    RememberCommitted,
+    effects.AbandonSegment,
+    effects.DropDownload,
+    effects.ForgetDecision,
+    effects.PersistAdmission,
+    effects.PersistDecision,
+    effects.PersistPromise,
+    effects.PersistWriter,
+    effects.RecordSegment,
+    effects.RememberCommitted,
 )
 """Effects after which every closed segment's file is what it was."""
 

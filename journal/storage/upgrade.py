@@ -11,14 +11,7 @@ from typing import assert_never
 
 import structlog
 
-from journal.core.effects import (
-    DiscardFiles,
-    DropPrevious,
-    PersistNamespace,
-    RestorePrevious,
-    TakeSnapshot,
-    UpgradeEffect,
-)
+from journal.core import effects
 from journal.errors import StorageFailed
 from journal.model import Epoch, NamespaceInfo, TxId
 from journal.storage import layout
@@ -31,18 +24,18 @@ _CHANGED_IN_PLACE = (layout.COMMITTED,)
 """Files that are written over, so that a link would change what it is to keep."""
 
 
-def carry_out(files: Files, root: Path, effect: UpgradeEffect) -> Sequence[TxId]:
+def carry_out(files: Files, root: Path, effect: effects.UpgradeEffect) -> Sequence[TxId]:
     """Carry out one step, and return the segments that are gone from the journal."""
     match effect:
-        case TakeSnapshot():
+        case effects.TakeSnapshot():
             take_snapshot(files, root)
-        case PersistNamespace(namespace):
+        case effects.PersistNamespace(namespace):
             adopt(files, root, namespace)
-        case DropPrevious():
+        case effects.DropPrevious():
             drop_previous(files, root)
-        case RestorePrevious(promised):
+        case effects.RestorePrevious(promised):
             restore_previous(files, root, promised)
-        case DiscardFiles():
+        case effects.DiscardFiles():
             discard(files, root / layout.CURRENT, effect)
             return [segment.first for segment in effect.segments]
         case _:
@@ -117,7 +110,7 @@ def _carry_over(files: Files, current: Path, previous: Path, promised: Epoch) ->
     files.sync_folder(previous)
 
 
-def discard(files: Files, current: Path, effect: DiscardFiles) -> None:
+def discard(files: Files, current: Path, effect: effects.DiscardFiles) -> None:
     """Give the files of these segments the suffix ``.trash``."""
     names = [segment.name() for segment in effect.segments]
     for name in names:

@@ -6,18 +6,8 @@ See docs/reference/blocks.md#incremental-reports.
 from collections.abc import Iterable
 from typing import Final, assert_never
 
+from namenode_sim.blocks import model
 from namenode_sim.blocks.judge import Circumstances, Stored, Verdict, judge
-from namenode_sim.blocks.model import (
-    CorruptMark,
-    Deleted,
-    Location,
-    Reason,
-    ReplicaState,
-    Reported,
-    Role,
-    Slot,
-    Storage,
-)
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.blocks.waiting import Told
 
@@ -26,15 +16,15 @@ RECENT_LIMIT: Final = 100_000
 
 
 def receive(
-    state: BlockState, storage: Storage, items: Iterable[tuple[int, Told]], now: float
+    state: BlockState, storage: model.Storage, items: Iterable[tuple[int, Told]], now: float
 ) -> None:
     """Take in an incremental report: what came to a storage, or went, in this order."""
     for block_id, told in items:
         _remember(storage, block_id, told.stamp, now)
-        if isinstance(told, Deleted):
+        if isinstance(told, model.Deleted):
             if state.index.get(block_id) is not None:
                 note_gone(storage, block_id, told.stamp, now)
-        elif told.state is ReplicaState.FINALIZED:
+        elif told.state is model.ReplicaState.FINALIZED:
             storage.scheduled.take(now)
             if _may_be_late(state, storage, block_id, told.stamp):
                 storage.confirmed, storage.needs_full_report = False, True
@@ -42,7 +32,7 @@ def receive(
         take_in(state, storage, block_id, told)
 
 
-def _remember(storage: Storage, block_id: int, stamp: int, now: float) -> None:
+def _remember(storage: model.Storage, block_id: int, stamp: int, now: float) -> None:
     """Note that this is newer than a full report which is still on its way."""
     recent = storage.recent
     before = recent.pop(block_id, None)
@@ -53,7 +43,7 @@ def _remember(storage: Storage, block_id: int, stamp: int, now: float) -> None:
         oldest = next(iter(recent))
 
 
-def note_gone(storage: Storage, block_id: int, stamp: int, now: float) -> None:
+def note_gone(storage: model.Storage, block_id: int, stamp: int, now: float) -> None:
     """Note that a replica is no longer there, so that late news of it is doubted."""
     gone = storage.gone
     gone.pop(block_id, None)
@@ -62,7 +52,7 @@ def note_gone(storage: Storage, block_id: int, stamp: int, now: float) -> None:
         del gone[next(iter(gone))]
 
 
-def _may_be_late(state: BlockState, storage: Storage, block_id: int, stamp: int) -> bool:
+def _may_be_late(state: BlockState, storage: model.Storage, block_id: int, stamp: int) -> bool:
     """Whether this says that a replica has come of which was told that it is gone.
 
     The bad schedule: the call that told of the replica timed out, its DataNode told it again and
@@ -75,7 +65,12 @@ def _may_be_late(state: BlockState, storage: Storage, block_id: int, stamp: int)
 
 
 def take_in(
-    state: BlockState, storage: Storage, block_id: int, told: Told, *, of_full_report: bool = False
+    state: BlockState,
+    storage: model.Storage,
+    block_id: int,
+    told: Told,
+    *,
+    of_full_report: bool = False,
 ) -> None:
     """Judge one report and do what follows.  Reports about units of striped groups do not count.
 
@@ -86,7 +81,7 @@ def take_in(
     state.waiting.forget(block_id, storage.number)
     slot = state.index.get(block_id)
     from_future = is_from_future(state, block_id, told.stamp)
-    if isinstance(told, Deleted):
+    if isinstance(told, model.Deleted):
         _deleted(state, storage, block_id, told, from_future=from_future)
         return
     stored = None if slot is None else _stored(state, slot)
@@ -97,7 +92,7 @@ def take_in(
         superseded=slot is not None and not of_full_report and _holds_now(state, slot, storage),
         starting=state.starting and of_full_report and storage.reports == 0,
     )
-    if from_future and around.starting and state.role is Role.ACTIVE:
+    if from_future and around.starting and state.role is model.Role.ACTIVE:
         state.bytes_in_future += told.length
     _carry_out(state, storage, block_id, told, judge(stored, told, around))
 
@@ -114,12 +109,12 @@ def is_from_future(state: BlockState, block_id: int, stamp: int) -> bool:
     return block_id > state.seen_id and state.index.get(block_id) is None
 
 
-def _stored(state: BlockState, slot: Slot) -> Stored:
+def _stored(state: BlockState, slot: model.Slot) -> Stored:
     columns = state.columns
     return Stored(columns.stage(slot), columns.stamps[slot], columns.lengths[slot])
 
 
-def _holds_now(state: BlockState, slot: Slot, storage: Storage) -> bool:
+def _holds_now(state: BlockState, slot: model.Slot, storage: model.Storage) -> bool:
     """Whether a storage is known to hold the stamp that a block has now."""
     construction = state.constructions.get(slot)
     location = None if construction is None else construction.at(storage.number)
@@ -130,10 +125,10 @@ def _holds_now(state: BlockState, slot: Slot, storage: Storage) -> bool:
 
 def _carry_out(
     state: BlockState,
-    storage: Storage,
+    storage: model.Storage,
     block_id: int,
-    told: Reported,
-    verdict: Verdict | Reason,
+    told: model.Reported,
+    verdict: Verdict | model.Reason,
 ) -> None:
     slot = state.index.get(block_id)
     match verdict:
@@ -148,24 +143,29 @@ def _carry_out(
             state.take(slot, storage)
         case Verdict.NOTE:
             assert slot is not None
-            location = Location(storage.number, told.state, told.stamp, told.length)
+            location = model.Location(storage.number, told.state, told.stamp, told.length)
             state.note(slot, storage, location)
-        case Reason():
+        case model.Reason():
             assert slot is not None
-            state.mark_corrupt(slot, storage, CorruptMark(verdict, told.stamp))
+            state.mark_corrupt(slot, storage, model.CorruptMark(verdict, told.stamp))
         case _:
             assert_never(verdict)
 
 
-def _wait(state: BlockState, storage: Storage, block_id: int, told: Told) -> None:
+def _wait(state: BlockState, storage: model.Storage, block_id: int, told: Told) -> None:
     for number in state.waiting.put(block_id, storage.number, told):
         state.storages.at(number).needs_full_report = True
 
 
 def _deleted(
-    state: BlockState, storage: Storage, block_id: int, told: Deleted, *, from_future: bool
+    state: BlockState,
+    storage: model.Storage,
+    block_id: int,
+    told: model.Deleted,
+    *,
+    from_future: bool,
 ) -> None:
-    if from_future and state.role is Role.STANDBY:
+    if from_future and state.role is model.Role.STANDBY:
         _wait(state, storage, block_id, told)
         return
     state.invalidations.forget(storage.number, block_id)
@@ -185,7 +185,7 @@ def activate(state: BlockState) -> None:
 
     What storages held before does not prove that they hold it now.
     """
-    state.role = Role.ACTIVE
+    state.role = model.Role.ACTIVE
     state.judge_nothing()
     for storage in state.storages:
         storage.confirmed = storage.heartbeated = False

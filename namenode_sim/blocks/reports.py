@@ -11,16 +11,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from namenode_sim.blocks import model
 from namenode_sim.blocks.columns import CELLS
 from namenode_sim.blocks.errors import BadReport
 from namenode_sim.blocks.incoming import note_gone, take_in
 from namenode_sim.blocks.index import Ids, Slots
-from namenode_sim.blocks.model import (
-    NO_STORAGE,
-    ReplicaState,
-    Reported,
-    Storage,
-)
 from namenode_sim.blocks.state import BlockState
 
 MAX_LENGTH: Final = 2**48 - 1
@@ -93,7 +88,7 @@ def in_order(rows: Rows) -> Rows:
         (rows.lengths >= 0)
         & (rows.lengths <= MAX_LENGTH)
         & (rows.stamps >= 0)
-        & (rows.states <= ReplicaState.TEMPORARY)
+        & (rows.states <= model.ReplicaState.TEMPORARY)
     )
     bad = len(rows) - int(possible.sum())
     if bad > BAD_ROWS_PER_ROW * len(rows):
@@ -120,7 +115,9 @@ def parts(rows: Rows, most: int = PART_ROWS) -> Iterator[Part]:
         yield Part(rows, LOWEST_ID, HIGHEST_ID + 1)
 
 
-def compare(state: BlockState, storage: Storage, part: Part, made_after: float) -> Differences:
+def compare(
+    state: BlockState, storage: model.Storage, part: Part, made_after: float
+) -> Differences:
     """Compare a piece of a report with the map, and take what is new and beyond doubt.
 
     Blocks of which an incremental report has told since ``made_after`` are left as they are: the
@@ -173,12 +170,12 @@ def _says_the_same(state: BlockState, slots: Slots, rows: Rows) -> npt.NDArray[n
         (np.frombuffer(columns.flags, np.uint8)[slots] == 0)
         & (np.frombuffer(columns.stamps, np.int64)[slots] == rows.stamps)
         & (np.frombuffer(columns.lengths, np.int64)[slots] == rows.lengths)
-        & (rows.states == ReplicaState.FINALIZED)
+        & (rows.states == model.ReplicaState.FINALIZED)
     )
     return agree
 
 
-def _odd(state: BlockState, storage: Storage, rows: Rows) -> npt.NDArray[np.bool_]:
+def _odd(state: BlockState, storage: model.Storage, rows: Rows) -> npt.NDArray[np.bool_]:
     """Rows about blocks for which something waits, or which the storage is to delete."""
     waiting = state.waiting.blocks_of(storage.number)
     odd = waiting | state.invalidations.blocks_of(storage.number)
@@ -188,7 +185,7 @@ def _odd(state: BlockState, storage: Storage, rows: Rows) -> npt.NDArray[np.bool
 
 
 def _take_new(
-    state: BlockState, storage: Storage, rows: Rows, new: npt.NDArray[np.bool_]
+    state: BlockState, storage: model.Storage, rows: Rows, new: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
     """Take the rows of which the storage holds nothing yet, where nothing else is to be decided."""
     taken = np.zeros(len(rows), bool)
@@ -197,9 +194,9 @@ def _take_new(
     places, slots = places[slots >= 0], slots[slots >= 0]
     fits = _says_the_same(state, slots, rows.only(places))
     cells = np.frombuffer(state.columns.storages, np.uint16).reshape(-1, CELLS)[slots]
-    counts = (cells != NO_STORAGE).sum(axis=1)
+    counts = (cells != model.NO_STORAGE).sum(axis=1)
     fits &= counts < CELLS
-    node_of = np.full(int(NO_STORAGE) + 1, NO_NODE, np.uint32)
+    node_of = np.full(int(model.NO_STORAGE) + 1, NO_NODE, np.uint32)
     node_of[: len(state.storages.node_of)] = np.frombuffer(state.storages.node_of, np.uint32)
     fits &= (node_of[cells] != node_of[storage.number]).all(axis=1)
     taken[places[fits]] = True
@@ -212,7 +209,7 @@ def _take_new(
 
 
 def settle(
-    state: BlockState, storage: Storage, differences: Differences, start: int, end: int
+    state: BlockState, storage: model.Storage, differences: Differences, start: int, end: int
 ) -> None:
     """Judge some of the differences, each as the map is now.
 
@@ -245,13 +242,13 @@ def settle(
     for block_id, replica_state, stamp, length in listed:
         if is_overtaken(block_id, stamp):
             continue
-        told = Reported(ReplicaState(replica_state), stamp, length)
+        told = model.Reported(model.ReplicaState(replica_state), stamp, length)
         take_in(state, storage, block_id, told, of_full_report=True)
 
 
 def finish(
     state: BlockState,
-    storage: Storage,
+    storage: model.Storage,
     *,
     after_claim: bool = True,
     made_after: float = math.inf,

@@ -9,22 +9,11 @@ See docs/reference/blocks.md#the-map.
 from dataclasses import replace
 
 from journal.model import TxId
+from namenode_sim.blocks import model
 from namenode_sim.blocks.columns import CORRUPT, STRIPED, BlockColumns
 from namenode_sim.blocks.doomed import Doomed
 from namenode_sim.blocks.index import BlockIndex
 from namenode_sim.blocks.invalidations import Invalidations
-from namenode_sim.blocks.model import (
-    Construction,
-    CorruptMark,
-    Location,
-    Reason,
-    ReplicaState,
-    Role,
-    Slot,
-    Stage,
-    Storage,
-    StorageNumber,
-)
 from namenode_sim.blocks.needed import Needed
 from namenode_sim.blocks.replicas import Replicas
 from namenode_sim.blocks.storages import Storages
@@ -72,16 +61,16 @@ class BlockState:
         self.index = BlockIndex()
         self.replicas = Replicas(self.columns)
         self.storages = Storages()
-        self.constructions: dict[Slot, Construction] = {}
-        self.corrupt: dict[Slot, dict[StorageNumber, CorruptMark]] = {}
+        self.constructions: dict[model.Slot, model.Construction] = {}
+        self.corrupt: dict[model.Slot, dict[model.StorageNumber, model.CorruptMark]] = {}
         self.doomed = Doomed()
         self.needed = Needed(self.columns)
-        self.postponed: dict[Slot, None] = {}
+        self.postponed: dict[model.Slot, None] = {}
         self.touched: Touched | None = None
         self.invalidations = Invalidations()
         self.applied = TxId(0)
         self.waiting = Waiting(waiting_limit)
-        self.role = Role.STANDBY
+        self.role = model.Role.STANDBY
         self.starting = True
         self.complete = 0
         self.safe = 0
@@ -94,14 +83,20 @@ class BlockState:
     # ---- blocks ----
 
     def add_block(
-        self, file_id: int, block_id: int, length: int, stamp: int, expected: int, stage: Stage
-    ) -> Slot:
+        self,
+        file_id: int,
+        block_id: int,
+        length: int,
+        stamp: int,
+        expected: int,
+        stage: model.Stage,
+    ) -> model.Slot:
         """Note a block that edits or an image show."""
         flags = int(stage) | (STRIPED if block_id < 0 else 0)
         slot = self.columns.add(block_id, length, stamp, file_id, expected, flags)
         self.index.add(block_id, slot)
-        if stage is not Stage.COMPLETE:
-            self.constructions[slot] = Construction()
+        if stage is not model.Stage.COMPLETE:
+            self.constructions[slot] = model.Construction()
         self.show(block_id, stamp)
         self._tally(slot, 1)
         return slot
@@ -112,11 +107,11 @@ class BlockState:
             self.seen_stamp = max(self.seen_stamp, stamp)
         self.seen_id = max(self.seen_id, block_id)
 
-    def remove_block(self, slot: Slot) -> None:
+    def remove_block(self, slot: model.Slot) -> None:
         """Forget a block; an active has its replicas deleted."""
         block_id = self.columns.ids[slot]
-        construction = self.constructions.get(slot, Construction())
-        if self.role is Role.ACTIVE:
+        construction = self.constructions.get(slot, model.Construction())
+        if self.role is model.Role.ACTIVE:
             for location in construction.locations:
                 self.invalidate(location.storage, block_id, location.stamp)
             for number in self.replicas.storages(slot):
@@ -136,39 +131,42 @@ class BlockState:
         self.columns.release(slot)
         self.waiting.pop(block_id)
 
-    def set_stage(self, slot: Slot, stage: Stage) -> None:
+    def set_stage(self, slot: model.Slot, stage: model.Stage) -> None:
         """Move a block to a stage; one that is not complete has a construction."""
         self._tally(slot, -1)
         self.columns.set_stage(slot, stage)
         self._tally(slot, 1)
-        if stage is Stage.COMPLETE:
+        if stage is model.Stage.COMPLETE:
             self._written(slot, self.constructions.pop(slot))
         else:
-            self.constructions.setdefault(slot, Construction())
+            self.constructions.setdefault(slot, model.Construction())
 
-    def expect_replicas(self, slot: Slot, expected: int) -> None:
+    def expect_replicas(self, slot: model.Slot, expected: int) -> None:
         """Note how many replicas a block is to have."""
         self.columns.expected[slot] = expected
         if self.touched is not None:
             self.touched.add(slot)
 
-    def _written(self, slot: Slot, construction: Construction) -> None:
+    def _written(self, slot: model.Slot, construction: model.Construction) -> None:
         """The replicas that a complete block's writer made may not all be reported yet."""
         if self.touched is not None:
             written = (one.storage for one in construction.locations)
             late = (number for number in written if not self.replicas.holds(slot, number))
             self.touched.wait_for(slot, tuple(late))
 
-    def live(self, slot: Slot) -> int:
+    def live(self, slot: model.Slot) -> int:
         """How many replicas of a block are not known to be corrupt."""
         return self.replicas.count(slot) - len(self.corrupt.get(slot, ()))
 
-    def is_good(self, slot: Slot, number: StorageNumber) -> bool:
+    def is_good(self, slot: model.Slot, number: model.StorageNumber) -> bool:
         """Whether a storage holds a replica that is not known to be corrupt."""
         return self.replicas.holds(slot, number) and number not in self.corrupt.get(slot, ())
 
-    def _tally(self, slot: Slot, sign: int) -> None:
-        if self.columns.stage(slot) is Stage.COMPLETE and not self.columns.flags[slot] & STRIPED:
+    def _tally(self, slot: model.Slot, sign: int) -> None:
+        if (
+            self.columns.stage(slot) is model.Stage.COMPLETE
+            and not self.columns.flags[slot] & STRIPED
+        ):
             self.complete += sign
             if self.live(slot) >= self.safe_minimum:
                 self.safe += sign
@@ -177,7 +175,7 @@ class BlockState:
 
     # ---- replicas ----
 
-    def take(self, slot: Slot, storage: Storage) -> None:
+    def take(self, slot: model.Slot, storage: model.Storage) -> None:
         """Note a good replica; one on another storage of the same DataNode it replaces.
 
         A committed block is complete once it has enough of them.
@@ -185,7 +183,7 @@ class BlockState:
         self._tally(slot, -1)
         self._add_cell(slot, storage)
         mark = self.corrupt.get(slot, {}).get(storage.number)
-        if mark is not None and mark.reason is Reason.GENSTAMP_MISMATCH:
+        if mark is not None and mark.reason is model.Reason.GENSTAMP_MISMATCH:
             self._unmark(slot, storage.number)
             self.doomed.forget(slot, storage.number)
         elif mark is not None and mark.stamp is not None:  # a recovery may have changed it
@@ -196,21 +194,21 @@ class BlockState:
             columns = self.columns
             self._put_location(
                 slot,
-                Location(
+                model.Location(
                     storage.number,
-                    ReplicaState.FINALIZED,
+                    model.ReplicaState.FINALIZED,
                     columns.stamps[slot],
                     columns.lengths[slot],
                 ),
             )
             self.complete_if_committed(slot)
 
-    def complete_if_committed(self, slot: Slot) -> None:
+    def complete_if_committed(self, slot: model.Slot) -> None:
         """Make a committed block complete if it has enough good replicas."""
-        if self.columns.stage(slot) is Stage.COMMITTED and self.live(slot) >= self.minimum:
-            self.set_stage(slot, Stage.COMPLETE)
+        if self.columns.stage(slot) is model.Stage.COMMITTED and self.live(slot) >= self.minimum:
+            self.set_stage(slot, model.Stage.COMPLETE)
 
-    def _add_cell(self, slot: Slot, storage: Storage) -> None:
+    def _add_cell(self, slot: model.Slot, storage: model.Storage) -> None:
         if self.replicas.holds(slot, storage.number):
             return
         for other in self.storages.beside(storage):
@@ -218,31 +216,33 @@ class BlockState:
             self._drop_location(slot, other.number)
         self.replicas.add(slot, storage)
 
-    def _remove_cell(self, slot: Slot, storage: Storage) -> None:
+    def _remove_cell(self, slot: model.Slot, storage: model.Storage) -> None:
         if self.replicas.holds(slot, storage.number):
             self._unmark(slot, storage.number)
             self.doomed.forget(slot, storage.number)
             self.replicas.remove(slot, storage)
 
-    def drop(self, slot: Slot, storage: Storage) -> None:
+    def drop(self, slot: model.Slot, storage: model.Storage) -> None:
         """Note that a storage has no replica of a block, or that the one it had does not count."""
         self._tally(slot, -1)
         self._remove_cell(slot, storage)
         self._tally(slot, 1)
         self._drop_location(slot, storage.number)
 
-    def lose(self, slot: Slot, storage: Storage) -> None:
+    def lose(self, slot: model.Slot, storage: model.Storage) -> None:
         """Note that a replica is gone with its storage, which may come back with it."""
         self._lose_location(slot, storage.number)
         self.drop(slot, storage)
 
-    def _lose_location(self, slot: Slot, number: StorageNumber) -> None:
+    def _lose_location(self, slot: model.Slot, number: model.StorageNumber) -> None:
         construction = self.constructions.get(slot)
         if construction is not None and construction.at(number) is not None:
             self.constructions[slot] = replace(construction, lost=construction.lost | {number})
             self._drop_location(slot, number)
 
-    def mark_corrupt(self, slot: Slot, storage: Storage, mark: CorruptMark) -> None:
+    def mark_corrupt(
+        self, slot: model.Slot, storage: model.Storage, mark: model.CorruptMark
+    ) -> None:
         """Note that a storage's replica is corrupt."""
         self._tally(slot, -1)
         self._add_cell(slot, storage)
@@ -252,24 +252,24 @@ class BlockState:
         self._tally(slot, 1)
         self._drop_location(slot, storage.number)
 
-    def _unmark(self, slot: Slot, number: StorageNumber) -> None:
+    def _unmark(self, slot: model.Slot, number: model.StorageNumber) -> None:
         marks = self.corrupt.get(slot)
         if marks is not None and marks.pop(number, None) is not None and not marks:
             del self.corrupt[slot]
             self.columns.set_flag(slot, CORRUPT, on=False)
 
-    def doom(self, slot: Slot, number: StorageNumber, now: float) -> None:
+    def doom(self, slot: model.Slot, number: model.StorageNumber, now: float) -> None:
         """Have a storage delete its replica of a block; it counts no more."""
         self.invalidate(number, self.columns.ids[slot], self._own_stamp(slot, number))
         self.doomed.add(slot, number, now)
 
-    def _own_stamp(self, slot: Slot, number: StorageNumber) -> int:
+    def _own_stamp(self, slot: model.Slot, number: model.StorageNumber) -> int:
         """The stamp of a replica itself: by another one its DataNode would not delete it."""
         mark = self.corrupt.get(slot, {}).get(number)
         own = mark.stamp if mark is not None else None
         return own if own is not None else self.columns.stamps[slot]
 
-    def note(self, slot: Slot, storage: Storage, location: Location) -> None:
+    def note(self, slot: model.Slot, storage: model.Storage, location: model.Location) -> None:
         """Note a replica of a block that is being written; only a finalized one has a cell."""
         known = self.constructions[slot].at(storage.number)
         if known is not None and known.newness() > location.newness():
@@ -277,7 +277,7 @@ class BlockState:
         mark = self.corrupt.get(slot, {}).get(storage.number)
         if (
             mark is not None
-            and mark.reason is Reason.CORRUPTION_REPORTED
+            and mark.reason is model.Reason.CORRUPTION_REPORTED
             and mark.stamp in {None, location.stamp}
         ):
             return  # the very replica that was found damaged
@@ -285,30 +285,30 @@ class BlockState:
             self._remove_cell(slot, other)
             self._drop_location(slot, other.number)
         self._unmark(slot, storage.number)
-        if location.state is ReplicaState.FINALIZED:
+        if location.state is model.ReplicaState.FINALIZED:
             self._add_cell(slot, storage)
         else:
             self._remove_cell(slot, storage)
         self._put_location(slot, location)
 
-    def _put_location(self, slot: Slot, location: Location) -> None:
+    def _put_location(self, slot: model.Slot, location: model.Location) -> None:
         construction = self.constructions[slot]
         others = (one for one in construction.locations if one.storage != location.storage)
         self.constructions[slot] = replace(construction, locations=(*others, location))
 
-    def _drop_location(self, slot: Slot, number: StorageNumber) -> None:
+    def _drop_location(self, slot: model.Slot, number: model.StorageNumber) -> None:
         construction = self.constructions.get(slot)
         if construction is not None and construction.at(number) is not None:
             others = tuple(one for one in construction.locations if one.storage != number)
             self.constructions[slot] = replace(construction, locations=others)
 
-    def expect(self, slot: Slot, locations: tuple[Location, ...]) -> None:
+    def expect(self, slot: model.Slot, locations: tuple[model.Location, ...]) -> None:
         """Note where a block that is being written is to be, instead of what was known.
 
         What was reported stays: a DataNode can be faster than the client that waits for it.
         """
         stamp, construction = self.columns.stamps[slot], self.constructions[slot]
-        final = [one for one in construction.locations if one.state is ReplicaState.FINALIZED]
+        final = [one for one in construction.locations if one.state is model.ReplicaState.FINALIZED]
         current = [one for one in construction.locations if one.stamp == stamp]
         known = {one.storage: one for one in (*current, *final)}
         asked = tuple(known.get(one.storage, one) for one in locations)
@@ -319,7 +319,7 @@ class BlockState:
                 self._remove_cell(slot, self.storages.at(one.storage))
         self.constructions[slot] = replace(construction, locations=asked + others, lost=frozenset())
 
-    def invalidate(self, number: StorageNumber, block_id: int, stamp: int) -> None:
+    def invalidate(self, number: model.StorageNumber, block_id: int, stamp: int) -> None:
         """Have a storage delete a replica, once the edits applied so far are durable."""
         self.invalidations.add(number, block_id, stamp, self.applied)
 
@@ -339,10 +339,10 @@ class BlockState:
             storage.recent.clear()
             self.waiting.drop_storage(storage.number)
 
-    def empty_storage(self, storage: Storage) -> None:
+    def empty_storage(self, storage: model.Storage) -> None:
         """Note that nothing a storage holds counts: it failed, or its DataNode is dead."""
         for slot in storage.slots[::-1]:
-            self.lose(Slot(slot), storage)
+            self.lose(model.Slot(slot), storage)
         for slot in list(self.constructions):
             self._lose_location(slot, storage.number)
         self.waiting.drop_storage(storage.number)
@@ -351,7 +351,7 @@ class BlockState:
         storage.confirmed = storage.heartbeated = False
         storage.recent.clear()
 
-    def remove_storage(self, storage: Storage) -> None:
+    def remove_storage(self, storage: model.Storage) -> None:
         """Forget a storage and all that it holds."""
         self.empty_storage(storage)
         for slot, construction in list(self.constructions.items()):
@@ -364,14 +364,14 @@ class BlockState:
 
     def demote(self) -> None:
         """Become a standby, which orders nothing, lets reports wait and recovers no block."""
-        self.role = Role.STANDBY
+        self.role = model.Role.STANDBY
         self.judge_nothing()
         for slot, construction in list(self.constructions.items()):
-            self.constructions[slot] = Construction(
+            self.constructions[slot] = model.Construction(
                 construction.locations, cut=construction.cut, lost=construction.lost
             )
-            if self.columns.stage(slot) is Stage.UNDER_RECOVERY:
-                self.set_stage(slot, Stage.UNDER_CONSTRUCTION)
+            if self.columns.stage(slot) is model.Stage.UNDER_RECOVERY:
+                self.set_stage(slot, model.Stage.UNDER_CONSTRUCTION)
 
     def judge_nothing(self) -> None:
         """Forget all orders, and what a former judgement of redundancy has found."""

@@ -13,25 +13,11 @@ import structlog
 from ha.conf.topology import HostPort
 from hadoop.errors import StorageError
 from journal.model import TxId
+from namenode_sim import metrics
+from namenode_sim.checkpoint import schedule
 from namenode_sim.checkpoint.image_upload import UploadFailed, upload_image
-from namenode_sim.checkpoint.schedule import (
-    CheckpointRules,
-    CheckpointState,
-    UploadAnswer,
-    answered,
-    saved,
-    targets_for,
-    why_due,
-)
+from namenode_sim.checkpoint.schedule import answered, saved
 from namenode_sim.image.errors import ImageError
-from namenode_sim.metrics import (
-    CHECKPOINT_DURATION,
-    CHECKPOINT_PENDING,
-    CHECKPOINT_SUCCESS,
-    CHECKPOINT_TXID,
-    CHECKPOINTS,
-    UPLOADS,
-)
 from namenode_sim.storage.storage import NameStorage
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
@@ -65,7 +51,7 @@ class StandbyCheckpointer:
         storage: NameStorage,
         others: Mapping[str, HostPort],
         *,
-        rules: CheckpointRules,
+        rules: schedule.CheckpointRules,
         upload: UploadSettings,
     ) -> None:
         self._namenode = namenode
@@ -75,11 +61,11 @@ class StandbyCheckpointer:
         self._upload = upload
         self._abandon = threading.Event()
         newest = storage.newest_txid()
-        CHECKPOINT_TXID.set(newest)
-        CHECKPOINT_PENDING.set_function(
+        metrics.CHECKPOINT_TXID.set(newest)
+        metrics.CHECKPOINT_PENDING.set_function(
             lambda: namenode.namespace.last_applied - self._state.last_txid
         )
-        self._state = CheckpointState(last_at=time.monotonic(), last_txid=newest)
+        self._state = schedule.CheckpointState(last_at=time.monotonic(), last_txid=newest)
         self._told: dict[str, object] = {"txid": newest, "at": _saved_at(storage), "problem": ""}
         namenode.listen_for_roles(self._role_changed)
 
@@ -91,7 +77,7 @@ class StandbyCheckpointer:
                 try:
                     await self.look()
                 except Exception as failure:
-                    CHECKPOINTS.labels("failed").inc()
+                    metrics.CHECKPOINTS.labels("failed").inc()
                     self._told["problem"] = f"{type(failure).__name__}: {failure}"
                     log.exception("checkpoint.broken")
         finally:
@@ -107,7 +93,7 @@ class StandbyCheckpointer:
             return
         self._adopt_newer()
         applied = self._namenode.namespace.last_applied
-        why = why_due(self._state, self._rules, applied, time.monotonic())
+        why = schedule.why_due(self._state, self._rules, applied, time.monotonic())
         if why:
             await self._save(why)
         if self._namenode.state.role is Role.STANDBY and self._state.last_txid:
@@ -132,18 +118,18 @@ class StandbyCheckpointer:
                 # The thread must have ended before the lock goes, whoever cancels us.
                 path = await _to_its_end(self._save_blocking, self._abandon)
         except CheckpointAbandoned:
-            CHECKPOINTS.labels("abandoned").inc()
+            metrics.CHECKPOINTS.labels("abandoned").inc()
             log.info("checkpoint.abandoned", because="the NameNode is to become active")
         except (OSError, ImageError, StorageError) as failure:
-            CHECKPOINTS.labels("failed").inc()
+            metrics.CHECKPOINTS.labels("failed").inc()
             self._told["problem"] = str(failure)
             log.warning("checkpoint.failed", because=str(failure))
         else:
             seconds = time.monotonic() - began
-            CHECKPOINTS.labels("saved").inc()
-            CHECKPOINT_DURATION.observe(seconds)
-            CHECKPOINT_TXID.set(txid)
-            CHECKPOINT_SUCCESS.set_to_current_time()
+            metrics.CHECKPOINTS.labels("saved").inc()
+            metrics.CHECKPOINT_DURATION.observe(seconds)
+            metrics.CHECKPOINT_TXID.set(txid)
+            metrics.CHECKPOINT_SUCCESS.set_to_current_time()
             self._told = {"txid": txid, "at": _clock(), "problem": ""}
             self._state = saved(self._state, txid, time.monotonic())
             log.info("checkpoint.saved", image=path.name, txid=txid, seconds=round(seconds, 3))
@@ -156,7 +142,9 @@ class StandbyCheckpointer:
             raise CheckpointAbandoned
 
     async def _ship(self) -> None:
-        names = targets_for(self._state, self._rules, tuple(self._others), time.monotonic())
+        names = schedule.targets_for(
+            self._state, self._rules, tuple(self._others), time.monotonic()
+        )
         if not names:
             return
         txid = self._state.last_txid
@@ -168,10 +156,10 @@ class StandbyCheckpointer:
             return
         answers = await asyncio.gather(*(self._offer(name, image, txid) for name in names))
         for name, answer in zip(names, answers, strict=True):
-            UPLOADS.labels(answer.name.lower()).inc()
+            metrics.UPLOADS.labels(answer.name.lower()).inc()
             self._state = answered(self._state, name, txid, answer, time.monotonic())
 
-    async def _offer(self, name: str, image: Path, txid: TxId) -> UploadAnswer:
+    async def _offer(self, name: str, image: Path, txid: TxId) -> schedule.UploadAnswer:
         try:
             return await upload_image(
                 self._others[name],
@@ -184,7 +172,7 @@ class StandbyCheckpointer:
         except (UploadFailed, ImageError, OSError) as failure:
             self._told["problem"] = str(failure)
             log.warning("checkpoint.not_shipped", to=name, because=str(failure))
-            return UploadAnswer.FAILED
+            return schedule.UploadAnswer.FAILED
 
     def _role_changed(self, role: Role) -> None:
         if role is not Role.STANDBY:

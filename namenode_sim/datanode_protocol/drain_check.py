@@ -14,20 +14,9 @@ from ha.conf.topology import HostPort
 from ha.daemon.http.http_get import http_get
 from ha.security.caller import Role
 from namenode_sim.datanode_protocol.errors import PageNotHad
+from namenode_sim.datanodes import draining
 from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.datanodes.draining import (
-    DrainRules,
-    Found,
-    Noted,
-    Question,
-    Unreadable,
-    note,
-    query_of,
-    question_to,
-    questions,
-    read,
-    silent_long_enough,
-)
+from namenode_sim.datanodes.draining import read
 from namenode_sim.datanodes.model import DatanodeId
 
 log = structlog.get_logger()
@@ -72,7 +61,7 @@ class DrainCheck:
     def __init__(
         self,
         cluster: Cluster,
-        rules: DrainRules,
+        rules: draining.DrainRules,
         clock: Callable[[], float],
         read_of: ReadPage = read_page,
     ) -> None:
@@ -90,7 +79,7 @@ class DrainCheck:
     async def look(self) -> None:
         """Read all pages that are to be read now."""
         cluster, rules, now = self._cluster, self._rules, self._clock()
-        for node in silent_long_enough(cluster, rules, now):
+        for node in draining.silent_long_enough(cluster, rules, now):
             log.warning(
                 "datanodes.drained_by_silence",
                 datanode=node.id.uuid,
@@ -99,26 +88,28 @@ class DrainCheck:
                 advice="its /jmx cannot be read: nothing proves that it has carried out the "
                 "deletions of the former active",
             )
-        await asyncio.gather(*(self._ask(one) for one in questions(cluster, rules, now)))
+        await asyncio.gather(*(self._ask(one) for one in draining.questions(cluster, rules, now)))
 
-    async def _ask(self, question: Question) -> None:
+    async def _ask(self, question: draining.Question) -> None:
         found = await self._answer(question)
-        noted = note(self._cluster, question, found, self._clock())
+        noted = draining.note(self._cluster, question, found, self._clock())
         _log(question, found, noted)
-        if noted is Noted.COMMANDS_DONE:
-            await self._ask(question_to(self._cluster, self._cluster.nodes[question.of.uuid]))
+        if noted is draining.Noted.COMMANDS_DONE:
+            await self._ask(
+                draining.question_to(self._cluster, self._cluster.nodes[question.of.uuid])
+            )
 
-    async def _answer(self, question: Question) -> Found:
+    async def _answer(self, question: draining.Question) -> draining.Found:
         try:
-            page = await self._read(question.of, query_of(question))
+            page = await self._read(question.of, draining.query_of(question))
         except PageNotHad as failure:
-            return Unreadable(str(failure))
+            return draining.Unreadable(str(failure))
         return read(question.bean, page)
 
 
-def _log(question: Question, found: Found, noted: Noted) -> None:
+def _log(question: draining.Question, found: draining.Found, noted: draining.Noted) -> None:
     who = {"datanode": question.of.uuid, "address": question.of.transfer_address}
-    if noted is Noted.DRAINED:
+    if noted is draining.Noted.DRAINED:
         log.info("datanodes.drained", **who)
-    elif noted is Noted.UNREADABLE and isinstance(found, Unreadable):
+    elif noted is draining.Noted.UNREADABLE and isinstance(found, draining.Unreadable):
         log.warning("datanodes.page_unreadable", **who, why=found.why)

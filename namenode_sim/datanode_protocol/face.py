@@ -10,43 +10,19 @@ from typing import Any, Final, TypeAlias
 import structlog
 from google.protobuf.message import Message
 
+from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import (
-    DATANODE_LIFELINE_PROTOCOL,
-    DATANODE_PROTOCOL,
-    INCORRECT_VERSION,
-    INVALID_REPORT_LEASE,
-    IO_EXCEPTION,
-    STANDBY_EXCEPTION,
-    UNREGISTERED_NODE,
-)
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import namenode_protocol_pb2 as nn
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.errors import BlocksError
+from namenode_sim.datanode_protocol import messages
 from namenode_sim.datanode_protocol.errors import BadMessage, LeaseLapsed, Overtaken
 from namenode_sim.datanode_protocol.intake import ReportContext
 from namenode_sim.datanode_protocol.keeper import Answer, Keeper
-from namenode_sim.datanode_protocol.messages import (
-    MAX_ERROR_CHARS,
-    REGISTER,
-    claim_message,
-    command_message,
-    damaged_of,
-    heartbeat_of,
-    listed_storages,
-    news_of,
-    registration_of,
-)
 from namenode_sim.datanode_protocol.metrics import REFUSED
-from namenode_sim.datanodes.errors import (
-    DatanodesError,
-    LeaseNotHeld,
-    NotRegistered,
-    StrangeNamespace,
-    VersionTooOld,
-)
+from namenode_sim.datanodes import errors
 from namenode_sim.datanodes.model import is_hadoops
 from namenode_sim.datanodes.registry import Registration
 from namenode_sim.transfer.namenode_protocol import info_to_wire
@@ -57,9 +33,9 @@ STORAGE_BLOCK_REPORT_BUFFERS: Final = 1
 """The capability that has DataNodes send rows of reports as bytes."""
 
 JAVA_CLASSES: Final = (
-    (StrangeNamespace, UNREGISTERED_NODE),
-    (VersionTooOld, INCORRECT_VERSION),
-    (LeaseNotHeld, INVALID_REPORT_LEASE),
+    (errors.StrangeNamespace, java_names.UNREGISTERED_NODE),
+    (errors.VersionTooOld, java_names.INCORRECT_VERSION),
+    (errors.LeaseNotHeld, java_names.INVALID_REPORT_LEASE),
 )
 """What Hadoop's DataNodes act upon; after an IOException, which all else is, they go on."""
 
@@ -81,7 +57,7 @@ class DatanodeFace:
     def protocol(self) -> RpcProtocol:
         """The Java interface DatanodeProtocol."""
         return RpcProtocol(
-            DATANODE_PROTOCOL,
+            java_names.DATANODE_PROTOCOL,
             {
                 "versionRequest": _method(nn.VersionRequestProto, self._version),
                 "registerDatanode": _method(pb.RegisterDatanodeRequestProto, self._register),
@@ -101,7 +77,7 @@ class DatanodeFace:
     def lifeline(self) -> RpcProtocol:
         """The Java interface DatanodeLifelineProtocol."""
         return RpcProtocol(
-            DATANODE_LIFELINE_PROTOCOL,
+            java_names.DATANODE_LIFELINE_PROTOCOL,
             {"sendLifeline": _method(pb.HeartbeatRequestProto, self._lifeline)},
         )
 
@@ -109,24 +85,24 @@ class DatanodeFace:
         info = info_to_wire(self.namespace)
         info.capabilities = STORAGE_BLOCK_REPORT_BUFFERS
         standing = self.keeper.standing()
-        info.state = claim_message(active=standing.active, txid=standing.durable).state
+        info.state = messages.claim_message(active=standing.active, txid=standing.durable).state
         return nn.VersionResponseProto(info=info)
 
     async def _register(self, call: Call, request: pb.RegisterDatanodeRequestProto) -> Message:
-        registration = registration_of(request.registration, call.host)
+        registration = messages.registration_of(request.registration, call.host)
         self.keeper.register(registration)
         answer = pb.RegisterDatanodeResponseProto(registration=request.registration)
         answer.registration.datanodeID.ipAddr = registration.id.ip
         return answer
 
     def _speaker(self, call: Call, message: pb.DatanodeRegistrationProto) -> Registration:
-        registration = registration_of(message, call.host)
+        registration = messages.registration_of(message, call.host)
         self.keeper.check(registration)
         return registration
 
     async def _heartbeat(self, call: Call, request: pb.HeartbeatRequestProto) -> Message:
         who = self._speaker(call, request.registration)
-        heartbeat = heartbeat_of(request, who.id)
+        heartbeat = messages.heartbeat_of(request, who.id)
         answer = self.keeper.hear(heartbeat, wants_lease=request.requestFullBlockReportLease)
         if answer.standing.lapsed and is_hadoops(who.software_version):
             raise LeaseLapsed
@@ -134,17 +110,17 @@ class DatanodeFace:
 
     def _answer(self, answer: Answer) -> Message:
         pool = self.namespace.block_pool_id
-        commands = [command_message(one, pool) for one in answer.commands]
+        commands = [messages.command_message(one, pool) for one in answer.commands]
         standing = answer.standing
         return pb.HeartbeatResponseProto(
-            cmds=[REGISTER] if answer.must_register else commands,
-            haStatus=claim_message(active=standing.active, txid=standing.durable),
+            cmds=[messages.REGISTER] if answer.must_register else commands,
+            haStatus=messages.claim_message(active=standing.active, txid=standing.durable),
             fullBlockReportLeaseId=answer.lease,
         )
 
     async def _lifeline(self, call: Call, request: pb.HeartbeatRequestProto) -> Message:
         who = self._speaker(call, request.registration)
-        self.keeper.lifeline(heartbeat_of(request, who.id))
+        self.keeper.lifeline(messages.heartbeat_of(request, who.id))
         return pb.LifelineResponseProto()
 
     async def _report(self, call: Call, request: pb.BlockReportRequestProto) -> Message:
@@ -152,8 +128,8 @@ class DatanodeFace:
         self._check_pool(call, request.blockPoolId)
         told = request.context
         context = ReportContext(told.leaseId, told.curRpc + 1 >= told.totalRpcs)
-        if not await self.keeper.intake.report(who.id, listed_storages(request), context):
-            return pb.BlockReportResponseProto(cmd=REGISTER)
+        if not await self.keeper.intake.report(who.id, messages.listed_storages(request), context):
+            return pb.BlockReportResponseProto(cmd=messages.REGISTER)
         return pb.BlockReportResponseProto()
 
     async def _received(
@@ -162,8 +138,8 @@ class DatanodeFace:
         who = self._speaker(call, request.registration)
         self._check_pool(call, request.blockPoolId)
         try:
-            await self.keeper.intake.receive(who.id, news_of(request))
-        except NotRegistered as unknown:
+            await self.keeper.intake.receive(who.id, messages.news_of(request))
+        except errors.NotRegistered as unknown:
             # The full report that follows its registration says all of it.  A refusal that comes
             # while it registers ends the thread of Hadoop's DataNode, which begins again after
             # five silent seconds (IncrementalBlockReportManager.putMissing).
@@ -177,19 +153,19 @@ class DatanodeFace:
             datanode=who.id.uuid,
             address=who.id.transfer_address,
             code=request.errorCode,
-            message=request.msg[:MAX_ERROR_CHARS],
+            message=request.msg[: messages.MAX_ERROR_CHARS],
         )
         return pb.ErrorReportResponseProto()
 
     async def _bad_blocks(self, call: Call, request: pb.ReportBadBlocksRequestProto) -> Message:
         if not self.keeper.cluster.is_active():
             raise RemoteFault(
-                STANDBY_EXCEPTION,
+                java_names.STANDBY_EXCEPTION,
                 f"{call.method} is the active's: this NameNode has marked nothing. Tell the active",
             )
         for located in request.blocks:
             self._check_pool(call, located.b.poolId)
-        self.keeper.damaged(damaged_of(request))
+        self.keeper.damaged(messages.damaged_of(request))
         return pb.ReportBadBlocksResponseProto()
 
     def _check_pool(self, call: Call, pool: str) -> None:
@@ -204,11 +180,12 @@ def _method(request: type[Message], handle: Callable[[Call, Any], Awaitable[Mess
     async def served(call: Call, message: Any) -> Message:  # noqa: ANN401 - what its type says
         try:
             return await handle(call, message)
-        except (DatanodesError, BlocksError, BadMessage, Overtaken, LeaseLapsed) as refusal:
+        except (errors.DatanodesError, BlocksError, BadMessage, Overtaken, LeaseLapsed) as refusal:
             REFUSED.labels(call.method).inc()
             log.warning("datanodes.refused", method=call.method, host=call.host, why=str(refusal))
             java = next(
-                (name for kind, name in JAVA_CLASSES if isinstance(refusal, kind)), IO_EXCEPTION
+                (name for kind, name in JAVA_CLASSES if isinstance(refusal, kind)),
+                java_names.IO_EXCEPTION,
             )
             raise RemoteFault(java, str(refusal)) from refusal
 

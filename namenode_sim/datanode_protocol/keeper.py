@@ -14,32 +14,18 @@ import structlog
 
 from journal.model import TxId
 from namenode_sim.blocks.incoming import activate
+from namenode_sim.datanode_protocol import metrics
 from namenode_sim.datanode_protocol.drain_check import DrainCheck, ReadPage, read_page
 from namenode_sim.datanode_protocol.gone import GoneStorages
 from namenode_sim.datanode_protocol.intake import Intake
-from namenode_sim.datanode_protocol.metrics import (
-    COMMANDS,
-    UNDRAINED,
-    measure,
-    measure_redundancy,
-)
 from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
 from namenode_sim.datanode_protocol.upkeep import Upkeep
+from namenode_sim.datanodes import heartbeat as datanodes_heartbeat
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.damage import Damaged, check_known, note_damage
 from namenode_sim.datanodes.draining import DrainRules, awaits_drain, note_orders, undrained
 from namenode_sim.datanodes.files_summary import files_summary
-from namenode_sim.datanodes.heartbeat import (
-    Command,
-    Copies,
-    Delete,
-    Heartbeat,
-    Recoveries,
-    claimed,
-    hear,
-    is_registered,
-    orders,
-)
+from namenode_sim.datanodes.heartbeat import hear
 from namenode_sim.datanodes.judging import RedundancyRules
 from namenode_sim.datanodes.liveness import LOOK_SECONDS, LivenessRules, Watch
 from namenode_sim.datanodes.model import Node, StorageState
@@ -84,7 +70,7 @@ class Answer:
     """The answer to a heartbeat; ``lease`` is NO_LEASE where none is given."""
 
     standing: Standing
-    commands: tuple[Command, ...] = ()
+    commands: tuple[datanodes_heartbeat.Command, ...] = ()
     lease: int = NO_LEASE
     must_register: bool = False
 
@@ -178,20 +164,20 @@ class Keeper:
         """Raises StrangeNamespace for a DataNode of another namespace."""
         check_namespace(registration, self.rules.registry)
 
-    def hear(self, heartbeat: Heartbeat, *, wants_lease: bool) -> Answer:
+    def hear(self, heartbeat: datanodes_heartbeat.Heartbeat, *, wants_lease: bool) -> Answer:
         """Take a heartbeat in, and give the orders that may leave now.
 
         Raises:
             TooManyStorages, TooManyStoragesHere: nothing of it was taken in.
         """
         standing, now = self.standing(), self._clock()
-        node = is_registered(self.cluster, heartbeat.of)
+        node = datanodes_heartbeat.is_registered(self.cluster, heartbeat.of)
         if node is None:
             return Answer(standing, must_register=True)
         self._hear(node, heartbeat, now)
-        commands: tuple[Command, ...] = ()
+        commands: tuple[datanodes_heartbeat.Command, ...] = ()
         if standing.active:
-            claimed(node, now)
+            datanodes_heartbeat.claimed(node, now)
             if not self.cluster.safe_mode.is_on():
                 commands = self._orders(node, standing.durable, now)
         lease = NO_LEASE
@@ -211,24 +197,28 @@ class Keeper:
         for one in found:
             note_damage(self.cluster, one)
 
-    def lifeline(self, heartbeat: Heartbeat) -> None:
+    def lifeline(self, heartbeat: datanodes_heartbeat.Heartbeat) -> None:
         """Take in that a DataNode lives; one that is not registered learns it by a heartbeat."""
-        node = is_registered(self.cluster, heartbeat.of)
+        node = datanodes_heartbeat.is_registered(self.cluster, heartbeat.of)
         if node is not None:
             self._hear(node, heartbeat, self._clock())
 
-    def _hear(self, node: Node, heartbeat: Heartbeat, now: float) -> None:
+    def _hear(self, node: Node, heartbeat: datanodes_heartbeat.Heartbeat, now: float) -> None:
         for storage in hear(self.cluster, node, heartbeat, now):
             log.warning("datanodes.storage_failed", datanode=node.id.uuid, storage=storage.uuid)
             self.gone.add(node, storage)
 
-    def _orders(self, node: Node, durable: TxId, now: float) -> tuple[Command, ...]:
+    def _orders(
+        self, node: Node, durable: TxId, now: float
+    ) -> tuple[datanodes_heartbeat.Command, ...]:
         rules = self.rules
-        commands = orders(self.cluster, node, durable, rules.liveness, now, rules.deletions_at_once)
+        commands = datanodes_heartbeat.orders(
+            self.cluster, node, durable, rules.liveness, now, rules.deletions_at_once
+        )
         for command in commands:
-            COMMANDS.labels(type(command).__name__.lower()).inc()
+            metrics.COMMANDS.labels(type(command).__name__.lower()).inc()
             _log_command(node, command)
-            if isinstance(command, Delete) and self._awaits_drain(node):
+            if isinstance(command, datanodes_heartbeat.Delete) and self._awaits_drain(node):
                 note_orders(node, (block_id for block_id, _ in command.replicas))
         return commands
 
@@ -270,9 +260,9 @@ class Keeper:
             self.safe_mode.look()
             if self._clock() >= self._watch.last_look + LOOK_SECONDS:
                 self.look()
-            measure(self.cluster, self.rules.liveness, self._clock())
-            UNDRAINED.set(undrained(self.cluster, self.rules.draining))
-            measure_redundancy(self.cluster, self.upkeep.redundancy)
+            metrics.measure(self.cluster, self.rules.liveness, self._clock())
+            metrics.UNDRAINED.set(undrained(self.cluster, self.rules.draining))
+            metrics.measure_redundancy(self.cluster, self.upkeep.redundancy)
             await asyncio.sleep(self.safe_mode.look_again_seconds)
 
     def look(self) -> None:
@@ -288,13 +278,13 @@ class Keeper:
             self.gone.add_all(node)
 
 
-def _log_command(node: Node, command: Command) -> None:
+def _log_command(node: Node, command: datanodes_heartbeat.Command) -> None:
     """Some of the blocks by id: a command may have thousands."""
     match command:
-        case Delete():
+        case datanodes_heartbeat.Delete():
             blocks = [block_id for block_id, _ in command.replicas[:SHOWN_BLOCKS]]
             count = len(command.replicas)
-        case Copies() | Recoveries():
+        case datanodes_heartbeat.Copies() | datanodes_heartbeat.Recoveries():
             blocks = [one.block_id for one in command.blocks[:SHOWN_BLOCKS]]
             count = len(command.blocks)
         case _:

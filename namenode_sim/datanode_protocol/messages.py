@@ -16,24 +16,8 @@ from namenode_sim.blocks.report_rows import from_buffers, from_longs
 from namenode_sim.blocks.reports import Part, in_order, parts
 from namenode_sim.blocks.waiting import Told
 from namenode_sim.datanode_protocol.errors import BadMessage
+from namenode_sim.datanodes import heartbeat, model
 from namenode_sim.datanodes.damage import Damaged
-from namenode_sim.datanodes.heartbeat import (
-    Command,
-    Copies,
-    Delete,
-    Heartbeat,
-    Recoveries,
-    Recovery,
-    StorageReport,
-)
-from namenode_sim.datanodes.model import (
-    DatanodeId,
-    Node,
-    NodeStorage,
-    Room,
-    StorageState,
-    StorageType,
-)
 from namenode_sim.datanodes.registry import NamespaceIds, Registration
 
 MAX_NAME_CHARS: Final = 256
@@ -65,7 +49,7 @@ def registration_of(message: pb.DatanodeRegistrationProto, address: str) -> Regi
     if max(ports) > MAX_PORT:
         raise BadMessage("registration", f"ports {ports}, at most {MAX_PORT}")
     return Registration(
-        DatanodeId(
+        model.DatanodeId(
             told.datanodeUuid,
             address,
             told.hostName,
@@ -88,7 +72,7 @@ def _check_name(method: str, what: str, text: str) -> None:
         )
 
 
-def heartbeat_of(message: pb.HeartbeatRequestProto, of: DatanodeId) -> Heartbeat:
+def heartbeat_of(message: pb.HeartbeatRequestProto, of: model.DatanodeId) -> heartbeat.Heartbeat:
     """What a heartbeat tells.
 
     Raises:
@@ -96,7 +80,7 @@ def heartbeat_of(message: pb.HeartbeatRequestProto, of: DatanodeId) -> Heartbeat
     """
     if len(message.reports) > MAX_STORAGES:
         raise BadMessage("sendHeartbeat", f"{len(message.reports)} storages, most {MAX_STORAGES}")
-    return Heartbeat(
+    return heartbeat.Heartbeat(
         of,
         tuple(map(_storage_report, message.reports)),
         message.xceiverCount,
@@ -105,14 +89,14 @@ def heartbeat_of(message: pb.HeartbeatRequestProto, of: DatanodeId) -> Heartbeat
     )
 
 
-def _storage_report(message: hdfs.StorageReportProto) -> StorageReport:
+def _storage_report(message: hdfs.StorageReportProto) -> heartbeat.StorageReport:
     _check_name("sendHeartbeat", "storage id", message.storageUuid)
     kind, state = described(message.storage)
-    return StorageReport(
+    return heartbeat.StorageReport(
         message.storageUuid,
         kind,
-        StorageState.FAILED if message.failed else state,
-        Room(
+        model.StorageState.FAILED if message.failed else state,
+        model.Room(
             message.capacity,
             message.dfsUsed,
             message.remaining,
@@ -122,11 +106,11 @@ def _storage_report(message: hdfs.StorageReportProto) -> StorageReport:
     )
 
 
-def described(message: hdfs.DatanodeStorageProto) -> tuple[StorageType, StorageState]:
+def described(message: hdfs.DatanodeStorageProto) -> tuple[model.StorageType, model.StorageState]:
     """What a storage is made of, and whether its replicas count."""
     shared = message.state == hdfs.DatanodeStorageProto.READ_ONLY_SHARED
-    state = StorageState.READ_ONLY_SHARED if shared else StorageState.NORMAL
-    return StorageType(message.storageType), state
+    state = model.StorageState.READ_ONLY_SHARED if shared else model.StorageState.NORMAL
+    return model.StorageType(message.storageType), state
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +118,8 @@ class ListedStorage:
     """A full report of one storage, not decoded yet."""
 
     uuid: str
-    type: StorageType
-    state: StorageState
+    type: model.StorageType
+    state: model.StorageState
     message: pb.StorageBlockReportProto
 
     def decoded(self) -> tuple[int, list[Part]]:
@@ -175,8 +159,8 @@ class StorageNews:
     """
 
     uuid: str
-    type: StorageType
-    state: StorageState
+    type: model.StorageType
+    state: model.StorageState
     items: tuple[tuple[int, Told], ...]
     hints: tuple[tuple[int, str], ...] = ()
 
@@ -259,10 +243,10 @@ REGISTER: Final = pb.DatanodeCommandProto(
 )
 
 
-def command_message(command: Command, pool: str) -> pb.DatanodeCommandProto:
+def command_message(command: heartbeat.Command, pool: str) -> pb.DatanodeCommandProto:
     """A command on the wire."""
     match command:
-        case Delete():
+        case heartbeat.Delete():
             return _block_command(
                 pb.BlockCommandProto(
                     action=pb.BlockCommandProto.INVALIDATE,
@@ -270,9 +254,9 @@ def command_message(command: Command, pool: str) -> pb.DatanodeCommandProto:
                     blocks=[_block(number, stamp) for number, stamp in command.replicas],
                 )
             )
-        case Copies():
+        case heartbeat.Copies():
             return _block_command(_transfer(command, pool))
-        case Recoveries():
+        case heartbeat.Recoveries():
             return pb.DatanodeCommandProto(
                 cmdType=pb.DatanodeCommandProto.BlockRecoveryCommand,
                 recoveryCmd=pb.BlockRecoveryCommandProto(
@@ -286,7 +270,7 @@ def _block_command(message: pb.BlockCommandProto) -> pb.DatanodeCommandProto:
     return pb.DatanodeCommandProto(cmdType=pb.DatanodeCommandProto.BlockCommand, blkCmd=message)
 
 
-def _transfer(command: Copies, pool: str) -> pb.BlockCommandProto:
+def _transfer(command: heartbeat.Copies, pool: str) -> pb.BlockCommandProto:
     message = pb.BlockCommandProto(action=pb.BlockCommandProto.TRANSFER, blockPoolId=pool)
     for copy in command.blocks:
         message.blocks.append(_block(copy.block_id, copy.stamp, copy.length))
@@ -300,11 +284,13 @@ def _transfer(command: Copies, pool: str) -> pb.BlockCommandProto:
     return message
 
 
-def _types(places: Sequence[tuple[Node, NodeStorage]]) -> list[hdfs.StorageTypeProto.ValueType]:
+def _types(
+    places: Sequence[tuple[model.Node, model.NodeStorage]],
+) -> list[hdfs.StorageTypeProto.ValueType]:
     return [hdfs.StorageTypeProto.ValueType(storage.type) for _, storage in places]
 
 
-def _recovering(recovery: Recovery, pool: str) -> types.RecoveringBlockProto:
+def _recovering(recovery: heartbeat.Recovery, pool: str) -> types.RecoveringBlockProto:
     located = hdfs.LocatedBlockProto(
         b=hdfs.ExtendedBlockProto(
             poolId=pool,
@@ -330,7 +316,7 @@ def _block(block_id: int, stamp: int, length: int = 0) -> types.BlockProto:
     return types.BlockProto(blockId=unsigned(block_id), genStamp=stamp, numBytes=length)
 
 
-def node_info(node: Node) -> hdfs.DatanodeInfoProto:
+def node_info(node: model.Node) -> hdfs.DatanodeInfoProto:
     """A DataNode as other DataNodes need to know it."""
     who = node.id
     return hdfs.DatanodeInfoProto(

@@ -8,33 +8,14 @@ See docs/reference/datanodes.md#cluster.
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from namenode_sim.blocks import model, safemode
 from namenode_sim.blocks.follow import follow, load
-from namenode_sim.blocks.model import (
-    Location,
-    ReplicaState,
-    Role,
-    Slot,
-    StorageNumber,
-)
-from namenode_sim.blocks.safemode import (
-    Counts,
-    Off,
-    Pending,
-    SafeMode,
-    SafeModeRules,
-    begin,
-    counts_of,
-    tip,
-)
+from namenode_sim.blocks.safemode import counts_of
 from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanodes import storage_policies
 from namenode_sim.datanodes.model import Draw, Node, NodeStorage
 from namenode_sim.datanodes.placement import PlacementRules
-from namenode_sim.datanodes.storage_policies import (
-    DEFAULT_POLICY_ID,
-    POLICIES,
-    StoragePolicy,
-    policy_of,
-)
+from namenode_sim.datanodes.storage_policies import policy_of
 from namenode_sim.namespace.namespace import Namespace
 
 
@@ -53,7 +34,7 @@ class Cluster:
     )  # fmt: skip
 
     def __init__(
-        self, pool: str, blocks: BlockState, draw: Draw, rules: SafeModeRules | None = None
+        self, pool: str, blocks: BlockState, draw: Draw, rules: safemode.SafeModeRules | None = None
     ) -> None:
         self.pool = pool
         self.term = 0
@@ -62,11 +43,11 @@ class Cluster:
         self.placement = PlacementRules()
         self.registered_by = 0.0
         self.on_damage: Callable[[int, int, str], None] = lambda *_: None
-        self.rules = SafeModeRules() if rules is None else rules
+        self.rules = safemode.SafeModeRules() if rules is None else rules
         self.nodes: dict[str, Node] = {}
-        self.safe_mode: SafeMode = begin(self.rules, self.counts())
+        self.safe_mode: safemode.SafeMode = safemode.begin(self.rules, self.counts())
         self._namespace: Namespace | None = None
-        self._by_number: dict[StorageNumber, tuple[Node, NodeStorage]] = {}
+        self._by_number: dict[model.StorageNumber, tuple[Node, NodeStorage]] = {}
 
     def belong_to(self, namespace: Namespace) -> None:
         """Note the blocks of a namespace, and follow its edits from now on."""
@@ -76,35 +57,39 @@ class Cluster:
         namespace.follower = partial(follow, self.blocks)
         self.begin_safe_mode()
 
-    def counts(self) -> Counts:
+    def counts(self) -> safemode.Counts:
         """What safe mode waits for."""
         return counts_of(self.blocks, sum(node.alive for node in self.nodes.values()))
 
     def begin_safe_mode(self) -> None:
         """Begin the safe mode of the start; where there is nothing to wait for it is over."""
-        self.set_safe_mode(begin(self.rules, self.counts()))
+        self.set_safe_mode(safemode.begin(self.rules, self.counts()))
 
     def await_edits(self) -> None:
         """Be in safe mode until it begins: edits behind the image may bring blocks."""
-        self.set_safe_mode(SafeMode(Pending()))
+        self.set_safe_mode(safemode.SafeMode(safemode.Pending()))
 
-    def set_safe_mode(self, mode: SafeMode) -> None:
+    def set_safe_mode(self, mode: safemode.SafeMode) -> None:
         """Change safe mode."""
         self.safe_mode = mode
-        self.blocks.starting = not isinstance(mode.startup, Off)
+        self.blocks.starting = not isinstance(mode.startup, safemode.Off)
 
     def safe_mode_tip(self, now: float) -> str:
         """What safe mode waits for, in Hadoop's words; empty where it is off."""
-        return tip(self.safe_mode, self.rules, self.counts(), now)
+        return safemode.tip(self.safe_mode, self.rules, self.counts(), now)
 
     def is_active(self) -> bool:
         """Whether orders to DataNodes are this NameNode's to give."""
-        return self.blocks.role is Role.ACTIVE
+        return self.blocks.role is model.Role.ACTIVE
 
-    def policy_of(self, file_id: int) -> StoragePolicy:
+    def policy_of(self, file_id: int) -> storage_policies.StoragePolicy:
         """The policy by which a file's blocks are placed; the default for one that is gone."""
         inode = None if self._namespace is None else self._namespace.tree.inodes.get(file_id)
-        return POLICIES[DEFAULT_POLICY_ID] if inode is None else policy_of(inode)
+        return (
+            storage_policies.POLICIES[storage_policies.DEFAULT_POLICY_ID]
+            if inode is None
+            else policy_of(inode)
+        )
 
     def add_storage(self, node: Node, uuid: str) -> NodeStorage:
         """A storage of a DataNode, which is made if it is new.
@@ -125,18 +110,21 @@ class Cluster:
         del self._by_number[storage.held.number]
         del node.storages[storage.uuid]
 
-    def place(self, number: StorageNumber) -> tuple[Node, NodeStorage]:
+    def place(self, number: model.StorageNumber) -> tuple[Node, NodeStorage]:
         """The DataNode and the storage behind a number of the map."""
         return self._by_number[number]
 
-    def find_place(self, number: StorageNumber) -> tuple[Node, NodeStorage] | None:
+    def find_place(self, number: model.StorageNumber) -> tuple[Node, NodeStorage] | None:
         """Where a storage is, by a number that may have been given back."""
         return self._by_number.get(number)
 
-    def expect(self, slot: Slot, places: Iterable[NodeStorage]) -> None:
+    def expect(self, slot: model.Slot, places: Iterable[NodeStorage]) -> None:
         """Note where a block that is being written is to be; what else was expected is dropped."""
         stamp = self.blocks.columns.stamps[slot]
         self.blocks.expect(
             slot,
-            tuple(Location(place.held.number, ReplicaState.RBW, stamp, 0) for place in places),
+            tuple(
+                model.Location(place.held.number, model.ReplicaState.RBW, stamp, 0)
+                for place in places
+            ),
         )

@@ -8,19 +8,10 @@ from typing import Final, TypeAlias
 
 from journal.model import TxId
 from namenode_sim.blocks.model import Cut, Slot, Storage
+from namenode_sim.datanodes import model
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import TooManyStoragesHere
 from namenode_sim.datanodes.liveness import LivenessRules
-from namenode_sim.datanodes.model import (
-    CopyOrder,
-    DatanodeId,
-    Node,
-    NodeStorage,
-    RecoveryOrder,
-    Room,
-    StorageState,
-    StorageType,
-)
 from namenode_sim.datanodes.reconstruction import MAX_STREAMS
 from namenode_sim.datanodes.recovery import participants
 
@@ -33,16 +24,16 @@ class StorageReport:
     """A storage as its DataNode tells of it."""
 
     uuid: str
-    type: StorageType
-    state: StorageState
-    room: Room
+    type: model.StorageType
+    state: model.StorageState
+    room: model.Room
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
     """What a DataNode tells every few seconds."""
 
-    of: DatanodeId
+    of: model.DatanodeId
     storages: tuple[StorageReport, ...]
     transceivers: int = 0
     copies: int = 0
@@ -63,7 +54,7 @@ class Copy:
     block_id: int
     stamp: int
     length: int
-    targets: tuple[tuple[Node, NodeStorage], ...]
+    targets: tuple[tuple[model.Node, model.NodeStorage], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +75,7 @@ class Recovery:
     stamp: int
     length: int
     recovery_stamp: int
-    places: tuple[tuple[Node, NodeStorage], ...]
+    places: tuple[tuple[model.Node, model.NodeStorage], ...]
     becomes: int
     cut: Cut | None
 
@@ -99,7 +90,7 @@ class Recoveries:
 Command: TypeAlias = Delete | Copies | Recoveries
 
 
-def is_registered(cluster: Cluster, who: DatanodeId) -> Node | None:
+def is_registered(cluster: Cluster, who: model.DatanodeId) -> model.Node | None:
     """The DataNode that may speak under this name and address; None if it must register first."""
     node = cluster.nodes.get(who.uuid)
     if node is None or not node.alive or node.must_register:
@@ -107,7 +98,9 @@ def is_registered(cluster: Cluster, who: DatanodeId) -> Node | None:
     return node if node.id.transfer_address == who.transfer_address else None
 
 
-def hear(cluster: Cluster, node: Node, heartbeat: Heartbeat, now: float) -> tuple[NodeStorage, ...]:
+def hear(
+    cluster: Cluster, node: model.Node, heartbeat: Heartbeat, now: float
+) -> tuple[model.NodeStorage, ...]:
     """Note how a DataNode is; returns the storages that have failed by it.
 
     Raises:
@@ -117,12 +110,12 @@ def hear(cluster: Cluster, node: Node, heartbeat: Heartbeat, now: float) -> tupl
     count = len(told | node.storages.keys())
     if count > MAX_STORAGES_OF_ONE:
         raise TooManyStoragesHere(node.id.uuid, count, MAX_STORAGES_OF_ONE)
-    failed: list[NodeStorage] = []
+    failed: list[model.NodeStorage] = []
     for report in heartbeat.storages:
         storage = cluster.add_storage(node, report.uuid)
-        was_well = storage.state is not StorageState.FAILED
+        was_well = storage.state is not model.StorageState.FAILED
         storage.type, storage.state, storage.room = report.type, report.state, report.room
-        if was_well == (report.state is not StorageState.FAILED):
+        if was_well == (report.state is not model.StorageState.FAILED):
             continue
         if was_well:
             failed.append(storage)
@@ -131,8 +124,8 @@ def hear(cluster: Cluster, node: Node, heartbeat: Heartbeat, now: float) -> tupl
     # What is missing may only be late to appear, unless the DataNode says that volumes failed.
     if heartbeat.failed_volumes > node.failed_volumes:
         for uuid, storage in node.storages.items():
-            if uuid not in told and storage.state is not StorageState.FAILED:
-                storage.state = StorageState.FAILED
+            if uuid not in told and storage.state is not model.StorageState.FAILED:
+                storage.state = model.StorageState.FAILED
                 failed.append(storage)
     node.last_heard, node.broken = now, False
     node.transceivers, node.copies = heartbeat.transceivers, heartbeat.copies
@@ -140,7 +133,7 @@ def hear(cluster: Cluster, node: Node, heartbeat: Heartbeat, now: float) -> tupl
     return tuple(failed)
 
 
-def claimed(node: Node, now: float) -> None:
+def claimed(node: model.Node, now: float) -> None:
     """Note that the answer says that this NameNode is the active."""
     if node.told_active and not node.obeys:
         node.drain.quiet_since = now
@@ -150,7 +143,12 @@ def claimed(node: Node, now: float) -> None:
 
 
 def orders(
-    cluster: Cluster, node: Node, durable: TxId, liveness: LivenessRules, now: float, limit: int
+    cluster: Cluster,
+    node: model.Node,
+    durable: TxId,
+    liveness: LivenessRules,
+    now: float,
+    limit: int,
 ) -> tuple[Command, ...]:
     """The orders that leave with this answer, whose edits are durable.
 
@@ -169,7 +167,7 @@ def orders(
 
 
 def _recoveries(
-    cluster: Cluster, node: Node, durable: TxId, liveness: LivenessRules, now: float
+    cluster: Cluster, node: model.Node, durable: TxId, liveness: LivenessRules, now: float
 ) -> tuple[Recovery, ...]:
     found: list[Recovery] = []
     queue = node.recovery_orders
@@ -181,7 +179,7 @@ def _recoveries(
 
 
 def _recovery(
-    cluster: Cluster, order: RecoveryOrder, liveness: LivenessRules, now: float
+    cluster: Cluster, order: model.RecoveryOrder, liveness: LivenessRules, now: float
 ) -> Recovery | None:
     """An order as it is to be told now; None if the block is gone or recovered otherwise."""
     blocks = cluster.blocks
@@ -209,7 +207,7 @@ def _recovery(
     )
 
 
-def _copies(cluster: Cluster, node: Node, durable: TxId) -> tuple[Copy, ...]:
+def _copies(cluster: Cluster, node: model.Node, durable: TxId) -> tuple[Copy, ...]:
     """As many as the DataNode may make beside those that it tells of."""
     found: list[Copy] = []
     queue, most = node.copy_orders, MAX_STREAMS - node.copies
@@ -220,7 +218,7 @@ def _copies(cluster: Cluster, node: Node, durable: TxId) -> tuple[Copy, ...]:
     return tuple(found)
 
 
-def _copy(cluster: Cluster, order: CopyOrder) -> Copy | None:
+def _copy(cluster: Cluster, order: model.CopyOrder) -> Copy | None:
     slot = cluster.blocks.index.get(order.block_id)
     if slot is None:
         return None
@@ -234,7 +232,7 @@ def _copy(cluster: Cluster, order: CopyOrder) -> Copy | None:
 
 
 def _deletions(
-    cluster: Cluster, node: Node, durable: TxId, limit: int
+    cluster: Cluster, node: model.Node, durable: TxId, limit: int
 ) -> tuple[tuple[int, int], ...]:
     found: list[tuple[int, int]] = []
     for storage in node.storages.values():

@@ -7,14 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from journal.model import TxId
-from namenode_sim.blocks.model import (
-    CorruptMark,
-    Reason,
-    ReplicaState,
-    Slot,
-    Stage,
-    StorageNumber,
-)
+from namenode_sim.blocks import model
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node, NodeStorage, RecoveryOrder, StorageState
@@ -24,14 +17,14 @@ from namenode_sim.datanodes.model import Node, NodeStorage, RecoveryOrder, Stora
 class Candidate:
     """A storage that may have a replica; ``last_heard`` is that of its DataNode."""
 
-    storage: StorageNumber
+    storage: model.StorageNumber
     alive: bool
     last_heard: float
 
 
 def choose_primary(
-    candidates: Sequence[Candidate], tried: frozenset[StorageNumber]
-) -> tuple[StorageNumber | None, frozenset[StorageNumber]]:
+    candidates: Sequence[Candidate], tried: frozenset[model.StorageNumber]
+) -> tuple[model.StorageNumber | None, frozenset[model.StorageNumber]]:
     """The storage whose DataNode leads, and those tried by then; None if no DataNode lives.
 
     It is the one heard of last among those not yet tried; once all have been tried, all may be
@@ -47,7 +40,7 @@ def choose_primary(
     return chosen, tried | {chosen}
 
 
-def participants(cluster: Cluster, slot: Slot) -> list[tuple[Node, NodeStorage]]:
+def participants(cluster: Cluster, slot: model.Slot) -> list[tuple[Node, NodeStorage]]:
     """Where replicas are that a recovery may need; of a copied block those of its source.
 
     Damaged ones take part where there are no others: they may have all that was ever written.
@@ -65,12 +58,12 @@ def participants(cluster: Cluster, slot: Slot) -> list[tuple[Node, NodeStorage]]
         stamps = [
             one.stamp
             for one, place in places
-            if one.state is ReplicaState.FINALIZED and _candidate(*place).alive
+            if one.state is model.ReplicaState.FINALIZED and _candidate(*place).alive
         ]
         newest = max((state.columns.stamps[slot], *stamps))
         if newest == state.columns.stamps[slot]:
             return [place for _, place in places]
-        finalized = ReplicaState.FINALIZED, newest
+        finalized = model.ReplicaState.FINALIZED, newest
         return [place for one, place in places if (one.state, one.stamp) == finalized]
     source = state.index.get(cut.source_id)
     if source is None:
@@ -80,7 +73,7 @@ def participants(cluster: Cluster, slot: Slot) -> list[tuple[Node, NodeStorage]]
     return [cluster.place(number) for number in good or _damaged(state, source)]
 
 
-def _damaged(state: BlockState, slot: Slot) -> list[StorageNumber]:
+def _damaged(state: BlockState, slot: model.Slot) -> list[model.StorageNumber]:
     """The storages whose corrupt replicas have the block's stamp."""
     stamps = {None, state.columns.stamps[slot]}
     marks = state.corrupt.get(slot, {})
@@ -95,7 +88,7 @@ def begin(cluster: Cluster, block_id: int, stamp: int, cause: TxId, now: float) 
     state = cluster.blocks
     slot = state.index.get(block_id)
     assert slot is not None, f"block {block_id} is not in the map"
-    state.set_stage(slot, Stage.UNDER_RECOVERY)
+    state.set_stage(slot, model.Stage.UNDER_RECOVERY)
     construction = state.constructions[slot]
     chosen, tried = choose_primary(
         [_candidate(*place) for place in participants(cluster, slot)], construction.tried
@@ -115,7 +108,7 @@ def begin(cluster: Cluster, block_id: int, stamp: int, cause: TxId, now: float) 
     return node
 
 
-def can_be_led(cluster: Cluster, slot: Slot) -> bool:
+def can_be_led(cluster: Cluster, slot: model.Slot) -> bool:
     """Whether a DataNode lives that may have a replica."""
     return any(_candidate(*place).alive for place in participants(cluster, slot))
 
@@ -130,10 +123,10 @@ class Before:
     """What the map had of a block before a recovery: its stamp, and the replicas with a cell."""
 
     stamp: int
-    held: tuple[StorageNumber, ...]
+    held: tuple[model.StorageNumber, ...]
 
 
-def before(state: BlockState, slot: Slot) -> Before:
+def before(state: BlockState, slot: model.Slot) -> Before:
     """Note what an edit that ends a recovery may make obsolete."""
     held = tuple(n for n in state.replicas.storages(slot) if state.is_good(slot, n))
     return Before(state.columns.stamps[slot], held)
@@ -153,9 +146,9 @@ def take_recovered(
     assert slot is not None, f"block {block_id} is not in the map"
     for storage in storages:
         state.take(slot, storage.held)
-    if state.columns.stage(slot) is Stage.COMMITTED:
-        state.set_stage(slot, Stage.COMPLETE)
-    mark = CorruptMark(Reason.GENSTAMP_MISMATCH, was.stamp)
+    if state.columns.stage(slot) is model.Stage.COMMITTED:
+        state.set_stage(slot, model.Stage.COMPLETE)
+    mark = model.CorruptMark(model.Reason.GENSTAMP_MISMATCH, was.stamp)
     for number in was.held:
         storage_left = state.storages.at(number)
         elsewhere = any(
@@ -171,7 +164,7 @@ def reopen(cluster: Cluster, block_id: int, storages: Iterable[NodeStorage]) -> 
     state = cluster.blocks
     slot = state.index.get(block_id)
     assert slot is not None, f"block {block_id} is not in the map"
-    state.set_stage(slot, Stage.UNDER_CONSTRUCTION)
+    state.set_stage(slot, model.Stage.UNDER_CONSTRUCTION)
     known = state.constructions[slot]
     state.constructions[slot] = replace(
         known, recovery_stamp=None, recovery_began=None, tried=frozenset()

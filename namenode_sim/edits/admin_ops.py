@@ -3,15 +3,7 @@
 from typing import ClassVar
 
 from ha.record import record
-from namenode_sim.edits.values import (
-    NO_RPC_IDS,
-    CacheDirective,
-    CachePool,
-    DelegationKey,
-    DelegationTokenIdentifier,
-    EcPolicy,
-    RpcIds,
-)
+from namenode_sim.edits import values
 
 
 @record
@@ -33,7 +25,7 @@ class GetDelegationToken:
     """A token is issued; times are Unix milliseconds."""
 
     opcode: ClassVar[int] = 18
-    token: DelegationTokenIdentifier
+    token: values.DelegationTokenIdentifier
     expiry_time: int
 
 
@@ -42,7 +34,7 @@ class RenewDelegationToken:
     """A token lives longer."""
 
     opcode: ClassVar[int] = 19
-    token: DelegationTokenIdentifier
+    token: values.DelegationTokenIdentifier
     expiry_time: int
 
 
@@ -51,7 +43,7 @@ class CancelDelegationToken:
     """A token is void."""
 
     opcode: ClassVar[int] = 20
-    token: DelegationTokenIdentifier
+    token: values.DelegationTokenIdentifier
 
 
 @record
@@ -59,7 +51,7 @@ class UpdateMasterKey:
     """A key for signing tokens is added."""
 
     opcode: ClassVar[int] = 21
-    key: DelegationKey
+    key: values.DelegationKey
 
 
 @record
@@ -67,8 +59,8 @@ class AddCacheDirective:
     """A path is to be cached."""
 
     opcode: ClassVar[int] = 34
-    directive: CacheDirective
-    rpc: RpcIds = NO_RPC_IDS
+    directive: values.CacheDirective
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -77,7 +69,7 @@ class RemoveCacheDirective:
 
     opcode: ClassVar[int] = 35
     directive_id: int
-    rpc: RpcIds = NO_RPC_IDS
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -85,8 +77,8 @@ class ModifyCacheDirective:
     """The given fields of a cache directive change."""
 
     opcode: ClassVar[int] = 39
-    directive: CacheDirective
-    rpc: RpcIds = NO_RPC_IDS
+    directive: values.CacheDirective
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -94,8 +86,8 @@ class AddCachePool:
     """A cache pool is created."""
 
     opcode: ClassVar[int] = 36
-    pool: CachePool
-    rpc: RpcIds = NO_RPC_IDS
+    pool: values.CachePool
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -103,8 +95,8 @@ class ModifyCachePool:
     """The given fields of a cache pool change."""
 
     opcode: ClassVar[int] = 37
-    pool: CachePool
-    rpc: RpcIds = NO_RPC_IDS
+    pool: values.CachePool
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -113,7 +105,7 @@ class RemoveCachePool:
 
     opcode: ClassVar[int] = 38
     name: str
-    rpc: RpcIds = NO_RPC_IDS
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -121,8 +113,8 @@ class AddErasureCodingPolicy:
     """An erasure coding policy is defined."""
 
     opcode: ClassVar[int] = 49
-    policy: EcPolicy
-    rpc: RpcIds = NO_RPC_IDS
+    policy: values.EcPolicy
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -131,7 +123,7 @@ class EnableErasureCodingPolicy:
 
     opcode: ClassVar[int] = 50
     name: str
-    rpc: RpcIds = NO_RPC_IDS
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -140,7 +132,7 @@ class DisableErasureCodingPolicy:
 
     opcode: ClassVar[int] = 51
     name: str
-    rpc: RpcIds = NO_RPC_IDS
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -149,7 +141,7 @@ class RemoveErasureCodingPolicy:
 
     opcode: ClassVar[int] = 52
     name: str
-    rpc: RpcIds = NO_RPC_IDS
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record

@@ -11,24 +11,8 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any, Final
 
-from namenode_sim.edits import ops
+from namenode_sim.edits import ops, primitives
 from namenode_sim.edits.attributes import acl, read_acl, read_xattrs, xattrs
-from namenode_sim.edits.primitives import (
-    I16,
-    I32,
-    I64,
-    blocks,
-    compact_blocks,
-    permission,
-    read_blocks,
-    read_compact_blocks,
-    read_i64,
-    read_permission,
-    read_rpc_ids,
-    read_string,
-    rpc_ids,
-    string,
-)
 from namenode_sim.edits.values import AclEntry, Block, XAttr
 
 Read = tuple[ops.Op, int]
@@ -61,26 +45,26 @@ def refuse_loss(layout: int, **fields: object) -> None:
 
 
 def read_add(data: bytes, pos: int, layout: int) -> Read:
-    (inode_id,) = I64.unpack_from(data, pos)
-    path, pos = read_string(data, pos + 8)
+    (inode_id,) = primitives.I64.unpack_from(data, pos)
+    path, pos = primitives.read_string(data, pos + 8)
     replication, mtime, atime, block_size = _FILE.unpack_from(data, pos)
     pos += 26
     if data.startswith(_NO_BLOCKS, pos):
         found: tuple[Block, ...] = ()
         pos += 4
     else:
-        found, pos = read_blocks(data, pos)
-    owner, pos = read_permission(data, pos)
+        found, pos = primitives.read_blocks(data, pos)
+    owner, pos = primitives.read_permission(data, pos)
     entries, pos = read_acl(data, pos) if layout <= ACL_LAYOUT else ((), pos)
     _, attributes, pos = read_xattrs(data, pos) if layout <= XATTR_LAYOUT else ("", (), pos)
-    client, pos = read_string(data, pos)
-    machine, pos = read_string(data, pos)
+    client, pos = primitives.read_string(data, pos)
+    machine, pos = primitives.read_string(data, pos)
     if layout <= ERASURE_CODING_LAYOUT:
         overwrite, policy, ec_policy = _ADD_TAIL.unpack_from(data, pos)
         pos += 3
     else:
         overwrite, policy, ec_policy, pos = _old_add_tail(data, pos, layout)
-    ids, pos = read_rpc_ids(data, pos)
+    ids, pos = primitives.read_rpc_ids(data, pos)
     op = ops.Add(
         inode_id, path, replication, mtime, atime, block_size, found, owner, entries, attributes,
         client, machine, overwrite, policy, ec_policy, ids,
@@ -103,30 +87,30 @@ def write_add(op: ops.Add, layout: int) -> bytes:
     if layout > ERASURE_CODING_LAYOUT:
         return _write_old_add(op, layout)
     return b"".join((
-        I64.pack(op.inode_id),
-        string(op.path),
+        primitives.I64.pack(op.inode_id),
+        primitives.string(op.path),
         _FILE.pack(op.replication, op.mtime, op.atime, op.block_size),
-        blocks(op.blocks) if op.blocks else _NO_BLOCKS,
-        permission(op.permission),
+        primitives.blocks(op.blocks) if op.blocks else _NO_BLOCKS,
+        primitives.permission(op.permission),
         acl(op.acl),
         xattrs(None, op.xattrs),
-        string(op.client_name),
-        string(op.client_machine),
+        primitives.string(op.client_name),
+        primitives.string(op.client_machine),
         _ADD_TAIL.pack(op.overwrite, op.storage_policy_id, op.ec_policy_id),
-        rpc_ids(op.rpc),
+        primitives.rpc_ids(op.rpc),
     ))  # fmt: skip
 
 
 def _write_old_add(op: ops.Add, layout: int) -> bytes:
     parts = [
-        I64.pack(op.inode_id),
-        string(op.path),
+        primitives.I64.pack(op.inode_id),
+        primitives.string(op.path),
         _FILE.pack(op.replication, op.mtime, op.atime, op.block_size),
-        blocks(op.blocks),
-        permission(op.permission),
+        primitives.blocks(op.blocks),
+        primitives.permission(op.permission),
         *inherited(op.acl, op.xattrs, layout),
-        string(op.client_name),
-        string(op.client_machine),
+        primitives.string(op.client_name),
+        primitives.string(op.client_machine),
     ]
     if layout <= OVERWRITE_LAYOUT:
         parts.append(b"\x01" if op.overwrite else b"\x00")
@@ -137,7 +121,7 @@ def _write_old_add(op: ops.Add, layout: int) -> bytes:
     else:
         refuse_loss(layout, storage_policy_id=op.storage_policy_id)
     refuse_loss(layout, ec_policy_id=op.ec_policy_id)
-    parts.append(rpc_ids(op.rpc))
+    parts.append(primitives.rpc_ids(op.rpc))
     return b"".join(parts)
 
 
@@ -158,33 +142,33 @@ def inherited(
 
 
 def read_close(data: bytes, pos: int, _layout: int) -> Read:
-    (inode_id,) = I64.unpack_from(data, pos)
-    path, pos = read_string(data, pos + 8)
+    (inode_id,) = primitives.I64.unpack_from(data, pos)
+    path, pos = primitives.read_string(data, pos + 8)
     replication, mtime, atime, block_size = _FILE.unpack_from(data, pos)
-    found, pos = read_blocks(data, pos + 26)
-    owner, pos = read_permission(data, pos)
+    found, pos = primitives.read_blocks(data, pos + 26)
+    owner, pos = primitives.read_permission(data, pos)
     return ops.Close(inode_id, path, replication, mtime, atime, block_size, found, owner), pos
 
 
 def write_close(op: ops.Close, _layout: int) -> bytes:
     return b"".join((
-        I64.pack(op.inode_id),
-        string(op.path),
+        primitives.I64.pack(op.inode_id),
+        primitives.string(op.path),
         _FILE.pack(op.replication, op.mtime, op.atime, op.block_size),
-        blocks(op.blocks),
-        permission(op.permission),
+        primitives.blocks(op.blocks),
+        primitives.permission(op.permission),
     ))  # fmt: skip
 
 
 def read_append(data: bytes, pos: int, layout: int) -> Read:
-    path, pos = read_string(data, pos)
-    client, pos = read_string(data, pos)
-    machine, pos = read_string(data, pos)
+    path, pos = primitives.read_string(data, pos)
+    client, pos = primitives.read_string(data, pos)
+    machine, pos = primitives.read_string(data, pos)
     new_block = False
     if layout <= NEW_BLOCK_LAYOUT:
         new_block = data[pos] != 0
         pos += 1
-    ids, pos = read_rpc_ids(data, pos)
+    ids, pos = primitives.read_rpc_ids(data, pos)
     return ops.Append(path, client, machine, new_block, ids), pos
 
 
@@ -194,43 +178,53 @@ def write_append(op: ops.Append, layout: int) -> bytes:
     else:
         refuse_loss(layout, new_block=op.new_block)
         flag = b""
-    head = string(op.path) + string(op.client_name) + string(op.client_machine)
-    return head + flag + rpc_ids(op.rpc)
+    head = (
+        primitives.string(op.path)
+        + primitives.string(op.client_name)
+        + primitives.string(op.client_machine)
+    )
+    return head + flag + primitives.rpc_ids(op.rpc)
 
 
 def read_add_block(data: bytes, pos: int, _layout: int) -> Read:
-    path, pos = read_string(data, pos)
-    found, pos = read_compact_blocks(data, pos)
+    path, pos = primitives.read_string(data, pos)
+    found, pos = primitives.read_compact_blocks(data, pos)
     if len(found) not in (1, 2):
         raise ValueError(f"a block is added with {len(found)} blocks; one or two belong here")
-    ids, pos = read_rpc_ids(data, pos)
+    ids, pos = primitives.read_rpc_ids(data, pos)
     penultimate = found[0] if len(found) == 2 else None
     return ops.AddBlock(path, penultimate, found[-1], ids), pos
 
 
 def write_add_block(op: ops.AddBlock, _layout: int) -> bytes:
     found = (op.last,) if op.penultimate is None else (op.penultimate, op.last)
-    return string(op.path) + compact_blocks(found) + rpc_ids(op.rpc)
+    return (
+        primitives.string(op.path) + primitives.compact_blocks(found) + primitives.rpc_ids(op.rpc)
+    )
 
 
 def read_update_blocks(data: bytes, pos: int, _layout: int) -> Read:
-    path, pos = read_string(data, pos)
-    found, pos = read_compact_blocks(data, pos)
-    ids, pos = read_rpc_ids(data, pos)
+    path, pos = primitives.read_string(data, pos)
+    found, pos = primitives.read_compact_blocks(data, pos)
+    ids, pos = primitives.read_rpc_ids(data, pos)
     return ops.UpdateBlocks(path, found, ids), pos
 
 
 def write_update_blocks(op: ops.UpdateBlocks, _layout: int) -> bytes:
-    return string(op.path) + compact_blocks(op.blocks) + rpc_ids(op.rpc)
+    return (
+        primitives.string(op.path)
+        + primitives.compact_blocks(op.blocks)
+        + primitives.rpc_ids(op.rpc)
+    )
 
 
 def read_truncate(data: bytes, pos: int, _layout: int) -> Read:
-    path, pos = read_string(data, pos)
-    client, pos = read_string(data, pos)
-    machine, pos = read_string(data, pos)
-    new_length, pos = read_i64(data, pos)
-    time, pos = read_i64(data, pos)
-    found, pos = read_compact_blocks(data, pos)
+    path, pos = primitives.read_string(data, pos)
+    client, pos = primitives.read_string(data, pos)
+    machine, pos = primitives.read_string(data, pos)
+    new_length, pos = primitives.read_i64(data, pos)
+    time, pos = primitives.read_i64(data, pos)
+    found, pos = primitives.read_compact_blocks(data, pos)
     if len(found) > 1:
         raise ValueError(f"a file is cut inside {len(found)} blocks; at most one belongs here")
     return ops.Truncate(path, client, machine, new_length, time, *found), pos
@@ -238,76 +232,80 @@ def read_truncate(data: bytes, pos: int, _layout: int) -> Read:
 
 def write_truncate(op: ops.Truncate, _layout: int) -> bytes:
     return b"".join((
-        string(op.path),
-        string(op.client_name),
-        string(op.client_machine),
-        I64.pack(op.new_length),
-        I64.pack(op.time),
-        compact_blocks(() if op.block is None else (op.block,)),
+        primitives.string(op.path),
+        primitives.string(op.client_name),
+        primitives.string(op.client_machine),
+        primitives.I64.pack(op.new_length),
+        primitives.I64.pack(op.time),
+        primitives.compact_blocks(() if op.block is None else (op.block,)),
     ))  # fmt: skip
 
 
 def read_concat_delete(data: bytes, pos: int, _layout: int) -> Read:
-    target, pos = read_string(data, pos)
-    (count,) = I32.unpack_from(data, pos)
+    target, pos = primitives.read_string(data, pos)
+    (count,) = primitives.I32.unpack_from(data, pos)
     pos += 4
     # A path takes at least the two bytes of its length.
     if not 0 <= count <= MAX_CONCAT_SOURCES or count * 2 > len(data) - pos:
         raise ValueError(f"{count} sources, but {len(data) - pos} bytes are left")
     sources = []
     for _ in range(count):
-        source, pos = read_string(data, pos)
+        source, pos = primitives.read_string(data, pos)
         sources.append(source)
-    time, pos = read_i64(data, pos)
-    ids, pos = read_rpc_ids(data, pos)
+    time, pos = primitives.read_i64(data, pos)
+    ids, pos = primitives.read_rpc_ids(data, pos)
     return ops.ConcatDelete(target, tuple(sources), time, ids), pos
 
 
 def write_concat_delete(op: ops.ConcatDelete, _layout: int) -> bytes:
-    sources = b"".join(map(string, op.sources))
-    head = string(op.target) + I32.pack(len(op.sources)) + sources
-    return head + I64.pack(op.time) + rpc_ids(op.rpc)
+    sources = b"".join(map(primitives.string, op.sources))
+    head = primitives.string(op.target) + primitives.I32.pack(len(op.sources)) + sources
+    return head + primitives.I64.pack(op.time) + primitives.rpc_ids(op.rpc)
 
 
 def read_set_replication(data: bytes, pos: int, _layout: int) -> Read:
-    path, pos = read_string(data, pos)
-    return ops.SetReplication(path, I16.unpack_from(data, pos)[0]), pos + 2
+    path, pos = primitives.read_string(data, pos)
+    return ops.SetReplication(path, primitives.I16.unpack_from(data, pos)[0]), pos + 2
 
 
 def write_set_replication(op: ops.SetReplication, _layout: int) -> bytes:
-    return string(op.path) + I16.pack(op.replication)
+    return primitives.string(op.path) + primitives.I16.pack(op.replication)
 
 
 def read_reassign_lease(data: bytes, pos: int, _layout: int) -> Read:
-    holder, pos = read_string(data, pos)
-    path, pos = read_string(data, pos)
-    new_holder, pos = read_string(data, pos)
+    holder, pos = primitives.read_string(data, pos)
+    path, pos = primitives.read_string(data, pos)
+    new_holder, pos = primitives.read_string(data, pos)
     return ops.ReassignLease(holder, path, new_holder), pos
 
 
 def write_reassign_lease(op: ops.ReassignLease, _layout: int) -> bytes:
-    return string(op.lease_holder) + string(op.path) + string(op.new_holder)
+    return (
+        primitives.string(op.lease_holder)
+        + primitives.string(op.path)
+        + primitives.string(op.new_holder)
+    )
 
 
 def read_set_genstamp_v1(data: bytes, pos: int, _layout: int) -> Read:
-    return ops.SetGenstampV1(I64.unpack_from(data, pos)[0]), pos + 8
+    return ops.SetGenstampV1(primitives.I64.unpack_from(data, pos)[0]), pos + 8
 
 
 def read_set_genstamp_v2(data: bytes, pos: int, _layout: int) -> Read:
-    return ops.SetGenstampV2(I64.unpack_from(data, pos)[0]), pos + 8
+    return ops.SetGenstampV2(primitives.I64.unpack_from(data, pos)[0]), pos + 8
 
 
 def write_set_genstamp(op: ops.SetGenstampV1 | ops.SetGenstampV2, _layout: int) -> bytes:
     """Write OP_SET_GENSTAMP_V1 (10) and OP_SET_GENSTAMP_V2 (31)."""
-    return I64.pack(op.generation_stamp)
+    return primitives.I64.pack(op.generation_stamp)
 
 
 def read_allocate_block_id(data: bytes, pos: int, _layout: int) -> Read:
-    return ops.AllocateBlockId(I64.unpack_from(data, pos)[0]), pos + 8
+    return ops.AllocateBlockId(primitives.I64.unpack_from(data, pos)[0]), pos + 8
 
 
 def write_allocate_block_id(op: ops.AllocateBlockId, _layout: int) -> bytes:
-    return I64.pack(op.block_id)
+    return primitives.I64.pack(op.block_id)
 
 
 FILE_CODECS: Final[dict[type[ops.Op], tuple[Reader, Writer]]] = {

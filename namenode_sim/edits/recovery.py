@@ -14,17 +14,10 @@ from typing import Final
 
 from journal.frame import MAX_OP_BYTES, TERMINATOR
 from journal.model import TxId
+from namenode_sim.edits import segment_file
 from namenode_sim.edits.codec import LENGTH_LAYOUT, decode
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import OP_CLASSES, Op
-from namenode_sim.edits.segment_file import (
-    MIN_FRAME_BYTES,
-    MIN_OLD_FRAME_BYTES,
-    PADDING,
-    SegmentFile,
-    named_range,
-    open_segment,
-)
 
 _FRAME = Struct(">Biq")
 _OLD_FRAME = Struct(">Bq")
@@ -95,12 +88,12 @@ def salvage(path: Path) -> Iterator[tuple[TxId, Op] | Skipped]:
         EditsError: if the header is not sound or its layout unknown: then no op can be read.
         OSError: if the file cannot be read.
     """
-    with open_segment(path) as segment:
+    with segment_file.open_segment(path) as segment:
         yield from salvage_ops(segment)
 
 
 def salvage_ops(
-    segment: SegmentFile, *, numbered: bool = True
+    segment: segment_file.SegmentFile, *, numbered: bool = True
 ) -> Iterator[tuple[TxId, Op] | Skipped]:
     """Yield as ``salvage`` does, from the place of an open segment file.
 
@@ -134,7 +127,7 @@ def scan_segment(path: Path) -> SegmentReport:
     last: TxId | None = None
     count = 0
     skipped: list[Skipped] = []
-    with open_segment(path) as segment:
+    with segment_file.open_segment(path) as segment:
         for found in salvage_ops(segment):
             if isinstance(found, Skipped):
                 skipped.append(found)
@@ -147,9 +140,11 @@ def scan_segment(path: Path) -> SegmentReport:
     return SegmentReport(last, count, tuple(skipped))
 
 
-def _short_of_name(path: Path, segment: SegmentFile, last: TxId | None) -> Skipped | None:
+def _short_of_name(
+    path: Path, segment: segment_file.SegmentFile, last: TxId | None
+) -> Skipped | None:
     """Return what a finalized file lacks that ends, undamaged, before the txid in its name."""
-    promised = named_range(path.name)
+    promised = segment_file.named_range(path.name)
     if promised is None or promised.last is None or (last is not None and last >= promised.last):
         return None
     what = f"the edits end here; the file's name promises them up to {promised.last}"
@@ -160,7 +155,7 @@ def _short_of_name(path: Path, segment: SegmentFile, last: TxId | None) -> Skipp
 class _Search:
     """Looks for the next sound op behind damage, with a limit on the work."""
 
-    def __init__(self, segment: SegmentFile, *, numbered: bool) -> None:
+    def __init__(self, segment: segment_file.SegmentFile, *, numbered: bool) -> None:
         self._segment = segment
         self._numbered = numbered
         self._window = segment.window
@@ -168,7 +163,9 @@ class _Search:
         self._padding_at: int | None = None
         self._framed = segment.layout <= LENGTH_LAYOUT
         self._head = _FRAME if self._framed else _OLD_FRAME
-        self._smallest = MIN_FRAME_BYTES if self._framed else MIN_OLD_FRAME_BYTES
+        self._smallest = (
+            segment_file.MIN_FRAME_BYTES if self._framed else segment_file.MIN_OLD_FRAME_BYTES
+        )
 
     def forward(self) -> TxId | None:
         """Move the segment's place to the next sound op, or to the padding or the end.
@@ -202,7 +199,7 @@ class _Search:
         stop = self._padding_start()
         for start in range(self._segment.offset + 1, stop, _SEARCH_BYTES):
             # The head of one that begins in these bytes may end behind them.
-            count = min(_SEARCH_BYTES, stop - start) + MIN_FRAME_BYTES
+            count = min(_SEARCH_BYTES, stop - start) + segment_file.MIN_FRAME_BYTES
             at = self._window.hold(start, count)
             data, base = self._window.data, self._window.base
             for found in pattern.finditer(data, at, at + count):
@@ -216,7 +213,10 @@ class _Search:
             return None
         fields = head.unpack_from(window.data, at)
         size = fields[1] + _OVERHEAD if self._framed else _OLD_SEARCH_BYTES
-        if not lowest <= fields[-1] <= highest or not MIN_FRAME_BYTES <= size <= self._budget:
+        if (
+            not lowest <= fields[-1] <= highest
+            or not segment_file.MIN_FRAME_BYTES <= size <= self._budget
+        ):
             return None
         if self._framed and size > min(MAX_OP_BYTES, window.size - offset):
             return None
@@ -231,7 +231,7 @@ class _Search:
         place = self._segment.offset
         if self._padding_at is None or self._padding_at < place:
             window = self._window
-            start = window.last_not_in(PADDING, place)
+            start = window.last_not_in(segment_file.PADDING, place)
             while start < window.size:
                 at = window.hold(start)
                 found = window.data.find(TERMINATOR, at)

@@ -3,15 +3,7 @@
 from typing import ClassVar
 
 from ha.record import record
-from namenode_sim.edits.values import (
-    NO_RPC_IDS,
-    AclEntry,
-    Permission,
-    RenameOption,
-    RpcIds,
-    StorageType,
-    XAttr,
-)
+from namenode_sim.edits import values
 
 
 @record
@@ -22,7 +14,7 @@ class RenameOld:
     src: str
     dst: str
     time: int
-    rpc: RpcIds = NO_RPC_IDS
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -32,7 +24,7 @@ class Delete:
     opcode: ClassVar[int] = 2
     path: str
     time: int
-    rpc: RpcIds = NO_RPC_IDS
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -44,9 +36,9 @@ class Mkdir:
     path: str
     time: int
     atime: int
-    permission: Permission
-    acl: tuple[AclEntry, ...] = ()
-    xattrs: tuple[XAttr, ...] = ()
+    permission: values.Permission
+    acl: tuple[values.AclEntry, ...] = ()
+    xattrs: tuple[values.XAttr, ...] = ()
 
 
 @record
@@ -113,8 +105,8 @@ class Rename:
     src: str
     dst: str
     time: int
-    options: tuple[RenameOption, ...] = ()
-    rpc: RpcIds = NO_RPC_IDS
+    options: tuple[values.RenameOption, ...] = ()
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -127,8 +119,8 @@ class Symlink:
     target: str
     mtime: int
     atime: int
-    permission: Permission
-    rpc: RpcIds = NO_RPC_IDS
+    permission: values.Permission
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -139,7 +131,7 @@ class CreateSnapshot:
     snapshot_root: str
     snapshot_name: str
     mtime: int | None = None
-    rpc: RpcIds = NO_RPC_IDS
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -150,7 +142,7 @@ class DeleteSnapshot:
     snapshot_root: str
     snapshot_name: str
     mtime: int | None = None
-    rpc: RpcIds = NO_RPC_IDS
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -162,7 +154,7 @@ class RenameSnapshot:
     old_name: str
     new_name: str
     mtime: int | None = None
-    rpc: RpcIds = NO_RPC_IDS
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -187,7 +179,7 @@ class SetAcl:
 
     opcode: ClassVar[int] = 40
     path: str
-    entries: tuple[AclEntry, ...]
+    entries: tuple[values.AclEntry, ...]
 
 
 @record
@@ -196,8 +188,8 @@ class SetXAttr:
 
     opcode: ClassVar[int] = 43
     path: str
-    xattrs: tuple[XAttr, ...]
-    rpc: RpcIds = NO_RPC_IDS
+    xattrs: tuple[values.XAttr, ...]
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -206,8 +198,8 @@ class RemoveXAttr:
 
     opcode: ClassVar[int] = 44
     path: str
-    xattrs: tuple[XAttr, ...]
-    rpc: RpcIds = NO_RPC_IDS
+    xattrs: tuple[values.XAttr, ...]
+    rpc: values.RpcIds = values.NO_RPC_IDS
 
 
 @record
@@ -225,5 +217,5 @@ class SetQuotaByStorageType:
 
     opcode: ClassVar[int] = 48
     path: str
-    storage_type: StorageType
+    storage_type: values.StorageType
     quota: int

@@ -7,27 +7,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from journal.model import TxId
+from namenode_sim.edits import values
 from namenode_sim.edits.attributes import delimited
-from namenode_sim.edits.values import (
-    CacheDirective,
-    CachePool,
-    DelegationKey,
-    DelegationTokenIdentifier,
-    EcPolicy,
-)
+from namenode_sim.edits.values import DelegationKey
 from namenode_sim.image.container import WriteBytes, next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.inodes_reader import signed
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.unknown import check_texts, holds_unknown, keep_unknown, restore_unknown
+from namenode_sim.namespace import state as namespace_state
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.namespace.state import (
-    FIRST_USER_EC_ID,
-    NO_STRIPED_BLOCK_ID,
-    EcState,
-    ErasureCodingPolicy,
-    system_ec_policies,
-)
+from namenode_sim.namespace.state import ErasureCodingPolicy
 
 ERASURE_CODING_LAYOUT: Final = -64
 _MASK_64: Final = (1 << 64) - 1
@@ -63,7 +53,10 @@ def write_ns_info(write: WriteBytes, namespace: Namespace, namespace_id: int, la
         transactionId=namespace.last_applied,
         rollingUpgradeStartTime=namespace.rolling_upgrade_start,
     )
-    if layout <= ERASURE_CODING_LAYOUT or counters.last_striped_block_id != NO_STRIPED_BLOCK_ID:
+    if (
+        layout <= ERASURE_CODING_LAYOUT
+        or counters.last_striped_block_id != namespace_state.NO_STRIPED_BLOCK_ID
+    ):
         message.lastAllocatedStripedBlockId = counters.last_striped_block_id & _MASK_64
     restore_unknown(namespace.unknown_fields, ("NS_INFO", ""), message)
     write(delimited(message.SerializeToString()))
@@ -86,7 +79,7 @@ def read_secrets(section: Iterator[bytes], namespace: Namespace) -> None:
         raw = next_message(section)
         token = pb.PersistToken.FromString(raw)
         keep_unknown(kept, ("PersistToken", token.sequenceNumber), raw, token)
-        identifier = DelegationTokenIdentifier(
+        identifier = values.DelegationTokenIdentifier(
             token.owner,
             token.renewer,
             token.realUser,
@@ -138,7 +131,7 @@ def read_cache(section: Iterator[bytes], namespace: Namespace) -> None:
         pool = pb.CachePoolInfo.FromString(raw)
         keep_unknown(kept, ("CachePoolInfo", pool.poolName), raw, pool)
         replication = pool.defaultReplication if pool.HasField("defaultReplication") else None
-        cache.pools[pool.poolName] = CachePool(
+        cache.pools[pool.poolName] = values.CachePool(
             pool.poolName,
             pool.ownerName,
             pool.groupName,
@@ -154,7 +147,7 @@ def read_cache(section: Iterator[bytes], namespace: Namespace) -> None:
         if found.HasField("expiration") and found.expiration.isRelative:
             raise ImageError(f"cache directive {found.id} has a relative expiry, expected a date")
         expiration = found.expiration.millis if found.HasField("expiration") else None
-        cache.directives[found.id] = CacheDirective(
+        cache.directives[found.id] = values.CacheDirective(
             found.id, found.path, found.replication, found.pool, expiration
         )
 
@@ -218,14 +211,14 @@ def read_erasure_coding(section: Iterator[bytes], namespace: Namespace) -> None:
 
 def ec_policy(found: pb.ErasureCodingPolicy) -> ErasureCodingPolicy:
     """Return a policy of the image; the schema of the system's own is known, not stored."""
-    state = EcState(found.state or EcState.DISABLED)
-    known = system_ec_policies().get(found.id)
+    state = namespace_state.EcState(found.state or namespace_state.EcState.DISABLED)
+    known = namespace_state.system_ec_policies().get(found.id)
     if known is not None:
         known.state = state
         return known
     schema = found.schema
     options = tuple((option.key, option.value) for option in schema.options)
-    policy = EcPolicy(
+    policy = values.EcPolicy(
         schema.codecName, schema.dataUnits, schema.parityUnits, found.cellSize, options
     )
     return ErasureCodingPolicy(found.id, found.name, policy, state)
@@ -237,7 +230,7 @@ def write_erasure_coding(write: WriteBytes, namespace: Namespace) -> None:
     for number in sorted(namespace.ec_policies):
         known = namespace.ec_policies[number]
         record = message.policies.add(id=number, state=known.state.value)
-        if number >= FIRST_USER_EC_ID:
+        if number >= namespace_state.FIRST_USER_EC_ID:
             record.name = known.name
             record.schema.codecName = known.policy.codec
             record.schema.dataUnits = known.policy.data_units

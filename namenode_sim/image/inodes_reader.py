@@ -15,20 +15,7 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings
 from namenode_sim.image.unknown import Kept, check_texts, keep_unknown
-from namenode_sim.namespace.inode import (
-    NO_QUOTAS,
-    ROOT_QUOTAS,
-    FileTraits,
-    INode,
-    INodeDirectory,
-    INodeFile,
-    INodeSymlink,
-    NewPlace,
-    OldName,
-    Quotas,
-    UnderConstruction,
-    shared,
-)
+from namenode_sim.namespace import inode as namespace_inode
 from namenode_sim.namespace.inode_map import InodeMap
 
 STORAGE_TYPES: Final = {
@@ -53,7 +40,7 @@ _TWO_64: Final = 1 << 64
 TraitsKey = tuple[int, int, int, int]
 """Permission, replication, preferred block size and storage policy, as the image has them."""
 
-SeenTraits = dict[TraitsKey, FileTraits]
+SeenTraits = dict[TraitsKey, namespace_inode.FileTraits]
 
 
 def signed(number: int) -> int:
@@ -98,7 +85,9 @@ def read_inodes(
     return header.lastInodeId, inodes
 
 
-def inodes_of(raws: list[bytes], strings: Strings, kept: Kept, seen: SeenTraits) -> Iterator[INode]:
+def inodes_of(
+    raws: list[bytes], strings: Strings, kept: Kept, seen: SeenTraits
+) -> Iterator[namespace_inode.INode]:
     """Yield the inodes of a batch, linked to nothing yet; see ``read_file`` for ``seen``."""
     messages, plain = _parsed(raws, kept)
     for message in messages:
@@ -167,7 +156,7 @@ def _tag(size: int) -> bytes:
 
 def read_file(
     inode_id: int, name: bytes, message: pb.INodeFile, strings: Strings, seen: SeenTraits
-) -> INodeFile:
+) -> namespace_inode.INodeFile:
     """Read a file, linked to nothing yet.
 
     ``seen`` holds the traits of the files of one image that were read before.
@@ -179,7 +168,7 @@ def read_file(
 
 def read_plain_file(
     inode_id: int, name: bytes, message: pb.INodeFile, strings: Strings, seen: SeenTraits
-) -> INodeFile:
+) -> namespace_inode.INodeFile:
     """Read a file without the features that are rare (``read_features``)."""
     mtime, atime = message.modificationTime, message.accessTime
     found = message.blocks
@@ -197,25 +186,31 @@ def read_plain_file(
     traits = seen.get(key)
     if traits is None:
         traits = seen[key] = _plain_traits(key, strings)
-    inode = INodeFile(name, numbers, traits)
+    inode = namespace_inode.INodeFile(name, numbers, traits)
     if message.blockType:
         inode.block_type = message.blockType
         inode.ec_policy_id = message.erasureCodingPolicyID
     return inode
 
 
-def _plain_traits(key: TraitsKey, strings: Strings) -> FileTraits:
+def _plain_traits(key: TraitsKey, strings: Strings) -> namespace_inode.FileTraits:
     permission, replication, size, policy = key
     size = size or 1  # as Hadoop's loader: its field begins at 1
-    return shared(FileTraits(*strings.owner(permission), replication, size, policy))
+    return namespace_inode.shared(
+        namespace_inode.FileTraits(*strings.owner(permission), replication, size, policy)
+    )
 
 
-def read_features(inode: INodeFile, message: pb.INodeFile, strings: Strings) -> None:
+def read_features(
+    inode: namespace_inode.INodeFile, message: pb.INodeFile, strings: Strings
+) -> None:
     """Read the writer of a file, its ACL and its extended attributes."""
     if message.HasField("fileUC"):
         holder = message.fileUC
         check_texts(holder)
-        inode.under_construction = UnderConstruction(holder.clientName, holder.clientMachine)
+        inode.under_construction = namespace_inode.UnderConstruction(
+            holder.clientName, holder.clientMachine
+        )
     if message.HasField("acl"):
         inode.acl = read_acl(message.acl, strings)
     if message.HasField("xAttrs"):
@@ -229,10 +224,12 @@ def pack_protos(blocks: Iterable[pb.BlockProto]) -> bytes:
 
 def read_directory(
     inode_id: int, name: bytes, message: pb.INodeDirectory, strings: Strings
-) -> INodeDirectory:
+) -> namespace_inode.INodeDirectory:
     """Read a directory without its children."""
     user, group, mode = strings.owner(message.permission)
-    inode = INodeDirectory(inode_id, name, user, group, mode, message.modificationTime)
+    inode = namespace_inode.INodeDirectory(
+        inode_id, name, user, group, mode, message.modificationTime
+    )
     if message.HasField("acl"):
         inode.acl = read_acl(message.acl, strings)
     if message.HasField("xAttrs"):
@@ -241,23 +238,23 @@ def read_directory(
     return inode
 
 
-def _read_quotas(message: pb.INodeDirectory) -> Quotas:
+def _read_quotas(message: pb.INodeDirectory) -> namespace_inode.Quotas:
     namespace, space = signed(message.nsQuota), signed(message.dsQuota)
     by_type = tuple((int(STORAGE_TYPES[q.storageType]), signed(q.quota))
                     for q in message.typeQuotas.quotas)  # fmt: skip
-    quotas = Quotas(namespace, space, by_type)
-    for usual in (NO_QUOTAS, ROOT_QUOTAS):
+    quotas = namespace_inode.Quotas(namespace, space, by_type)
+    for usual in (namespace_inode.NO_QUOTAS, namespace_inode.ROOT_QUOTAS):
         if quotas == usual:
             return usual
     return quotas
 
 
-def _read_other(inode_id: int, message: pb.INode, strings: Strings) -> INode:
+def _read_other(inode_id: int, message: pb.INode, strings: Strings) -> namespace_inode.INode:
     if message.type == _DIRECTORY:
         return read_directory(inode_id, message.name, message.directory, strings)
     link = message.symlink
     user, group, mode = strings.owner(link.permission)
-    return INodeSymlink(
+    return namespace_inode.INodeSymlink(
         inode_id,
         message.name,
         user,
@@ -282,7 +279,7 @@ def read_xattrs(message: pb.XAttrFeatureProto, strings: Strings) -> tuple[XAttr,
 def link_children(
     section: Iterator[bytes],
     inodes: InodeMap,
-    places: Sequence[OldName | NewPlace],
+    places: Sequence[namespace_inode.OldName | namespace_inode.NewPlace],
     kept: Kept,
 ) -> None:
     """Put the inodes into their directories.
@@ -298,12 +295,12 @@ def link_children(
             directory is below itself.
     """
     parse = pb.DirEntry.FromString
-    parents: list[INodeDirectory] = []
+    parents: list[namespace_inode.INodeDirectory] = []
     for raw in section:
         entry = parse(raw)
         keep_unknown(kept, ("INODE_DIR", entry.parent), raw, entry)
         parent = inodes.get(entry.parent)
-        if not isinstance(parent, INodeDirectory):
+        if not isinstance(parent, namespace_inode.INodeDirectory):
             raise ImageError(f"it has children of {entry.parent}, which is no directory")
         ids = list(entry.children)
         if entry.refChildren:
@@ -324,12 +321,12 @@ def link_children(
     _check_no_loop(parents)
 
 
-def _check_no_loop(directories: Iterable[INodeDirectory]) -> None:
+def _check_no_loop(directories: Iterable[namespace_inode.INodeDirectory]) -> None:
     """Refuse a directory below itself: a walk along its parents would never end."""
     sound: set[int] = set()
     for directory in directories:
         trail: set[int] = set()
-        node: INodeDirectory | None = directory
+        node: namespace_inode.INodeDirectory | None = directory
         while node is not None and node.id not in sound:
             if node.id in trail:
                 raise ImageError(f"directory {node.id} is below itself")

@@ -9,24 +9,13 @@ from typing import BinaryIO, Final
 
 import structlog
 
-from namenode_sim.image.admin_sections import (
-    read_cache,
-    read_erasure_coding,
-    read_ns_info,
-    read_secrets,
-)
+from namenode_sim.image import admin_sections, snapshots_reader
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.inodes_reader import link_children, read_inodes
 from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import ImageSections
-from namenode_sim.image.snapshots_reader import (
-    read_diffs,
-    read_references,
-    read_snapshots,
-    settle,
-)
 from namenode_sim.image.strings import Strings, read_strings
 from namenode_sim.image.unknown import Kept, keep_unknown
 from namenode_sim.namespace.inode import ROOT_ID, INodeDirectory, INodeFile
@@ -117,12 +106,15 @@ class _Loader:
         namespace.tree.inodes = inodes
         namespace.counters.last_inode_id = last_inode_id
         with self._section("NS_INFO") as section:
-            read_ns_info(section, namespace)
+            admin_sections.read_ns_info(section, namespace)
         if "ERASURE_CODING" in self._sections:
             with self._section("ERASURE_CODING") as section:
-                read_erasure_coding(section, namespace)
+                admin_sections.read_erasure_coding(section, namespace)
         self._load_links(namespace, strings)
-        for name, read in (("SECRET_MANAGER", read_secrets), ("CACHE_MANAGER", read_cache)):
+        for name, read in (
+            ("SECRET_MANAGER", admin_sections.read_secrets),
+            ("CACHE_MANAGER", admin_sections.read_cache),
+        ):
             if name in self._sections:
                 with self._section(name) as section:
                     read(section, namespace)
@@ -144,17 +136,21 @@ class _Loader:
         """Load directories' children, snapshots and the references between them."""
         inodes, kept = namespace.tree.inodes, namespace.unknown_fields
         with self._section("INODE_REFERENCE") as section:
-            places = read_references(section, inodes, kept)
+            places = snapshots_reader.read_references(section, inodes, kept)
         if "SNAPSHOT" in self._sections:
             with self._section("SNAPSHOT") as section:
-                namespace.snapshots = read_snapshots(section, inodes, strings, kept)
+                namespace.snapshots = snapshots_reader.read_snapshots(
+                    section, inodes, strings, kept
+                )
         with self._section("INODE_DIR") as section:
             link_children(section, inodes, places, kept)
         with self._section("SNAPSHOT_DIFF") as section:
-            diffs = read_diffs(section, inodes, namespace.snapshots, places, strings, kept)
+            diffs = snapshots_reader.read_diffs(
+                section, inodes, namespace.snapshots, places, strings, kept
+            )
         if places or diffs or namespace.snapshots.count():
             namespace.tree.has_snapshots = True
-            settle(inodes, places)
+            snapshots_reader.settle(inodes, places)
 
 
 def _root(inodes: InodeMap) -> INodeDirectory:

@@ -10,24 +10,13 @@ from namenode_sim.image.inodes_reader import pack_protos, read_directory, read_f
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings
 from namenode_sim.image.unknown import Kept, keep_unknown
-from namenode_sim.namespace.inode import (
-    DirectoryDiff,
-    DirectoryHistory,
-    Entry,
-    FileDiff,
-    FileHistory,
-    INodeDirectory,
-    INodeFile,
-    NewPlace,
-    OldName,
-    Reference,
-)
+from namenode_sim.namespace import inode as namespace_inode
 from namenode_sim.namespace.inode_map import InodeMap
 from namenode_sim.namespace.snapshots.diffs import is_current, up_to
 from namenode_sim.namespace.snapshots.references import add_to
 from namenode_sim.namespace.state import Snapshot, Snapshots
 
-Places = list[OldName | NewPlace]
+Places = list[namespace_inode.OldName | namespace_inode.NewPlace]
 
 
 def read_references(section: Iterator[bytes], inodes: InodeMap, kept: Kept) -> Places:
@@ -37,18 +26,18 @@ def read_references(section: Iterator[bytes], inodes: InodeMap, kept: Kept) -> P
         message = pb.INodeReference.FromString(raw)
         inode = inodes[message.referredId]
         if inode.reference is None:
-            inode.reference = Reference(inode)
+            inode.reference = namespace_inode.Reference(inode)
         reference = inode.reference
         if message.HasField("dstSnapshotId"):
             keep_unknown(kept, ("INODE_REFERENCE", inode.id), raw, message)
             if reference.place is not None:
                 raise ImageError(f"inode {inode.id} was moved to two places")
-            reference.place = NewPlace(None, reference, _id(message.dstSnapshotId))
+            reference.place = namespace_inode.NewPlace(None, reference, _id(message.dstSnapshotId))
             places.append(reference.place)
         else:
             last = _id(message.lastSnapshotId)
             keep_unknown(kept, ("INODE_REFERENCE", f"{inode.id} {last}"), raw, message)
-            old_name = OldName(None, reference, message.name, last)
+            old_name = namespace_inode.OldName(None, reference, message.name, last)
             add_to(reference, old_name)
             places.append(old_name)
     return places
@@ -85,12 +74,12 @@ def read_snapshots(
     return snapshots
 
 
-def _history(inodes: InodeMap, number: int) -> DirectoryHistory:
+def _history(inodes: InodeMap, number: int) -> namespace_inode.DirectoryHistory:
     directory = inodes[number]
-    if not isinstance(directory, INodeDirectory):
+    if not isinstance(directory, namespace_inode.INodeDirectory):
         raise ImageError(f"inode {number} has snapshots of a directory, which it is not")
     if directory.history is None:
-        directory.history = DirectoryHistory()
+        directory.history = namespace_inode.DirectoryHistory()
     return directory.history
 
 
@@ -143,15 +132,15 @@ class _DiffReader:
 
     def read_file_diffs(self, entry: pb.DiffEntry) -> None:
         file = self._inodes[entry.inodeId]
-        if not isinstance(file, INodeFile):
+        if not isinstance(file, namespace_inode.INodeFile):
             raise ImageError(f"inode {entry.inodeId} has the diffs of a file, which it is not")
-        file.history = FileHistory()
+        file.history = namespace_inode.FileHistory()
         for _ in range(entry.numOfDiff):
             raw = next_message(self._section)
             message = pb.FileDiff.FromString(raw)
             self._keep(entry.inodeId, message.snapshotId, raw, message)
             size = message.fileSize
-            diff = FileDiff(message.snapshotId, size)
+            diff = namespace_inode.FileDiff(message.snapshotId, size)
             diff.packed_blocks = up_to(pack_protos(message.blocks), size) or None
             if message.HasField("snapshotCopy"):
                 copy = message.snapshotCopy
@@ -163,12 +152,14 @@ class _DiffReader:
         if not entry.numOfDiff and not directory.name:
             return  # the root, which Hadoop lists in any case
         diffs = _history(self._inodes, entry.inodeId).diffs
-        assert isinstance(directory, INodeDirectory)
+        assert isinstance(directory, namespace_inode.INodeDirectory)
         for _ in range(entry.numOfDiff):
             raw = next_message(self._section)
             message = pb.DirectoryDiff.FromString(raw)
             self._keep(entry.inodeId, message.snapshotId, raw, message)
-            diff = DirectoryDiff(message.snapshotId, message.childrenSize, message.isSnapshotRoot)
+            diff = namespace_inode.DirectoryDiff(
+                message.snapshotId, message.childrenSize, message.isSnapshotRoot
+            )
             if diff.is_root:
                 diff.copy = self._roots[diff.snapshot_id]
             elif message.HasField("snapshotCopy"):
@@ -186,7 +177,12 @@ class _DiffReader:
     def _keep(self, inode_id: int, snapshot_id: int, raw: bytes, message: Message) -> None:
         keep_unknown(self._kept, ("SNAPSHOT_DIFF", f"{inode_id} {snapshot_id}"), raw, message)
 
-    def _add_deleted(self, directory: INodeDirectory, diff: DirectoryDiff, entry: Entry) -> None:
+    def _add_deleted(
+        self,
+        directory: namespace_inode.INodeDirectory,
+        diff: namespace_inode.DirectoryDiff,
+        entry: namespace_inode.Entry,
+    ) -> None:
         if entry.name in diff.deleted:
             raise ImageError(
                 f"directory {directory.id} lost two entries of one name in {diff.snapshot_id}"
@@ -194,11 +190,11 @@ class _DiffReader:
         diff.deleted[entry.name] = entry
         if entry.parent is None:
             entry.parent = directory
-        if isinstance(entry, NewPlace):
+        if isinstance(entry, namespace_inode.NewPlace):
             entry.reference.inode.parent = directory
 
 
-def _created(directory: INodeDirectory, name: bytes) -> Entry:
+def _created(directory: namespace_inode.INodeDirectory, name: bytes) -> namespace_inode.Entry:
     """Return the entry created under a name: the one a later diff deleted, or the present child."""
     assert directory.history is not None
     for later in directory.history.diffs:
@@ -221,5 +217,5 @@ def settle(inodes: InodeMap, places: Places) -> None:
         if place.parent is None:
             raise ImageError(f"inode {place.reference.inode.id} was moved and has no place")
     for node in inodes.values():
-        if isinstance(node, INodeFile) and node.history is not None:
+        if isinstance(node, namespace_inode.INodeFile) and node.history is not None:
             node.history.deleted = not is_current(node)

@@ -3,29 +3,12 @@
 from dataclasses import replace
 
 from namenode_sim.edits.attributes import delimited
+from namenode_sim.image import inodes_writer
 from namenode_sim.image.container import WriteBytes
-from namenode_sim.image.inodes_writer import (
-    DividedWrite,
-    ReferenceNumbers,
-    add_blocks,
-    fill_directory,
-    fill_file,
-    inode_message,
-)
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import StringNumbers
 from namenode_sim.image.unknown import Kept, restore_unknown
-from namenode_sim.namespace.inode import (
-    DirectoryDiff,
-    DirectoryHistory,
-    Entry,
-    FileDiff,
-    INode,
-    INodeFile,
-    INodeSymlink,
-    NewPlace,
-    OldName,
-)
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import in_order, names_in_order
 from namenode_sim.namespace.state import Snapshots
@@ -49,7 +32,9 @@ def write_snapshots(
         for name in names_in_order(by_name):
             snapshot = by_name[name]
             root = replace(snapshot.root, id=number)
-            message = pb.Snapshot(snapshotId=snapshot.id, root=inode_message(root, numbers, layout))
+            message = pb.Snapshot(
+                snapshotId=snapshot.id, root=inodes_writer.inode_message(root, numbers, layout)
+            )
             restore_unknown(kept, ("SNAPSHOT", snapshot.id), message)
             write(delimited(message.SerializeToString()))
 
@@ -61,18 +46,20 @@ def has_diffs(namespace: Namespace) -> bool:
     return namespace.tree.has_snapshots and any(map(_is_told, namespace.tree.inodes.values()))
 
 
-def _is_told(node: INode) -> bool:
+def _is_told(node: inode.INode) -> bool:
     """Return whether a history contains anything that the section SNAPSHOT does not."""
-    if isinstance(node, INodeSymlink) or node.history is None:
+    if isinstance(node, inode.INodeSymlink) or node.history is None:
         return False
-    return isinstance(node, INodeFile) or bool(node.history.diffs or not node.history.snapshottable)
+    return isinstance(node, inode.INodeFile) or bool(
+        node.history.diffs or not node.history.snapshottable
+    )
 
 
 def write_diffs(
-    write: DividedWrite,
+    write: inodes_writer.DividedWrite,
     namespace: Namespace,
     numbers: StringNumbers,
-    references: ReferenceNumbers,
+    references: inodes_writer.ReferenceNumbers,
     layout: int,
     *,
     per_part: int = 0,
@@ -96,7 +83,7 @@ class _DiffWriter:
         self,
         write: WriteBytes,
         numbers: StringNumbers,
-        references: ReferenceNumbers,
+        references: inodes_writer.ReferenceNumbers,
         layout: int,
         kept: Kept,
     ) -> None:
@@ -106,26 +93,26 @@ class _DiffWriter:
         self._layout = layout
         self._kept = kept
 
-    def write_history(self, node: INode, *, is_root: bool) -> bool:
+    def write_history(self, node: inode.INode, *, is_root: bool) -> bool:
         """Write a node's diffs, if it has a history; Hadoop gives the root one in any case."""
-        if isinstance(node, INodeSymlink):
+        if isinstance(node, inode.INodeSymlink):
             return False
-        history = DirectoryHistory() if is_root and node.history is None else node.history
+        history = inode.DirectoryHistory() if is_root and node.history is None else node.history
         if history is None:
             return False
-        files = isinstance(node, INodeFile)
+        files = isinstance(node, inode.INodeFile)
         kind = pb.DiffEntry.FILEDIFF if files else pb.DiffEntry.DIRECTORYDIFF
         entry = pb.DiffEntry(type=kind, inodeId=node.id, numOfDiff=len(history.diffs))
         restore_unknown(self._kept, ("SNAPSHOT_DIFF", node.id), entry)
         self._write(delimited(entry.SerializeToString()))
-        diffs: list[FileDiff | DirectoryDiff] = [*history.diffs]
+        diffs: list[inode.FileDiff | inode.DirectoryDiff] = [*history.diffs]
         for diff in reversed(diffs):
             self._write_diff(node.id, diff)
         return True
 
-    def _write_diff(self, number: int, diff: FileDiff | DirectoryDiff) -> None:
-        created: dict[bytes, Entry] = {}
-        if isinstance(diff, FileDiff):
+    def _write_diff(self, number: int, diff: inode.FileDiff | inode.DirectoryDiff) -> None:
+        created: dict[bytes, inode.Entry] = {}
+        if isinstance(diff, inode.FileDiff):
             message: pb.FileDiff | pb.DirectoryDiff = self._file_diff(diff)
         else:
             message, created = self._directory_diff(diff), diff.created
@@ -134,16 +121,16 @@ class _DiffWriter:
         for name in names_in_order(created):
             self._write(delimited(pb.CreatedListEntry(name=name).SerializeToString()))
 
-    def _file_diff(self, diff: FileDiff) -> pb.FileDiff:
+    def _file_diff(self, diff: inode.FileDiff) -> pb.FileDiff:
         message = pb.FileDiff(snapshotId=diff.snapshot_id, fileSize=diff.size)
         if diff.packed_blocks is not None:
-            add_blocks(message.blocks, diff.packed_blocks)
+            inodes_writer.add_blocks(message.blocks, diff.packed_blocks)
         if diff.copy is not None:
             message.name = diff.copy.name
-            fill_file(message.snapshotCopy, diff.copy, self._numbers, self._layout)
+            inodes_writer.fill_file(message.snapshotCopy, diff.copy, self._numbers, self._layout)
         return message
 
-    def _directory_diff(self, diff: DirectoryDiff) -> pb.DirectoryDiff:
+    def _directory_diff(self, diff: inode.DirectoryDiff) -> pb.DirectoryDiff:
         message = pb.DirectoryDiff(
             snapshotId=diff.snapshot_id,
             childrenSize=diff.children_size,
@@ -152,21 +139,23 @@ class _DiffWriter:
         )
         if diff.copy is not None and not diff.is_root:
             message.name = diff.copy.name
-            fill_directory(message.snapshotCopy, diff.copy, self._numbers)
+            inodes_writer.fill_directory(message.snapshotCopy, diff.copy, self._numbers)
         for entry in in_order(diff.deleted):
-            if isinstance(entry, OldName | NewPlace):
+            if isinstance(entry, inode.OldName | inode.NewPlace):
                 message.deletedINodeRef.append(self._references.add(entry))
             else:
                 message.deletedINode.append(entry.id)
         return message
 
 
-def write_references(write: WriteBytes, references: ReferenceNumbers, kept: Kept) -> None:
+def write_references(
+    write: WriteBytes, references: inodes_writer.ReferenceNumbers, kept: Kept
+) -> None:
     """Write INODE_REFERENCE: the places to which the sections before it refer by number."""
     for place in references.places:
         number = place.reference.inode.id
         message = pb.INodeReference(referredId=number)
-        if isinstance(place, OldName):
+        if isinstance(place, inode.OldName):
             message.name = place.name
             message.lastSnapshotId = place.last_snapshot_id & _MASK_32
             restore_unknown(

@@ -7,28 +7,10 @@ from typing import BinaryIO, Final
 
 from hadoop.durable import rename_durably
 from journal.model import NamespaceInfo
-from namenode_sim.image.admin_sections import (
-    write_cache,
-    write_erasure_coding,
-    write_ns_info,
-    write_secrets,
-)
+from namenode_sim.image import admin_sections, inodes_writer, snapshots_writer
 from namenode_sim.image.container import ImageWriter
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import write_digest
-from namenode_sim.image.inodes_writer import (
-    ERASURE_CODING_LAYOUT,
-    ReferenceNumbers,
-    write_directories,
-    write_files_under_construction,
-    write_inodes,
-)
-from namenode_sim.image.snapshots_writer import (
-    has_diffs,
-    write_diffs,
-    write_references,
-    write_snapshots,
-)
 from namenode_sim.image.strings import StringNumbers, write_strings
 from namenode_sim.image.unknown import restore_unknown
 from namenode_sim.namespace.inode import INodeFile
@@ -101,21 +83,21 @@ def write_namespace(
     """Write an image into an open file; returns its MD5 digest in hex."""
     layout, kept = info.layout_version, namespace.unknown_fields
     numbers = StringNumbers(layout)
-    references = ReferenceNumbers(wanted=namespace.tree.has_snapshots)
+    references = inodes_writer.ReferenceNumbers(wanted=namespace.tree.has_snapshots)
     writer = ImageWriter(file, layout=layout, codec=codec, check=check)
     restore_unknown(kept, ("SUMMARY", ""), writer.summary)
     with writer.section("NS_INFO") as write:
-        write_ns_info(write, namespace, info.namespace_id, layout)
-    if layout <= ERASURE_CODING_LAYOUT:
+        admin_sections.write_ns_info(write, namespace, info.namespace_id, layout)
+    if layout <= inodes_writer.ERASURE_CODING_LAYOUT:
         with writer.section("ERASURE_CODING") as write:
-            write_erasure_coding(write, namespace)
+            admin_sections.write_erasure_coding(write, namespace)
     _write_tree(writer, namespace, numbers, references, layout, sub_sections)
     with writer.section("INODE_REFERENCE") as write:
-        write_references(write, references, kept)
+        snapshots_writer.write_references(write, references, kept)
     with writer.section("SECRET_MANAGER") as write:
-        write_secrets(write, namespace)
+        admin_sections.write_secrets(write, namespace)
     with writer.section("CACHE_MANAGER") as write:
-        write_cache(write, namespace)
+        admin_sections.write_cache(write, namespace)
     with writer.section("STRING_TABLE") as write:
         write_strings(write, numbers, kept)
     return writer.finish()
@@ -125,7 +107,7 @@ def _write_tree(
     writer: ImageWriter,
     namespace: Namespace,
     numbers: StringNumbers,
-    references: ReferenceNumbers,
+    references: inodes_writer.ReferenceNumbers,
     layout: int,
     sub_sections: int,
 ) -> None:
@@ -135,16 +117,22 @@ def _write_tree(
     per_part = -(-len(tree.inodes) // sub_sections) if divided else 0
     with writer.section("INODE", divided=divided) as write:
         last = namespace.counters.last_inode_id
-        write_inodes(write, tree.inodes, last, numbers, layout, kept=kept, per_part=per_part)
+        inodes_writer.write_inodes(
+            write, tree.inodes, last, numbers, layout, kept=kept, per_part=per_part
+        )
     with writer.section("INODE_DIR", divided=divided) as write:
-        write_directories(write, tree.inodes, references, kept=kept, per_part=per_part)
+        inodes_writer.write_directories(
+            write, tree.inodes, references, kept=kept, per_part=per_part
+        )
     with writer.section("FILES_UNDERCONSTRUCTION") as write:
-        write_files_under_construction(write, open_files(namespace), kept)
+        inodes_writer.write_files_under_construction(write, open_files(namespace), kept)
     with writer.section("SNAPSHOT") as write:
-        write_snapshots(write, snapshots, numbers, layout, kept)
-    if has_diffs(namespace):
+        snapshots_writer.write_snapshots(write, snapshots, numbers, layout, kept)
+    if snapshots_writer.has_diffs(namespace):
         with writer.section("SNAPSHOT_DIFF", divided=divided) as write:
-            write_diffs(write, namespace, numbers, references, layout, per_part=per_part)
+            snapshots_writer.write_diffs(
+                write, namespace, numbers, references, layout, per_part=per_part
+            )
 
 
 def open_files(namespace: Namespace) -> list[INodeFile]:

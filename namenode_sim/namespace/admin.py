@@ -5,15 +5,8 @@ from typing import TypeVar
 
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import CacheDirective, CachePool
+from namenode_sim.namespace import state
 from namenode_sim.namespace.errors import ApplyError
-from namenode_sim.namespace.state import (
-    FIRST_USER_EC_ID,
-    CacheState,
-    EcState,
-    ErasureCodingPolicy,
-    Secrets,
-    policy_name,
-)
 
 _POOL_DEFAULTS = CachePool(
     name="",
@@ -49,7 +42,7 @@ EcOp = (
 )
 
 
-def apply_secrets(secrets: Secrets, op: SecretsOp) -> None:
+def apply_secrets(secrets: state.Secrets, op: SecretsOp) -> None:
     """Apply an edit about delegation tokens or their keys.
 
     A token whose key is unknown is dropped, as in Hadoop.
@@ -71,7 +64,7 @@ def apply_secrets(secrets: Secrets, op: SecretsOp) -> None:
             secrets.current_key_id = max(secrets.current_key_id, key.key_id)
 
 
-def apply_cache(cache: CacheState, op: CacheOp) -> None:
+def apply_cache(cache: state.CacheState, op: CacheOp) -> None:
     match op:
         case ops.AddCacheDirective(directive=directive):
             _pool(cache, directive.pool or "")
@@ -96,14 +89,14 @@ def apply_cache(cache: CacheState, op: CacheOp) -> None:
             }
 
 
-def _pool(cache: CacheState, name: str) -> CachePool:
+def _pool(cache: state.CacheState, name: str) -> CachePool:
     try:
         return cache.pools[name]
     except KeyError:
         raise ApplyError(f"no cache pool is named {name!r}") from None
 
 
-def _directive(cache: CacheState, number: int) -> CacheDirective:
+def _directive(cache: state.CacheState, number: int) -> CacheDirective:
     try:
         return cache.directives[number]
     except KeyError:
@@ -119,29 +112,29 @@ def _merged(old: Described, change: Described) -> Described:
     return replace(old, **given)
 
 
-def apply_erasure_coding(policies: dict[int, ErasureCodingPolicy], op: EcOp) -> None:
+def apply_erasure_coding(policies: dict[int, state.ErasureCodingPolicy], op: EcOp) -> None:
     """Apply an edit to the erasure coding policies, by id.  A removed one keeps its id."""
     match op:
         case ops.AddErasureCodingPolicy(policy=policy):
-            name = policy_name(policy)
+            name = state.policy_name(policy)
             if any(known.name == name for known in policies.values()):
                 return
-            number = max([FIRST_USER_EC_ID - 1, *policies]) + 1
-            policies[number] = ErasureCodingPolicy(number, name, policy)
+            number = max([state.FIRST_USER_EC_ID - 1, *policies]) + 1
+            policies[number] = state.ErasureCodingPolicy(number, name, policy)
         case ops.EnableErasureCodingPolicy(name=name):
-            _policy(policies, name).state = EcState.ENABLED
+            _policy(policies, name).state = state.EcState.ENABLED
         case ops.DisableErasureCodingPolicy(name=name):
             found = _policy(policies, name)
-            if found.state is EcState.ENABLED:  # a removed one stays removed
-                found.state = EcState.DISABLED
+            if found.state is state.EcState.ENABLED:  # a removed one stays removed
+                found.state = state.EcState.DISABLED
         case ops.RemoveErasureCodingPolicy(name=name):
             found = _policy(policies, name)
-            if found.id < FIRST_USER_EC_ID:
+            if found.id < state.FIRST_USER_EC_ID:
                 raise ApplyError(f"{name} is a system policy and cannot be removed")
-            found.state = EcState.REMOVED
+            found.state = state.EcState.REMOVED
 
 
-def _policy(policies: dict[int, ErasureCodingPolicy], name: str) -> ErasureCodingPolicy:
+def _policy(policies: dict[int, state.ErasureCodingPolicy], name: str) -> state.ErasureCodingPolicy:
     for policy in policies.values():
         if policy.name == name:
             return policy

@@ -5,17 +5,9 @@ from dataclasses import replace
 
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import XAttr, XAttrNamespace
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.acl import set_acl as _set_acl
 from namenode_sim.namespace.errors import ApplyError
-from namenode_sim.namespace.inode import (
-    QUOTA_DONT_SET,
-    QUOTA_RESET,
-    INode,
-    INodeDirectory,
-    INodeFile,
-    INodeSymlink,
-    Quotas,
-)
 from namenode_sim.namespace.snapshots.diffs import about_to_change
 from namenode_sim.namespace.state import SnapshotRules
 from namenode_sim.namespace.tree import Tree
@@ -48,7 +40,7 @@ def times(tree: Tree, op: ops.Times, rules: SnapshotRules) -> None:
         about_to_change(tree, op.path, node)
     if op.mtime != -1:
         node.mtime = op.mtime
-    if op.atime != -1 and not isinstance(node, INodeDirectory):
+    if op.atime != -1 and not isinstance(node, inode.INodeDirectory):
         node.atime = op.atime
 
 
@@ -58,21 +50,23 @@ def set_quota(tree: Tree, path: str, ns_quota: int, ds_quota: int) -> None:
     _set_quotas(tree, path, directory, quotas_after(directory, ns_quota, ds_quota))
 
 
-def quotas_after(directory: INodeDirectory, ns_quota: int, ds_quota: int) -> Quotas:
+def quotas_after(directory: inode.INodeDirectory, ns_quota: int, ds_quota: int) -> inode.Quotas:
     """Return a directory's quotas after an edit; the root's name quota is the greatest if reset."""
     quotas = directory.quotas
-    if ns_quota == QUOTA_DONT_SET:
+    if ns_quota == inode.QUOTA_DONT_SET:
         ns_quota = quotas.namespace
-    elif ns_quota == QUOTA_RESET and directory.parent is None:
-        ns_quota = QUOTA_DONT_SET
-    return Quotas(
+    elif ns_quota == inode.QUOTA_RESET and directory.parent is None:
+        ns_quota = inode.QUOTA_DONT_SET
+    return inode.Quotas(
         namespace=ns_quota,
-        space=quotas.space if ds_quota == QUOTA_DONT_SET else ds_quota,
+        space=quotas.space if ds_quota == inode.QUOTA_DONT_SET else ds_quota,
         by_type=quotas.by_type,
     )
 
 
-def _set_quotas(tree: Tree, path: str, directory: INodeDirectory, quotas: Quotas) -> None:
+def _set_quotas(
+    tree: Tree, path: str, directory: inode.INodeDirectory, quotas: inode.Quotas
+) -> None:
     if quotas != directory.quotas:
         about_to_change(tree, path, directory)
         directory.quotas = quotas
@@ -82,24 +76,24 @@ def set_quota_by_type(tree: Tree, op: ops.SetQuotaByStorageType) -> None:
     """Set or remove a directory's quota for one storage type."""
     directory = _directory(tree, op.path)
     by_type = dict(directory.quotas.by_type)
-    if op.quota == QUOTA_RESET:
+    if op.quota == inode.QUOTA_RESET:
         by_type.pop(op.storage_type, None)
-    elif op.quota != QUOTA_DONT_SET:
+    elif op.quota != inode.QUOTA_DONT_SET:
         by_type[op.storage_type] = op.quota
     quotas = replace(directory.quotas, by_type=tuple(sorted(by_type.items())))
     _set_quotas(tree, op.path, directory, quotas)
 
 
-def _directory(tree: Tree, path: str) -> INodeDirectory:
+def _directory(tree: Tree, path: str) -> inode.INodeDirectory:
     node = tree.node(path)
-    if not isinstance(node, INodeDirectory):
+    if not isinstance(node, inode.INodeDirectory):
         raise ApplyError(f"{path} is not a directory")
     return node
 
 
-def _featured(tree: Tree, path: str) -> INodeFile | INodeDirectory:
-    node: INode = tree.node(path)
-    if isinstance(node, INodeSymlink):
+def _featured(tree: Tree, path: str) -> inode.INodeFile | inode.INodeDirectory:
+    node: inode.INode = tree.node(path)
+    if isinstance(node, inode.INodeSymlink):
         raise ApplyError(f"{path} is a symlink, which has neither ACL nor xattrs")
     return node
 
@@ -129,7 +123,7 @@ def set_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:
 
 
 def _set_xattrs(
-    tree: Tree, path: str, node: INodeFile | INodeDirectory, xattrs: tuple[XAttr, ...]
+    tree: Tree, path: str, node: inode.INodeFile | inode.INodeDirectory, xattrs: tuple[XAttr, ...]
 ) -> None:
     if xattrs or node.xattrs:
         about_to_change(tree, path, node)
@@ -148,7 +142,7 @@ def remove_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:
 def set_storage_policy(tree: Tree, op: ops.SetStoragePolicy) -> None:
     """Set a storage policy: a file's field, or a directory's system xattr; 0 removes that."""
     node = tree.node(op.path)
-    if isinstance(node, INodeFile):
+    if isinstance(node, inode.INodeFile):
         about_to_change(tree, op.path, node)
         node.storage_policy_id = op.policy_id
         return
@@ -159,11 +153,11 @@ def set_storage_policy(tree: Tree, op: ops.SetStoragePolicy) -> None:
         set_xattrs(tree, op.path, (xattr,))
 
 
-def storage_policy_of(node: INode) -> int:
+def storage_policy_of(node: inode.INode) -> int:
     """Return the policy set on this very node; 0 if none."""
-    if isinstance(node, INodeFile):
+    if isinstance(node, inode.INodeFile):
         return node.storage_policy_id
-    if isinstance(node, INodeDirectory):
+    if isinstance(node, inode.INodeDirectory):
         for xattr in node.xattrs or ():
             if (xattr.namespace, xattr.name) == (XAttrNamespace.SYSTEM, _STORAGE_POLICY):
                 return xattr.value[0] if xattr.value else 0

@@ -3,23 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
-from namenode_sim.namespace.inode import (
-    DirectoryDiff,
-    Entry,
-    FileDiff,
-    INode,
-    INodeDirectory,
-    INodeFile,
-    INodeSymlink,
-    NewPlace,
-    OldName,
-    full_path,
-)
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import is_current
 
 
-def dump_node(node: INode) -> dict[str, object]:
+def dump_node(node: inode.INode) -> dict[str, object]:
     """Return everything the fsimage holds of one inode, its parent and children left out."""
     plain: dict[str, object] = {
         "id": node.id,
@@ -29,11 +18,11 @@ def dump_node(node: INode) -> dict[str, object]:
         "mtime": node.mtime,
     }
     match node:
-        case INodeSymlink():
+        case inode.INodeSymlink():
             return {"type": "symlink", **plain, "atime": node.atime, "target": node.target}
-        case INodeDirectory():
+        case inode.INodeDirectory():
             plain |= {"type": "directory", "quotas": node.quotas}
-        case INodeFile():
+        case inode.INodeFile():
             plain |= {
                 "type": "file",
                 "atime": node.atime,
@@ -48,29 +37,29 @@ def dump_node(node: INode) -> dict[str, object]:
     return {**plain, "acl": node.acl, "xattrs": node.xattrs}
 
 
-def dump_tree(node: INode) -> Iterator[tuple[str, dict[str, object]]]:
+def dump_tree(node: inode.INode) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield path and attributes of a node and all below it, in the order of ``ls -R``."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
-        yield full_path(current), dump_node(current)
-        if isinstance(current, INodeDirectory):
+        yield inode.full_path(current), dump_node(current)
+        if isinstance(current, inode.INodeDirectory):
             waiting.extend(reversed(list(current.ordered_children())))
 
 
-def _dump_entry(entry: Entry) -> object:
+def _dump_entry(entry: inode.Entry) -> object:
     match entry:
-        case OldName():
+        case inode.OldName():
             return ("old name", entry.name, entry.reference.inode.id, entry.last_snapshot_id)
-        case NewPlace():
+        case inode.NewPlace():
             return ("new place", entry.reference.inode.id, entry.snapshot_id)
         case _:
             return entry.id
 
 
-def _dump_diff(diff: FileDiff | DirectoryDiff) -> tuple[object, ...]:
+def _dump_diff(diff: inode.FileDiff | inode.DirectoryDiff) -> tuple[object, ...]:
     copy = None if diff.copy is None else (diff.copy.name, dump_node(diff.copy))
-    if isinstance(diff, FileDiff):
+    if isinstance(diff, inode.FileDiff):
         return (diff.snapshot_id, diff.size, copy, diff.packed_blocks)
     created = {name: _dump_entry(entry) for name, entry in diff.created.items()}
     deleted = {name: _dump_entry(entry) for name, entry in diff.deleted.items()}
@@ -84,12 +73,12 @@ def dump_past(namespace: Namespace) -> dict[int, dict[str, object]]:
         found: dict[str, object] = {}
         if namespace.tree.has_snapshots and not is_current(node):
             found["self"] = (node.name, dump_node(node))
-            if isinstance(node, INodeDirectory):
+            if isinstance(node, inode.INodeDirectory):
                 found["children"] = {name: child.id for name, child in node.children.items()}
-        if isinstance(node, INodeFile) and node.history is not None:
+        if isinstance(node, inode.INodeFile) and node.history is not None:
             found["diffs"] = [_dump_diff(diff) for diff in node.history.diffs]
             found["deleted"] = node.history.deleted
-        if isinstance(node, INodeDirectory) and node.history is not None:
+        if isinstance(node, inode.INodeDirectory) and node.history is not None:
             found["diffs"] = [_dump_diff(diff) for diff in node.history.diffs]
             found["snapshottable"] = node.history.snapshottable
         if node.reference is not None:

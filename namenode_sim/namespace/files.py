@@ -8,27 +8,14 @@ from typing import Protocol
 
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import Block
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.acl import set_acl
 from namenode_sim.namespace.attributes import held_xattrs
 from namenode_sim.namespace.changes import BlockCut
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.file_numbers import pack_blocks, pack_numbers
-from namenode_sim.namespace.inode import (
-    CONTIGUOUS,
-    STRIPED,
-    FileTraits,
-    INodeFile,
-    UnderConstruction,
-)
 from namenode_sim.namespace.paths import delete_node, insert
-from namenode_sim.namespace.snapshots.diffs import (
-    about_to_change,
-    entry_of,
-    follow_blocks,
-    latest_snapshot,
-    remove_child,
-    update_mtime,
-)
+from namenode_sim.namespace.snapshots import diffs
 from namenode_sim.namespace.state import Snapshots
 from namenode_sim.namespace.tree import Tree
 
@@ -44,10 +31,10 @@ class _ListsBlocks(Protocol):
 
 def add(
     tree: Tree, snapshots: Snapshots, op: ops.Add, inode_id: int, limits: tuple[int, int]
-) -> INodeFile:
+) -> inode.INodeFile:
     """Create a file; or, in logs before layout -62, reopen one or update its blocks."""
     existing = tree.find(op.path)
-    if existing is not None and not isinstance(existing, INodeFile):
+    if existing is not None and not isinstance(existing, inode.INodeFile):
         raise ApplyError(f"{op.path} is not a file")
     if existing is not None and op.overwrite:
         delete_node(tree, snapshots, existing, op.path, op.mtime)
@@ -55,7 +42,7 @@ def add(
     if existing is None:
         return _create(tree, op, inode_id, limits)
     if existing.under_construction is None:
-        about_to_change(tree, op.path, existing)
+        diffs.about_to_change(tree, op.path, existing)
         _touch_unless_full(tree, existing)
         _open(tree, existing, op.client_name, op.client_machine)
     existing.set_times(op.mtime, op.atime)
@@ -63,25 +50,25 @@ def add(
     return existing
 
 
-def _create(tree: Tree, op: ops.Add, inode_id: int, limits: tuple[int, int]) -> INodeFile:
+def _create(tree: Tree, op: ops.Add, inode_id: int, limits: tuple[int, int]) -> inode.INodeFile:
     parent, name = tree.parent_of(op.path)
     if parent is None:
         raise ApplyError(f"{op.path} has no directory to be created in")
     striped = op.ec_policy_id != 0
-    traits = FileTraits(
+    traits = inode.FileTraits(
         user=tree.intern(op.permission.user),
         group=tree.intern(op.permission.group) or parent.group,
         mode=op.permission.mode,
         replication=0 if striped else _clamp(op.replication, limits),
         preferred_block_size=op.block_size or 1,  # the header field's minimum in Hadoop
-        under_construction=UnderConstruction(tree.intern(op.client_name), op.client_machine),
+        under_construction=inode.UnderConstruction(tree.intern(op.client_name), op.client_machine),
         xattrs=held_xattrs(op.xattrs),
         storage_policy_id=op.storage_policy_id,
-        block_type=STRIPED if striped else CONTIGUOUS,
+        block_type=inode.STRIPED if striped else inode.CONTIGUOUS,
         ec_policy_id=op.ec_policy_id,
     )
     numbers = pack_numbers(inode_id, op.mtime, op.atime, pack_blocks(op.blocks))
-    file = INodeFile(name, numbers, traits)
+    file = inode.INodeFile(name, numbers, traits)
     if op.acl:
         set_acl(file, op.acl)
     insert(tree, parent, file, op.path)
@@ -96,15 +83,15 @@ def _clamp(replication: int, limits: tuple[int, int]) -> int:
     return max(lowest, min(highest, replication))
 
 
-def _touch_unless_full(tree: Tree, file: INodeFile) -> None:
+def _touch_unless_full(tree: Tree, file: inode.INodeFile) -> None:
     """Reopen the last block, unless it is full and stays as it is (convertLastBlockToUC)."""
     last = file.blocks[-1] if file.packed_blocks else None
     if last is not None and last.num_bytes < file.preferred_block_size:
         tree.touch(file)
 
 
-def _open(tree: Tree, file: INodeFile, client_name: str, client_machine: str) -> None:
-    file.under_construction = UnderConstruction(tree.intern(client_name), client_machine)
+def _open(tree: Tree, file: inode.INodeFile, client_name: str, client_machine: str) -> None:
+    file.under_construction = inode.UnderConstruction(tree.intern(client_name), client_machine)
     tree.add_lease(file)
 
 
@@ -119,11 +106,11 @@ def close(tree: Tree, op: ops.Close) -> None:
     file.under_construction = None
 
 
-def append(tree: Tree, op: ops.Append) -> INodeFile:
+def append(tree: Tree, op: ops.Append) -> inode.INodeFile:
     """Reopen a closed file; an open one stays as it is."""
     file = tree.file(op.path)
     if file.under_construction is None:
-        about_to_change(tree, op.path, file)
+        diffs.about_to_change(tree, op.path, file)
         if not op.new_block:
             _touch_unless_full(tree, file)
         _open(tree, file, op.client_name, op.client_machine)
@@ -142,7 +129,7 @@ def add_block(tree: Tree, op: ops.AddBlock) -> None:
         _ensure_same(op.path, before[-1] if before else None, op.penultimate)
         before = (*before[:-1], op.penultimate)
     file.blocks = (*before, op.last)
-    follow_blocks(file)
+    diffs.follow_blocks(file)
 
 
 def _ensure_same(path: str, held: Block | None, told: Block) -> None:
@@ -158,7 +145,7 @@ def update_blocks(tree: Tree, op: ops.UpdateBlocks) -> None:
     _update_blocks(tree, tree.file(op.path), op)
 
 
-def _update_blocks(tree: Tree, file: INodeFile, op: _ListsBlocks) -> None:
+def _update_blocks(tree: Tree, file: inode.INodeFile, op: _ListsBlocks) -> None:
     """Set the blocks (FSEditLogLoader.updateBlocks): at most one less, or any number more.
 
     Only the last block of an equally long list may change its generation stamp (its pipeline was
@@ -175,14 +162,14 @@ def _update_blocks(tree: Tree, file: INodeFile, op: _ListsBlocks) -> None:
         ):
             raise ApplyError(f"{op.path}: block {index} is {held}, the edit says {told}")
     file.blocks = new
-    follow_blocks(file)
+    diffs.follow_blocks(file)
 
 
 def truncate(tree: Tree, op: ops.Truncate) -> None:
     """Cut a file; a cut inside a block leaves the file open for that block's recovery."""
     file = tree.file(op.path)
     tree.touch(file)
-    about_to_change(tree, op.path, file, with_blocks=True)
+    diffs.about_to_change(tree, op.path, file, with_blocks=True)
     kept, size = 0, 0
     while kept < len(file.blocks) and op.new_length > size:
         size += file.blocks[kept].num_bytes
@@ -215,26 +202,26 @@ def concat(tree: Tree, op: ops.ConcatDelete) -> None:
     target = tree.file(op.target)
     parent = target.parent
     assert parent is not None
-    latest = latest_snapshot(tree, op.target)
-    about_to_change(tree, op.target, target)
+    latest = diffs.latest_snapshot(tree, op.target)
+    diffs.about_to_change(tree, op.target, target)
     tree.touch(target)
     for path in op.sources:
         source = tree.file(path)
         tree.touch(source)
         target.blocks += source.blocks
         source.blocks = ()
-        remove_child(tree, entry_of(source), latest)
+        diffs.remove_child(tree, diffs.entry_of(source), latest)
         tree.drop(source)
     target.mtime = op.time
-    update_mtime(parent, op.time, latest)
+    diffs.update_mtime(parent, op.time, latest)
 
 
 def set_replication(tree: Tree, op: ops.SetReplication, limits: tuple[int, int]) -> None:
     """Change a file's replication; anything else (or a striped file) is left alone."""
     node = tree.find(op.path)
-    if isinstance(node, INodeFile) and node.block_type == CONTIGUOUS:
+    if isinstance(node, inode.INodeFile) and node.block_type == inode.CONTIGUOUS:
         tree.touch(node)
-        about_to_change(tree, op.path, node)
+        diffs.about_to_change(tree, op.path, node)
         node.replication = _clamp(op.replication, limits)
 
 

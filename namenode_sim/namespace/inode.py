@@ -13,16 +13,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from namenode_sim.edits.values import AclEntry, Block, XAttr
-from namenode_sim.namespace.file_numbers import (
-    HEAD_SIZE,
-    PACKED_BLOCK,
-    atime_in,
-    id_in,
-    mtime_in,
-    pack_blocks,
-    pack_time,
-    pack_times,
-)
+from namenode_sim.namespace import file_numbers
 
 T = TypeVar("T")
 
@@ -166,55 +157,63 @@ class INodeFile:
 
     @property
     def id(self) -> int:
-        return id_in(self.numbers)[0]  # type: ignore[no-any-return]
+        return file_numbers.id_in(self.numbers)[0]  # type: ignore[no-any-return]
 
     @property
     def mtime(self) -> int:
-        return mtime_in(self.numbers)[0]  # type: ignore[no-any-return]
+        return file_numbers.mtime_in(self.numbers)[0]  # type: ignore[no-any-return]
 
     @mtime.setter
     def mtime(self, mtime: int) -> None:
         numbers = self.numbers
-        self.numbers = numbers[:8] + pack_time(mtime) + numbers[16:]
+        self.numbers = numbers[:8] + file_numbers.pack_time(mtime) + numbers[16:]
 
     @property
     def atime(self) -> int:
-        return atime_in(self.numbers)[0]  # type: ignore[no-any-return]
+        return file_numbers.atime_in(self.numbers)[0]  # type: ignore[no-any-return]
 
     @atime.setter
     def atime(self, atime: int) -> None:
         numbers = self.numbers
-        self.numbers = numbers[:16] + pack_time(atime) + numbers[HEAD_SIZE:]
+        self.numbers = (
+            numbers[:16] + file_numbers.pack_time(atime) + numbers[file_numbers.HEAD_SIZE :]
+        )
 
     def set_times(self, mtime: int, atime: int) -> None:
         """Set both times at once, in milliseconds."""
         numbers = self.numbers
-        self.numbers = numbers[:8] + pack_times(mtime, atime) + numbers[HEAD_SIZE:]
+        self.numbers = (
+            numbers[:8] + file_numbers.pack_times(mtime, atime) + numbers[file_numbers.HEAD_SIZE :]
+        )
 
     @property
     def packed_blocks(self) -> bytes:
-        return self.numbers[HEAD_SIZE:]
+        return self.numbers[file_numbers.HEAD_SIZE :]
 
     @packed_blocks.setter
     def packed_blocks(self, packed: bytes) -> None:
-        self.numbers = self.numbers[:HEAD_SIZE] + packed
+        self.numbers = self.numbers[: file_numbers.HEAD_SIZE] + packed
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        return tuple(starmap(Block, PACKED_BLOCK.iter_unpack(self.packed_blocks)))
+        return tuple(starmap(Block, file_numbers.PACKED_BLOCK.iter_unpack(self.packed_blocks)))
 
     @blocks.setter
     def blocks(self, blocks: tuple[Block, ...]) -> None:
-        self.packed_blocks = pack_blocks(blocks)
+        self.packed_blocks = file_numbers.pack_blocks(blocks)
 
     def length(self) -> int:
         """Return the file's length in bytes, a last block under construction included."""
-        return sum(length for _, length, _ in PACKED_BLOCK.iter_unpack(self.packed_blocks))
+        return sum(
+            length for _, length, _ in file_numbers.PACKED_BLOCK.iter_unpack(self.packed_blocks)
+        )
 
     def kept_copy(self, name: bytes, packed_blocks: bytes) -> "INodeFile":
         """Return the copy for a snapshot: without writer, past and parent directory."""
         traits = self.traits._replace(under_construction=None, history=None, reference=None)
-        return INodeFile(name, self.numbers[:HEAD_SIZE] + packed_blocks, shared(traits))
+        return INodeFile(
+            name, self.numbers[: file_numbers.HEAD_SIZE] + packed_blocks, shared(traits)
+        )
 
 
 @dataclass(slots=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Final, assert_never, cast, get_args
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
-from namenode_sim.namespace import admin, attributes, files, paths
+from namenode_sim.namespace import admin, attributes, files, paths, state
 from namenode_sim.namespace.admin import CacheOp, EcOp, SecretsOp
 from namenode_sim.namespace.changes import BlockChange, BlockIdGiven, BlockWatch, StampGiven
 from namenode_sim.namespace.errors import ApplyError, TxIdOutOfOrder
@@ -20,13 +20,6 @@ from namenode_sim.namespace.inode import QUOTA_DONT_SET, QUOTA_RESET, INodeDirec
 from namenode_sim.namespace.retry_cache import DONE, Opened, RetryCache, SnapshotTaken
 from namenode_sim.namespace.snapshots import snapshots
 from namenode_sim.namespace.snapshots.snapshots import SnapshotOp
-from namenode_sim.namespace.state import (
-    CacheState,
-    Counters,
-    Secrets,
-    Snapshots,
-    system_ec_policies,
-)
 from namenode_sim.namespace.tree import Tree, new_root
 
 FileOp = (
@@ -121,11 +114,11 @@ class Namespace:
         replication_limits: tuple[int, int] = DEFAULT_REPLICATION_LIMITS,
     ) -> None:
         self.tree = Tree(root)
-        self.counters = Counters()
-        self.secrets = Secrets()
-        self.cache = CacheState()
-        self.ec_policies = system_ec_policies()
-        self.snapshots = Snapshots()
+        self.counters = state.Counters()
+        self.secrets = state.Secrets()
+        self.cache = state.CacheState()
+        self.ec_policies = state.system_ec_policies()
+        self.snapshots = state.Snapshots()
         self.rolling_upgrade_start: int | None = None
         self.replication_limits = replication_limits
         self.retry_cache = RetryCache()

@@ -6,13 +6,7 @@ Each class mirrors one section of the fsimage.
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from namenode_sim.edits.values import (
-    CacheDirective,
-    CachePool,
-    DelegationKey,
-    DelegationTokenIdentifier,
-    EcPolicy,
-)
+from namenode_sim.edits import values
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import ROOT_ID, INodeDirectory
 
@@ -52,8 +46,8 @@ class Secrets:
 
     current_key_id: int = 0
     token_sequence_number: int = 0
-    keys: dict[int, DelegationKey] = field(default_factory=dict)
-    tokens: dict[DelegationTokenIdentifier, int] = field(default_factory=dict)
+    keys: dict[int, values.DelegationKey] = field(default_factory=dict)
+    tokens: dict[values.DelegationTokenIdentifier, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -61,8 +55,8 @@ class CacheState:
     """Centralized cache management: pools by name, directives by id, every field set."""
 
     next_directive_id: int = 1
-    pools: dict[str, CachePool] = field(default_factory=dict)
-    directives: dict[int, CacheDirective] = field(default_factory=dict)
+    pools: dict[str, values.CachePool] = field(default_factory=dict)
+    directives: dict[int, values.CacheDirective] = field(default_factory=dict)
 
 
 class EcState(IntEnum):
@@ -79,7 +73,7 @@ class ErasureCodingPolicy:
 
     id: int
     name: str
-    policy: EcPolicy
+    policy: values.EcPolicy
     state: EcState = EcState.DISABLED
 
 
@@ -87,7 +81,7 @@ FIRST_USER_EC_ID = 64
 _CELL = 1024 * 1024
 
 
-def policy_name(policy: EcPolicy) -> str:
+def policy_name(policy: values.EcPolicy) -> str:
     """Return Hadoop's name for a policy: CODEC-d-p-cellk."""
     units = f"{policy.data_units}-{policy.parity_units}"
     return f"{policy.codec.upper()}-{units}-{policy.cell_size // 1024}k"
@@ -96,7 +90,7 @@ def policy_name(policy: EcPolicy) -> str:
 def system_ec_policies() -> dict[int, ErasureCodingPolicy]:
     """Return the five policies of every Hadoop 3 (SystemErasureCodingPolicies), all disabled."""
     schemas = [("rs", 6, 3), ("rs", 3, 2), ("rs-legacy", 6, 3), ("xor", 2, 1), ("rs", 10, 4)]
-    policies = [EcPolicy(codec, data, parity, _CELL) for codec, data, parity in schemas]
+    policies = [values.EcPolicy(codec, data, parity, _CELL) for codec, data, parity in schemas]
     return {
         number: ErasureCodingPolicy(number, policy_name(policy), policy)
         for number, policy in enumerate(policies, start=1)

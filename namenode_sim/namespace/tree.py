@@ -3,18 +3,10 @@
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.changes import BlockWatch
 from namenode_sim.namespace.errors import ApplyError
-from namenode_sim.namespace.inode import (
-    ROOT_ID,
-    ROOT_QUOTAS,
-    INode,
-    INodeDirectory,
-    INodeFile,
-    full_path,
-    signed_order,
-    subtree,
-)
+from namenode_sim.namespace.inode import signed_order
 from namenode_sim.namespace.inode_map import InodeMap
 
 
@@ -23,14 +15,16 @@ def components(path: str) -> list[bytes]:
     return [name for name in path.encode("utf-8", "replace").split(b"/") if name]
 
 
-def new_root(user: str, group: str, mode: int = 0o755) -> INodeDirectory:
+def new_root(user: str, group: str, mode: int = 0o755) -> inode.INodeDirectory:
     """Return the root of an empty file system (FSDirectory.createRoot)."""
-    return INodeDirectory(ROOT_ID, b"", user, group, mode, mtime=0, quotas=ROOT_QUOTAS)
+    return inode.INodeDirectory(
+        inode.ROOT_ID, b"", user, group, mode, mtime=0, quotas=inode.ROOT_QUOTAS
+    )
 
 
-def size(top: INode) -> int:
+def size(top: inode.INode) -> int:
     """Return how many inodes a node and all below it are."""
-    return sum(1 for _ in subtree(top))
+    return sum(1 for _ in inode.subtree(top))
 
 
 class Tree:
@@ -42,7 +36,7 @@ class Tree:
 
     __slots__ = ("_counted", "_interned", "has_snapshots", "inodes", "leases", "root", "watch")
 
-    def __init__(self, root: INodeDirectory) -> None:
+    def __init__(self, root: inode.INodeDirectory) -> None:
         self.root = root
         self.inodes = InodeMap([root])
         self.leases: dict[str, set[int]] = {}
@@ -55,54 +49,54 @@ class Tree:
         """Return one shared copy of a user or group name."""
         return self._interned.setdefault(text, text)
 
-    def along(self, names: Sequence[bytes]) -> list[INode | None]:
+    def along(self, names: Sequence[bytes]) -> list[inode.INode | None]:
         """Return the inodes at these names from the root on; the last is None if missing."""
-        node: INode | None = self.root
+        node: inode.INode | None = self.root
         nodes = [node]
         for name in names:
-            node = node.children.get(name) if isinstance(node, INodeDirectory) else None
+            node = node.children.get(name) if isinstance(node, inode.INodeDirectory) else None
             nodes.append(node)
             if node is None:
                 break
         return nodes
 
-    def find(self, path: str) -> INode | None:
+    def find(self, path: str) -> inode.INode | None:
         """Return the inode at a path, or None.  Symlinks are not followed."""
-        node: INode | None = self.root
+        node: inode.INode | None = self.root
         for name in components(path):
-            if not isinstance(node, INodeDirectory):
+            if not isinstance(node, inode.INodeDirectory):
                 return None
             node = node.children.get(name)
         return node
 
-    def parent_of(self, path: str) -> tuple[INodeDirectory | None, bytes]:
+    def parent_of(self, path: str) -> tuple[inode.INodeDirectory | None, bytes]:
         """Return the directory that holds (or would hold) a path, and the last name on it."""
         *above, name = components(path) or [b""]
-        node: INode | None = self.root
+        node: inode.INode | None = self.root
         for part in above:
-            if not isinstance(node, INodeDirectory):
+            if not isinstance(node, inode.INodeDirectory):
                 return None, name
             node = node.children.get(part)
-        return (node if isinstance(node, INodeDirectory) else None), name
+        return (node if isinstance(node, inode.INodeDirectory) else None), name
 
-    def file(self, path: str) -> INodeFile:
+    def file(self, path: str) -> inode.INodeFile:
         """Return the file at a path; raise ApplyError if it is not one."""
         node = self.find(path)
-        if not isinstance(node, INodeFile):
+        if not isinstance(node, inode.INodeFile):
             raise ApplyError(f"{path} is not a file of the namespace")
         return node
 
-    def node(self, path: str) -> INode:
+    def node(self, path: str) -> inode.INode:
         """Return the inode at a path; raise ApplyError if there is none."""
         node = self.find(path)
         if node is None:
             raise ApplyError(f"{path} does not exist")
         return node
 
-    def link(self, parent: INodeDirectory, child: INode) -> None:
+    def link(self, parent: inode.INodeDirectory, child: inode.INode) -> None:
         """Put a node (with all below it already known, or new) into a directory."""
         if child.name in parent.children:
-            raise ApplyError(f"{full_path(parent)} already has an entry {child.name!r}")
+            raise ApplyError(f"{inode.full_path(parent)} already has an entry {child.name!r}")
         parent.children[child.name] = child
         if parent.sorted_names is not None:
             insort(parent.sorted_names, child.name, key=signed_order)
@@ -111,7 +105,7 @@ class Tree:
         if self._counted:
             self._recount(parent, size(child))
 
-    def unlink(self, child: INode) -> INodeDirectory:
+    def unlink(self, child: inode.INode) -> inode.INodeDirectory:
         """Take a node out of its directory (which is returned); it stays in ``inodes``."""
         parent = child.parent
         if parent is None:
@@ -125,22 +119,22 @@ class Tree:
             self._recount(parent, -size(child))
         return parent
 
-    def forget(self, top: INode) -> None:
+    def forget(self, top: inode.INode) -> None:
         """Drop an unlinked node and all below it from the inode map and the leases."""
-        for node in subtree(top):
+        for node in inode.subtree(top):
             self.drop(node)
 
-    def drop(self, node: INode) -> None:
+    def drop(self, node: inode.INode) -> None:
         """Drop one unlinked node."""
-        if self.watch is not None and isinstance(node, INodeFile):
+        if self.watch is not None and isinstance(node, inode.INodeFile):
             self.watch.drop(node)
         self.inodes.discard(node.id)
         self._counted.pop(node.id, None)
         node.parent = None  # no cycles are left for the garbage collector to find
-        if isinstance(node, INodeFile):
+        if isinstance(node, inode.INodeFile):
             self.drop_lease(node)
 
-    def count(self, directory: INodeDirectory) -> int:
+    def count(self, directory: inode.INodeDirectory) -> int:
         """Return how many inodes a directory holds, itself included.
 
         The first question costs a walk; from then on the number is kept, so that a directory with a
@@ -150,24 +144,24 @@ class Tree:
             self._counted[directory.id] = size(directory)
         return self._counted[directory.id]
 
-    def _recount(self, directory: INodeDirectory | None, change: int) -> None:
+    def _recount(self, directory: inode.INodeDirectory | None, change: int) -> None:
         while directory is not None:
             if directory.id in self._counted:
                 self._counted[directory.id] += change
             directory = directory.parent
 
-    def touch(self, file: INodeFile) -> None:
+    def touch(self, file: inode.INodeFile) -> None:
         """Note that the blocks of a file, or what is known of them, are about to change."""
         if self.watch is not None:
             self.watch.touch(file)
 
-    def add_lease(self, file: INodeFile) -> None:
+    def add_lease(self, file: inode.INodeFile) -> None:
         """Note that the holder in ``file.under_construction`` writes this file."""
         if file.under_construction is not None:
             holder = file.under_construction.client_name
             self.leases.setdefault(holder, set()).add(file.id)
 
-    def drop_lease(self, file: INodeFile) -> None:
+    def drop_lease(self, file: inode.INodeFile) -> None:
         """Undo ``add_lease``; nothing if the file is closed."""
         if file.under_construction is None:
             return

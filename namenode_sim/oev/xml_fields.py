@@ -11,30 +11,9 @@ from typing import Any, Final
 
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import Block, CacheDirective, CachePool, RenameOption, StorageType
+from namenode_sim.oev import xml_values
 from namenode_sim.oev.stanza import Stanza
-from namenode_sim.oev.xml_values import (
-    MODE_BITS,
-    group,
-    leaf,
-    number,
-    read_acl,
-    read_blocks,
-    read_key,
-    read_mode,
-    read_permission,
-    read_policy,
-    read_rpc_ids,
-    read_token,
-    read_xattrs,
-    write_acl,
-    write_blocks,
-    write_key,
-    write_permission,
-    write_policy,
-    write_rpc_ids,
-    write_token,
-    write_xattrs,
-)
+from namenode_sim.oev.xml_values import group
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +34,19 @@ def _constant(lines: str) -> Field:
 
 
 def _text(tag: str, name: str) -> Field:
-    return _field(name, lambda value: leaf(tag, value), lambda stanza: stanza.value(tag))
+    return _field(name, lambda value: xml_values.leaf(tag, value), lambda stanza: stanza.value(tag))
 
 
 def _number(tag: str, name: str) -> Field:
-    return _field(name, lambda value: number(tag, value), lambda stanza: stanza.number(tag))
+    return _field(
+        name, lambda value: xml_values.number(tag, value), lambda stanza: stanza.number(tag)
+    )
 
 
 def _flag(tag: str, name: str) -> Field:
     return _field(
         name,
-        lambda value: leaf(tag, "true" if value else "false"),
+        lambda value: xml_values.leaf(tag, "true" if value else "false"),
         lambda stanza: (stanza.value_or_none(tag) or "").lower() == "true",
     )
 
@@ -74,7 +55,7 @@ def _owner(tag: str, name: str) -> Field:
     """Return a field that is left out where the op does not change it."""
     return _field(
         name,
-        lambda value: leaf(tag, value) if value else "",
+        lambda value: xml_values.leaf(tag, value) if value else "",
         lambda stanza: stanza.value_or_none(tag) or "",
     )
 
@@ -83,19 +64,23 @@ def _snapshot_time() -> Field:
     """Return a field that is left out where the layout has no time."""
     return _field(
         "mtime",
-        lambda value: "" if value is None else number("MTIME", value),
+        lambda value: "" if value is None else xml_values.number("MTIME", value),
         lambda stanza: stanza.number_or_none("MTIME"),
     )
 
 
 def _mode() -> Field:
-    return _field("mode", lambda value: number("MODE", value & MODE_BITS), read_mode)
+    return _field(
+        "mode",
+        lambda value: xml_values.number("MODE", value & xml_values.MODE_BITS),
+        xml_values.read_mode,
+    )
 
 
 def _storage_type() -> Field:
     return _field(
         "storage_type",
-        lambda value: number("STORAGETYPE", int(value)),
+        lambda value: xml_values.number("STORAGETYPE", int(value)),
         lambda stanza: StorageType(stanza.number("STORAGETYPE")),
     )
 
@@ -110,7 +95,7 @@ def _options() -> Field:
         return tuple(RenameOption[name] for name in names)
 
     def write(options: tuple[RenameOption, ...]) -> str:
-        return leaf("OPTIONS", "|".join(option.name for option in options))
+        return xml_values.leaf("OPTIONS", "|".join(option.name for option in options))
 
     return _field("options", write, read)
 
@@ -118,7 +103,9 @@ def _options() -> Field:
 def _sources() -> Field:
     def write(sources: tuple[str, ...]) -> str:
         numbered = enumerate(sources, start=1)
-        return group("SOURCES", "".join(leaf(f"SOURCE{n}", s, "        ") for n, s in numbered))
+        return group(
+            "SOURCES", "".join(xml_values.leaf(f"SOURCE{n}", s, "        ") for n, s in numbered)
+        )
 
     def read(stanza: Stanza) -> tuple[str, ...]:
         found = stanza.one("SOURCES")
@@ -132,34 +119,36 @@ def _sources() -> Field:
 
 def _added_blocks() -> Field:
     def read(stanza: Stanza) -> dict[str, Any]:
-        found = read_blocks(stanza)
+        found = xml_values.read_blocks(stanza)
         if len(found) not in (1, 2):
             raise ValueError(f"a block is added with {len(found)} blocks; one or two belong here")
         return {"penultimate": found[0] if len(found) == 2 else None, "last": found[-1]}
 
-    return Field(lambda op: write_blocks([b for b in (op.penultimate, op.last) if b]), read)
+    return Field(
+        lambda op: xml_values.write_blocks([b for b in (op.penultimate, op.last) if b]), read
+    )
 
 
 def _cut_block() -> Field:
     def read(stanza: Stanza) -> Block | None:
-        found = read_blocks(stanza)
+        found = xml_values.read_blocks(stanza)
         if len(found) > 1:
             raise ValueError(f"a file is cut inside {len(found)} blocks; at most one belongs here")
         return found[0] if found else None
 
-    return _field("block", lambda block: write_blocks([block] if block else []), read)
+    return _field("block", lambda block: xml_values.write_blocks([block] if block else []), read)
 
 
 def _write_directive(directive: CacheDirective) -> str:
-    lines = number("ID", directive.id)
+    lines = xml_values.number("ID", directive.id)
     if directive.path is not None:
-        lines += leaf("PATH", directive.path)
+        lines += xml_values.leaf("PATH", directive.path)
     if directive.replication is not None:
-        lines += number("REPLICATION", directive.replication)
+        lines += xml_values.number("REPLICATION", directive.replication)
     if directive.pool is not None:
-        lines += leaf("POOL", directive.pool)
+        lines += xml_values.leaf("POOL", directive.pool)
     if directive.expiration is not None:
-        lines += number("EXPIRATION", directive.expiration)
+        lines += xml_values.number("EXPIRATION", directive.expiration)
     return lines
 
 
@@ -174,19 +163,19 @@ def _read_directive(stanza: Stanza) -> CacheDirective:
 
 
 def _write_pool(pool: CachePool) -> str:
-    lines = leaf("POOLNAME", pool.name)
+    lines = xml_values.leaf("POOLNAME", pool.name)
     if pool.owner is not None:
-        lines += leaf("OWNERNAME", pool.owner)
+        lines += xml_values.leaf("OWNERNAME", pool.owner)
     if pool.group is not None:
-        lines += leaf("GROUPNAME", pool.group)
+        lines += xml_values.leaf("GROUPNAME", pool.group)
     if pool.mode is not None:
-        lines += number("MODE", pool.mode & MODE_BITS)
+        lines += xml_values.number("MODE", pool.mode & xml_values.MODE_BITS)
     if pool.limit is not None:
-        lines += number("LIMIT", pool.limit)
+        lines += xml_values.number("LIMIT", pool.limit)
     if pool.max_relative_expiry is not None:
-        lines += number("MAXRELATIVEEXPIRY", pool.max_relative_expiry)
+        lines += xml_values.number("MAXRELATIVEEXPIRY", pool.max_relative_expiry)
     if pool.default_replication is not None:
-        lines += number("DEFAULTREPLICATION", pool.default_replication)
+        lines += xml_values.number("DEFAULTREPLICATION", pool.default_replication)
     return lines
 
 
@@ -195,23 +184,25 @@ def _read_pool(stanza: Stanza) -> CachePool:
         stanza.value("POOLNAME"),
         stanza.value_or_none("OWNERNAME"),
         stanza.value_or_none("GROUPNAME"),
-        read_mode(stanza) if stanza.all("MODE") else None,
+        xml_values.read_mode(stanza) if stanza.all("MODE") else None,
         stanza.number_or_none("LIMIT"),
         stanza.number_or_none("MAXRELATIVEEXPIRY"),
         stanza.number_or_none("DEFAULTREPLICATION"),
     )
 
 
-_LENGTH: Final = _constant(number("LENGTH", 0))  # of layouts before -40; Hadoop prints it still
+_LENGTH: Final = _constant(
+    xml_values.number("LENGTH", 0)
+)  # of layouts before -40; Hadoop prints it still
 _PATH: Final = _text("PATH", "path")
 _SRC: Final = _text("SRC", "path")
 _TIME: Final = _number("TIMESTAMP", "time")
-_PERMISSION: Final = _field("permission", write_permission, read_permission)
-_BLOCKS: Final = _field("blocks", write_blocks, read_blocks)
-_ACL: Final = _field("acl", write_acl, read_acl)
-_XATTRS: Final = _field("xattrs", write_xattrs, read_xattrs)
-_IDS: Final = _field("rpc", write_rpc_ids, read_rpc_ids)
-_TOKEN: Final = _field("token", write_token, read_token)
+_PERMISSION: Final = _field("permission", xml_values.write_permission, xml_values.read_permission)
+_BLOCKS: Final = _field("blocks", xml_values.write_blocks, xml_values.read_blocks)
+_ACL: Final = _field("acl", xml_values.write_acl, xml_values.read_acl)
+_XATTRS: Final = _field("xattrs", xml_values.write_xattrs, xml_values.read_xattrs)
+_IDS: Final = _field("rpc", xml_values.write_rpc_ids, xml_values.read_rpc_ids)
+_TOKEN: Final = _field("token", xml_values.write_token, xml_values.read_token)
 _EXPIRY: Final = _number("EXPIRY_TIME", "expiry_time")
 _ROOT: Final = _text("SNAPSHOTROOT", "snapshot_root")
 _SNAPSHOT: Final = (_ROOT, _text("SNAPSHOTNAME", "snapshot_name"), _snapshot_time(), _IDS)
@@ -243,15 +234,15 @@ FIELDS: Final[dict[type[ops.Op], tuple[Field, ...]]] = {
         _ACL,
         _field(
             "ec_policy_id",
-            lambda value: number("ERASURE_CODING_POLICY_ID", value),
+            lambda value: xml_values.number("ERASURE_CODING_POLICY_ID", value),
             lambda stanza: stanza.number_or_none("ERASURE_CODING_POLICY_ID") or 0,
         ),
         _IDS,
     ),
     ops.Close: (
         *_FILE,
-        _constant(leaf("CLIENT_NAME", "") + leaf("CLIENT_MACHINE", "")),
-        _constant(leaf("OVERWRITE", "false")),
+        _constant(xml_values.leaf("CLIENT_NAME", "") + xml_values.leaf("CLIENT_MACHINE", "")),
+        _constant(xml_values.leaf("OVERWRITE", "false")),
         _BLOCKS,
         _PERMISSION,
     ),
@@ -308,7 +299,7 @@ FIELDS: Final[dict[type[ops.Op], tuple[Field, ...]]] = {
     ops.SetQuota: (_SRC, _number("NSQUOTA", "ns_quota"), _number("DSQUOTA", "ds_quota")),
     ops.SetQuotaByStorageType: (_SRC, _storage_type(), _number("DSQUOTA", "quota")),
     ops.SetStoragePolicy: (_PATH, _number("POLICYID", "policy_id")),
-    ops.SetAcl: (_SRC, _field("entries", write_acl, read_acl)),
+    ops.SetAcl: (_SRC, _field("entries", xml_values.write_acl, xml_values.read_acl)),
     ops.SetXAttr: (_SRC, _XATTRS, _IDS),
     ops.RemoveXAttr: (_SRC, _XATTRS, _IDS),
     ops.CreateSnapshot: _SNAPSHOT,
@@ -325,7 +316,7 @@ FIELDS: Final[dict[type[ops.Op], tuple[Field, ...]]] = {
     ops.GetDelegationToken: (_TOKEN, _EXPIRY),
     ops.RenewDelegationToken: (_TOKEN, _EXPIRY),
     ops.CancelDelegationToken: (_TOKEN,),
-    ops.UpdateMasterKey: (_field("key", write_key, read_key),),
+    ops.UpdateMasterKey: (_field("key", xml_values.write_key, xml_values.read_key),),
     ops.EndLogSegment: (),
     ops.StartLogSegment: (),
     ops.AddCacheDirective: _DIRECTIVE,
@@ -336,7 +327,10 @@ FIELDS: Final[dict[type[ops.Op], tuple[Field, ...]]] = {
     ops.RemoveCachePool: (_text("POOLNAME", "name"), _IDS),
     ops.RollingUpgradeStart: (_number("STARTTIME", "start_time"),),
     ops.RollingUpgradeFinalize: (_number("FINALIZETIME", "finalize_time"),),
-    ops.AddErasureCodingPolicy: (_field("policy", write_policy, read_policy), _IDS),
+    ops.AddErasureCodingPolicy: (
+        _field("policy", xml_values.write_policy, xml_values.read_policy),
+        _IDS,
+    ),
     ops.EnableErasureCodingPolicy: _POLICY_NAME,
     ops.DisableErasureCodingPolicy: _POLICY_NAME,
     ops.RemoveErasureCodingPolicy: _POLICY_NAME,

@@ -9,20 +9,7 @@ from base64 import b64decode
 from collections.abc import Iterable
 from typing import Final
 
-from namenode_sim.edits.values import (
-    NO_RPC_IDS,
-    AclEntry,
-    AclScope,
-    AclType,
-    Block,
-    DelegationKey,
-    DelegationTokenIdentifier,
-    EcPolicy,
-    Permission,
-    RpcIds,
-    XAttr,
-    XAttrNamespace,
-)
+from namenode_sim.edits import values
 from namenode_sim.oev.stanza import Stanza
 from namenode_sim.oev.xml_text import escape
 
@@ -52,7 +39,7 @@ def group(tag: str, content: str) -> str:
     return f"{FIELD}<{tag}>\n{content}{FIELD}</{tag}>\n" if content else f"{FIELD}<{tag}/>\n"
 
 
-def write_blocks(blocks: Iterable[Block]) -> str:
+def write_blocks(blocks: Iterable[values.Block]) -> str:
     """Write one <BLOCK> each."""
     return "".join([
         f"{FIELD}<BLOCK>\n{INNER}<BLOCK_ID>{block.block_id}</BLOCK_ID>\n"
@@ -62,30 +49,30 @@ def write_blocks(blocks: Iterable[Block]) -> str:
     ])  # fmt: skip
 
 
-def read_blocks(stanza: Stanza) -> tuple[Block, ...]:
+def read_blocks(stanza: Stanza) -> tuple[values.Block, ...]:
     return tuple(
-        Block(found.number("BLOCK_ID"), found.number("NUM_BYTES"), found.number("GENSTAMP"))
+        values.Block(found.number("BLOCK_ID"), found.number("NUM_BYTES"), found.number("GENSTAMP"))
         for found in stanza.all("BLOCK")
     )
 
 
-def write_permission(value: Permission) -> str:
+def write_permission(value: values.Permission) -> str:
     """Write <PERMISSION_STATUS>."""
     inside = leaf("USERNAME", value.user, INNER) + leaf("GROUPNAME", value.group, INNER)
     return group("PERMISSION_STATUS", inside + number("MODE", value.mode & MODE_BITS, INNER))
 
 
-def read_permission(stanza: Stanza) -> Permission:
+def read_permission(stanza: Stanza) -> values.Permission:
     """Read <PERMISSION_STATUS>."""
     found = stanza.one("PERMISSION_STATUS")
-    return Permission(found.value("USERNAME"), found.value("GROUPNAME"), read_mode(found))
+    return values.Permission(found.value("USERNAME"), found.value("GROUPNAME"), read_mode(found))
 
 
 def read_mode(stanza: Stanza) -> int:
     return stanza.number("MODE") & MODE_BITS
 
 
-def write_acl(entries: Iterable[AclEntry]) -> str:
+def write_acl(entries: Iterable[values.AclEntry]) -> str:
     """Write one <ENTRY> each."""
     parts = []
     for entry in entries:
@@ -96,19 +83,19 @@ def write_acl(entries: Iterable[AclEntry]) -> str:
     return "".join(parts)
 
 
-def read_acl(stanza: Stanza) -> tuple[AclEntry, ...]:
+def read_acl(stanza: Stanza) -> tuple[values.AclEntry, ...]:
     entries = []
     for found in stanza.all("ENTRY"):
         symbol = found.value("PERM")
         if symbol not in _SYMBOLS:
             raise ValueError(f"<PERM> holds {symbol[:40]!r}, which is no permission")
-        scope, kind = found.name("SCOPE", AclScope), found.name("TYPE", AclType)
+        scope, kind = found.name("SCOPE", values.AclScope), found.name("TYPE", values.AclType)
         name = found.value_or_none("NAME") or None
-        entries.append(AclEntry(scope, kind, name, _SYMBOLS.index(symbol)))
+        entries.append(values.AclEntry(scope, kind, name, _SYMBOLS.index(symbol)))
     return tuple(entries)
 
 
-def write_xattrs(xattrs: Iterable[XAttr]) -> str:
+def write_xattrs(xattrs: Iterable[values.XAttr]) -> str:
     """Write one <XATTR> each."""
     parts = []
     for xattr in xattrs:
@@ -119,9 +106,9 @@ def write_xattrs(xattrs: Iterable[XAttr]) -> str:
     return "".join(parts)
 
 
-def read_xattrs(stanza: Stanza) -> tuple[XAttr, ...]:
+def read_xattrs(stanza: Stanza) -> tuple[values.XAttr, ...]:
     return tuple(
-        XAttr(found.name("NAMESPACE", XAttrNamespace), found.value("NAME"),
+        values.XAttr(found.name("NAMESPACE", values.XAttrNamespace), found.value("NAME"),
                   _xattr_value(found.value_or_none("VALUE")))
         for found in stanza.all("XATTR")
     )  # fmt: skip
@@ -141,22 +128,22 @@ def _xattr_value(text: str | None) -> bytes | None:
     return text.encode()
 
 
-def write_rpc_ids(ids: RpcIds) -> str:
+def write_rpc_ids(ids: values.RpcIds) -> str:
     """Write <RPC_CLIENTID> and <RPC_CALLID>."""
     client = ids.client_id
     shown = str(uuid.UUID(bytes=client)) if len(client) == 16 else client.hex()
     return leaf("RPC_CLIENTID", shown) + number("RPC_CALLID", ids.call_id)
 
 
-def read_rpc_ids(stanza: Stanza) -> RpcIds:
+def read_rpc_ids(stanza: Stanza) -> values.RpcIds:
     """Read <RPC_CLIENTID> and <RPC_CALLID>; each may be absent."""
     shown = stanza.value_or_none("RPC_CLIENTID") or ""
     call_id = stanza.number_or_none("RPC_CALLID")
     client = bytes.fromhex(shown.replace("-", ""))
-    return RpcIds(client, NO_RPC_IDS.call_id if call_id is None else call_id)
+    return values.RpcIds(client, values.NO_RPC_IDS.call_id if call_id is None else call_id)
 
 
-def write_token(token: DelegationTokenIdentifier) -> str:
+def write_token(token: values.DelegationTokenIdentifier) -> str:
     """Write <DELEGATION_TOKEN_IDENTIFIER>."""
     return group("DELEGATION_TOKEN_IDENTIFIER", "".join((
         leaf("KIND", _TOKEN_KIND, INNER),
@@ -170,13 +157,13 @@ def write_token(token: DelegationTokenIdentifier) -> str:
     )))  # fmt: skip
 
 
-def read_token(stanza: Stanza) -> DelegationTokenIdentifier:
+def read_token(stanza: Stanza) -> values.DelegationTokenIdentifier:
     """Read <DELEGATION_TOKEN_IDENTIFIER>."""
     found = stanza.one("DELEGATION_TOKEN_IDENTIFIER")
     kind = found.value("KIND")
     if kind != _TOKEN_KIND:
         raise ValueError(f"a delegation token of kind {kind[:40]!r}")
-    return DelegationTokenIdentifier(
+    return values.DelegationTokenIdentifier(
         owner=found.value("OWNER"),
         renewer=found.value("RENEWER"),
         real_user=found.value("REALUSER"),
@@ -187,7 +174,7 @@ def read_token(stanza: Stanza) -> DelegationTokenIdentifier:
     )
 
 
-def write_key(key: DelegationKey) -> str:
+def write_key(key: values.DelegationKey) -> str:
     """Write <DELEGATION_KEY>."""
     inside = number("KEY_ID", key.key_id, INNER) + number("EXPIRY_DATE", key.expiry_date, INNER)
     if key.key is not None:
@@ -195,15 +182,15 @@ def write_key(key: DelegationKey) -> str:
     return group("DELEGATION_KEY", inside)
 
 
-def read_key(stanza: Stanza) -> DelegationKey:
+def read_key(stanza: Stanza) -> values.DelegationKey:
     """Read <DELEGATION_KEY>."""
     found = stanza.one("DELEGATION_KEY")
     key = found.value_or_none("KEY")
     raw = None if key is None else bytes.fromhex(key)
-    return DelegationKey(found.number("KEY_ID"), found.number("EXPIRY_DATE"), raw)
+    return values.DelegationKey(found.number("KEY_ID"), found.number("EXPIRY_DATE"), raw)
 
 
-def write_policy(policy: EcPolicy) -> str:
+def write_policy(policy: values.EcPolicy) -> str:
     """Write the fields of an erasure coding policy, and one <EXTRAOPTION> for each option."""
     parts = [
         leaf("CODEC", policy.codec),
@@ -217,13 +204,13 @@ def write_policy(policy: EcPolicy) -> str:
     return "".join(parts)
 
 
-def read_policy(stanza: Stanza) -> EcPolicy:
+def read_policy(stanza: Stanza) -> values.EcPolicy:
     """Read the fields of an erasure coding policy."""
     wanted = stanza.number("EXTRAOPTIONS")
     options = tuple((o.value("KEY"), o.value("VALUE")) for o in stanza.all("EXTRAOPTION"))
     if len(options) != wanted:
         raise ValueError(f"<EXTRAOPTIONS> holds {wanted}, but there are {len(options)}")
-    return EcPolicy(
+    return values.EcPolicy(
         codec=stanza.value("CODEC"),
         data_units=stanza.number("DATAUNITS"),
         parity_units=stanza.number("PARITYUNITS"),

@@ -7,14 +7,8 @@ from namenode_sim.image.admin_sections import ec_policy
 from namenode_sim.image.container import next_message
 from namenode_sim.image.inodes_reader import signed
 from namenode_sim.image.proto import fsimage_pb2 as pb
+from namenode_sim.oiv import inode_elements
 from namenode_sim.oiv.elements import Element, SectionView
-from namenode_sim.oiv.inode_elements import (
-    Reading,
-    block_fields,
-    directory_fields,
-    file_fields,
-    inode_fields,
-)
 from namenode_sim.oiv.values import utc_date
 
 Elements = Iterator[Element]
@@ -31,7 +25,7 @@ def version_view(layout: int, on_disk: int, revision: str) -> SectionView:
     return SectionView("version", elements)
 
 
-def view(name: str, found: Messages, reading: Reading) -> SectionView | None:
+def view(name: str, found: Messages, reading: inode_elements.Reading) -> SectionView | None:
     """Return a section of the image for the document; None if the viewer does not show it."""
     if name not in _SECTIONS:
         return None
@@ -41,7 +35,7 @@ def view(name: str, found: Messages, reading: Reading) -> SectionView | None:
     return SectionView(title, elements(found, reading), closing=closing)
 
 
-def _name_section(found: Messages, _reading: Reading) -> Elements:
+def _name_section(found: Messages, _reading: inode_elements.Reading) -> Elements:
     message = pb.NameSystemSection.FromString(next_message(found))
     yield "namespaceId", message.namespaceId
     yield "genstampV1", message.genstampV1
@@ -51,7 +45,7 @@ def _name_section(found: Messages, _reading: Reading) -> Elements:
     yield "txid", message.transactionId
 
 
-def _erasure_coding(found: Messages, _reading: Reading) -> Elements:
+def _erasure_coding(found: Messages, _reading: inode_elements.Reading) -> Elements:
     for policy in pb.ErasureCodingSection.FromString(next_message(found)).policies:
         known = ec_policy(policy)
         schema: list[Element] = [
@@ -76,16 +70,16 @@ def _erasure_coding(found: Messages, _reading: Reading) -> Elements:
         )
 
 
-def _inodes(found: Messages, reading: Reading) -> Elements:
+def _inodes(found: Messages, reading: inode_elements.Reading) -> Elements:
     header = pb.INodeSection.FromString(next_message(found))
     yield "lastInodeId", header.lastInodeId
     yield "numInodes", header.numInodes
     for _ in range(header.numInodes):
         inode = pb.INode.FromString(next_message(found))
-        yield "inode", list(inode_fields(inode, reading))
+        yield "inode", list(inode_elements.inode_fields(inode, reading))
 
 
-def _references(found: Messages, reading: Reading) -> Elements:
+def _references(found: Messages, reading: inode_elements.Reading) -> Elements:
     for raw in found:
         reference = pb.INodeReference.FromString(raw)
         yield (
@@ -104,7 +98,7 @@ def _signed32(number: int) -> int:
     return number - (1 << 32) if number >= 1 << 31 else number
 
 
-def _snapshots(found: Messages, reading: Reading) -> Elements:
+def _snapshots(found: Messages, reading: inode_elements.Reading) -> Elements:
     header = pb.SnapshotSection.FromString(next_message(found))
     yield "snapshotCounter", header.snapshotCounter
     yield "numSnapshots", header.numSnapshots
@@ -112,11 +106,11 @@ def _snapshots(found: Messages, reading: Reading) -> Elements:
         yield "snapshottableDir", [("dir", number) for number in header.snapshottableDir]
     for _ in range(header.numSnapshots):
         snapshot = pb.Snapshot.FromString(next_message(found))
-        root = list(inode_fields(snapshot.root, reading))
+        root = list(inode_elements.inode_fields(snapshot.root, reading))
         yield "snapshot", [("id", snapshot.snapshotId), ("root", root)]
 
 
-def _directories(found: Messages, _reading: Reading) -> Elements:
+def _directories(found: Messages, _reading: inode_elements.Reading) -> Elements:
     for raw in found:
         entry = pb.DirEntry.FromString(raw)
         content: list[Element] = [("parent", entry.parent)]
@@ -125,13 +119,13 @@ def _directories(found: Messages, _reading: Reading) -> Elements:
         yield "directory", content
 
 
-def _under_construction(found: Messages, _reading: Reading) -> Elements:
+def _under_construction(found: Messages, _reading: inode_elements.Reading) -> Elements:
     for raw in found:
         entry = pb.FileUnderConstructionEntry.FromString(raw)
         yield "inode", [("id", entry.inodeId), ("path", entry.fullPath)]
 
 
-def _diffs(found: Messages, reading: Reading) -> Elements:
+def _diffs(found: Messages, reading: inode_elements.Reading) -> Elements:
     for raw in found:
         entry = pb.DiffEntry.FromString(raw)
         content: list[Element] = [("inodeId", entry.inodeId), ("count", entry.numOfDiff)]
@@ -145,25 +139,28 @@ def _diffs(found: Messages, reading: Reading) -> Elements:
             yield "dirDiffEntry", content
 
 
-def _file_diff(found: Messages, reading: Reading) -> Elements:
+def _file_diff(found: Messages, reading: inode_elements.Reading) -> Elements:
     diff = pb.FileDiff.FromString(next_message(found))
     yield "snapshotId", diff.snapshotId
     yield "size", diff.fileSize
     yield "name", reading.text(diff.name)
     if diff.HasField("snapshotCopy"):
-        yield "snapshotCopy", list(file_fields(diff.snapshotCopy, reading))
+        yield "snapshotCopy", list(inode_elements.file_fields(diff.snapshotCopy, reading))
     if diff.blocks:
-        yield "blocks", [("block", list(block_fields(block))) for block in diff.blocks]
+        yield (
+            "blocks",
+            [("block", list(inode_elements.block_fields(block))) for block in diff.blocks],
+        )
 
 
-def _directory_diff(found: Messages, reading: Reading) -> Elements:
+def _directory_diff(found: Messages, reading: inode_elements.Reading) -> Elements:
     diff = pb.DirectoryDiff.FromString(next_message(found))
     yield "snapshotId", diff.snapshotId
     yield "childrenSize", diff.childrenSize
     yield "isSnapshotRoot", diff.isSnapshotRoot
     yield "name", reading.text(diff.name)
     if diff.HasField("snapshotCopy"):
-        yield "snapshotCopy", list(directory_fields(diff.snapshotCopy, reading))
+        yield "snapshotCopy", list(inode_elements.directory_fields(diff.snapshotCopy, reading))
     yield "createdListSize", diff.createdListSize
     for number in diff.deletedINode:
         yield "deletedInode", number
@@ -174,7 +171,7 @@ def _directory_diff(found: Messages, reading: Reading) -> Elements:
         yield "created", [("name", reading.text(created.name))]
 
 
-def _secrets(found: Messages, _reading: Reading) -> Elements:
+def _secrets(found: Messages, _reading: inode_elements.Reading) -> Elements:
     header = pb.SecretManagerSection.FromString(next_message(found))
     yield "currentId", header.currentId
     yield "tokenSequenceNumber", header.tokenSequenceNumber
@@ -198,7 +195,7 @@ def _token(token: pb.PersistToken) -> Elements:
         yield field.name, utc_date(signed(value)) if field.name in _TOKEN_DATES else value
 
 
-def _cache(found: Messages, _reading: Reading) -> Elements:
+def _cache(found: Messages, _reading: inode_elements.Reading) -> Elements:
     header = pb.CacheManagerSection.FromString(next_message(found))
     yield "nextDirectiveId", header.nextDirectiveId
     yield "numDirectives", header.numDirectives
@@ -229,7 +226,7 @@ def directive_fields(directive: pb.CacheDirectiveInfo, relative: str) -> Element
     yield "expiration", [("millis", expiration.millis), (relative, expiration.isRelative)]
 
 
-_View = tuple[str, Callable[[Messages, Reading], Elements], str]
+_View = tuple[str, Callable[[Messages, inode_elements.Reading], Elements], str]
 
 _SECTIONS: Final[dict[str, _View]] = {
     "NS_INFO": ("NameSection", _name_section, "\n"),

@@ -26,15 +26,9 @@ from namenode_sim.client_protocol.open_files.lease_calls import due_files, relea
 from namenode_sim.client_protocol.reads import summary
 from namenode_sim.client_protocol.safe_mode import SafeModeAt, switch
 from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, ReadCall, WriteCall
+from namenode_sim.client_protocol.words import model
 from namenode_sim.client_protocol.words.errors import FsError, not_found
 from namenode_sim.client_protocol.words.leases import LeaseTimes
-from namenode_sim.client_protocol.words.model import (
-    DEFAULT_SETTINGS,
-    Caller,
-    EditPlan,
-    Scene,
-    Settings,
-)
 from namenode_sim.client_protocol.words.permissions import check_superuser, find
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.ops import Op
@@ -97,7 +91,7 @@ class ClientFace:
     superuser: str
     cluster: Cluster
     supergroup: str = SUPERGROUP
-    settings: Settings = DEFAULT_SETTINGS
+    settings: model.Settings = model.DEFAULT_SETTINGS
     groups: Groups = field(default_factory=SystemGroups)
     state: Callable[[], str] = _state_unknown
     on_broken: Callable[[str], None] = _nobody_told
@@ -144,11 +138,11 @@ class ClientFace:
         """
         self.leases.forget_all()
 
-    def scene(self, call: Call, *, changes: bool = False) -> Scene:
+    def scene(self, call: Call, *, changes: bool = False) -> model.Scene:
         """Return what planning this call may look at."""
         groups = self.groups.known(call.user)
         is_super = call.user == self.superuser or self.supergroup in groups
-        caller = Caller(
+        caller = model.Caller(
             user=call.user,
             groups=groups,
             is_super=is_super,
@@ -158,7 +152,7 @@ class ClientFace:
         )
         now = self.clock()
         self.namespace.retry_cache.advance(now)
-        return Scene(
+        return model.Scene(
             self.namespace,
             caller,
             int(self.wall_clock() * 1000),
@@ -225,7 +219,7 @@ class ClientFace:
         safe_mode.check_located(answer, getattr(request, "src", ""))
         return answer
 
-    def _carry_out_once(self, write: WriteCall, scene: Scene, request: Message) -> Message:
+    def _carry_out_once(self, write: WriteCall, scene: model.Scene, request: Message) -> Message:
         """Carry out a call, and remember the answer where no edit records it.
 
         The bad schedule: an attempt is late on its way, and the client repeats it and gets the
@@ -245,13 +239,13 @@ class ClientFace:
             self._unchanged.remember(rpc, Unchanged(answer))
         return answer
 
-    def _before(self, scene: Scene) -> Remembered | None:
+    def _before(self, scene: model.Scene) -> Remembered | None:
         """Return the earlier answer to this very call, or None."""
         rpc = scene.caller.rpc
         self._unchanged.advance(scene.now)
         return self.namespace.retry_cache.find(rpc) or self._unchanged.find(rpc)
 
-    def _carry_out(self, plan: EditPlan) -> Message:
+    def _carry_out(self, plan: model.EditPlan) -> Message:
         self._log_and_apply(plan.ops)
         return plan.answer()
 

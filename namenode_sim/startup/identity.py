@@ -3,16 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from ha.conf import topology
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import namenode as keys_namenode
-from ha.conf.topology import (
-    JournalUri,
-    NameNodeAddress,
-    local_namenode,
-    namenodes,
-    shared_edits,
-)
 from hadoop.location import path_of
 from journal.links.configuration import reader_settings, writer_link, writer_settings
 from journal.links.grpc_link import GrpcLink
@@ -33,9 +27,9 @@ from namenode_sim.term.journal_access import JournalAccess, JournalSet
 class NameNodeIdentity:
     """One NameNode's place in its nameservice."""
 
-    address: NameNodeAddress
-    peers: tuple[NameNodeAddress, ...]
-    journal: JournalUri
+    address: topology.NameNodeAddress
+    peers: tuple[topology.NameNodeAddress, ...]
+    journal: topology.JournalUri
 
     @classmethod
     def from_configuration(cls, conf: Configuration) -> "NameNodeIdentity":
@@ -44,10 +38,10 @@ class NameNodeIdentity:
         Raises:
             ConfigurationError: if it does not say who we are, or where the journal is.
         """
-        address = local_namenode(conf)
-        everybody = namenodes(conf, address.nameservice)
+        address = topology.local_namenode(conf)
+        everybody = topology.namenodes(conf, address.nameservice)
         peers = tuple(peer for peer in everybody if peer.namenode != address.namenode)
-        journal = shared_edits(conf, address.nameservice, address.namenode)
+        journal = topology.shared_edits(conf, address.nameservice, address.namenode)
         return cls(address, peers, journal)
 
     @property
@@ -56,7 +50,7 @@ class NameNodeIdentity:
         return [(node.host, node.port) for node in self.journal.nodes]
 
 
-def name_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+def name_directories(conf: Configuration, address: topology.NameNodeAddress) -> list[Path]:
     """Return the configured name directories, as paths.
 
     Raises:
@@ -101,7 +95,7 @@ def storage_settings(conf: Configuration) -> StorageSettings:
     )
 
 
-def edits_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+def edits_directories(conf: Configuration, address: topology.NameNodeAddress) -> list[Path]:
     """Return where local edits may lie: the name directories, and ``dfs.namenode.edits.dir``.
 
     Raises:
@@ -119,7 +113,7 @@ def edits_directories(conf: Configuration, address: NameNodeAddress) -> list[Pat
     return list(dict.fromkeys(directories))
 
 
-def copy_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+def copy_directories(conf: Configuration, address: topology.NameNodeAddress) -> list[Path]:
     """Return where an active keeps copies of what it writes: ``dfs.namenode.edits.dir``.
 
     By default these are the name directories, as in Hadoop.  Raises ConfigurationError.
@@ -142,7 +136,7 @@ def checked_volumes(conf: Configuration) -> list[Path]:
         raise ConfigurationError(f"{key.name}: {problem}.") from problem
 
 
-def required_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+def required_directories(conf: Configuration, address: topology.NameNodeAddress) -> list[Path]:
     """Return those without which no active goes on (``dfs.namenode.edits.dir.required``)."""
     key = keys_namenode.EDITS_REQUIRED
     uris = conf.get(key, nameservice=address.nameservice, namenode=address.namenode)

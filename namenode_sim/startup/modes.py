@@ -17,13 +17,9 @@ from ha.console.exit_codes import UNEXPECTED
 from ha.daemon.process import ExitWith
 from hadoop.errors import StorageError
 from journal.model import LAYOUT_VERSION
+from namenode_sim.startup import identity
 from namenode_sim.startup.bootstrap import bootstrap_standby
 from namenode_sim.startup.format import ABORTED, format_all, new_namespace_info
-from namenode_sim.startup.identity import (
-    NameNodeIdentity,
-    edits_directories,
-    name_directories,
-)
 from namenode_sim.startup.prepare.carry_out import Permission, prepare
 from namenode_sim.startup.questions import Choose, Consent
 from namenode_sim.startup.recover import Recovery, recover
@@ -37,7 +33,7 @@ class Request:
     """One run: what is configured, and what the command line says in addition to the mode."""
 
     conf: Configuration
-    place: NameNodeIdentity
+    place: identity.NameNodeIdentity
     consent: Consent
     choose: Choose
     cluster_id: str | None
@@ -92,7 +88,7 @@ def format_file_system(request: Request) -> str:
 
 
 def _occupied(request: Request) -> list[Path]:
-    directories = edits_directories(request.conf, request.place.address)
+    directories = identity.edits_directories(request.conf, request.place.address)
     try:
         return occupied(directories)
     except OSError as problem:
@@ -156,7 +152,7 @@ def recover_namespace(request: Request) -> str:
 
 def metadata_version(request: Request) -> str:
     """Return the layout versions of our software and of the name directories."""
-    storage = open_name_dirs(name_directories(request.conf, request.place.address))
+    storage = open_name_dirs(identity.name_directories(request.conf, request.place.address))
     try:
         stored = storage.namespace_info.layout_version
     finally:

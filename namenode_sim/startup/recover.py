@@ -23,23 +23,8 @@ from journal.links.remote_node import JournalAddress
 from journal.model import JournalId, TxId
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.startup.identity import (
-    NameNodeIdentity,
-    edits_directories,
-    journal_reader,
-    name_directories,
-    storage_settings,
-)
+from namenode_sim.startup import identity, recovery_items
 from namenode_sim.startup.questions import Choose
-from namenode_sim.startup.recovery_items import (
-    Copy,
-    Edit,
-    Item,
-    Trouble,
-    best_copies,
-    local_items,
-    shared_items,
-)
 from namenode_sim.storage.storage import NameStorage, open_name_dirs
 from namenode_sim.transfer.peers import one_is_active
 
@@ -105,7 +90,7 @@ class _Again(Exception):
     """The namespace is spoiled; read again with what has been decided."""
 
 
-async def recover(conf: Configuration, place: NameNodeIdentity, recovery: Recovery) -> str:
+async def recover(conf: Configuration, place: identity.NameNodeIdentity, recovery: Recovery) -> str:
     """Read, ask, save; a sentence about what became of it.
 
     Raises:
@@ -113,10 +98,12 @@ async def recover(conf: Configuration, place: NameNodeIdentity, recovery: Recove
         StorageError, ImageError: if the name directory or its image cannot be used.
     """
     await _refuse_beside_an_active(place)
-    storage = open_name_dirs(name_directories(conf, place.address), storage_settings(conf))
+    storage = open_name_dirs(
+        identity.name_directories(conf, place.address), identity.storage_settings(conf)
+    )
     try:
-        directories = edits_directories(conf, place.address)
-        copies = best_copies(directories, storage.load().last_applied)
+        directories = identity.edits_directories(conf, place.address)
+        copies = recovery_items.best_copies(directories, storage.load().last_applied)
         while True:
             try:
                 namespace, last = await _read(conf, place, storage, copies, recovery)
@@ -146,7 +133,7 @@ def _summary(recovery: Recovery, image: Path, kept: list[str]) -> str:
     return " ".join(lines)
 
 
-async def _refuse_beside_an_active(place: NameNodeIdentity) -> None:
+async def _refuse_beside_an_active(place: identity.NameNodeIdentity) -> None:
     if await one_is_active(place.peers, deadline_seconds=PEER_SECONDS):
         raise ExitWith(
             UNEXPECTED,
@@ -157,20 +144,20 @@ async def _refuse_beside_an_active(place: NameNodeIdentity) -> None:
 
 async def _read(
     conf: Configuration,
-    place: NameNodeIdentity,
+    place: identity.NameNodeIdentity,
     storage: NameStorage,
-    copies: list[Copy],
+    copies: list[recovery_items.Copy],
     recovery: Recovery,
 ) -> tuple[Namespace, TxId]:
     """Return the namespace as far as readable, and the last transaction that ever was."""
     namespace = storage.load()
     last = max([namespace.last_applied, *(copy.last for copy in copies)])
     go_on = await _apply(namespace, _from_local(copies), recovery)
-    reader = journal_reader(conf, place, storage.namespace_info)
+    reader = identity.journal_reader(conf, place, storage.namespace_info)
     try:
         end = await reader.last_known()
         if go_on and end > namespace.last_applied:
-            items = shared_items(reader, TxId(namespace.last_applied + 1))
+            items = recovery_items.shared_items(reader, TxId(namespace.last_applied + 1))
             go_on = await _apply(namespace, items, recovery)
         last = max(last, end)
     except JournalError as failure:
@@ -190,7 +177,7 @@ async def _read(
     return namespace, TxId(max(last, seen))
 
 
-async def _nobody_has_a_journal(place: NameNodeIdentity) -> bool:
+async def _nobody_has_a_journal(place: identity.NameNodeIdentity) -> bool:
     """Return whether there is no journal yet, as before ``--initialize-shared-edits``.
 
     All nodes must say so: the edits may be on the one that is left of three.
@@ -202,28 +189,32 @@ async def _nobody_has_a_journal(place: NameNodeIdentity) -> bool:
     return all(isinstance(answer, NotFormatted) for answer in answers.values())
 
 
-async def _from_local(copies: list[Copy]) -> AsyncGenerator[Item]:
-    for item in local_items(copies):
+async def _from_local(copies: list[recovery_items.Copy]) -> AsyncGenerator[recovery_items.Item]:
+    for item in recovery_items.local_items(copies):
         yield item
 
 
-async def _apply(namespace: Namespace, items: AsyncGenerator[Item], recovery: Recovery) -> bool:
+async def _apply(
+    namespace: Namespace, items: AsyncGenerator[recovery_items.Item], recovery: Recovery
+) -> bool:
     """Apply what can be applied; False if the operator said stop."""
     async with aclosing(items) as all_items:
         return await _apply_all(namespace, all_items, recovery)
 
 
-async def _apply_all(namespace: Namespace, items: AsyncIterator[Item], recovery: Recovery) -> bool:
+async def _apply_all(
+    namespace: Namespace, items: AsyncIterator[recovery_items.Item], recovery: Recovery
+) -> bool:
     excused = TxId(0)  # what is missing up to here has been decided about
     async for item in items:
         match item:
-            case Trouble():
+            case recovery_items.Trouble():
                 if item.last is not None and item.last <= namespace.last_applied:
                     continue
                 if recovery.decide(str(item)) is OperatorAnswer.STOP:
                     return False
                 excused = max(excused, _ALL if item.last is None else item.last)
-            case Edit():
+            case recovery_items.Edit():
                 if item.txid <= namespace.last_applied:
                     continue
                 expected = max(namespace.last_applied, excused) + 1
@@ -239,7 +230,7 @@ async def _apply_all(namespace: Namespace, items: AsyncIterator[Item], recovery:
     return True
 
 
-def _apply_one(namespace: Namespace, item: Edit, recovery: Recovery) -> bool:
+def _apply_one(namespace: Namespace, item: recovery_items.Edit, recovery: Recovery) -> bool:
     """Apply an edit, or leave it out if that was decided; False on stop."""
     name = f"{item.where}: transaction {item.txid}, {type(item.op).__name__}, cannot be applied"
     known = next((a for t, a in recovery.decided.items() if t.startswith(name)), None)
@@ -256,7 +247,7 @@ def _apply_one(namespace: Namespace, item: Edit, recovery: Recovery) -> bool:
     return True
 
 
-def _set_aside(copy: Copy) -> str:
+def _set_aside(copy: recovery_items.Copy) -> str:
     kept = copy.path.with_name(f"{copy.path.name}.damaged")
     rename_durably(copy.path, kept)
     return str(kept)

@@ -24,22 +24,11 @@ from journal.writer.writer import QuorumWriter
 from namenode_sim.edits.codec import LENGTH_LAYOUT
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.segment_file import open_segment
-from namenode_sim.startup.identity import (
-    NameNodeIdentity,
-    edits_directories,
-    journal_writer,
-    name_directories,
-)
+from namenode_sim.startup import identity
 from namenode_sim.startup.questions import Consent
+from namenode_sim.storage import local_edits
 from namenode_sim.storage.local_copies import keep_as_own
-from namenode_sim.storage.local_edits import (
-    LocalSegment,
-    chain,
-    frames_of,
-    list_segments,
-    recover_unclosed,
-    replay,
-)
+from namenode_sim.storage.local_edits import replay
 from namenode_sim.storage.storage import NameStorage, open_name_dirs
 
 log = structlog.get_logger()
@@ -57,11 +46,11 @@ class LocalState:
 
     image_txid: TxId
     last_txid: TxId
-    segments: tuple[LocalSegment, ...]
+    segments: tuple[local_edits.LocalSegment, ...]
 
 
 async def initialize_shared_edits(
-    conf: Configuration, place: NameNodeIdentity, consent: Consent
+    conf: Configuration, place: identity.NameNodeIdentity, consent: Consent
 ) -> LocalState:
     """Format the JournalNodes with the local ids and copy the edits behind the newest image.
 
@@ -71,9 +60,9 @@ async def initialize_shared_edits(
         ImageError: if the image is not sound.
         EditsError: if the local edits are not sound or not complete; nothing is changed then.
     """
-    storage = open_name_dirs(name_directories(conf, place.address))
+    storage = open_name_dirs(identity.name_directories(conf, place.address))
     try:
-        directories = edits_directories(conf, place.address)
+        directories = identity.edits_directories(conf, place.address)
         state = load_and_check(storage, directories)
         occupied = await _ask_nodes(place, storage.namespace_info)
         if occupied:
@@ -102,7 +91,9 @@ def load_and_check(storage: NameStorage, directories: list[Path]) -> LocalState:
     """
     namespace = storage.load()
     image = namespace.last_applied
-    segments = chain(list_segments(directories), TxId(image + 1), at_least=storage.seen_txid)
+    segments = local_edits.chain(
+        local_edits.list_segments(directories), TxId(image + 1), at_least=storage.seen_txid
+    )
     for segment in segments:
         _ensure_framed(segment.path)
     replay(namespace, segments)
@@ -126,7 +117,7 @@ def _ensure_framed(path: Path) -> None:
             )
 
 
-async def _ask_nodes(place: NameNodeIdentity, ours: NamespaceInfo) -> list[str]:
+async def _ask_nodes(place: identity.NameNodeIdentity, ours: NamespaceInfo) -> list[str]:
     """Return the JournalNodes where the journal exists already.
 
     Raises:
@@ -160,25 +151,27 @@ async def _ask_nodes(place: NameNodeIdentity, ours: NamespaceInfo) -> list[str]:
     return occupied
 
 
-def _closed(directories: list[Path], state: LocalState) -> tuple[LocalSegment, ...]:
+def _closed(directories: list[Path], state: LocalState) -> tuple[local_edits.LocalSegment, ...]:
     """Close what a crash left open, and list the segments again under their final names."""
     if not state.segments:
         return ()
     for directory in directories:
-        recover_unclosed(directory)
+        local_edits.recover_unclosed(directory)
     first = TxId(state.image_txid + 1)
-    return chain(list_segments(directories), first, at_least=state.last_txid)
+    return local_edits.chain(
+        local_edits.list_segments(directories), first, at_least=state.last_txid
+    )
 
 
 async def _fill_journal(
     conf: Configuration,
-    place: NameNodeIdentity,
+    place: identity.NameNodeIdentity,
     storage: NameStorage,
     state: LocalState,
     *,
     force: bool,
 ) -> None:
-    writer = journal_writer(conf, place, storage.namespace_info)
+    writer = identity.journal_writer(conf, place, storage.namespace_info)
     copied = TxId(0)
     formatted = False
     try:
@@ -198,7 +191,9 @@ async def _fill_journal(
         await writer.close()
 
 
-def _half_way(place: NameNodeIdentity, state: LocalState, *, formatted: bool, copied: TxId) -> str:
+def _half_way(
+    place: identity.NameNodeIdentity, state: LocalState, *, formatted: bool, copied: TxId
+) -> str:
     """Return what state things are in after a failure, and what to do."""
     journal = place.journal.journal_id
     if not formatted:
@@ -216,7 +211,7 @@ def _half_way(place: NameNodeIdentity, state: LocalState, *, formatted: bool, co
     )
 
 
-async def copy_segment(writer: QuorumWriter, segment: LocalSegment) -> None:
+async def copy_segment(writer: QuorumWriter, segment: local_edits.LocalSegment) -> None:
     """Write one local segment into the journal, byte for byte, in batches.
 
     Raises:
@@ -232,11 +227,11 @@ async def copy_segment(writer: QuorumWriter, segment: LocalSegment) -> None:
     await writer.finalize_segment(segment.last)
 
 
-def _batches(segment: LocalSegment) -> Iterator[tuple[int, bytes]]:
+def _batches(segment: local_edits.LocalSegment) -> Iterator[tuple[int, bytes]]:
     """Yield runs of whole frames of about ``BATCH_BYTES``, each with its number of edits."""
     frames: list[bytes] = []
     size = 0
-    for _, frame in frames_of(segment):
+    for _, frame in local_edits.frames_of(segment):
         if frames and size + len(frame) > BATCH_BYTES:
             yield len(frames), b"".join(frames)
             frames, size = [], 0

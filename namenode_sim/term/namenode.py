@@ -20,35 +20,11 @@ from namenode_sim.metrics import READS_WITHOUT_LEASE, ROLE_CHANGES, enter_state
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.local_edits import NO_EDIT, uninitialized
 from namenode_sim.supervised import supervised
+from namenode_sim.term import role
 from namenode_sim.term.edit_log import EditLog, LogFailed
 from namenode_sim.term.gate import Gate
 from namenode_sim.term.journal_access import JournalAccess, TermWriter
-from namenode_sim.term.role import (
-    AbandonTakeover,
-    Action,
-    ActiveRequested,
-    CatchUp,
-    CaughtUp,
-    CloseLog,
-    Event,
-    FollowJournal,
-    Grant,
-    JournalRecovered,
-    JournalRefused,
-    LogClosed,
-    LogOpened,
-    OpenLog,
-    RecoverJournal,
-    Refuse,
-    Role,
-    RoleState,
-    StandbyRequested,
-    StopProcess,
-    TakeoverFailed,
-    Ticket,
-    state_name,
-    step,
-)
+from namenode_sim.term.role import step
 from namenode_sim.term.tailer import CatchUpFailed, Tailer
 
 log = structlog.get_logger()
@@ -81,15 +57,15 @@ class NameNode:
         self.name = name
         self._must_reach = must_reach
         self.namespace = namespace
-        self.state = RoleState()
+        self.state = role.RoleState()
         self.edit_log: EditLog | None = None
         self.writer: TermWriter | None = None
         self.stopped_because: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._journal = journal
-        self._role_listeners: list[Callable[[Role], None]] = [gate.role_changed]
-        self._inbox: asyncio.Queue[Event] = asyncio.Queue()
+        self._role_listeners: list[Callable[[role.Role], None]] = [gate.role_changed]
+        self._inbox: asyncio.Queue[role.Event] = asyncio.Queue()
         self._tickets = count(1)
-        self._callers: dict[Ticket, asyncio.Future[None]] = {}
+        self._callers: dict[role.Ticket, asyncio.Future[None]] = {}
         self._takeover: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._owner: asyncio.Task[None] | None = None
@@ -108,7 +84,7 @@ class NameNode:
         self._owner = supervised(self._run(), "role-owner", self._end_now)
         enter_state("standby")
         self.tailer.start()
-        self._journal.start(lambda: self.state.role is Role.STANDBY)
+        self._journal.start(lambda: self.state.role is role.Role.STANDBY)
 
     async def stop(self) -> None:
         """Stop every task.  An open segment is left for the next writer to recover."""
@@ -127,13 +103,13 @@ class NameNode:
         ``predecessor_gone_until`` lies ahead on the loop's clock.
         """
         ticket, done = self._new_ticket()
-        self._inbox.put_nowait(ActiveRequested(ticket, predecessor_gone_until))
+        self._inbox.put_nowait(role.ActiveRequested(ticket, predecessor_gone_until))
         await done
 
     async def become_standby(self) -> None:
         """Become standby, or raise TransitionRefused.  Return once the segment is finalized."""
         ticket, done = self._new_ticket()
-        self._inbox.put_nowait(StandbyRequested(ticket))
+        self._inbox.put_nowait(role.StandbyRequested(ticket))
         await done
 
     def append(self, op: Op) -> TxId:
@@ -197,7 +173,7 @@ class NameNode:
         Gives the first transaction of the segment that is open then; 0 if none is.
         """
         edit_log = self.edit_log
-        if self.state.role is not Role.ACTIVE or edit_log is None:
+        if self.state.role is not role.Role.ACTIVE or edit_log is None:
             return NO_EDIT
         if edit_log.edits_in_segment > 1:
             end, mark = edit_log.roll()
@@ -215,17 +191,17 @@ class NameNode:
         """The epoch that this NameNode writes under, if it does."""
         return self.state.epoch
 
-    def _new_ticket(self) -> tuple[Ticket, asyncio.Future[None]]:
-        ticket = Ticket(next(self._tickets))
+    def _new_ticket(self) -> tuple[role.Ticket, asyncio.Future[None]]:
+        ticket = role.Ticket(next(self._tickets))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._callers[ticket] = done
         return ticket, done
 
     def end_because(self, reason: str) -> None:
         """End the process: the journal refused us, memory is not what it says, or we are broken."""
-        self._inbox.put_nowait(JournalRefused(reason))
+        self._inbox.put_nowait(role.JournalRefused(reason))
 
-    def listen_for_roles(self, listener: Callable[[Role], None]) -> None:
+    def listen_for_roles(self, listener: Callable[[role.Role], None]) -> None:
         """Call ``listener`` with each new role, before anything else happens in it."""
         self._role_listeners.append(listener)
 
@@ -245,44 +221,44 @@ class NameNode:
             for action in result.actions:
                 await self._carry_out(action)
 
-    def _enter(self, state: RoleState) -> None:
+    def _enter(self, state: role.RoleState) -> None:
         before, self.state = self.state.role, state
         if state.role is before:
             return
         for listener in self._role_listeners:
             listener(state.role)
-        name = state_name(state.role)
+        name = role.state_name(state.role)
         enter_state(name, state.epoch or 0)
         ROLE_CHANGES.labels(name).inc()
-        if state.role is Role.ACTIVE:
+        if state.role is role.Role.ACTIVE:
             self._log_phase("active")
-        elif state.role is Role.STANDBY and before is Role.CLOSING:
+        elif state.role is role.Role.STANDBY and before is role.Role.CLOSING:
             self._log_phase("standby")
 
-    async def _carry_out(self, action: Action) -> None:
+    async def _carry_out(self, action: role.Action) -> None:
         match action:
-            case RecoverJournal():
+            case role.RecoverJournal():
                 self._attempt_began = asyncio.get_running_loop().time()
                 self._log_phase("recovering")
                 self._takeover = self._beside(self._recover(action))
-            case CatchUp():
+            case role.CatchUp():
                 self._log_phase("recovered")
                 self._takeover = self._beside(self._catch_up(action))
-            case OpenLog():
+            case role.OpenLog():
                 self._log_phase("caught_up")
                 self._takeover = self._beside(self._open_log(action))
-            case AbandonTakeover():
+            case role.AbandonTakeover():
                 await self._abandon_takeover()
-            case CloseLog():
+            case role.CloseLog():
                 self.tailer.note_level(asyncio.get_running_loop().time())
                 self._closing = self._beside(self._close_log())
-            case FollowJournal():
+            case role.FollowJournal():
                 self.tailer.start()
-            case Grant():
+            case role.Grant():
                 self._answer(action.ticket, None)
-            case Refuse():
+            case role.Refuse():
                 self._answer(action.ticket, action.reason)
-            case StopProcess():
+            case role.StopProcess():
                 self._end_now(action.reason)
             case _:
                 assert_never(action)
@@ -294,7 +270,7 @@ class NameNode:
         if not self.stopped_because.done():
             self.stopped_because.set_result(reason)
 
-    def _answer(self, ticket: Ticket, refusal: str | None) -> None:
+    def _answer(self, ticket: role.Ticket, refusal: str | None) -> None:
         done = self._callers.pop(ticket)
         if done.done():
             return
@@ -303,7 +279,7 @@ class NameNode:
         else:
             done.set_exception(TransitionRefused(refusal))
 
-    async def _recover(self, action: RecoverJournal) -> None:
+    async def _recover(self, action: role.RecoverJournal) -> None:
         attempt = action.attempt
         await self.tailer.stop()
         self.writer = self._journal.new_writer()
@@ -329,17 +305,17 @@ class NameNode:
                 f"to {applied}: the journal has lost edits or belongs to another namespace",
             )
             return
-        self._inbox.put_nowait(JournalRecovered(attempt, recovered.epoch, last_txid))
+        self._inbox.put_nowait(role.JournalRecovered(attempt, recovered.epoch, last_txid))
 
-    async def _catch_up(self, action: CatchUp) -> None:
+    async def _catch_up(self, action: role.CatchUp) -> None:
         try:
             await self.tailer.catch_up(action.last_txid)
         except CatchUpFailed as failure:
             self._takeover_failed(action.attempt, str(failure))
             return
-        self._inbox.put_nowait(CaughtUp(action.attempt))
+        self._inbox.put_nowait(role.CaughtUp(action.attempt))
 
-    async def _open_log(self, action: OpenLog) -> None:
+    async def _open_log(self, action: role.OpenLog) -> None:
         writer = self.writer
         assert writer is not None  # an attempt that drops it is cancelled before
         edit_log = EditLog(writer, on_failure=self.end_because)
@@ -353,11 +329,11 @@ class NameNode:
             return
         self.namespace.apply(mark, StartLogSegment())
         self.edit_log = edit_log
-        self._inbox.put_nowait(LogOpened(action.attempt))
+        self._inbox.put_nowait(role.LogOpened(action.attempt))
 
     def _takeover_failed(self, attempt: int, reason: str) -> None:
         log.warning("namenode.takeover_failed", namenode=self.name, attempt=attempt, why=reason)
-        self._inbox.put_nowait(TakeoverFailed(attempt, reason))
+        self._inbox.put_nowait(role.TakeoverFailed(attempt, reason))
 
     async def _abandon_takeover(self) -> None:
         if self._takeover is not None:
@@ -378,7 +354,7 @@ class NameNode:
             return
         self.namespace.apply(end, EndLogSegment())
         await self._drop_writer()
-        self._inbox.put_nowait(LogClosed())
+        self._inbox.put_nowait(role.LogClosed())
 
     async def _drop_writer(self) -> None:
         edit_log, self.edit_log = self.edit_log, None

@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from journal.model import TxId
-from namenode_sim.image.admin_sections import (
-    read_cache,
-    read_erasure_coding,
-    read_ns_info,
-    read_secrets,
-)
+from namenode_sim.image import admin_sections
 from namenode_sim.image.container import MessagePosition, next_message, section_messages
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
@@ -46,11 +41,11 @@ class Base:
         namespace = Namespace(root)
         kept = namespace.unknown_fields
         strings = read_strings(iter(self.sections["STRING_TABLE"]), kept)
-        read_ns_info(iter(self.sections["NS_INFO"]), namespace)
+        admin_sections.read_ns_info(iter(self.sections["NS_INFO"]), namespace)
         for name, read in (
-            ("ERASURE_CODING", read_erasure_coding),
-            ("SECRET_MANAGER", read_secrets),
-            ("CACHE_MANAGER", read_cache),
+            ("ERASURE_CODING", admin_sections.read_erasure_coding),
+            ("SECRET_MANAGER", admin_sections.read_secrets),
+            ("CACHE_MANAGER", admin_sections.read_cache),
         ):
             if name in self.sections:
                 read(iter(self.sections[name]), namespace)

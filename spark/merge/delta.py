@@ -8,18 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, cast
 
-from namenode_sim.image.admin_sections import (
-    write_cache,
-    write_erasure_coding,
-    write_ns_info,
-    write_secrets,
-)
+from namenode_sim.image import admin_sections, inodes_writer
 from namenode_sim.image.inodes_reader import inodes_of
-from namenode_sim.image.inodes_writer import (
-    ERASURE_CODING_LAYOUT,
-    inode_messages,
-    write_files_under_construction,
-)
 from namenode_sim.image.strings import StringNumbers, write_strings
 from namenode_sim.image.writer import open_files
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink
@@ -134,7 +124,7 @@ class _Encoder:
         unusual = {key[1] for key in kept if key[0] == "INODE"}
         rest = iter(nodes)
         while batch := list(islice(rest, _BATCH)):
-            yield from inode_messages(batch, self.numbers, layout, unusual, kept)
+            yield from inodes_writer.inode_messages(batch, self.numbers, layout, unusual, kept)
 
     def updated(self) -> Iterator[tuple[int, bytes]]:
         """Yield the image's inodes whose message is another now.
@@ -187,16 +177,24 @@ def _sections(sparse: Sparse, numbers: StringNumbers) -> Mapping[str, bytes]:
     kept = namespace.unknown_fields
     sections = {
         "NS_INFO": _written(
-            lambda write: write_ns_info(write, namespace, facts.namespace_id, facts.layout)
+            lambda write: admin_sections.write_ns_info(
+                write, namespace, facts.namespace_id, facts.layout
+            )
         )
     }
-    if facts.layout <= ERASURE_CODING_LAYOUT:
-        sections["ERASURE_CODING"] = _written(lambda write: write_erasure_coding(write, namespace))
+    if facts.layout <= inodes_writer.ERASURE_CODING_LAYOUT:
+        sections["ERASURE_CODING"] = _written(
+            lambda write: admin_sections.write_erasure_coding(write, namespace)
+        )
     sections["FILES_UNDERCONSTRUCTION"] = _written(
-        lambda write: write_files_under_construction(write, open_files(namespace), kept)
+        lambda write: inodes_writer.write_files_under_construction(
+            write, open_files(namespace), kept
+        )
     )
-    sections["SECRET_MANAGER"] = _written(lambda write: write_secrets(write, namespace))
-    sections["CACHE_MANAGER"] = _written(lambda write: write_cache(write, namespace))
+    sections["SECRET_MANAGER"] = _written(
+        lambda write: admin_sections.write_secrets(write, namespace)
+    )
+    sections["CACHE_MANAGER"] = _written(lambda write: admin_sections.write_cache(write, namespace))
     sections["STRING_TABLE"] = _written(lambda write: write_strings(write, numbers, kept))
     return sections
 

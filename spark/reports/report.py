@@ -5,27 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spark.reports import model
 from spark.reports.batch import NOTHING, Directories, Words
 from spark.reports.errors import NotAnExport
 from spark.reports.export import Export
 from spark.reports.growth import Growth, TreeChanges, tree_changes
-from spark.reports.model import (
-    DAY_MS,
-    AgeSection,
-    DirectoriesSection,
-    GrowthSection,
-    Heap,
-    LargestSection,
-    NamespaceReport,
-    Quota,
-    QuotaSection,
-    RedundancySection,
-    Section,
-    Settings,
-    SmallFilesSection,
-    Usage,
-    UsageSection,
-)
 from spark.reports.sums import Ints, bucket_sums
 from spark.reports.tally import Tally, buckets
 from spark.reports.trees import described, direct, first, spread, subtree_sums, telling
@@ -41,7 +25,7 @@ class _Read:
     """All that one pass over an export gave, but paths."""
 
     export: Export
-    settings: Settings
+    settings: model.Settings
     tally: Tally
     words: Words
     directories: Directories
@@ -54,8 +38,11 @@ class _Read:
 
 
 def make_report(
-    export: Export, settings: Settings, sections: Collection[Section], since: Export | None = None
-) -> NamespaceReport:
+    export: Export,
+    settings: model.Settings,
+    sections: Collection[model.Section],
+    since: Export | None = None,
+) -> model.NamespaceReport:
     """Compute the sections that are asked for; growth needs ``since``.
 
     Raises ExportDamaged, or NotAnExport when ``since`` is not the older of the two.
@@ -67,7 +54,7 @@ def make_report(
         )
     tally, words = Tally(settings), Words()
     growth = None
-    if since is not None and Section.GROWTH in sections:
+    if since is not None and model.Section.GROWTH in sections:
         growth = Growth(*since.file_lengths())
     for batch in export.inodes(words):
         tally.add(batch)
@@ -75,23 +62,23 @@ def make_report(
             growth.newer(batch)
     read = _Read(export, settings, tally, words, export.directories(), tally.parents())
     total, users, groups = tally.owners(words.names())
-    return NamespaceReport(
+    return model.NamespaceReport(
         source=export.source,
         settings=settings,
-        usage=UsageSection(total, tally.under_construction, users, groups)
-        if Section.USAGE in sections
+        usage=model.UsageSection(total, tally.under_construction, users, groups)
+        if model.Section.USAGE in sections
         else None,
-        directories=_directories(read) if Section.DIRECTORIES in sections else None,
-        small_files=_small(read, total, users) if Section.SMALL_FILES in sections else None,
-        age=_age(read, total, users) if Section.AGE in sections else None,
-        redundancy=_redundancy(read) if Section.REDUNDANCY in sections else None,
-        quota=_quota(read) if Section.QUOTA in sections else None,
-        largest=_largest(read) if Section.LARGEST in sections else None,
+        directories=_directories(read) if model.Section.DIRECTORIES in sections else None,
+        small_files=_small(read, total, users) if model.Section.SMALL_FILES in sections else None,
+        age=_age(read, total, users) if model.Section.AGE in sections else None,
+        redundancy=_redundancy(read) if model.Section.REDUNDANCY in sections else None,
+        quota=_quota(read) if model.Section.QUOTA in sections else None,
+        largest=_largest(read) if model.Section.LARGEST in sections else None,
         growth=_growth(read, since, growth) if since is not None and growth is not None else None,
     )
 
 
-def _directories(read: _Read) -> DirectoriesSection:
+def _directories(read: _Read) -> model.DirectoriesSection:
     tree, top = read.directories, read.settings.top
     everything = np.arange(len(tree.id))
     lists = [
@@ -103,14 +90,16 @@ def _directories(read: _Read) -> DirectoriesSection:
         ),
     ]
     paths = read.export.paths(int(tree.id[row]) for rows in lists for row in rows)
-    return DirectoriesSection(*(described(tree, rows, paths) for rows in lists))
+    return model.DirectoriesSection(*(described(tree, rows, paths) for rows in lists))
 
 
-def _small(read: _Read, total: Usage, users: tuple[Usage, ...]) -> SmallFilesSection:
+def _small(
+    read: _Read, total: model.Usage, users: tuple[model.Usage, ...]
+) -> model.SmallFilesSection:
     tree = read.directories
     files, sums = read.own("small_files"), read.own("small_bytes")
     rows = first(np.arange(len(tree.id)), files, tree.id, read.settings.top)
-    return SmallFilesSection(
+    return model.SmallFilesSection(
         read.settings.small_below,
         total.small_files,
         total.small_bytes,
@@ -120,17 +109,17 @@ def _small(read: _Read, total: Usage, users: tuple[Usage, ...]) -> SmallFilesSec
     )
 
 
-def _most(users: tuple[Usage, ...], name: str, count: int) -> tuple[Usage, ...]:
+def _most(users: tuple[model.Usage, ...], name: str, count: int) -> tuple[model.Usage, ...]:
     found = [user for user in users if getattr(user, name)]
     found.sort(key=lambda user: (-getattr(user, name), user.name))
     return tuple(found[:count])
 
 
-def _age(read: _Read, total: Usage, users: tuple[Usage, ...]) -> AgeSection:
+def _age(read: _Read, total: model.Usage, users: tuple[model.Usage, ...]) -> model.AgeSection:
     settings = read.settings
     rows, files, sums = _trees_of(read, "cold")
     tree = read.directories
-    return AgeSection(
+    return model.AgeSection(
         settings.as_of_ms,
         settings.cold_days,
         total.cold_files,
@@ -151,12 +140,12 @@ def _trees_of(read: _Read, kind: str) -> tuple[Ints, Ints, Ints]:
     return first(np.flatnonzero(mostly), sums, tree.id, read.settings.top), files, sums
 
 
-def _redundancy(read: _Read) -> RedundancySection:
+def _redundancy(read: _Read) -> model.RedundancySection:
     rows, files, sums = _trees_of(read, "coded")
     tree = read.directories
     saved = subtree_sums(tree, read.own("saved_bytes"))
     _, totals = read.by_parent
-    return RedundancySection(
+    return model.RedundancySection(
         read.tally.kinds(),
         int(totals["coded_files"].sum()),
         int(totals["coded_bytes"].sum()),
@@ -172,10 +161,10 @@ def _heaps(
     sums: Ints,
     of: tuple[Ints, Ints],
     saved: Ints | None = None,
-) -> tuple[Heap, ...]:
+) -> tuple[model.Heap, ...]:
     paths = read.export.paths(int(read.directories.id[row]) for row in rows)
     return tuple(
-        Heap(
+        model.Heap(
             paths[int(read.directories.id[row])],
             int(files[row]),
             int(sums[row]),
@@ -187,7 +176,7 @@ def _heaps(
     )
 
 
-def _quota(read: _Read) -> QuotaSection:
+def _quota(read: _Read) -> model.QuotaSection:
     ids, names, space = read.tally.quotas()
     tree = read.directories
     rows = {int(number): row for row, number in enumerate(tree.id)} if len(ids) else {}
@@ -204,15 +193,15 @@ def _quota(read: _Read) -> QuotaSection:
         used = 1 + int(tree.subtree_files[row]) + int(tree.subtree_directories[row])
         found.append(_quota_of(paths[number], of_names, used, of_space, int(disk[row])))
     found.sort(key=lambda quota: (-quota.used_percent, quota.path))
-    return QuotaSection(len(found), tuple(found[: read.settings.top]))
+    return model.QuotaSection(len(found), tuple(found[: read.settings.top]))
 
 
-def _quota_of(path: str, names: int, names_used: int, space: int, space_used: int) -> Quota:
+def _quota_of(path: str, names: int, names_used: int, space: int, space_used: int) -> model.Quota:
     shares = [0.0]
     for quota, used in ((names, names_used), (space, space_used)):
         if quota != NOTHING:
             shares.append(100 * used / quota if quota else 100.0)
-    return Quota(
+    return model.Quota(
         path,
         None if names == NOTHING else names,
         names_used,
@@ -222,16 +211,16 @@ def _quota_of(path: str, names: int, names_used: int, space: int, space_used: in
     )
 
 
-def _largest(read: _Read) -> LargestSection:
+def _largest(read: _Read) -> model.LargestSection:
     tree = read.directories
     entries = tree.files + tree.subdirectories
     rows = first(np.arange(len(tree.id)), entries, tree.id, read.settings.top)
     paths = read.export.paths(int(tree.id[row]) for row in rows)
     sizes = buckets(_ENTRY_EDGES, *bucket_sums(_ENTRY_EDGES, entries, tree.bytes))
-    return LargestSection(ENTRIES_LIMIT, described(tree, rows, paths), sizes)
+    return model.LargestSection(ENTRIES_LIMIT, described(tree, rows, paths), sizes)
 
 
-def _growth(read: _Read, since: Export, growth: Growth) -> GrowthSection:
+def _growth(read: _Read, since: Export, growth: Growth) -> model.GrowthSection:
     for batch in since.inodes(read.words):
         growth.older(batch)
     changes = tree_changes(since.directories(), read.directories)
@@ -243,9 +232,9 @@ def _growth(read: _Read, since: Export, growth: Growth) -> GrowthSection:
     ]
     paths = _paths_of_changes(read.export, since, changes, lists)
     total, users = growth.flows(read.words.names())
-    return GrowthSection(
+    return model.GrowthSection(
         since.source,
-        round((read.export.source.as_of_ms - since.source.as_of_ms) / DAY_MS, 3),
+        round((read.export.source.as_of_ms - since.source.as_of_ms) / model.DAY_MS, 3),
         total,
         users,
         *(changes.described(rows, paths) for rows in lists),

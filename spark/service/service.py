@@ -21,41 +21,10 @@ from spark.ends.sources.cluster import Cluster, view
 from spark.ends.sources.errors import SourceError
 from spark.ends.sources.from_cluster import adopt, stage_from_cluster
 from spark.ends.sources.model import Staged
-from spark.service.core import (
-    Action,
-    Event,
-    Failed,
-    Look,
-    Looked,
-    Merge,
-    Merged,
-    Offered,
-    Ready,
-    Roll,
-    Rolled,
-    Rules,
-    Seen,
-    Sleep,
-    State,
-    Step,
-    Upload,
-    WokeUp,
-    step,
-)
+from spark.service import core, metrics
+from spark.service.core import step
 from spark.service.log_roll import RollFailed, roll_log
 from spark.service.merge_process import MergeFailed, Merger
-from spark.service.metrics import (
-    DECISIONS,
-    FAILURES,
-    FETCHED,
-    IMAGE_TXID,
-    LAST_TAKEN,
-    MERGE_DURATION,
-    MERGES,
-    OFFERS,
-    PENDING,
-    enter_phase,
-)
 
 log = structlog.get_logger()
 
@@ -73,12 +42,12 @@ class CheckpointService:
         merger: makes an image of what was staged.
     """
 
-    def __init__(self, cluster: Cluster, rules: Rules, work: Path, merger: Merger) -> None:
+    def __init__(self, cluster: Cluster, rules: core.Rules, work: Path, merger: Merger) -> None:
         self._cluster = cluster
         self._rules = rules
         self._work = work
         self._merger = merger
-        self._state = State(last_at=time.monotonic())
+        self._state = core.State(last_at=time.monotonic())
         self._staged: Staged | None = None
         self._image: Path | None = None
         self._told: dict[str, object] = {"decision": None, "at": None, "facts": {}}
@@ -94,7 +63,7 @@ class CheckpointService:
         """
         lock = DirectoryLock(self._work)
         try:
-            event: Event = WokeUp()
+            event: core.Event = core.WokeUp()
             while True:
                 event = await self._carry_out(self._decide(event))
         finally:
@@ -120,58 +89,58 @@ class CheckpointService:
         """Return why the service does no good at present, or None."""
         return self._problem or None
 
-    def _decide(self, event: Event) -> Action:
+    def _decide(self, event: core.Event) -> core.Action:
         """Take one turn of the core: its state, its log line, its metrics."""
         before = self._state
         decided = step(before, event, self._rules, time.monotonic())
         self._state = decided.state
-        enter_phase(decided.state.phase)
-        DECISIONS.labels(decided.said.removeprefix("checkpoint.")).inc()
-        FAILURES.set(decided.state.failures)
+        metrics.enter_phase(decided.state.phase)
+        metrics.DECISIONS.labels(decided.said.removeprefix("checkpoint.")).inc()
+        metrics.FAILURES.set(decided.state.failures)
         self._note(event, decided)
         _say(decided, failed=decided.state.failures > before.failures)
         return decided.action
 
-    def _note(self, event: Event, decided: Step) -> None:
+    def _note(self, event: core.Event, decided: core.Step) -> None:
         self._told = {"decision": decided.said, "at": _clock(), "facts": dict(decided.facts)}
         failing = decided.state.failures > 0
-        if isinstance(decided.action, Sleep):
+        if isinstance(decided.action, core.Sleep):
             self._problem = str(decided.facts.get("because", "")) if failing else ""
         seen = decided.state.seen
-        if isinstance(event, Looked) and seen is not None:
-            IMAGE_TXID.set(seen.image_txid)
-            PENDING.set(seen.last_txid - seen.image_txid)
-        if isinstance(event, Offered):
-            OFFERS.labels(event.verdict.name.lower()).inc()
+        if isinstance(event, core.Looked) and seen is not None:
+            metrics.IMAGE_TXID.set(seen.image_txid)
+            metrics.PENDING.set(seen.last_txid - seen.image_txid)
+        if isinstance(event, core.Offered):
+            metrics.OFFERS.labels(event.verdict.name.lower()).inc()
             if event.verdict is UploadVerdict.TAKEN:
-                LAST_TAKEN.set_to_current_time()
+                metrics.LAST_TAKEN.set_to_current_time()
                 self._taken = {"txid": decided.facts.get("txid"), "at": _clock()}
 
-    async def _carry_out(self, action: Action) -> Event:
+    async def _carry_out(self, action: core.Action) -> core.Event:
         try:
             match action:
-                case Look():
-                    return Looked(await self._look())
-                case Roll():
+                case core.Look():
+                    return core.Looked(await self._look())
+                case core.Roll():
                     return await self._roll()
-                case Merge():
-                    return Merged(await self._merge())
-                case Upload(ready):
+                case core.Merge():
+                    return core.Merged(await self._merge())
+                case core.Upload(ready):
                     return await self._upload(ready)
-                case Sleep(seconds):
+                case core.Sleep(seconds):
                     await asyncio.sleep(seconds)
-                    return WokeUp()
+                    return core.WokeUp()
                 case _:
                     assert_never(action)
         except EXPECTED as failure:
-            if isinstance(action, Merge):
-                MERGES.labels("failed").inc()
-            return Failed(str(failure) or type(failure).__name__)
+            if isinstance(action, core.Merge):
+                metrics.MERGES.labels("failed").inc()
+            return core.Failed(str(failure) or type(failure).__name__)
 
-    async def _look(self) -> Seen:
+    async def _look(self) -> core.Seen:
         seen = await view(self._cluster)
         async with self._cluster.open_journal(seen.namespace) as reader:
-            return Seen(
+            return core.Seen(
                 active=seen.active,
                 image_txid=seen.active_image_txid,
                 epoch=await reader.writer_epoch(),
@@ -179,17 +148,17 @@ class CheckpointService:
                 last_txid=seen.last_txid,
             )
 
-    async def _roll(self) -> Rolled:
+    async def _roll(self) -> core.Rolled:
         try:
             await roll_log(self._cluster)
         except RollFailed as failure:
-            return Rolled(str(failure))
-        return Rolled()
+            return core.Rolled(str(failure))
+        return core.Rolled()
 
-    async def _merge(self) -> Ready:
+    async def _merge(self) -> core.Ready:
         began = time.monotonic()
         staged = await stage_from_cluster(self._cluster, self._work, _quietly)
-        FETCHED.inc(staged.fetched_bytes)
+        metrics.FETCHED.inc(staged.fetched_bytes)
         self._staged = staged
         self._image = staged.image
         if staged.last_txid > staged.base_txid:
@@ -197,11 +166,11 @@ class CheckpointService:
             await asyncio.to_thread(_forget_images, out, image_name(staged.last_txid))
             self._image = await self._merger.merge(staged, out)
         _require_txid(self._image, staged)
-        MERGE_DURATION.observe(time.monotonic() - began)
-        MERGES.labels("done").inc()
-        return Ready(staged.last_txid, staged.epoch)
+        metrics.MERGE_DURATION.observe(time.monotonic() - began)
+        metrics.MERGES.labels("done").inc()
+        return core.Ready(staged.last_txid, staged.epoch)
 
-    async def _upload(self, ready: Ready) -> Offered:
+    async def _upload(self, ready: core.Ready) -> core.Offered:
         staged, image = self._staged, self._image
         assert staged is not None
         assert staged.namespace is not None
@@ -210,7 +179,7 @@ class CheckpointService:
         offered = await offer_to_all(self._cluster, offer)
         if offered.verdict is UploadVerdict.TAKEN and image != staged.image:
             await self._keep(image, staged)
-        return Offered(offered.verdict, offered.why)
+        return core.Offered(offered.verdict, offered.why)
 
     async def _keep(self, image: Path, staged: Staged) -> None:
         """Keep it as the next merge's base; without it that one fetches the image."""
@@ -220,7 +189,7 @@ class CheckpointService:
             log.warning("checkpoint.base_not_kept", path=str(image), because=str(problem))
 
 
-def _say(decided: Step, *, failed: bool) -> None:
+def _say(decided: core.Step, *, failed: bool) -> None:
     """Log one line for each decision; where all is as before, at debug level only."""
     quiet = decided.said in ("checkpoint.looking", "checkpoint.not_due")
     say = log.warning if failed else log.debug if quiet else log.info

@@ -18,17 +18,9 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest, digest_path
 from namenode_sim.namespace.inode import ROOT_ID
 from spark.engine.model import Engine, TaskFailed
+from spark.tables import export_tasks
 from spark.tables.directories import write_directories
 from spark.tables.export_output import FACTS, published, refuse_in_the_way
-from spark.tables.export_tasks import (
-    EdgeTask,
-    InodePart,
-    InodeTask,
-    load_parents,
-    save_parents,
-    write_edges,
-    write_inodes,
-)
 from spark.tables.images import ImageTables, find_root, open_tables
 from spark.tables.inode_columns import DIRECTORY, decode_inodes
 from spark.tables.lanes import Ints
@@ -149,8 +141,8 @@ class _Stages:
     def tree(self) -> Parents:
         """Find which directory each inode lies in."""
         image = self._image
-        tasks = [EdgeTask(piece, str(self._work)) for piece in image.entry_pieces]
-        files = self._run("directories", write_edges, tasks)
+        tasks = [export_tasks.EdgeTask(piece, str(self._work)) for piece in image.entry_pieces]
+        files = self._run("directories", export_tasks.write_edges, tasks)
         edges = [np.load(path, mmap_mode="r") for path in files]
         root = ROOT_ID
         if edges and not any((pair[0] == ROOT_ID).any() for pair in edges):
@@ -159,15 +151,18 @@ class _Stages:
             parents = parents_of(((pair[0], pair[1]) for pair in edges), root)
         except TreeError as problem:
             raise ImageError(f"{image.path}: section INODE_DIR: {problem}") from problem
-        save_parents(parents, self._work / "tree")
+        export_tasks.save_parents(parents, self._work / "tree")
         for path in files:
             Path(path).unlink()
-        return load_parents(self._work / "tree")
+        return export_tasks.load_parents(self._work / "tree")
 
-    def inodes(self, out: Path) -> list[InodePart]:
+    def inodes(self, out: Path) -> list[export_tasks.InodePart]:
         tree, work = str(self._work / "tree"), str(self._work)
-        tasks = [InodeTask(piece, work, tree, str(out)) for piece in self._image.inode_pieces]
-        parts = self._run("inodes", write_inodes, tasks)
+        tasks = [
+            export_tasks.InodeTask(piece, work, tree, str(out))
+            for piece in self._image.inode_pieces
+        ]
+        parts = self._run("inodes", export_tasks.write_inodes, tasks)
         wanted = {part.parquet for part in parts}
         for number, part in enumerate(parts):
             Path(part.parquet).rename(out / f"part-{number:05d}.parquet")
@@ -176,7 +171,9 @@ class _Stages:
                 left.unlink()
         return parts
 
-    def finish(self, parents: Parents, parts: Sequence[InodePart], out: Path) -> tuple[int, int]:
+    def finish(
+        self, parents: Parents, parts: Sequence[export_tasks.InodePart], out: Path
+    ) -> tuple[int, int]:
         """Write the table of directories, and check all sums; count inodes and directories."""
         image = self._image
         seen, rows = sum(part.inodes for part in parts), sum(part.rows for part in parts)

@@ -9,35 +9,24 @@ from typing import Final
 
 import pytest
 
-from tests.campaigns.night import (
-    AIMED_FROM,
-    FIRST,
-    ROUND,
-    Played,
-    Turn,
-    Verdict,
-    fresh,
-    play,
-    play_until,
-    write_report,
-)
+from tests.campaigns import night
 from tests.campaigns.run import main as campaign
 
 PYTHON: Final = (sys.executable, "-c")
-HOLDS: Final = Turn(("print('{\"seeds\": 7}')",))
+HOLDS: Final = night.Turn(("print('{\"seeds\": 7}')",))
 BEGAN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def _play(program: str, folder: Path, *, limit_seconds: float = 60.0) -> Played:
-    return play([*PYTHON, program], folder / "log", limit_seconds)
+def _play(program: str, folder: Path, *, limit_seconds: float = 60.0) -> night.Played:
+    return night.play([*PYTHON, program], folder / "log", limit_seconds)
 
 
 def test_turns_go_round_until_the_hours_are_over(tmp_path: Path) -> None:
     heard: list[int] = []
-    over = play_until(
+    over = night.play_until(
         lambda: len(heard) == 4,
-        (Turn(("print('{\"first\": 1}')",)),),
-        (HOLDS, Turn(("1/0",))),
+        (night.Turn(("print('{\"first\": 1}')",)),),
+        (HOLDS, night.Turn(("1/0",))),
         tmp_path,
         lambda so_far: heard.append(len(so_far)),
         command=PYTHON,
@@ -49,25 +38,25 @@ def test_turns_go_round_until_the_hours_are_over(tmp_path: Path) -> None:
 
 
 def test_no_turn_begins_after_the_hours(tmp_path: Path) -> None:
-    assert play_until(lambda: True, FIRST, ROUND, tmp_path, lambda _: None) == []
+    assert night.play_until(lambda: True, night.FIRST, night.ROUND, tmp_path, lambda _: None) == []
 
 
 def test_who_does_not_end_is_stopped_and_unknown(tmp_path: Path) -> None:
     began = time.monotonic()
     played = _play("import time; print('{}', flush=True); time.sleep(600)", tmp_path,
                    limit_seconds=0.5)  # fmt: skip
-    assert played.verdict is Verdict.UNKNOWN
+    assert played.verdict is night.Verdict.UNKNOWN
     assert time.monotonic() - began < 300
 
 
 @pytest.mark.parametrize("program", ["pass", "print('well')", "print('[1]')", "print('{}')"])
 def test_who_says_nothing_of_what_it_did_does_not_hold(program: str, tmp_path: Path) -> None:
-    assert _play(program, tmp_path).verdict is Verdict.FAILED
+    assert _play(program, tmp_path).verdict is night.Verdict.FAILED
 
 
 def test_the_report_has_figures_and_the_end_of_what_failed(tmp_path: Path) -> None:
     failed = _play("import sys; print('{\"n\": 1234}'); sys.exit('seed 5: I1')", tmp_path)
-    write_report(tmp_path, BEGAN, [failed])
+    night.write_report(tmp_path, BEGAN, [failed])
     text = (tmp_path / "report.md").read_text()
     assert "# 1 turns from 2026-01-01T00:00:00+00:00, 1 of them do not hold" in text
     assert "n 1,234" in text
@@ -77,13 +66,13 @@ def test_the_report_has_figures_and_the_end_of_what_failed(tmp_path: Path) -> No
     assert facts["turns"][0]["figures"] == {"n": 1234}
 
 
-@pytest.mark.parametrize("turn", ROUND, ids=lambda turn: " ".join(turn.words))
+@pytest.mark.parametrize("turn", night.ROUND, ids=lambda turn: " ".join(turn.words))
 def test_each_turn_is_a_campaign_with_these_options(
-    turn: Turn, capsys: pytest.CaptureFixture[str]
+    turn: night.Turn, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An unknown option is refused before the help is shown."""
     try:
-        code: object = campaign([*fresh(turn), "--help"])
+        code: object = campaign([*night.fresh(turn), "--help"])
     except SystemExit as end:
         code = end.code
     assert code == 0
@@ -91,7 +80,7 @@ def test_each_turn_is_a_campaign_with_these_options(
 
 
 def test_seeds_are_fresh_and_aimed_ones_have_their_range() -> None:
-    plain, aimed = Turn(("soak", "SEED")), Turn(("soak", "SEED"), aimed=True)
-    drawn = {int(fresh(plain)[1]) for _ in range(20)}
+    plain, aimed = night.Turn(("soak", "SEED")), night.Turn(("soak", "SEED"), aimed=True)
+    drawn = {int(night.fresh(plain)[1]) for _ in range(20)}
     assert len(drawn) > 15
-    assert max(drawn) < AIMED_FROM <= int(fresh(aimed)[1])
+    assert max(drawn) < night.AIMED_FROM <= int(night.fresh(aimed)[1])

@@ -2,15 +2,7 @@
 
 from pathlib import Path
 
-from datanode.model import (
-    Block,
-    BlockId,
-    Checksum,
-    GenerationStamp,
-    PoolId,
-    Replica,
-    StorageId,
-)
+from datanode import model
 from datanode.replicas.checksums import checksums_of
 from datanode.replicas.layout import NodeVersion, PoolVersion
 from datanode.replicas.operations import Complete, Create
@@ -18,20 +10,20 @@ from datanode.replicas.store import Store
 from datanode.replicas.volume import DataDirectory, Volume
 from datanode.replicas.volumes import Volumes
 
-POOL = PoolVersion(PoolId("BP-1-127.0.0.1-1"), 77, 1234)
-CHECKSUM = Checksum()
+POOL = PoolVersion(model.PoolId("BP-1-127.0.0.1-1"), 77, 1234)
+CHECKSUM = model.Checksum()
 FIRST_ID = (1 << 30) + 1
 
 
-def block(number: int = 0, stamp: int = 1001) -> Block:
-    return Block(BlockId(FIRST_ID + number), GenerationStamp(stamp))
+def block(number: int = 0, stamp: int = 1001) -> model.Block:
+    return model.Block(model.BlockId(FIRST_ID + number), model.GenerationStamp(stamp))
 
 
 def volume(folder: Path, name: str = "DS-1", storage_type: str = "DISK") -> Volume:
     """A volume that is formatted and has joined the pool."""
     made = Volume(DataDirectory(folder, storage_type))
     if made.version is None:
-        made.format(NodeVersion(StorageId(name), "uuid-1", "CID-1"))
+        made.format(NodeVersion(model.StorageId(name), "uuid-1", "CID-1"))
     made.join(POOL)
     return made
 
@@ -42,7 +34,9 @@ async def store(*volumes: Volume, kept_free: int = 0) -> Store:
     return made
 
 
-async def begun(kept: Store, of: Block, data: bytes, *, acked: int | None = None) -> Replica:
+async def begun(
+    kept: Store, of: model.Block, data: bytes, *, acked: int | None = None
+) -> model.Replica:
     """A replica that is being written and has these bytes."""
     storage = kept.volumes.choose(len(data), "DISK")
     replica = await kept.perform(Create(of, storage, 4096), CHECKSUM)
@@ -55,7 +49,7 @@ async def begun(kept: Store, of: Block, data: bytes, *, acked: int | None = None
     return kept.find(of)
 
 
-async def finalized(kept: Store, of: Block, data: bytes) -> Replica:
+async def finalized(kept: Store, of: model.Block, data: bytes) -> model.Replica:
     """A whole replica with these bytes."""
     await begun(kept, of, data)
     return await kept.perform(Complete(of))

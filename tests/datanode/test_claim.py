@@ -6,42 +6,35 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from datanode.namenodes.claim import (
-    Claims,
-    NameNodeId,
-    Said,
-    Verdict,
-    decode,
-    encode,
-    hear,
-)
+from datanode.namenodes import claim
+from datanode.namenodes.claim import decode, hear
 from datanode.namenodes.claim_file import read_claims, write_claims
 
-A, B = NameNodeId("nn1"), NameNodeId("nn2")
-ACTIVE, STANDBY = Said.ACTIVE, Said.STANDBY
-OBEYS_A = Claims(highest=100, obeyed=A)
-NOBODY = Claims(highest=100)
+A, B = claim.NameNodeId("nn1"), claim.NameNodeId("nn2")
+ACTIVE, STANDBY = claim.Said.ACTIVE, claim.Said.STANDBY
+OBEYS_A = claim.Claims(highest=100, obeyed=A)
+NOBODY = claim.Claims(highest=100)
 
 #                                before   who said     txid   after                    verdict
 ROWS = {
-    "nobody, newer": (NOBODY, A, ACTIVE, 101, Claims(101, A), Verdict.OBEYED),
-    "nobody, equal": (NOBODY, A, ACTIVE, 100, NOBODY, Verdict.STALE),
-    "nobody, older": (NOBODY, A, ACTIVE, 99, NOBODY, Verdict.STALE),
-    "the first of all": (Claims(), A, ACTIVE, 0, Claims(0, A), Verdict.OBEYED),
-    "obeyed, any": (OBEYS_A, A, ACTIVE, 90, Claims(90, A), Verdict.NOTHING_NEW),
-    "another, newer": (OBEYS_A, B, ACTIVE, 101, Claims(101, B), Verdict.OBEYED),
-    "another, not newer": (OBEYS_A, B, ACTIVE, 100, OBEYS_A, Verdict.STALE),
+    "nobody, newer": (NOBODY, A, ACTIVE, 101, claim.Claims(101, A), claim.Verdict.OBEYED),
+    "nobody, equal": (NOBODY, A, ACTIVE, 100, NOBODY, claim.Verdict.STALE),
+    "nobody, older": (NOBODY, A, ACTIVE, 99, NOBODY, claim.Verdict.STALE),
+    "the first of all": (claim.Claims(), A, ACTIVE, 0, claim.Claims(0, A), claim.Verdict.OBEYED),
+    "obeyed, any": (OBEYS_A, A, ACTIVE, 90, claim.Claims(90, A), claim.Verdict.NOTHING_NEW),
+    "another, newer": (OBEYS_A, B, ACTIVE, 101, claim.Claims(101, B), claim.Verdict.OBEYED),
+    "another, not newer": (OBEYS_A, B, ACTIVE, 100, OBEYS_A, claim.Verdict.STALE),
     "obeyed steps down": (
-        OBEYS_A, A, STANDBY, 100, replace(NOBODY, remembered=A), Verdict.OBEYED_NO_MORE),
-    "another stands by": (OBEYS_A, B, STANDBY, 500, OBEYS_A, Verdict.NOTHING_NEW),
+        OBEYS_A, A, STANDBY, 100, replace(NOBODY, remembered=A), claim.Verdict.OBEYED_NO_MORE),
+    "another stands by": (OBEYS_A, B, STANDBY, 500, OBEYS_A, claim.Verdict.NOTHING_NEW),
     "remembered, equal": (
-        replace(NOBODY, remembered=A), A, ACTIVE, 100, OBEYS_A, Verdict.OBEYED),
+        replace(NOBODY, remembered=A), A, ACTIVE, 100, OBEYS_A, claim.Verdict.OBEYED),
     "remembered, older": (
         replace(NOBODY, remembered=A), A, ACTIVE, 99, replace(NOBODY, remembered=A),
-        Verdict.STALE),
+        claim.Verdict.STALE),
     "another than remembered, equal": (
         replace(NOBODY, remembered=A), B, ACTIVE, 100, replace(NOBODY, remembered=A),
-        Verdict.STALE),
+        claim.Verdict.STALE),
 }  # fmt: skip
 
 
@@ -56,14 +49,14 @@ def test_a_restart_remembers_the_highest_claim(tmp_path: Path) -> None:
     one, two, broken = tmp_path / "1", tmp_path / "2", tmp_path / "3"
     for folder in (one, two, broken):
         folder.mkdir()
-    write_claims([one], Claims(90, B))
+    write_claims([one], claim.Claims(90, B))
     write_claims([two], OBEYS_A)
     (broken / "nnha").mkdir()
     (broken / "nnha/claim").write_text("?")
-    assert read_claims([one, two, broken, tmp_path]) == Claims(100, remembered=A)
-    assert read_claims([broken, tmp_path, two, one]) == Claims(100, remembered=A)
-    assert read_claims([]) == Claims()
-    assert decode(encode(NOBODY)) == NOBODY
+    assert read_claims([one, two, broken, tmp_path]) == claim.Claims(100, remembered=A)
+    assert read_claims([broken, tmp_path, two, one]) == claim.Claims(100, remembered=A)
+    assert read_claims([]) == claim.Claims()
+    assert decode(claim.encode(NOBODY)) == NOBODY
 
 
 def test_a_volume_that_refuses_is_passed_over_and_named(tmp_path: Path) -> None:
@@ -72,7 +65,7 @@ def test_a_volume_that_refuses_is_passed_over_and_named(tmp_path: Path) -> None:
     (bad / "nnha/claim").mkdir(parents=True)
     with capture_logs() as logs:
         write_claims([bad, good], OBEYS_A)
-        assert read_claims([bad, good]) == Claims(100, remembered=A)
+        assert read_claims([bad, good]) == claim.Claims(100, remembered=A)
     assert [(line["event"], line["path"]) for line in logs] == [
         ("datanode.claim_not_written", str(bad / "nnha/claim")),
         ("datanode.claim_unreadable", str(bad / "nnha/claim")),
@@ -82,5 +75,5 @@ def test_a_volume_that_refuses_is_passed_over_and_named(tmp_path: Path) -> None:
 
 def test_an_active_that_was_without_its_lease_is_obeyed_again_before_its_next_edit() -> None:
     claims, _ = hear(OBEYS_A, A, STANDBY, 100)
-    assert hear(claims, A, ACTIVE, 100) == (OBEYS_A, Verdict.OBEYED)
-    assert hear(decode(encode(claims)), A, ACTIVE, 100) == (OBEYS_A, Verdict.OBEYED)
+    assert hear(claims, A, ACTIVE, 100) == (OBEYS_A, claim.Verdict.OBEYED)
+    assert hear(decode(claim.encode(claims)), A, ACTIVE, 100) == (OBEYS_A, claim.Verdict.OBEYED)

@@ -9,13 +9,8 @@ from functools import partial
 import pytest
 
 from datanode.errors import MalformedTransfer
+from datanode.wire import connection as wire_connection
 from datanode.wire.byte_budget import ByteBudget
-from datanode.wire.connection import (
-    MANY_PACKETS_BYTES,
-    PACKET_BYTES,
-    Connection,
-    PeerLost,
-)
 from datanode.wire.peer import Peer
 from hadoop.proto import data_transfer_pb2 as pb
 from tests.datanode.block_client import SECONDS, until
@@ -25,12 +20,14 @@ BYTES = bytes(range(251)) * 40_000
 
 
 @asynccontextmanager
-async def connected(budget: ByteBudget) -> AsyncIterator[tuple[Connection, socket.socket]]:
+async def connected(
+    budget: ByteBudget,
+) -> AsyncIterator[tuple[wire_connection.Connection, socket.socket]]:
     """A connection, and the other side of it."""
     loop = asyncio.get_running_loop()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         _, connection = await loop.create_connection(
-            lambda: Connection(budget), *listening.getsockname()
+            lambda: wire_connection.Connection(budget), *listening.getsockname()
         )
         other, _ = listening.accept()
     with other:
@@ -42,7 +39,7 @@ async def connected(budget: ByteBudget) -> AsyncIterator[tuple[Connection, socke
             await until(lambda: not connection.is_open)
 
 
-def has(connection: Connection, count: int) -> bool:
+def has(connection: wire_connection.Connection, count: int) -> bool:
     return len(connection.waiting) == count
 
 
@@ -50,7 +47,7 @@ def deadline(seconds: float = SECONDS) -> float:
     return asyncio.get_running_loop().time() + seconds
 
 
-async def read(connection: Connection, count: int, *, piece: int) -> bytes:
+async def read(connection: wire_connection.Connection, count: int, *, piece: int) -> bytes:
     found = bytearray()
     while len(found) < count:
         await connection.wait_for(min(piece, count - len(found)), until=deadline())
@@ -60,7 +57,7 @@ async def read(connection: Connection, count: int, *, piece: int) -> bytes:
 
 
 @pytest.mark.parametrize("limit", [0, 100_000, 1 << 24])
-@pytest.mark.parametrize("piece", [1, 5000, PACKET_BYTES])
+@pytest.mark.parametrize("piece", [1, 5000, wire_connection.PACKET_BYTES])
 async def test_what_is_sent_comes(limit: int, piece: int) -> None:
     budget = ByteBudget(limit)
     loop = asyncio.get_running_loop()
@@ -72,17 +69,20 @@ async def test_what_is_sent_comes(limit: int, piece: int) -> None:
 
 
 async def test_who_sends_much_gets_a_large_buffer_while_there_is_memory() -> None:
-    budget = ByteBudget(MANY_PACKETS_BYTES)
+    budget = ByteBudget(wire_connection.MANY_PACKETS_BYTES)
     loop = asyncio.get_running_loop()
     async with connected(budget) as (first, one), connected(budget) as (second, other):
         sending = [asyncio.create_task(loop.sock_sendall(each, BYTES)) for each in (one, other)]
-        for connection, most in ((first, MANY_PACKETS_BYTES), (second, PACKET_BYTES)):
+        for connection, most in (
+            (first, wire_connection.MANY_PACKETS_BYTES),
+            (second, wire_connection.PACKET_BYTES),
+        ):
             for _ in range(2):
-                await connection.wait_for(PACKET_BYTES, until=deadline())
+                await connection.wait_for(wire_connection.PACKET_BYTES, until=deadline())
                 connection.skip(len(connection.waiting))
             await connection.wait_for(1, until=deadline())
             await until(partial(has, connection, most))
-            assert budget.held == MANY_PACKETS_BYTES - PACKET_BYTES
+            assert budget.held == wire_connection.MANY_PACKETS_BYTES - wire_connection.PACKET_BYTES
         for task in sending:
             task.cancel()
         await asyncio.wait(sending)
@@ -90,13 +90,13 @@ async def test_who_sends_much_gets_a_large_buffer_while_there_is_memory() -> Non
 
 
 async def test_a_long_piece_waits_for_memory_and_gives_it_back() -> None:
-    long = 3 * MANY_PACKETS_BYTES
+    long = 3 * wire_connection.MANY_PACKETS_BYTES
     budget = ByteBudget(long)
     loop = asyncio.get_running_loop()
     async with connected(budget) as (connection, other):
         assert budget.try_take(1 << 20)
         sending = asyncio.create_task(loop.sock_sendall(other, BYTES[: long + 1]))
-        with pytest.raises(PeerLost, match="has sent nothing for too long"):
+        with pytest.raises(wire_connection.PeerLost, match="has sent nothing for too long"):
             await connection.wait_for(long, until=deadline(0.05))
         budget.give(1 << 20)
         await connection.wait_for(long, until=deadline())
@@ -104,10 +104,10 @@ async def test_a_long_piece_waits_for_memory_and_gives_it_back() -> None:
         connection.skip(long)
         await connection.wait_for(1, until=deadline())
         await sending
-        with pytest.raises(PeerLost, match="has sent nothing"):
+        with pytest.raises(wire_connection.PeerLost, match="has sent nothing"):
             await connection.wait_for(2, until=deadline(0.05))
         assert budget.held == 0
-        with pytest.raises(PeerLost, match="sends more at once than fits"):
+        with pytest.raises(wire_connection.PeerLost, match="sends more at once than fits"):
             await connection.wait_for(2 * long, until=deadline())
 
 
@@ -126,7 +126,7 @@ async def test_who_stood_still_does_not_blame_the_other_side() -> None:
 async def test_a_sender_waits_for_the_kernel_and_not_for_ever() -> None:
     async with connected(ByteBudget(0)) as (connection, other):
         connection.write(BYTES)
-        with pytest.raises(PeerLost, match=r"has taken nothing for 0.05 s"):
+        with pytest.raises(wire_connection.PeerLost, match=r"has taken nothing for 0.05 s"):
             await connection.flushed(seconds=0.05)
         loop = asyncio.get_running_loop()
         taken = bytearray()
@@ -135,7 +135,7 @@ async def test_a_sender_waits_for_the_kernel_and_not_for_ever() -> None:
         assert taken == BYTES
         await connection.flushed(seconds=SECONDS)
         connection.close()
-        with pytest.raises(PeerLost, match="has closed"):
+        with pytest.raises(wire_connection.PeerLost, match="has closed"):
             await connection.flushed(seconds=SECONDS)
 
 
@@ -145,7 +145,7 @@ async def test_what_came_before_the_end_is_read_then_the_end_is_told() -> None:
         other.shutdown(socket.SHUT_WR)
         await connection.wait_for(3, until=deadline())
         assert bytes(connection.waiting) == b"abc"
-        with pytest.raises(PeerLost, match="has closed the connection"):
+        with pytest.raises(wire_connection.PeerLost, match="has closed the connection"):
             await connection.wait_for(4, until=deadline())
         connection.write(b"still")  # it may be waiting for an answer
         await connection.flushed(seconds=SECONDS)

@@ -4,28 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datanode.model import (
-    BeingWritten,
-    Block,
-    BlockId,
-    Finalized,
-    GenerationStamp,
-    Replica,
-    StorageId,
-    Temporary,
-    reported_state,
-)
+from datanode import model
 from datanode.namenodes import incremental_reports as incremental
 from datanode.namenodes.incremental_reports import IncrementalQueue
 from datanode.namenodes.report_rows import BUFFER_BYTES, encode_rows
 from datanode.replicas.operations import News
 from datanode.replicas.store import Announcement
 
-DISK, OTHER = StorageId("DS-1"), StorageId("DS-2")
+DISK, OTHER = model.StorageId("DS-1"), model.StorageId("DS-2")
 
 
-def whole(number: int, length: int, stamp: int) -> Finalized:
-    return Finalized(Block(BlockId(number), GenerationStamp(stamp)), DISK, length)
+def whole(number: int, length: int, stamp: int) -> model.Finalized:
+    return model.Finalized(
+        model.Block(model.BlockId(number), model.GenerationStamp(stamp)), DISK, length
+    )
 
 
 def test_rows_are_those_of_a_java_data_node() -> None:
@@ -50,11 +42,11 @@ def numbers(data: bytes) -> list[int]:
     return found
 
 
-KINDS = st.sampled_from([Finalized, BeingWritten, Temporary])
+KINDS = st.sampled_from([model.Finalized, model.BeingWritten, model.Temporary])
 REPLICAS = st.lists(
     st.builds(
         lambda kind, number, stamp, length: kind(
-            Block(BlockId(number), GenerationStamp(stamp)), DISK, length
+            model.Block(model.BlockId(number), model.GenerationStamp(stamp)), DISK, length
         ),
         KINDS,
         st.integers(-(1 << 63), (1 << 63) - 1),
@@ -66,7 +58,7 @@ REPLICAS = st.lists(
 
 
 @given(REPLICAS)
-def test_rows_say_what_there_is_and_no_copies(replicas: list[Replica]) -> None:
+def test_rows_say_what_there_is_and_no_copies(replicas: list[model.Replica]) -> None:
     count, buffers = encode_rows(replicas)
     flat = numbers(b"".join(buffers))
     rows = [
@@ -74,9 +66,9 @@ def test_rows_say_what_there_is_and_no_copies(replicas: list[Replica]) -> None:
         for number, length, stamp, state in zip(*[iter(flat)] * 4, strict=True)
     ]
     assert rows == [
-        (one.block.block_id, one.length, one.block.stamp, reported_state(one))
+        (one.block.block_id, one.length, one.block.stamp, model.reported_state(one))
         for one in replicas
-        if not isinstance(one, Temporary)
+        if not isinstance(one, model.Temporary)
     ]
     assert count == len(rows)
 
@@ -86,8 +78,12 @@ def test_buffers_have_a_limit() -> None:
     assert {len(one) for one in buffers[:-1]} == {BUFFER_BYTES}
 
 
-def news(kind: News, number: int = 1, storage: StorageId = DISK, stamp: int = 1) -> Announcement:
-    return Announcement(kind, storage, Block(BlockId(number), GenerationStamp(stamp)), 0)
+def news(
+    kind: News, number: int = 1, storage: model.StorageId = DISK, stamp: int = 1
+) -> Announcement:
+    return Announcement(
+        kind, storage, model.Block(model.BlockId(number), model.GenerationStamp(stamp)), 0
+    )
 
 
 def test_the_newest_of_a_block_is_told_once() -> None:

@@ -9,17 +9,9 @@ import pytest
 from datanode.process.node import DataNode
 from ha.rpc.server import RpcServer
 from hadoop.proto import data_transfer_pb2 as pb
+from tests.datanode import name_nodes
 from tests.datanode.block_client import STAGE, Node, begin, places, read, write_whole
-from tests.datanode.name_nodes import (
-    STANDBY,
-    NameNode,
-    data_node,
-    invalidate,
-    name_node,
-    place,
-    seen,
-    told,
-)
+from tests.datanode.name_nodes import NameNode, invalidate
 from tests.datanode.stores import block
 
 DATA = bytes(range(251)) * 40
@@ -41,26 +33,26 @@ async def served_at(model: NameNode) -> AsyncIterator[None]:
 @pytest.mark.row("B29")
 async def test_b29_a_namenode_that_fails_holds_up_no_other(tmp_path: Path) -> None:
     """What it missed it learns by the full report that follows its registration."""
-    async with name_node() as active, AsyncExitStack() as stack:
-        async with name_node(STANDBY, txid=90) as failing:
+    async with name_nodes.name_node() as active, AsyncExitStack() as stack:
+        async with name_nodes.name_node(name_nodes.STANDBY, txid=90) as failing:
             pass
         async with served_at(failing):
-            node = await stack.enter_async_context(data_node(tmp_path, active, failing))
-            await write_whole([place(node)], block(0), DATA)
-            await seen(lambda: (block(0).block_id, RECEIVED) in told(failing))
-        await write_whole([place(node)], block(1), DATA)
-        await seen(lambda: (block(1).block_id, RECEIVED) in told(active))
+            node = await stack.enter_async_context(name_nodes.data_node(tmp_path, active, failing))
+            await write_whole([name_nodes.place(node)], block(0), DATA)
+            await name_nodes.seen(lambda: (block(0).block_id, RECEIVED) in name_nodes.told(failing))
+        await write_whole([name_nodes.place(node)], block(1), DATA)
+        await name_nodes.seen(lambda: (block(1).block_id, RECEIVED) in name_nodes.told(active))
         active.commands = [invalidate(block(0))]
-        await seen(lambda: (block(0).block_id, DELETED) in told(active))
-        await seen(lambda: state_at(node, "nn2") != "registered")
+        await name_nodes.seen(lambda: (block(0).block_id, DELETED) in name_nodes.told(active))
+        await name_nodes.seen(lambda: state_at(node, "nn2") != "registered")
         assert (state_at(node, "nn1"), node.trouble()) == ("registered", None)
         registered = len(failing.registrations)
         failing.lease = 5
         async with served_at(failing):
-            await seen(lambda: len(failing.registrations) > registered)
-            await seen(lambda: len(failing.reports) > 0)
+            await name_nodes.seen(lambda: len(failing.registrations) > registered)
+            await name_nodes.seen(lambda: len(failing.reports) > 0)
             assert failing.reports[-1].reports[0].numberOfBlocks == 1
-            assert (block(1).block_id, RECEIVED) not in told(failing)
+            assert (block(1).block_id, RECEIVED) not in name_nodes.told(failing)
 
 
 def state_at(node: DataNode, name: str) -> str:

@@ -13,17 +13,9 @@ from datanode.model import GenerationStamp, Replica
 from datanode.replicas.operations import Append, News
 from datanode.replicas.scanner import Scanner, ScanRhythm, in_order
 from datanode.replicas.store import Store
+from tests.datanode import name_nodes
 from tests.datanode.block_client import ReadRefused, read, until, write_whole
-from tests.datanode.name_nodes import (
-    ACTIVE,
-    STANDBY,
-    data_node,
-    invalidate,
-    name_node,
-    place,
-    rounds,
-    seen,
-)
+from tests.datanode.name_nodes import invalidate
 from tests.datanode.stores import begun, block, finalized, store, volume
 
 DATA = bytes(range(251)) * 4000
@@ -128,16 +120,16 @@ async def test_a_suspected_block_is_read_though_none_is_unasked(tmp_path: Path) 
 
 @pytest.mark.row("B29")
 async def test_name_nodes_hear_of_damage_even_later(tmp_path: Path) -> None:
-    async with name_node() as active, data_node(tmp_path, active) as node:
-        await write_whole([place(node)], block(), DATA)
+    async with name_nodes.name_node() as active, name_nodes.data_node(tmp_path, active) as node:
+        await write_whole([name_nodes.place(node)], block(), DATA)
         (path,) = tmp_path.rglob(f"blk_{block().block_id}")
         path.write_bytes(DATA[:-1])
         active.deaf = 2
         with pytest.raises(ReadRefused):
-            await read(place(node), block(stamp=2000), 0, 1)
+            await read(name_nodes.place(node), block(stamp=2000), 0, 1)
         with pytest.raises(ReadRefused):
-            await read(place(node), block(), 0, len(DATA) + 1)
-        await seen(lambda: active.damaged != [])
+            await read(name_nodes.place(node), block(), 0, len(DATA) + 1)
+        await name_nodes.seen(lambda: active.damaged != [])
         assert active.damaged == [block().block_id]
 
 
@@ -146,36 +138,36 @@ async def test_a_standby_hears_of_damage_in_its_term_if_it_is_there_still(
     tmp_path: Path, copied_anew: bool
 ) -> None:
     async with (
-        name_node() as active,
-        name_node(STANDBY, txid=90) as standby,
-        data_node(tmp_path, active, standby) as node,
+        name_nodes.name_node() as active,
+        name_nodes.name_node(name_nodes.STANDBY, txid=90) as standby,
+        name_nodes.data_node(tmp_path, active, standby) as node,
     ):
-        await seen(lambda: node.status()["obeyed"] == "nn1")
-        await write_whole([place(node)], block(), DATA)
+        await name_nodes.seen(lambda: node.status()["obeyed"] == "nn1")
+        await write_whole([name_nodes.place(node)], block(), DATA)
         (path,) = tmp_path.rglob(f"blk_{block().block_id}")
         path.write_bytes(DATA[:-1])
         with pytest.raises(ReadRefused):
-            await read(place(node), block(), 0, len(DATA) + 1)
-        await seen(lambda: active.damaged != [] and standby.damage_calls > 1)
+            await read(name_nodes.place(node), block(), 0, len(DATA) + 1)
+        await name_nodes.seen(lambda: active.damaged != [] and standby.damage_calls > 1)
         if copied_anew:
             active.commands = [invalidate(block())]
-            await seen(lambda: node.status()["replicas"] == 0)
-            await write_whole([place(node)], block(), DATA)
-        standby.state = ACTIVE
-        await rounds(standby)
+            await name_nodes.seen(lambda: node.status()["replicas"] == 0)
+            await write_whole([name_nodes.place(node)], block(), DATA)
+        standby.state = name_nodes.ACTIVE
+        await name_nodes.rounds(standby)
         assert standby.damaged == ([] if copied_anew else [block().block_id])
 
 
 async def test_a_complaint_of_a_reader_is_looked_into(tmp_path: Path) -> None:
-    async with name_node() as active, data_node(tmp_path, active) as node:
+    async with name_nodes.name_node() as active, name_nodes.data_node(tmp_path, active) as node:
         for number in range(2):
-            await write_whole([place(node)], block(number), DATA)
+            await write_whole([name_nodes.place(node)], block(number), DATA)
         (path,) = tmp_path.rglob(f"blk_{block().block_id}")
         damaged = bytearray(path.read_bytes())
         damaged[len(DATA) // 2] ^= 1
         path.write_bytes(damaged)
         with pytest.raises(ChecksumMismatch):
-            await read(place(node), block(0), 0, len(DATA), complain=True)
-        await seen(lambda: active.damaged != [])
+            await read(name_nodes.place(node), block(0), 0, len(DATA), complain=True)
+        await name_nodes.seen(lambda: active.damaged != [])
         assert active.damaged == [block().block_id]
         assert node.status()["replicas"] == 2, "until the NameNode has it deleted"

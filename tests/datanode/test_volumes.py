@@ -14,23 +14,14 @@ from typing import cast
 import pytest
 from structlog.testing import capture_logs
 
+from datanode import model
 from datanode.errors import NoRoom, ReplicaMissing, VolumeFailed
-from datanode.model import (
-    BeingWritten,
-    Finalized,
-    GenerationStamp,
-    Replica,
-    StorageId,
-    Temporary,
-    UnderRecovery,
-    WaitingForRecovery,
-)
 from datanode.replicas.volume import Usage, Volume
 from datanode.replicas.volumes import FULL, StorageUse, Volumes
 from tests.datanode.block_client import until
 from tests.datanode.stores import block, volume
 
-A, B, C = (StorageId(f"DS-{name}") for name in "abc")
+A, B, C = (model.StorageId(f"DS-{name}") for name in "abc")
 FREE, CAPACITY = 1000, 3000
 PLANTED = "planted"
 
@@ -107,24 +98,30 @@ async def test_space_is_looked_at_when_it_is_measured(tmp_path: Path) -> None:
 
 META = 7 + 4
 """Bytes of the meta file of a block with one chunk."""
-USES: dict[str, tuple[Replica, int, int]] = {
-    "a whole one": (Finalized(block(), A, 100), 100 + META, 0),
-    "an open one": (BeingWritten(block(), A, 100, reserved=150), 100 + META, 50),
-    "an open one that is longer": (BeingWritten(block(), A, 200, reserved=150), 200 + META, 0),
-    "a copy": (Temporary(block(), A, 100, reserved=150), 100 + META, 50),
-    "one that waits": (WaitingForRecovery(block(), A, 0), 7, 0),
+USES: dict[str, tuple[model.Replica, int, int]] = {
+    "a whole one": (model.Finalized(block(), A, 100), 100 + META, 0),
+    "an open one": (model.BeingWritten(block(), A, 100, reserved=150), 100 + META, 50),
+    "an open one that is longer": (
+        model.BeingWritten(block(), A, 200, reserved=150),
+        200 + META,
+        0,
+    ),
+    "a copy": (model.Temporary(block(), A, 100, reserved=150), 100 + META, 50),
+    "one that waits": (model.WaitingForRecovery(block(), A, 0), 7, 0),
     "one in recovery": (
-        UnderRecovery(BeingWritten(block(), A, 100, reserved=150), GenerationStamp(9)),
+        model.UnderRecovery(
+            model.BeingWritten(block(), A, 100, reserved=150), model.GenerationStamp(9)
+        ),
         100 + META,
         0,
     ),
-    "one on a volume that has failed": (Finalized(block(), C, 100), 0, 0),
+    "one on a volume that has failed": (model.Finalized(block(), C, 100), 0, 0),
 }
 
 
 @pytest.mark.parametrize(("replica", "used", "reserved"), USES.values(), ids=USES)
 async def test_the_space_of_a_replica(
-    tmp_path: Path, replica: Replica, used: int, reserved: int
+    tmp_path: Path, replica: model.Replica, used: int, reserved: int
 ) -> None:
     async with on(disk(tmp_path / "a"), disk(tmp_path / "b")) as volumes:
         volumes.account(replica, 1)
@@ -143,10 +140,10 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("kind", [BeingWritten, Temporary])
+@pytest.mark.parametrize("kind", [model.BeingWritten, model.Temporary])
 @pytest.mark.parametrize("lengths", STEPS.values(), ids=STEPS)
 async def test_what_grows_takes_what_was_reserved(
-    tmp_path: Path, lengths: list[int], kind: type[BeingWritten | Temporary]
+    tmp_path: Path, lengths: list[int], kind: type[model.BeingWritten | model.Temporary]
 ) -> None:
     async with on(disk(tmp_path / "a")) as volumes:
         volumes.account(kind(block(), A, reserved=500), 1)
@@ -176,7 +173,7 @@ async def test_a_volume_is_chosen_by_wish_type_and_turn(tmp_path: Path) -> None:
             choose(1901, "DISK")
 
 
-Outcome = tuple[type[Exception], str, list[StorageId]]
+Outcome = tuple[type[Exception], str, list[model.StorageId]]
 REFUSALS: dict[str, tuple[int, int, Outcome]] = {
     "a disk that works again": (errno.EIO, 0, (VolumeFailed, PLANTED, [])),
     "a disk that does not": (errno.EIO, errno.EROFS, (VolumeFailed, PLANTED, [A])),
@@ -197,7 +194,7 @@ async def test_a_disk_that_refuses(tmp_path: Path, met: int, found: int, outcome
     kind, why, lost = outcome
     one = disk(tmp_path / "a")
     async with on(one, disk(tmp_path / "b")) as volumes:
-        heard: list[StorageId] = []
+        heard: list[model.StorageId] = []
         volumes.on_failed = heard.append
 
         def work() -> None:
@@ -238,7 +235,7 @@ async def test_what_is_said_of_a_disk(
         one.refusal, one.free = found, 10
         with capture_logs() as logs:
             await volumes.suspect(A, OSError(met, PLANTED))
-            await volumes.suspect(StorageId("DS-none"), OSError(met, PLANTED))
+            await volumes.suspect(model.StorageId("DS-none"), OSError(met, PLANTED))
         (told,) = logs
         assert (told["log_level"], told["event"], told["path"]) == (level, event, str(one.path))
         assert PLANTED in told["why"]

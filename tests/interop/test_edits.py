@@ -11,17 +11,9 @@ from hypothesis import strategies as st
 
 from journal.frame import HEADER_BYTES, file_header, read_header
 from journal.model import LAYOUT_VERSION, TxId
-from namenode_sim.edits import ops
+from namenode_sim.edits import ops, values
 from namenode_sim.edits.codec import NEWEST_LAYOUT, decode_all, encode
 from namenode_sim.edits.errors import EditsError
-from namenode_sim.edits.values import (
-    AclEntry,
-    Block,
-    CacheDirective,
-    EcPolicy,
-    RenameOption,
-    RpcIds,
-)
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.name_dirs import segments
 from tests.interop.our_viewers import our_oev
@@ -153,7 +145,7 @@ def readable_as_xml(op: ops.Op) -> ops.Op:
             # Not in the XML; its reader then leaves those of an earlier edit in the object.
             return replace(op, xattrs=(), storage_policy_id=0)
         case ops.Rename(options=()):
-            return replace(op, options=(RenameOption.NONE,))
+            return replace(op, options=(values.RenameOption.NONE,))
         case ops.Truncate():
             return replace(op, block=None)  # it looks for the block's fields one level too high
         case ops.GetDelegationToken() | ops.RenewDelegationToken() | ops.CancelDelegationToken():
@@ -178,13 +170,17 @@ def possible(given: Any) -> Any:  # noqa: ANN401 - an op or anything in it
 
 
 _REPAIRS: dict[type, Callable[[Any], Any]] = {
-    Block: lambda block: replace(block, num_bytes=abs(block.num_bytes) % 2**63),
-    RpcIds: lambda rpc: replace(rpc, client_id=rpc.client_id and rpc.client_id.ljust(16)[:16]),
-    AclEntry: lambda entry: replace(entry, name=entry.name or None),
+    values.Block: lambda block: replace(block, num_bytes=abs(block.num_bytes) % 2**63),
+    values.RpcIds: lambda rpc: replace(
+        rpc, client_id=rpc.client_id and rpc.client_id.ljust(16)[:16]
+    ),
+    values.AclEntry: lambda entry: replace(entry, name=entry.name or None),
     # Its second time is read and dropped, and written as the first again.
     ops.Mkdir: lambda op: replace(op, atime=op.time),
-    CacheDirective: lambda d: replace(d, path=None if d.path is None else "/" + d.path.strip("/.")),
-    EcPolicy: lambda policy: replace(
+    values.CacheDirective: lambda d: replace(
+        d, path=None if d.path is None else "/" + d.path.strip("/.")
+    ),
+    values.EcPolicy: lambda policy: replace(
         policy,
         codec=policy.codec or "rs",
         data_units=abs(policy.data_units) % 100 + 1,

@@ -7,17 +7,7 @@ from typing import TypeAlias
 
 from journal.model import TxId
 from namenode_sim.client_protocol.words.new_inodes import inherit
-from namenode_sim.edits import ops
-from namenode_sim.edits.values import (
-    AclEntry,
-    AclScope,
-    AclType,
-    Block,
-    Permission,
-    RenameOption,
-    XAttr,
-    XAttrNamespace,
-)
+from namenode_sim.edits import ops, values
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, full_path, subtree
 from namenode_sim.namespace.namespace import Namespace
 
@@ -85,12 +75,14 @@ class Author:
             return None
         return f"{full_path(parent).rstrip('/')}/{self.random.choice(names)}"
 
-    def permission(self) -> Permission:
+    def permission(self) -> values.Permission:
         """An owner, a group and a mode."""
         who, mode = self.random.choice(PEOPLE), self.random.randrange(0o2000)
-        return Permission(who, self.random.choice((*PEOPLE, "staff")), mode)
+        return values.Permission(who, self.random.choice((*PEOPLE, "staff")), mode)
 
-    def creation(self, path: str, *, directory: bool) -> tuple[Permission, tuple[AclEntry, ...]]:
+    def creation(
+        self, path: str, *, directory: bool
+    ) -> tuple[values.Permission, tuple[values.AclEntry, ...]]:
         """The owner, mode and ACL that a NameNode would log for something new."""
         parent, _ = self.namespace.tree.parent_of(path)
         assert parent is not None
@@ -99,9 +91,9 @@ class Author:
         acl = inherited.acl
         if self.random.random() < 0.2:
             acl = self.acl(default=directory)
-        return Permission(given.user, given.group, inherited.mode), acl
+        return values.Permission(given.user, given.group, inherited.mode), acl
 
-    def block(self, *, striped: bool) -> Block:
+    def block(self, *, striped: bool) -> values.Block:
         """A new block, given out as a NameNode does."""
         counters = self.namespace.counters
         if striped:
@@ -110,28 +102,30 @@ class Author:
             number = counters.last_block_id + 1
         self.write(ops.AllocateBlockId(number))
         self.write(ops.SetGenstampV2(counters.generation_stamp_v2 + 1))
-        return Block(number, 0, counters.generation_stamp_v2)
+        return values.Block(number, 0, counters.generation_stamp_v2)
 
-    def acl(self, *, default: bool) -> tuple[AclEntry, ...]:
+    def acl(self, *, default: bool) -> tuple[values.AclEntry, ...]:
         """A whole ACL in Hadoop's order."""
         bits = self.random.randrange
-        scopes = [AclScope.ACCESS] + [AclScope.DEFAULT] * (default and self.random.random() < 0.5)
-        entries: list[AclEntry] = []
+        scopes = [values.AclScope.ACCESS] + [values.AclScope.DEFAULT] * (
+            default and self.random.random() < 0.5
+        )
+        entries: list[values.AclEntry] = []
         for scope in scopes:
             entries += [
-                AclEntry(scope, AclType.USER, None, bits(8)),
-                AclEntry(scope, AclType.USER, self.random.choice(PEOPLE), bits(8)),
-                AclEntry(scope, AclType.GROUP, None, bits(8)),
-                AclEntry(scope, AclType.MASK, None, bits(8)),
-                AclEntry(scope, AclType.OTHER, None, bits(8)),
+                values.AclEntry(scope, values.AclType.USER, None, bits(8)),
+                values.AclEntry(scope, values.AclType.USER, self.random.choice(PEOPLE), bits(8)),
+                values.AclEntry(scope, values.AclType.GROUP, None, bits(8)),
+                values.AclEntry(scope, values.AclType.MASK, None, bits(8)),
+                values.AclEntry(scope, values.AclType.OTHER, None, bits(8)),
             ]
         return tuple(entries)
 
-    def xattr(self) -> XAttr:
+    def xattr(self) -> values.XAttr:
         """An extended attribute, perhaps without a value."""
         value = self.random.choice((None, b"", b"1", b"\xff\x00"))
-        return XAttr(
-            self.random.choice((XAttrNamespace.USER, XAttrNamespace.TRUSTED)),
+        return values.XAttr(
+            self.random.choice((values.XAttrNamespace.USER, values.XAttrNamespace.TRUSTED)),
             self.random.choice(NAMES),
             value,
         )
@@ -183,7 +177,7 @@ def add_block(author: Author) -> None:
         return
     block = author.block(striped=bool(file.block_type))
     last = file.blocks[-1] if file.blocks else None
-    full = None if last is None else Block(last.block_id, BLOCK_SIZE, last.generation_stamp)
+    full = None if last is None else values.Block(last.block_id, BLOCK_SIZE, last.generation_stamp)
     author.write(ops.AddBlock(full_path(file), full, block))
 
 
@@ -195,11 +189,13 @@ def sync(author: Author) -> None:
     *before, last = file.blocks
     kind = author.random.randrange(3)
     if kind == 0:
-        last = Block(last.block_id, author.random.randint(1, BLOCK_SIZE), last.generation_stamp)
+        last = values.Block(
+            last.block_id, author.random.randint(1, BLOCK_SIZE), last.generation_stamp
+        )
     elif kind == 1:
         author.write(ops.SetGenstampV2(author.namespace.counters.generation_stamp_v2 + 1))
         stamp = author.namespace.counters.generation_stamp_v2
-        last = Block(last.block_id, last.num_bytes, stamp)
+        last = values.Block(last.block_id, last.num_bytes, stamp)
     blocks = tuple(before) if kind == 2 else (*before, last)
     author.write(ops.UpdateBlocks(full_path(file), blocks))
 
@@ -212,8 +208,8 @@ def close(author: Author) -> None:
     if blocks:
         last = blocks[-1]
         size = last.num_bytes or author.random.randint(1, BLOCK_SIZE)
-        blocks = (*blocks[:-1], Block(last.block_id, size, last.generation_stamp))
-    permission = Permission(file.user, file.group, file.mode)
+        blocks = (*blocks[:-1], values.Block(last.block_id, size, last.generation_stamp))
+    permission = values.Permission(file.user, file.group, file.mode)
     now = author.now
     author.write(
         ops.Close(
@@ -234,7 +230,11 @@ def add_again(author: Author) -> None:
     file = author.file(is_open=author.random.random() < 0.5)
     if file is None or file.block_type:
         return
-    path, now, who = full_path(file), author.now, Permission(file.user, file.group, file.mode)
+    path, now, who = (
+        full_path(file),
+        author.now,
+        values.Permission(file.user, file.group, file.mode),
+    )
     author.write(
         ops.Add(file.id, path, 3, now, now - 7, BLOCK_SIZE, file.blocks, who, (), (), "w2", "other")
     )
@@ -257,7 +257,7 @@ def truncate(author: Author) -> None:
         return
     author.write(ops.SetGenstampV2(author.namespace.counters.generation_stamp_v2 + 1))
     left = block.num_bytes - (size - length)
-    cut = Block(block.block_id, left, author.namespace.counters.generation_stamp_v2)
+    cut = values.Block(block.block_id, left, author.namespace.counters.generation_stamp_v2)
     author.write(ops.Truncate(path, "w1", "host", length, author.now, cut))
 
 
@@ -324,11 +324,11 @@ def rename(author: Author) -> None:
     if f"{target}/".startswith(f"{source}/"):
         return
     if existing is None:
-        author.write(ops.Rename(source, target, author.now, (RenameOption.NONE,)))
+        author.write(ops.Rename(source, target, author.now, (values.RenameOption.NONE,)))
     elif isinstance(existing, INodeDirectory) == isinstance(node, INodeDirectory) and not getattr(
         existing, "children", None
     ):
-        author.write(ops.Rename(source, target, author.now, (RenameOption.OVERWRITE,)))
+        author.write(ops.Rename(source, target, author.now, (values.RenameOption.OVERWRITE,)))
 
 
 Deed: TypeAlias = Callable[[Author], None]

@@ -9,17 +9,11 @@ from pathlib import Path
 
 import click
 
+from deploy.local.cluster import places
 from deploy.local.cluster.certificates import ADMIN, tls_folder
 from deploy.local.cluster.cluster import Cluster, open_cluster
 from deploy.local.cluster.errors import LocalClusterError
-from deploy.local.cluster.places import (
-    OWNER_FILE,
-    fresh_directory,
-    last_cluster,
-    owner_of,
-    remember,
-    running_clusters,
-)
+from deploy.local.cluster.places import remember
 from deploy.local.cluster.processes import wait_until
 from deploy.local.cluster.signals import orderly_end
 from deploy.local.demo.screen import Screen
@@ -53,7 +47,7 @@ def cluster() -> None:
 @click.option("--secure", is_flag=True, help="Make certificates: the daemons speak TLS.")
 def up(*, directory: Path | None, base_port: int | None, datanodes: int, secure: bool) -> None:
     """Start a cluster and keep it until Ctrl-C, SIGTERM or `nnha cluster down`."""
-    running = owner_of(directory) if directory is not None else None
+    running = places.owner_of(directory) if directory is not None else None
     if directory is not None and running is not None:
         # A second one would take the first one's place in the owner's file, and fail.
         raise click.ClickException(
@@ -63,7 +57,7 @@ def up(*, directory: Path | None, base_port: int | None, datanodes: int, secure:
     screen = Screen.on_stderr_if(False)  # noqa: FBT003 - everything goes to stdout here
     try:
         local = open_cluster(
-            directory or fresh_directory("cluster"),
+            directory or places.fresh_directory("cluster"),
             base_port=base_port,
             datanodes=datanodes,
             secure=secure,
@@ -71,7 +65,7 @@ def up(*, directory: Path | None, base_port: int | None, datanodes: int, secure:
         )
         with orderly_end(), local:
             remember(local.layout.directory)
-            owner = local.layout.directory / OWNER_FILE
+            owner = local.layout.directory / places.OWNER_FILE
             owner.write_text(f"{os.getpid()}\n")
             with screen.watching(local):
                 local.up()
@@ -95,15 +89,15 @@ def down(*, directory: Path | None) -> None:
 
     Without --directory, stops the newest one below ./var, or the last one used here.
     """
-    running = [directory] if directory is not None else running_clusters()
+    running = [directory] if directory is not None else places.running_clusters()
     where = running[0] if running else None
-    owner = owner_of(where) if where is not None else None
+    owner = places.owner_of(where) if where is not None else None
     if where is None or owner is None:
         raise click.ClickException(_none_runs(directory))
     os.kill(owner, signal.SIGTERM)
     try:
         wait_until(
-            lambda: owner_of(where) != owner,
+            lambda: places.owner_of(where) != owner,
             what=f"the cluster in {where} (process {owner}) to stop",
             deadline_seconds=_DOWN_SECONDS,
         )
@@ -117,7 +111,7 @@ def down(*, directory: Path | None) -> None:
 def _none_runs(directory: Path | None) -> str:
     if directory is not None:
         return f"Looked for a running cluster in {directory}; there is none"
-    last = last_cluster()
+    last = places.last_cluster()
     used = "" if last is None else f" (the last directory used here is {last}; none runs in it)"
     return (
         f"Looked below {Path.cwd() / 'var'} for a cluster that `nnha cluster up` runs; there is "

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from fencing.model import ShellMethod, shown
+from ha.conf import topology
 from ha.conf.configuration import Configuration, nodes_of
 from ha.conf.errors import ConfigurationError
 from ha.conf.expansion import VARIABLE
@@ -15,15 +16,6 @@ from ha.conf.hazards import Daemon, Danger, Hazard, dangers
 from ha.conf.keys import cluster as keys
 from ha.conf.keys.table import KEYS
 from ha.conf.spelling import split_suffix
-from ha.conf.topology import (
-    HostPort,
-    JournalUri,
-    NameNodeAddress,
-    namenode_address,
-    namenode_ids,
-    nameservice_of,
-    shared_edits,
-)
 from ha.zkfc.settings.settings import automatic_failover, fencing_plan
 
 LOOPBACK = ("127.", "localhost", "::1")
@@ -37,19 +29,19 @@ def problems_of(configuration: Configuration) -> list[str]:
     with suppress(ConfigurationError):  # a value that cannot be read is reported already
         found += map(danger_told, dangers(configuration))
     try:
-        nameservice = nameservice_of(configuration)
-        ids = namenode_ids(configuration, nameservice)
+        nameservice = topology.nameservice_of(configuration)
+        ids = topology.namenode_ids(configuration, nameservice)
     except ConfigurationError as error:
         return list(dict.fromkeys([*found, str(error)]))
-    nodes: list[NameNodeAddress] = []
+    nodes: list[topology.NameNodeAddress] = []
     for name in ids:
         where = {"nameservice": nameservice, "namenode": name}
         for key in KEYS.values():
             _note(found, partial(configuration.get, key, **where))
         with suppress(ConfigurationError):
-            nodes.append(namenode_address(configuration, nameservice, name))
-        _note(found, partial(namenode_address, configuration, nameservice, name))
-        _note(found, partial(shared_edits, configuration, nameservice, name))
+            nodes.append(topology.namenode_address(configuration, nameservice, name))
+        _note(found, partial(topology.namenode_address, configuration, nameservice, name))
+        _note(found, partial(topology.shared_edits, configuration, nameservice, name))
         _note(found, partial(_fencing, configuration, nameservice, name, found))
         _note(found, partial(_fenced_at_all, configuration, nameservice, name))
         _note(found, partial(_elected_at_all, configuration, nameservice, name))
@@ -97,9 +89,9 @@ def _note(problems: list[str], read: Callable[[], object]) -> None:
         problems.append(str(error))
 
 
-def _journal(configuration: Configuration, nameservice: str) -> JournalUri | None:
+def _journal(configuration: Configuration, nameservice: str) -> topology.JournalUri | None:
     try:
-        return shared_edits(configuration, nameservice)
+        return topology.shared_edits(configuration, nameservice)
     except ConfigurationError:
         return None
 
@@ -149,9 +141,13 @@ def missing_program(command: str) -> str:
     return "" if Path(program).is_file() else program
 
 
-def _taken_twice(nodes: list[NameNodeAddress], journal: JournalUri | None) -> Iterator[str]:
+def _taken_twice(
+    nodes: list[topology.NameNodeAddress], journal: topology.JournalUri | None
+) -> Iterator[str]:
     """Two daemons on one address: only the first of them starts."""
-    users: dict[tuple[str, HostPort], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    users: dict[tuple[str, topology.HostPort], dict[str, list[str]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for node in nodes:
         for key, address in _addresses(node):
             # A loopback address is each host's own.
@@ -168,7 +164,7 @@ def _taken_twice(nodes: list[NameNodeAddress], journal: JournalUri | None) -> It
             yield f"{address} is the address of {told}: only one of them can listen there."
 
 
-def _addresses(node: NameNodeAddress) -> Iterator[tuple[str, HostPort]]:
+def _addresses(node: topology.NameNodeAddress) -> Iterator[tuple[str, topology.HostPort]]:
     suffix = f"{node.nameservice}.{node.namenode}"
     yield f"{keys.NAMENODE_RPC.name}.{suffix}", node.rpc
     if node.service != node.rpc:

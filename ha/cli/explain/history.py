@@ -16,13 +16,7 @@ from ha.console.durations import since, span
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ending
-from ha.notices.model import (
-    FailoverRecord,
-    FailoverResult,
-    HistoryEntry,
-    record_json,
-    time_text,
-)
+from ha.notices import model
 from ha.notices.store import KEPT_RECORDS, read_history
 
 DEADLINE_SECONDS = 5.0
@@ -60,7 +54,7 @@ def history(*, place: ClusterCommand, count: int, number: int | None) -> None:
     show(place.output, as_json(place.nameservice, entries), text)
 
 
-def as_json(nameservice: str, entries: tuple[HistoryEntry, ...]) -> Mapping[str, object]:
+def as_json(nameservice: str, entries: tuple[model.HistoryEntry, ...]) -> Mapping[str, object]:
     """Return the records with fixed keys; an unreadable one has only its id and the reason."""
     return {
         "apiVersion": API_VERSION,
@@ -71,7 +65,7 @@ def as_json(nameservice: str, entries: tuple[HistoryEntry, ...]) -> Mapping[str,
                 "id": one.number,
                 "unreadable": one.unreadable or None,
                 "seconds": None if one.record is None else round(one.record.seconds, 6),
-                "record": None if one.record is None else record_json(one.record),
+                "record": None if one.record is None else model.record_json(one.record),
             }
             for one in entries
         ],
@@ -91,7 +85,7 @@ def _no_such(number: int) -> Ending:
 class Listing:
     """The records as a table, or on a narrow screen with the cause below each: it must be read."""
 
-    def __init__(self, entries: tuple[HistoryEntry, ...], now: datetime) -> None:
+    def __init__(self, entries: tuple[model.HistoryEntry, ...], now: datetime) -> None:
         self._entries = entries
         self._now = now
 
@@ -106,7 +100,7 @@ class Listing:
                 yield from (Text(line, overflow="fold") for line in _brief(one, self._now))
 
 
-def _brief(entry: HistoryEntry, now: datetime) -> Iterator[str]:
+def _brief(entry: model.HistoryEntry, now: datetime) -> Iterator[str]:
     if entry.record is None:
         yield plain(f"{entry.number}  UNREADABLE: {entry.unreadable}")
         return
@@ -115,7 +109,7 @@ def _brief(entry: HistoryEntry, now: datetime) -> Iterator[str]:
     yield f"    epoch {epoch}: {cause}"
 
 
-def _table(entries: tuple[HistoryEntry, ...], now: datetime) -> RenderableType:
+def _table(entries: tuple[model.HistoryEntry, ...], now: datetime) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name, right in (
         ("ID", True), ("AT (UTC)", False), ("AGO", True), ("FROM", False), ("TO", False),
@@ -131,13 +125,13 @@ def _table(entries: tuple[HistoryEntry, ...], now: datetime) -> RenderableType:
     return table
 
 
-def _row(record: FailoverRecord, now: datetime) -> Iterator[str | Text]:
-    yield time_text(record.at)[:19].replace("T", " ")
+def _row(record: model.FailoverRecord, now: datetime) -> Iterator[str | Text]:
+    yield model.time_text(record.at)[:19].replace("T", " ")
     yield since(record.at, now)
     yield plain(record.previous or "-")
     yield plain(record.namenode)
     yield record.kind.value
-    failed = record.result is FailoverResult.FAILED
+    failed = record.result is model.FailoverResult.FAILED
     yield Text(record.result.value.upper() if failed else "ok", style="bold red" if failed else "")
     yield span(record.seconds)
     yield "-" if record.epoch is None else f"{record.epoch:,}"
@@ -145,16 +139,16 @@ def _row(record: FailoverRecord, now: datetime) -> Iterator[str | Text]:
     yield Text(plain(cause))
 
 
-def _in_full(entry: HistoryEntry, now: datetime) -> RenderableType:
+def _in_full(entry: model.HistoryEntry, now: datetime) -> RenderableType:
     if entry.record is None:
         return Text(plain(f"record {entry.number} cannot be read: {entry.unreadable}"))
     return Group(*(Text(plain(line)) for line in _lines(entry.number, entry.record, now)))
 
 
-def _lines(number: int, record: FailoverRecord, now: datetime) -> Iterator[str]:
+def _lines(number: int, record: model.FailoverRecord, now: datetime) -> Iterator[str]:
     way = f"{record.previous or 'unknown'} -> {record.namenode}"
     yield f"{number}  {way}  {record.result.value} in {span(record.seconds)}"
-    yield f"  at        {time_text(record.at)}, {since(record.at, now)} ago"
+    yield f"  at        {model.time_text(record.at)}, {since(record.at, now)} ago"
     yield f"  kind      {record.kind.value}"
     yield f"  cause     {record.cause}"
     if record.actor is not None:

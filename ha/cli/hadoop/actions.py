@@ -19,13 +19,8 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, NameNodeAddress, namenodes, nameservice_of
 from ha.console.exit_codes import DONE, HADOOP_FAILURE, OUTCOME_UNKNOWN
+from ha.service import errors
 from ha.service.client import ServiceClient
-from ha.service.errors import (
-    HealthCheckFailed,
-    ServiceError,
-    ServiceFailed,
-    ServiceUnreachable,
-)
 from ha.service.model import RequestSource, ServiceState
 from ha.service.zkfc_client import ZkfcClient
 
@@ -108,9 +103,11 @@ async def all_service_states(asked: Asked) -> int:
     asking = (_state(node.service, asked.check_seconds) for node in nodes)
     answers = await asyncio.gather(*asking, return_exceptions=True)
     for node, answer in zip(nodes, answers, strict=True):
-        if isinstance(answer, BaseException) and not isinstance(answer, ServiceError):
+        if isinstance(answer, BaseException) and not isinstance(answer, errors.ServiceError):
             raise answer
-        shown = f"Failed to connect: {answer}" if isinstance(answer, ServiceError) else answer
+        shown = (
+            f"Failed to connect: {answer}" if isinstance(answer, errors.ServiceError) else answer
+        )
         named = f"{await java_host(node.service.host)}:{node.service.port}"
         click.echo(f"{named:<50} {shown!s:<10}")
     return DONE
@@ -122,7 +119,7 @@ async def check_health(asked: Asked) -> int:
         address, seconds = asked.node(asked.arguments[0]).service, asked.check_seconds
         async with ServiceClient.connected(address, deadline_seconds=seconds) as client:
             await client.monitor_health(deadline_seconds=seconds)
-    except HealthCheckFailed as error:
+    except errors.HealthCheckFailed as error:
         click.echo(f"Health check failed: {error}", err=True)
         return HADOOP_FAILURE
     return DONE
@@ -219,7 +216,7 @@ async def _change(
         seconds = asked.check_seconds
         async with ServiceClient.connected(target.service, deadline_seconds=seconds) as client:
             await ask(client)
-    except ServiceUnreachable as error:
+    except errors.ServiceUnreachable as error:
         if not error.sent:
             raise
         click.echo(
@@ -247,10 +244,10 @@ async def _graceful_failover(asked: Asked, target: NameNodeAddress) -> int:
             _told_at_a_terminal(asked, target),
         ):
             await client.graceful_failover(deadline_seconds=seconds)
-    except ServiceFailed as error:
+    except errors.ServiceFailed as error:
         click.echo(f"Failover failed: {error}", err=True)
         return HADOOP_FAILURE
-    except ServiceUnreachable as error:
+    except errors.ServiceUnreachable as error:
         if not error.sent:
             raise
         return await _after_silence(asked, target, error)
@@ -270,11 +267,11 @@ async def _told_at_a_terminal(asked: Asked, target: NameNodeAddress) -> AsyncIte
         yield
 
 
-async def _after_silence(asked: Asked, target: NameNodeAddress, error: ServiceError) -> int:
+async def _after_silence(asked: Asked, target: NameNodeAddress, error: errors.ServiceError) -> int:
     """Look whether an unanswered request was carried out, and report no more than what was seen."""
     try:
         state = await _state(target.service, OTHERS_STATUS_SECONDS)
-    except ServiceError:
+    except errors.ServiceError:
         state = None
     if state is ServiceState.ACTIVE:
         click.echo(f"Failover to {await java_name(target.lifeline)} successful")
@@ -332,7 +329,7 @@ def _confirmed() -> bool:
 async def _surely_not_active(node: NameNodeAddress) -> bool:
     try:
         state = await _state(node.service, OTHERS_STATUS_SECONDS)
-    except ServiceError as error:
+    except errors.ServiceError as error:
         click.echo(
             f"Unexpected error occurred while asking {await java_name(node.lifeline)}: {error}\n"
             "It may be active. Nothing was changed. --forceactive goes on without asking.",

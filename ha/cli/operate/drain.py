@@ -6,19 +6,8 @@ from datetime import datetime
 
 import click
 
+from ha.cli.operate import notice_options
 from ha.cli.operate.look import LOOK_SECONDS, look_and_plan
-from ha.cli.operate.notice_options import (
-    DRY_RUN,
-    FOR,
-    REASON,
-    UNTIL_ENDED,
-    WAIT,
-    Terms,
-    members_that_lack,
-    still_holds,
-    terms,
-    told_when_interrupted,
-)
 from ha.cli.operate.plan.drain import may_have_to_hand_over, refusal
 from ha.cli.operate.plan.handover import judged
 from ha.cli.operate.plan.notice_results import Members, already, planned, seen
@@ -40,13 +29,13 @@ Errand = Callable[[Session, ZooKeeperSettings], Awaitable[Ending]]
 @click.command()
 @click.argument("node", shell_complete=namenode_ids)
 @about_a_cluster("drain", timeout_seconds=LOOK_SECONDS)
-@FOR
-@UNTIL_ENDED
-@REASON
+@notice_options.FOR
+@notice_options.UNTIL_ENDED
+@notice_options.REASON
 @click.option("--end", "ends", is_flag=True, help="End the drain of NODE.")
 @click.option("--anyway", is_flag=True, help="Even if no other NameNode can take over now.")
-@WAIT
-@DRY_RUN
+@notice_options.WAIT
+@notice_options.DRY_RUN
 def drain(  # noqa: PLR0913 - its options
     *,
     place: ClusterCommand,
@@ -68,7 +57,9 @@ def drain(  # noqa: PLR0913 - its options
     if ends and (for_seconds is not None or until_ended or anyway):
         raise click.UsageError("--end cannot be combined with --for, --until-ended or --anyway.")
     wanted = (
-        None if ends else terms(for_seconds=for_seconds, until_ended=until_ended, reason=reason)
+        None
+        if ends
+        else notice_options.terms(for_seconds=for_seconds, until_ended=until_ended, reason=reason)
     )
     found = look_and_plan(
         place,
@@ -85,13 +76,18 @@ def drain(  # noqa: PLR0913 - its options
     seconds = max(CONNECT_SECONDS, place.timeout_seconds) + wait_seconds
     what = "the end of the drain" if ends else "the drain"
     told = f"{what} of {node} may be written, and stays then"
-    with told_when_interrupted(place, "drain", told, target=node):
+    with notice_options.told_when_interrupted(place, "drain", told, target=node):
         ending = asyncio.run(visit(place, "drain", errand, seconds=seconds, changes=True))
     place.end(ending)
 
 
 def _beginning(
-    view: ClusterView, node: str, wanted: Terms, wait_seconds: float, *, dry_run: bool
+    view: ClusterView,
+    node: str,
+    wanted: notice_options.Terms,
+    wait_seconds: float,
+    *,
+    dry_run: bool,
 ) -> Errand:
     notice = Drain(owner=wanted.owner, reason=wanted.reason, since=wanted.since, until=wanted.until)
     message = f"{node} is drained {wanted.in_words()}: {wanted.reason}"
@@ -148,9 +144,11 @@ async def _wait(
         return one.drain_seen == since and (since is None or not one.in_election)
 
     async def holds() -> bool:
-        return await still_holds(read_drain(session, settings, node), since)
+        return await notice_options.still_holds(read_drain(session, settings, node), since)
 
-    return await members_that_lack(session, settings, obeys, holds=holds, seconds=seconds)
+    return await notice_options.members_that_lack(
+        session, settings, obeys, holds=holds, seconds=seconds
+    )
 
 
 async def _seen(
@@ -179,7 +177,7 @@ async def _seen(
             message=f"{message} (its ZKFC has seen it)",
             target=node,
         )
-    holds = await still_holds(read_drain(session, settings, node), since)
+    holds = await notice_options.still_holds(read_drain(session, settings, node), since)
     return seen("drain", message, running=running, lacking=lacking, target=node, holds=holds)
 
 

@@ -14,14 +14,8 @@ from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.console.result import Code, CommandOutcome, Ending
+from ha.service import errors
 from ha.service.client import ServiceClient
-from ha.service.errors import (
-    NO_ZOOKEEPER_TO_ASK,
-    AccessDenied,
-    ServiceError,
-    ServiceRefused,
-    ServiceUnreachable,
-)
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
 
@@ -71,16 +65,16 @@ class HandOver:
         try:
             limit = min(CONNECT_SECONDS, self._left())
             client = await ZkfcClient.open(self._target.zkfc, deadline_seconds=limit)
-        except ServiceError as failure:
+        except errors.ServiceError as failure:
             return self._not_reached(failure)
         try:
             await client.graceful_failover(deadline_seconds=self._left(), reason=reason)
-        except AccessDenied as failure:
+        except errors.AccessDenied as failure:
             return self._denied(failure)
-        except ServiceUnreachable as failure:
+        except errors.ServiceUnreachable as failure:
             return await self._after_silence(str(failure))
-        except ServiceRefused as failure:
-            if str(failure).startswith(NO_ZOOKEEPER_TO_ASK):
+        except errors.ServiceRefused as failure:
+            if str(failure).startswith(errors.NO_ZOOKEEPER_TO_ASK):
                 return await self._not_begun(str(failure))
             return await self._after_refusal(str(failure))
         finally:
@@ -94,9 +88,9 @@ class HandOver:
             await asyncio.gather(*(self._cede(one, STAND_BACK_SECONDS) for one in asked))
             try:
                 await self._ask_to_cede(self._target.zkfc, 0.0)
-            except AccessDenied as failure:
+            except errors.AccessDenied as failure:
                 return self._denied(failure)
-            except ServiceError as failure:
+            except errors.ServiceError as failure:
                 return self._not_reached(failure)
             states = await self._watch(lambda found: _active(found) is not None)
         finally:
@@ -170,7 +164,7 @@ class HandOver:
         message = f"{self._plan.target} is active{former}, after {self._spent():.2f} s"
         return self._ending(states, CommandOutcome.DONE, Code.DONE, message)
 
-    def _denied(self, failure: ServiceError) -> Ending:
+    def _denied(self, failure: errors.ServiceError) -> Ending:
         return self._ending(
             {},
             CommandOutcome.UNAUTHORISED,
@@ -179,8 +173,8 @@ class HandOver:
             "run it as the user of the ZKFC, or add yours to dfs.cluster.administrators",
         )
 
-    def _not_reached(self, failure: ServiceError) -> Ending:
-        gone = isinstance(failure, ServiceUnreachable) and failure.refused
+    def _not_reached(self, failure: errors.ServiceError) -> Ending:
+        gone = isinstance(failure, errors.ServiceUnreachable) and failure.refused
         return self._ending(
             {},
             CommandOutcome.UNREACHABLE,
@@ -225,7 +219,7 @@ class HandOver:
 
     async def _cede(self, address: HostPort, seconds: float) -> None:
         """Ask a candidate to cede; one that does not answer may win instead of the target."""
-        with suppress(ServiceError):
+        with suppress(errors.ServiceError):
             await self._ask_to_cede(address, seconds)
 
     async def _watch(self, enough: "Callable[[States], bool]") -> "States":
@@ -250,7 +244,7 @@ async def _state(node: NameNodeAddress) -> ServiceState | None:
     try:
         async with ServiceClient.connected(node.service, deadline_seconds=LOOK_SECONDS) as client:
             return (await client.status(deadline_seconds=LOOK_SECONDS)).state
-    except ServiceError:
+    except errors.ServiceError:
         return None
 
 

@@ -6,17 +6,7 @@ from datetime import datetime
 
 import click
 
-from ha.cli.operate.notice_options import (
-    DRY_RUN,
-    FOR,
-    REASON,
-    UNTIL_ENDED,
-    WAIT,
-    members_that_lack,
-    still_holds,
-    terms,
-    told_when_interrupted,
-)
+from ha.cli.operate import notice_options
 from ha.cli.operate.plan.notice_results import already, not_automatic, planned, seen
 from ha.cli.zookeeper_session import CONNECT_SECONDS, visit
 from ha.cluster.successors import until
@@ -34,11 +24,11 @@ Errand = Callable[[Session, ZooKeeperSettings], Awaitable[Ending]]
 
 @click.command()
 @about_a_cluster("pause", timeout_seconds=CONNECT_SECONDS)
-@FOR
-@UNTIL_ENDED
-@REASON
-@WAIT
-@DRY_RUN
+@notice_options.FOR
+@notice_options.UNTIL_ENDED
+@notice_options.REASON
+@notice_options.WAIT
+@notice_options.DRY_RUN
 def pause(
     *,
     place: ClusterCommand,
@@ -53,7 +43,7 @@ def pause(
     Roles do not change, even if a daemon fails; nnha switchover still works.  The pause ends at its
     time, or with nnha resume.  Exits 0 once all running ZKFCs have seen it, 4 if one has not.
     """
-    wanted = terms(for_seconds=for_seconds, until_ended=until_ended, reason=reason)
+    wanted = notice_options.terms(for_seconds=for_seconds, until_ended=until_ended, reason=reason)
 
     async def errand(session: Session, settings: ZooKeeperSettings) -> Ending:
         former = await _present(session, settings)
@@ -72,8 +62,8 @@ def pause(
 
 @click.command()
 @about_a_cluster("resume", timeout_seconds=CONNECT_SECONDS)
-@WAIT
-@DRY_RUN
+@notice_options.WAIT
+@notice_options.DRY_RUN
 def resume(*, place: ClusterCommand, wait_seconds: float, dry_run: bool) -> None:
     """End a pause: ZKFCs decide again who is active.
 
@@ -111,9 +101,9 @@ async def _once_seen(
     seconds: float,
 ) -> Ending:
     async def holds() -> bool:
-        return await still_holds(read_pause(session, settings), since)
+        return await notice_options.still_holds(read_pause(session, settings), since)
 
-    lacking = await members_that_lack(
+    lacking = await notice_options.members_that_lack(
         session, settings, lambda one: one.pause_seen == since, holds=holds, seconds=seconds
     )
     running = len(await read_members(session, settings))
@@ -126,6 +116,8 @@ def _run(place: ClusterCommand, command: str, errand: Errand, wait_seconds: floa
         raise Ended(not_automatic(command))
     seconds = max(CONNECT_SECONDS, place.timeout_seconds) + wait_seconds
     what = "the pause" if command == "pause" else "the end of the pause"
-    with told_when_interrupted(place, command, f"{what} may be written, and stays then"):
+    with notice_options.told_when_interrupted(
+        place, command, f"{what} may be written, and stays then"
+    ):
         ending = asyncio.run(visit(place, command, errand, seconds=seconds, changes=True))
     place.end(ending)

@@ -5,16 +5,10 @@ from collections.abc import Iterator
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from ha.cluster import remarks
 from ha.cluster.absence import absence_of, is_silence
 from ha.cluster.files_view import lines_of_files, size_text
 from ha.cluster.problems import nobody_answered, problems, problems_of_roles
-from ha.cluster.remarks import (
-    journalnode_remarks,
-    namenode_remarks,
-    notices,
-    own_lateness,
-    zkfc_remarks,
-)
 from ha.cluster.successors import readiness
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 from ha.console.durations import since
@@ -52,7 +46,7 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
         parts.append(_zookeeper_line(view))
     if view.active is not None and view.active.files is not None:
         parts += [Text(plain(line)) for line in lines_of_files(view.active.files)]
-    parts += [Text(f"* {plain(note)}", style="yellow") for note in notices(view)]
+    parts += [Text(f"* {plain(note)}", style="yellow") for note in remarks.notices(view)]
     parts += [Text(f"! {plain(problem)}", style="bold red") for problem in _problems(view)]
     return Group(*parts)
 
@@ -61,7 +55,7 @@ def _nothing_known(view: ClusterView) -> Iterator[str]:
     """Yield the lines of a look at which no process answered."""
     yield f"Cluster {view.nameservice}   UNKNOWN   {view.taken_at}"
     yield f"! {nobody_answered(view)}"
-    yield from (f"* {line}" for line in own_lateness(view))
+    yield from (f"* {line}" for line in remarks.own_lateness(view))
 
 
 def _headlines(view: ClusterView, *, wide: bool) -> Iterator[Text]:
@@ -120,7 +114,7 @@ def _namenodes(view: ClusterView, *, wide: bool) -> Grid:
             _number(row.epoch),
             _number(row.last_txid),
             _lag(view.lag(row)),
-            plain("; ".join(namenode_remarks(row))),
+            plain("; ".join(remarks.namenode_remarks(row))),
         ]
         if wide:
             cells.insert(-1, _NOTHING if row.ready is None else "yes" if row.ready else "NO")
@@ -151,7 +145,7 @@ def _zkfcs(view: ClusterView, *, wide: bool) -> Grid:
             plain(_election(row)),
             _number(None if member is None else member.priority),
             plain(_session(row)),
-            plain("; ".join(zkfc_remarks(row))),
+            plain("; ".join(remarks.zkfc_remarks(row))),
         ]
         if wide:
             known = ("", "", "") if member is None else (
@@ -198,7 +192,7 @@ def _journal(view: ClusterView, *, wide: bool) -> Grid:
             _number(row.last_txid),
             _number(view.behind(row)),
             _disk(row),
-            plain("; ".join(journalnode_remarks(view, row))),
+            plain("; ".join(remarks.journalnode_remarks(view, row))),
         ]
         if wide:
             cells[-1:-1] = [_number(row.writer_epoch), _number(row.committed_txid)]

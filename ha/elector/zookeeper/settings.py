@@ -12,14 +12,7 @@ from ha.conf.keys import zookeeper as keys_zookeeper
 from ha.conf.keys.key import Key
 from ha.conf.keys.security import SECURITY_MODE, Mode
 from ha.elector.model import BREADCRUMB_ZNODE, COUNT_ZNODE, LOCK_ZNODE, TERM_ZNODE
-from ha.elector.zookeeper.credentials import (
-    CREATOR_ALL,
-    AclEntry,
-    AuthEntry,
-    open_to_all,
-    parse_acl,
-    parse_auth,
-)
+from ha.elector.zookeeper import credentials
 from ha.elector.zookeeper.errors import BadCredentialSetting
 from ha.elector.zookeeper.sasl import Sasl
 from ha.elector.zookeeper.tls import Tls, context_of
@@ -33,8 +26,8 @@ class ZooKeeperSettings:
     session_timeout_seconds: float
     scope: str
     """The znode of this nameservice, e.g. ``/hadoop-ha/ns1``."""
-    acl: tuple[AclEntry, ...] = (CREATOR_ALL,)
-    auth: tuple[AuthEntry, ...] = ()
+    acl: tuple[credentials.AclEntry, ...] = (credentials.CREATOR_ALL,)
+    auth: tuple[credentials.AuthEntry, ...] = ()
     tls: Tls | None = None
     sasl: Sasl | None = None
     warning: str = ""
@@ -103,7 +96,7 @@ def zookeeper_settings(
     policy = conf.get(keys_zookeeper.OPEN_ACL, nameservice=nameservice, namenode=namenode)
     mode = conf.get(SECURITY_MODE)
     try:
-        shown = parse_auth(_indirect(auth, mode))
+        shown = credentials.parse_auth(_indirect(auth, mode))
         tls, sasl = _tls(conf, mode), _sasl(conf, nameservice, namenode, mode)
         proven = bool(shown or sasl or (tls and tls.certificate))
         entries = _acl(conf, nameservice, namenode, mode, proven=proven)
@@ -123,7 +116,7 @@ def zookeeper_settings(
 
 def _acl(
     conf: Configuration, nameservice: str, namenode: str | None, mode: Mode, *, proven: bool
-) -> tuple[AclEntry, ...]:
+) -> tuple[credentials.AclEntry, ...]:
     """Return our znodes' ACL; a process that proves its identity and names none gets its own.
 
     Hadoop's default is open to everybody, credentials or not.  The modes that change nothing of
@@ -132,11 +125,13 @@ def _acl(
     whose = {"nameservice": nameservice, "namenode": namenode}
     named = conf.is_set(keys.ZOOKEEPER_ACL, **whose)
     if proven and not named and mode in (Mode.AUTO, Mode.STRICT):
-        return (CREATOR_ALL,)
-    return parse_acl(_indirect(conf.get(keys.ZOOKEEPER_ACL, **whose), mode)) or (CREATOR_ALL,)
+        return (credentials.CREATOR_ALL,)
+    return credentials.parse_acl(_indirect(conf.get(keys.ZOOKEEPER_ACL, **whose), mode)) or (
+        credentials.CREATOR_ALL,
+    )
 
 
-def _open_acl(acl: tuple[AclEntry, ...], policy: str) -> str:
+def _open_acl(acl: tuple[credentials.AclEntry, ...], policy: str) -> str:
     """Return the warning to give.  Raises ConfigurationError where the policy is to refuse.
 
     See docs/reference/election.md#acls-and-credentials.
@@ -145,7 +140,7 @@ def _open_acl(acl: tuple[AclEntry, ...], policy: str) -> str:
         raise ConfigurationError(
             f"{keys_zookeeper.OPEN_ACL.name} is {policy!r}; it must be warn, refuse or allow"
         )
-    if policy == "allow" or not open_to_all(acl):
+    if policy == "allow" or not credentials.open_to_all(acl):
         return ""
     text = (
         f"{keys.ZOOKEEPER_ACL.name} lets anybody who reaches ZooKeeper delete the lock of the "

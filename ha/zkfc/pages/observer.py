@@ -12,26 +12,14 @@ import structlog
 from fencing.model import proves_gone, shown
 from ha.conf.secrets import redacted
 from ha.daemon.notify import SERVICE, clock_time
-from ha.elector.events import (
-    Event,
-    OutcomeUnknown,
-    SessionExpired,
-    SessionOpened,
-    TakeoverFailed,
-)
+from ha.elector import events
 from ha.elector.keeper import Keeper
 from ha.elector.model import AttemptNumber, Breadcrumb, Link, Role, Term
 from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.errors import BadBreadcrumb
 from ha.health.core import Answered, Health, HealthState, ProbeOutcome
-from ha.notices.model import (
-    FailoverKind,
-    FailoverResult,
-    FencingAttempt,
-    PhaseDuration,
-    time_text,
-)
+from ha.notices import model
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.pages import metrics
 from ha.zkfc.pages.eligibility_page import standing_page
@@ -75,8 +63,8 @@ class Observer:
         self._previous = ""
         self._unreadable = self._seen_ended = False
         self._removing = self._witnessed = ""
-        self._phases: list[PhaseDuration] = []
-        self._tries: list[FencingAttempt] = []
+        self._phases: list[model.PhaseDuration] = []
+        self._tries: list[model.FencingAttempt] = []
         self._health_changes: deque[Mapping[str, object]] = deque(maxlen=KEPT_CHANGES)
         metrics.set_state(metrics.ELECTOR, self._node, Role.INIT)
         metrics.set_state(metrics.HEALTH, self._node, Health.INITIALIZING)
@@ -97,7 +85,7 @@ class Observer:
     def health_changed(self, health: Health, reason: str, *, serving: bool) -> None:
         """Note a changed judgement; losing a serving NameNode begins a failover."""
         metrics.set_state(metrics.HEALTH, self._node, health)
-        at = time_text(self._around.now())
+        at = model.time_text(self._around.now())
         self._health_changes.appendleft({"at": at, "health": health.value, "reason": reason})
         self._tell_systemd(self._shown[0], health)
         if serving and health is not Health.HEALTHY:
@@ -107,7 +95,7 @@ class Observer:
     # -- the election ------------------------------------------------------------------------
 
     def stepped(
-        self, event: Event, before: ElectorState, after: ElectorState, *, asked: Asked | None
+        self, event: events.Event, before: ElectorState, after: ElectorState, *, asked: Asked | None
     ) -> None:
         """Take note of a step of the election."""
         self._count(event, before, after)
@@ -127,7 +115,7 @@ class Observer:
             metrics.ACTIVE_SINCE.labels(self._node).set(time.time())
             metrics.LAST_FAILOVER.labels(self._node).set(time.time())
             self._attempts.add(self._record(after.attempt, "", asked))
-        elif not isinstance(event, TakeoverFailed):
+        elif not isinstance(event, events.TakeoverFailed):
             # This one is not final: in a new session the next attempt may succeed.
             self._record(before.attempt, why_abandoned(event), asked)
 
@@ -168,7 +156,7 @@ class Observer:
             self._unreadable = not self._previous
             self._seen_ended = breadcrumb.term is Term.ENDED
 
-    def fence_tried(self, tried: FencingAttempt) -> None:
+    def fence_tried(self, tried: model.FencingAttempt) -> None:
         """Record that one method, or the polite request, has ended."""
         # What is configured as a method can hold a password, and both are shown to many.
         hidden = replace(tried, method=redacted(tried.method), detail=redacted(tried.detail))
@@ -185,9 +173,9 @@ class Observer:
         """Note that our NameNode is being promoted."""
         self._end_phase("promoting", attempt)
 
-    def succeeded(self, kind: FailoverKind) -> None:
+    def succeeded(self, kind: model.FailoverKind) -> None:
         """Count a takeover that has succeeded by its kind: a first election is no failover."""
-        metrics.FAILOVERS.labels(self._node, kind, FailoverResult.SUCCEEDED).inc()
+        metrics.FAILOVERS.labels(self._node, kind, model.FailoverResult.SUCCEEDED).inc()
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str, *, asked: Asked | None) -> None:
         """Record that the attempt has come to nothing."""
@@ -196,7 +184,7 @@ class Observer:
 
     def _record(self, attempt: AttemptNumber, failure: str, asked: Asked | None) -> AttemptRecord:
         if failure:
-            self._phases.append(PhaseDuration("failed", round(_now() - self._phase_began, 6)))
+            self._phases.append(model.PhaseDuration("failed", round(_now() - self._phase_began, 6)))
         record = AttemptRecord(
             number=attempt,
             succeeded=not failure,
@@ -213,17 +201,17 @@ class Observer:
             fencing=tuple(self._tries),
         )
         if failure:
-            metrics.FAILOVERS.labels(self._node, record.kind, FailoverResult.FAILED).inc()
+            metrics.FAILOVERS.labels(self._node, record.kind, model.FailoverResult.FAILED).inc()
         self.write_down(record)
         return record
 
-    def _count(self, event: Event, before: ElectorState, after: ElectorState) -> None:
+    def _count(self, event: events.Event, before: ElectorState, after: ElectorState) -> None:
         match event:
-            case SessionExpired() if event.session == before.session:
+            case events.SessionExpired() if event.session == before.session:
                 metrics.ZK_EXPIRATIONS.labels(self._node).inc()
-            case SessionOpened() if before.link is Link.SUSPENDED:
+            case events.SessionOpened() if before.link is Link.SUSPENDED:
                 metrics.ZK_RECONNECTS.labels(self._node).inc()
-            case OutcomeUnknown():
+            case events.OutcomeUnknown():
                 metrics.ZK_UNKNOWN.labels(self._node).inc()
             case _:
                 pass
@@ -241,7 +229,7 @@ class Observer:
     ) -> None:
         metrics.FAILOVER_DURATION.labels(self._node, phase).observe(seconds)
         if attempt is not None:
-            self._phases.append(PhaseDuration(phase, round(seconds, 6)))
+            self._phases.append(model.PhaseDuration(phase, round(seconds, 6)))
         log.info(
             "failover.phase",
             phase=phase,

@@ -43,25 +43,13 @@ from ha.rpc.spare_connection import SpareConnection, SpareConnections
 from ha.security.access_control import AccessControl
 from ha.zkfc.guard.guard import Guard, end_process
 from ha.zkfc.pages.gauges import publish_readings
+from ha.zkfc.process import format_zk as process_format_zk
 from ha.zkfc.process.controller import Controller, ElectionImpossible
 from ha.zkfc.process.first_contact import BoardAfter, FirstContact
-from ha.zkfc.process.format_zk import (
-    FAILED,
-    Consent,
-    audited,
-    check_zookeeper,
-    clear_zookeeper,
-    format_zookeeper,
-)
 from ha.zkfc.process.open_znodes import refuse_open_znodes
 from ha.zkfc.process.server import listen
 from ha.zkfc.process.supervisor import supervise
-from ha.zkfc.settings.settings import (
-    ZkfcSettings,
-    automatic_failover,
-    fencing_plans,
-    zkfc_settings,
-)
+from ha.zkfc.settings import settings as settings_settings
 from ha.zkfc.surroundings.surroundings import Surroundings
 
 log = structlog.get_logger()
@@ -86,7 +74,7 @@ Main = Callable[[asyncio.Event, SessionTicket | None, KeepTicket], Awaitable[Non
 
 
 class _BadUsageError(click.UsageError):
-    exit_code = FAILED
+    exit_code = process_format_zk.FAILED
 
 
 class _Command(click.Command):
@@ -153,26 +141,29 @@ def zkfc(  # noqa: PLR0913 - its options
     async def main(stop: asyncio.Event, ticket: SessionTicket | None, note: KeepTicket) -> None:
         try:
             conf = load_configuration(conf_dir, overrides)
-            consent = Consent(force=force, ask=not non_interactive)
+            consent = process_format_zk.Consent(force=force, ask=not non_interactive)
             match [format_zk, clear_zk, check_zk]:
                 case [True, False, False]:
                     zookeeper = _zookeeper_alone(conf, making=True)
-                    with audited(conf, "zkfc --format-zk", zookeeper):
-                        await format_zookeeper(zookeeper, consent, keep=keep)
+                    with process_format_zk.audited(conf, "zkfc --format-zk", zookeeper):
+                        await process_format_zk.format_zookeeper(zookeeper, consent, keep=keep)
                 case [False, True, False]:
                     zookeeper = _zookeeper_alone(conf)
-                    with audited(conf, "zkfc --clear-zk", zookeeper):
-                        await clear_zookeeper(zookeeper, consent)
+                    with process_format_zk.audited(conf, "zkfc --clear-zk", zookeeper):
+                        await process_format_zk.clear_zookeeper(zookeeper, consent)
                 case [False, False, True]:
-                    await check_zookeeper(_zookeeper_alone(conf))
+                    await process_format_zk.check_zookeeper(_zookeeper_alone(conf))
                 case [False, False, False]:
                     await _serve(conf, *_checked_settings(conf), stop, ticket, note)
                 case _:
-                    raise ExitWith(FAILED, "Give one of --format-zk, --clear-zk and --check-zk")
+                    raise ExitWith(
+                        process_format_zk.FAILED,
+                        "Give one of --format-zk, --clear-zk and --check-zk",
+                    )
         except ConfigurationError as failure:
-            raise ExitWith(FAILED, str(failure)) from failure
+            raise ExitWith(process_format_zk.FAILED, str(failure)) from failure
         except ZooKeeperRefused as failure:
-            raise ExitWith(FAILED, str(failure)) from failure
+            raise ExitWith(process_format_zk.FAILED, str(failure)) from failure
         except ZooKeeperUnavailable as failure:
             aim = f"{once} the znodes" if once else "start failover controller"
             raise ExitWith(NO_ZOOKEEPER, f"Unable to {aim}: {failure}") from failure
@@ -189,8 +180,8 @@ def _run(main: Main, *, supervised: bool) -> int:
     return run(None, lambda _: None)
 
 
-def _checked_settings(conf: Configuration) -> tuple[ZkfcSettings, AccessControl]:
-    settings = zkfc_settings(conf)
+def _checked_settings(conf: Configuration) -> tuple[settings_settings.ZkfcSettings, AccessControl]:
+    settings = settings_settings.zkfc_settings(conf)
     for warning in _warnings(conf, settings.zookeeper):
         log.warning("configuration.warning", text=warning)
     check_start(conf, Daemon.ZKFC)
@@ -232,7 +223,7 @@ def _warnings(conf: Configuration, zookeeper: ZooKeeperSettings) -> Sequence[str
 
 
 def _check_automatic(conf: Configuration, nameservice: str) -> None:
-    if not automatic_failover(conf, nameservice):
+    if not settings_settings.automatic_failover(conf, nameservice):
         raise ExitWith(
             NO_AUTO_FAILOVER,
             f"Automatic failover is not enabled for nameservice {nameservice}; set "
@@ -245,7 +236,7 @@ def _check_automatic(conf: Configuration, nameservice: str) -> None:
 
 async def _serve(
     conf: Configuration,
-    settings: ZkfcSettings,
+    settings: settings_settings.ZkfcSettings,
     access: AccessControl,
     stop: asyncio.Event,
     ticket: SessionTicket | None,
@@ -254,7 +245,7 @@ async def _serve(
     zookeeper, own = settings.zookeeper, settings.own
     node = f"{own.nameservice}.{own.namenode}"
     try:
-        settings = replace(settings, fencing=fencing_plans(conf, settings))
+        settings = replace(settings, fencing=settings_settings.fencing_plans(conf, settings))
     except ConfigurationError as failure:
         raise ExitWith(NO_FENCER, f"Fencing is not usable. {failure}") from failure
     sessions = OpenSessions()
@@ -386,10 +377,12 @@ async def _until_stopped(
             try:
                 await running
             except ElectionImpossible as failure:
-                raise ExitWith(FAILED, f"The election cannot go on: {failure}") from failure
+                raise ExitWith(
+                    process_format_zk.FAILED, f"The election cannot go on: {failure}"
+                ) from failure
 
 
-def _open_to(settings: ZkfcSettings) -> Sequence[str]:
+def _open_to(settings: settings_settings.ZkfcSettings) -> Sequence[str]:
     """Return what this controller believes without proof; znodes open to anybody are worst."""
     anybody = open_to_all(settings.zookeeper.acl)
     return ("rpc", "http", "zookeeper-acl") if anybody else ("rpc", "http")

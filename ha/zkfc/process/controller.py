@@ -18,29 +18,9 @@ from ha.notices.seen import Notices
 from ha.service.errors import ServiceError
 from ha.service.face import zkfc_protocol
 from ha.service.model import ServiceState, ServiceStatus
+from ha.zkfc.candidacy import model
 from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.failover_obstacle import trouble_of, unfit_of
-from ha.zkfc.candidacy.model import (
-    AskAgainAfter,
-    DemotionSpared,
-    DemotionTried,
-    DrainTried,
-    ElectionMoved,
-    Event,
-    HandOverBegun,
-    HandOverEnded,
-    HandOverTo,
-    HealthChanged,
-    Join,
-    Leave,
-    NoticesSeen,
-    RecheckDue,
-    StatusReported,
-    TakeBack,
-    TakeoverFailed,
-    TransitionBegun,
-    shown,
-)
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.guard.duties import Duties
 from ha.zkfc.handover.cede import StandingBack
@@ -230,7 +210,7 @@ class Controller:
         await self._standing_back.cede(seconds, asker)
 
     def _notices_seen(self, notices: Notices) -> None:
-        self._decide(NoticesSeen(notices))
+        self._decide(model.NoticesSeen(notices))
         self.attempts.wake()
 
     def _situation(self) -> Situation:
@@ -258,12 +238,12 @@ class Controller:
         if status.state is ServiceState.ACTIVE and self.believed is ServiceState.ACTIVE:
             self.local_process.serves(status.process)
         ready = status.ready_to_become_active
-        self._decide(StatusReported(status.state, ready, status.not_ready_reason))
+        self._decide(model.StatusReported(status.state, ready, status.not_ready_reason))
 
     def health_changed(self, health: Health, reason: str) -> None:
         """Take the monitor's judgement."""
         self.observer.health_changed(health, reason, serving=self._has_lock)
-        self._decide(HealthChanged(health, self.monitor.state.trouble, reason))
+        self._decide(model.HealthChanged(health, self.monitor.state.trouble, reason))
         self.attempts.wake()
         if health in (Health.UNHEALTHY, Health.NOT_RESPONDING):
             # Only when the election is left: a hanging NameNode must not delay the failover.
@@ -281,7 +261,7 @@ class Controller:
         """Promote our NameNode."""
         now = asyncio.get_running_loop().time()
         ensure_heard(self.elector.keeper, now=now)
-        self._decide(TransitionBegun())
+        self._decide(model.TransitionBegun())
         self.observer.promoting(attempt)
         until = lasting_until(self.elector.keeper, now=now) if self._predecessor_gone else 0.0
         await self._takeover.promote(predecessor_gone_until=until)
@@ -292,13 +272,13 @@ class Controller:
         See docs/reference/zkfc.md#a-demotion-that-is-not-confirmed.
         """
         if await self._own_stale_lock.holds_lock(self._candidacy.reported):
-            self._decide(DemotionSpared())
+            self._decide(model.DemotionSpared())
             return
-        self._decide(TransitionBegun())
+        self._decide(model.TransitionBegun())
         reason = await self._takeover.demote_surely(lambda: not self._has_lock)
         if not self._has_lock:
             # Else the lock has come to us in the meantime, and it is promoted next.
-            self._decide(DemotionTried(reason or ""))
+            self._decide(model.DemotionTried(reason or ""))
 
     def stepped(self, event: ElectorEvent, before: ElectorState, after: ElectorState) -> None:
         """Take note of a step of the election."""
@@ -318,14 +298,14 @@ class Controller:
             self.elector.stand_by_again()
         if before.role is not after.role:
             planned = self.hand_over.asked is not None
-            self._decide(ElectionMoved(before, after, planned))
+            self._decide(model.ElectionMoved(before, after, planned))
             if before.role is Role.TAKING_OVER:
                 self.monitor.probe_now()
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         """Take note that the attempt failed, and that the election was left."""
         self.observer.takeover_failed(attempt, reason, asked=self.hand_over.asked)
-        self._decide(TakeoverFailed())
+        self._decide(model.TakeoverFailed())
 
     def gave_up(self, reason: str) -> None:
         """End the process with this reason: only an operator can help."""
@@ -334,7 +314,7 @@ class Controller:
 
     # -- decisions ---------------------------------------------------------------------------
 
-    def _decide(self, event: Event) -> None:
+    def _decide(self, event: model.Event) -> None:
         loop = asyncio.get_running_loop()
         try:
             result = step(self._candidacy, event, now=loop.time())
@@ -347,24 +327,26 @@ class Controller:
             log.info(
                 "zkfc.decided",
                 namenode=self._settings.own.namenode,
-                saw=shown(event),
+                saw=model.shown(event),
                 decisions=[repr(decision) for decision in result.decisions],
             )
         for decision in result.decisions:
             match decision:
-                case Join():
+                case model.Join():
                     self.elector.join(self._own_data)
-                case Leave(needs_fencing=needs_fencing):
+                case model.Leave(needs_fencing=needs_fencing):
                     # To see a process end takes a moment when it lives, and then it is not needed.
                     ended = self.local_process.ended() if needs_fencing else ""
                     self.elector.quit(keep_breadcrumb=needs_fencing, ended=ended)
-                case AskAgainAfter(seconds=seconds):
+                case model.AskAgainAfter(seconds=seconds):
                     if self._recheck is not None:
                         self._recheck.cancel()
-                    self._recheck = loop.call_later(seconds, self._decide, RecheckDue())
-                case HandOverTo(zkfc=zkfc):
-                    self._membership.drain(zkfc, lambda failure: self._decide(DrainTried(failure)))
-                case TakeBack(because=because):
+                    self._recheck = loop.call_later(seconds, self._decide, model.RecheckDue())
+                case model.HandOverTo(zkfc=zkfc):
+                    self._membership.drain(
+                        zkfc, lambda failure: self._decide(model.DrainTried(failure))
+                    )
+                case model.TakeBack(because=because):
                     self._taking_back = loop.create_task(self._take_back(because))
         self._show()
 
@@ -373,11 +355,11 @@ class Controller:
         self._membership.show(self._candidacy, health, self.port, lock_of_earlier_process=waits)
 
     async def _take_over_as_asked(self, asked: Asked) -> None:
-        self._decide(HandOverBegun())
+        self._decide(model.HandOverBegun())
         try:
             await self.hand_over.to_us(asked)
         finally:
-            self._decide(HandOverEnded())
+            self._decide(model.HandOverEnded())
 
     async def _take_back(self, because: str) -> None:
         asked = Asked(self._settings.user, self._settings.own.zkfc.host, because, by_itself=True)

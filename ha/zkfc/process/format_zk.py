@@ -16,6 +16,7 @@ import structlog
 from ha.conf.configuration import Configuration
 from ha.console.own_audit import OwnAudit
 from ha.daemon.process import ExitWith
+from ha.elector.zookeeper import znodes
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.closing import Closed, close_all
@@ -25,15 +26,6 @@ from ha.elector.zookeeper.outcome import Done
 from ha.elector.zookeeper.review import Fault, review, unshared
 from ha.elector.zookeeper.rights import shown_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
-from ha.elector.zookeeper.znodes import (
-    ScopeFacts,
-    clear_parent,
-    connected,
-    ensure_parent,
-    inspect_scope,
-    lock_exists,
-    parent_exists,
-)
 from ha.notices.store import drains_path, members_path, pause_path
 from ha.security.audit_text import Outcome, escaped
 
@@ -89,28 +81,28 @@ async def format_zookeeper(
 
     With ``keep`` it stays: that is how a running cluster is closed.
     """
-    async with connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
-        if await parent_exists(session, zookeeper):
+    async with znodes.connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
+        if await znodes.parent_exists(session, zookeeper):
             _tell_closed(
                 await close_all(session, zookeeper, force=consent.force), zookeeper, keep=keep
             )
             if keep:
                 return
             await _ensure_consent(session, zookeeper, consent, verb="format")
-            await clear_parent(session, zookeeper)
-        await ensure_parent(session, zookeeper)
+            await znodes.clear_parent(session, zookeeper)
+        await znodes.ensure_parent(session, zookeeper)
     log.info("zkfc.formatted", znode=zookeeper.scope)
     click.echo(f"Successfully created {zookeeper.scope} in ZooKeeper.")
 
 
 async def clear_zookeeper(zookeeper: ZooKeeperSettings, consent: Consent) -> None:
     """Delete the scope and all in it; nothing to delete is no error."""
-    async with connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
-        if not await parent_exists(session, zookeeper):
+    async with znodes.connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
+        if not await znodes.parent_exists(session, zookeeper):
             click.echo(f"There is no {zookeeper.scope} in ZooKeeper.")
             return
         await _ensure_consent(session, zookeeper, consent, verb="clear")
-        await clear_parent(session, zookeeper)
+        await znodes.clear_parent(session, zookeeper)
     log.info("zkfc.cleared", znode=zookeeper.scope)
     click.echo(f"Deleted {zookeeper.scope} from ZooKeeper.")
 
@@ -146,11 +138,11 @@ def _tell_closed(done: Closed, zookeeper: ZooKeeperSettings, *, keep: bool) -> N
 
 async def check_zookeeper(zookeeper: ZooKeeperSettings) -> None:
     """Print what a zkfc would find, and end with the code that it would end with."""
-    async with connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
+    async with znodes.connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
         told = await session.who_am_i()
         known_as = ", ".join(told.value) or "nobody" if isinstance(told, Done) else "(not told)"
         try:
-            facts = await inspect_scope(session, zookeeper)
+            facts = await znodes.inspect_scope(session, zookeeper)
         except ZooKeeperRefused as failure:
             raise ExitWith(FAILED, f"{failure}. {_not_for_us(known_as)}") from failure
         granted = session.timeout_seconds
@@ -186,14 +178,14 @@ def _not_for_us(known_as: str) -> str:
     )
 
 
-def _unwritable(facts: ScopeFacts, zookeeper: ZooKeeperSettings) -> bool:
+def _unwritable(facts: znodes.ScopeFacts, zookeeper: ZooKeeperSettings) -> bool:
     return any(
         one.path == zookeeper.breadcrumb and one.fault in (Fault.UNSEEN, Fault.NOT_OURS)
         for one in review(facts.acls, zookeeper.acl, facts.probe.acl)
     )
 
 
-def _contents(facts: ScopeFacts, zookeeper: ZooKeeperSettings) -> list[str]:
+def _contents(facts: znodes.ScopeFacts, zookeeper: ZooKeeperSettings) -> list[str]:
     doubtful = review(facts.acls, zookeeper.acl, facts.probe.acl)
     own = [one for one in doubtful if one.path == zookeeper.scope]
     differs = " (not as configured; --format-zk sets it)" if own else ""
@@ -231,7 +223,7 @@ async def _ensure_consent(
     scope = zookeeper.scope
     denied = f"{scope} exists in ZooKeeper at {zookeeper.hosts}, and was left as it is; "
     remedy = f"to {verb} it, stop all NameNodes and zkfcs of the nameservice and add --force"
-    if await lock_exists(session, zookeeper):
+    if await znodes.lock_exists(session, zookeeper):
         # A NameNode may be active by it: the next controller would find no breadcrumb, and not
         # fence.
         raise ExitWith(DENIED, f"{denied}the lock is held: a zkfc is running; {remedy}")

@@ -2,16 +2,7 @@
 
 from collections.abc import Iterable
 
-from ha.elector.events import (
-    Event,
-    LockGone,
-    LockSeen,
-    OutcomeUnknown,
-    QuitRequested,
-    RequestRefused,
-    SessionExpired,
-    SessionSuspended,
-)
+from ha.elector import events
 from ha.notices.model import FailoverKind, FailoverResult, HistoryEntry, Member
 from ha.zkfc.record.takeover_record import AttemptRecord
 
@@ -68,20 +59,20 @@ def newest_active(entries: Iterable[HistoryEntry]) -> str:
     return ""
 
 
-def why_abandoned(event: Event) -> str:
+def why_abandoned(event: events.Event) -> str:
     """Return why a takeover was given up before it had succeeded or failed."""
     match event:
-        case QuitRequested():
+        case events.QuitRequested():
             why = "this controller was asked to cede, or its NameNode became unfit"
-        case SessionSuspended():
+        case events.SessionSuspended():
             why = "the connection to ZooKeeper was lost"
-        case SessionExpired():
+        case events.SessionExpired():
             why = "the session with ZooKeeper ended, and the lock with it"
-        case LockGone() | LockSeen():
+        case events.LockGone() | events.LockSeen():
             why = "the lock was gone, or another's"
-        case OutcomeUnknown(request=request):
+        case events.OutcomeUnknown(request=request):
             why = f"ZooKeeper did not say whether it carried out: {request}"
-        case RequestRefused():
+        case events.RequestRefused():
             why = "ZooKeeper refused a request"
         case _:
             why = type(event).__name__

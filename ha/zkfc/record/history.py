@@ -19,16 +19,7 @@ from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected
-from ha.notices.model import (
-    BadNotice,
-    FailoverKind,
-    FailoverRecord,
-    FailoverResult,
-    HistoryEntry,
-    Member,
-    encode_record,
-    record_json,
-)
+from ha.notices import model
 from ha.notices.store import append_history, read_history, read_members
 from ha.zkfc.record.cause import cause_of, kind_of, newest_active
 from ha.zkfc.record.takeover_record import AttemptRecord
@@ -50,20 +41,20 @@ NEWEST: Final = 10
 """Among this number of the newest records ours is looked for, when a write had no answer."""
 
 T = TypeVar("T")
-Append = Callable[[Session, ZooKeeperSettings, FailoverRecord], Awaitable[int]]
-Count = Callable[[FailoverKind], None]
+Append = Callable[[Session, ZooKeeperSettings, model.FailoverRecord], Awaitable[int]]
+Count = Callable[[model.FailoverKind], None]
 """Called with each takeover that has succeeded, once its kind is known."""
 ActiveBy = Callable[[AttemptNumber], bool]
 """Whether this takeover, and no later one, has made us active."""
 
-_Trouble = (ZooKeeperRefused, ZooKeeperUnavailable, BadNotice, TimeoutError)
+_Trouble = (ZooKeeperRefused, ZooKeeperUnavailable, model.BadNotice, TimeoutError)
 
 
 @dataclass(frozen=True, slots=True)
 class _Election:
     """What ZooKeeper shows after a takeover; None: not known."""
 
-    member: Member | None = None
+    member: model.Member | None = None
     """What the former active's controller says of itself."""
     active_before: str | None = None
     """The NameNode that became active last, by the history; empty: none ever did."""
@@ -109,7 +100,7 @@ class History:
                 record = await self._completed(attempt)
                 if attempt.succeeded:
                     self._count(record.kind)
-                log.info("failover.recorded", attempt=attempt.number, **record_json(record))
+                log.info("failover.recorded", attempt=attempt.number, **model.record_json(record))
                 await self._persist(record)
             except Exception:
                 # A bug in the history must cost this record only, never the controller.
@@ -130,15 +121,17 @@ class History:
 
     # -- what the attempt itself could not know ------------------------------------------------
 
-    async def _completed(self, attempt: AttemptRecord) -> FailoverRecord:
+    async def _completed(self, attempt: AttemptRecord) -> model.FailoverRecord:
         position, found = await asyncio.gather(self._position(attempt), self._election(attempt))
-        return FailoverRecord(
+        return model.FailoverRecord(
             at=datetime.fromisoformat(attempt.finished_at),
             namenode=self._settings.own.namenode,
             cause=cause_of(attempt, self._settings.own.namenode, found.member),
             actor=attempt.actor,
             kind=kind_of(attempt, self._settings.own.namenode, found.active_before),
-            result=FailoverResult.SUCCEEDED if attempt.succeeded else FailoverResult.FAILED,
+            result=model.FailoverResult.SUCCEEDED
+            if attempt.succeeded
+            else model.FailoverResult.FAILED,
             failure=attempt.text or None,
             phases=attempt.phases,
             epoch=position.epoch,
@@ -165,7 +158,7 @@ class History:
         async def look(session: Session) -> _Election:
             members = await read_members(session, zookeeper)
             found = members.get(attempt.previous)
-            member = found if isinstance(found, Member) else None
+            member = found if isinstance(found, model.Member) else None
             if not attempt.succeeded:
                 return _Election(member)
             before = newest_active(await read_history(session, zookeeper))
@@ -185,7 +178,7 @@ class History:
 
     # -- into ZooKeeper ------------------------------------------------------------------------
 
-    async def _persist(self, record: FailoverRecord) -> None:
+    async def _persist(self, record: model.FailoverRecord) -> None:
         pause = FIRST_RETRY_SECONDS
         zookeeper = self._settings.zookeeper
         tried = False
@@ -223,7 +216,9 @@ class History:
             return await work(session)
 
 
-def _written(record: FailoverRecord, entries: Sequence[HistoryEntry]) -> bool:
+def _written(record: model.FailoverRecord, entries: Sequence[model.HistoryEntry]) -> bool:
     """Is it among these?  As bytes: the written one is cut and rounded."""
-    ours = encode_record(record)
-    return any(one.record is not None and encode_record(one.record) == ours for one in entries)
+    ours = model.encode_record(record)
+    return any(
+        one.record is not None and model.encode_record(one.record) == ours for one in entries
+    )

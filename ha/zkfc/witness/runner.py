@@ -29,22 +29,8 @@ from ha.service.errors import ServiceError, ServiceRefused, ServiceUnreachable
 from ha.service.journal_witness import ask_writer_silence
 from ha.service.model import ServiceState, ServiceStatus, WriterSilence
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
-from ha.zkfc.witness.core import (
-    Answer,
-    AskWriter,
-    BecameActive,
-    Event,
-    Lock,
-    NoOwner,
-    OwnerAsked,
-    RemovalEnded,
-    RemoveLock,
-    State,
-    Verdict,
-    WitnessSettings,
-    WriterTold,
-    step,
-)
+from ha.zkfc.witness import core
+from ha.zkfc.witness.core import step
 
 log = structlog.get_logger()
 
@@ -86,7 +72,7 @@ class Witness:
 
     def __init__(
         self,
-        settings: WitnessSettings,
+        settings: core.WitnessSettings,
         own: NameNodeAddress,
         controller: Around,
         *,
@@ -97,7 +83,7 @@ class Witness:
         self._controller = controller
         self._address_of = address_of
         self._around = around
-        self._state = State(settings=settings)
+        self._state = core.State(settings=settings)
         self._made = 0
         self._owner: tuple[int, ActiveNodeInfo] | None = None
         self._client: ServiceClient | None = None
@@ -106,7 +92,7 @@ class Witness:
             REMOVALS.labels(self._node, removal.value)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> core.Verdict:
         """Where we stand."""
         return self._state.verdict
 
@@ -129,7 +115,7 @@ class Witness:
         elif isinstance(event, LockGone) or after.role is not Role.STANDBY:
             self._made = 0
         if after.role is Role.ACTIVE and self._state.removed:
-            self._step(BecameActive())
+            self._step(core.BecameActive())
 
     async def run(self) -> None:
         """Look until cancelled; nothing is asked where the key is off."""
@@ -152,32 +138,32 @@ class Witness:
         loop = asyncio.get_running_loop()
         began, found = loop.time(), await self._owner_of_lock()
         if found is None:
-            self._step(NoOwner())
+            self._step(core.NoOwner())
             await self._hang_up()
             return CALM_SECONDS
         lock, owner = found
         with OwnDelay(ASK_SECONDS / DELAY_STEPS) as delay:
             answer = await self._ask_owner(owner)
-        if answer is Answer.SILENT and delay.seconds >= OWN_DELAY_SHARE * ASK_SECONDS:
-            answer = Answer.UNCLEAR
-        for action in self._step(OwnerAsked(lock, answer, self._controller.barred())):
+        if answer is core.Answer.SILENT and delay.seconds >= OWN_DELAY_SHARE * ASK_SECONDS:
+            answer = core.Answer.UNCLEAR
+        for action in self._step(core.OwnerAsked(lock, answer, self._controller.barred())):
             match action:
-                case AskWriter():
+                case core.AskWriter():
                     await self._ask_and_act(lock)
-                case RemoveLock():
+                case core.RemoveLock():
                     await self._remove(action)
-        if answer in (Answer.SERVES, Answer.ANSWERS):
+        if answer in (core.Answer.SERVES, core.Answer.ANSWERS):
             return CALM_SECONDS
         return max(0.0, began + LOOK_SECONDS - loop.time())
 
-    async def _ask_and_act(self, lock: Lock) -> None:
+    async def _ask_and_act(self, lock: core.Lock) -> None:
         silence = await self._ask_writer()
         still = lock if self._made == lock.made else None
-        for action in self._step(WriterTold(still, silence, self._controller.barred())):
-            if isinstance(action, RemoveLock):
+        for action in self._step(core.WriterTold(still, silence, self._controller.barred())):
+            if isinstance(action, core.RemoveLock):
                 await self._remove(action)
 
-    async def _remove(self, action: RemoveLock) -> None:
+    async def _remove(self, action: core.RemoveLock) -> None:
         self._controller.removing(action.because)
         outcome = await self._controller.remove_lock(action.lock.made)
         if outcome not in (Removal.REMOVED, Removal.UNKNOWN):
@@ -191,9 +177,9 @@ class Witness:
             outcome=outcome.value,
             because=action.because,
         )
-        self._step(RemovalEnded(outcome))
+        self._step(core.RemovalEnded(outcome))
 
-    def _step(self, event: Event) -> tuple[AskWriter | RemoveLock, ...]:
+    def _step(self, event: core.Event) -> tuple[core.AskWriter | core.RemoveLock, ...]:
         before = self._state
         result = step(before, event, now=asyncio.get_running_loop().time())
         self._state = result.state
@@ -210,7 +196,7 @@ class Witness:
 
     # -- whom to ask ---------------------------------------------------------------------------
 
-    async def _owner_of_lock(self) -> tuple[Lock, ActiveNodeInfo] | None:
+    async def _owner_of_lock(self) -> tuple[core.Lock, ActiveNodeInfo] | None:
         """Return the lock and its owner, if it is another's and where the configuration says."""
         made = self._made
         if made == 0:
@@ -231,13 +217,13 @@ class Witness:
         at = HostPort(info.hostname, info.port)
         if known is None or info.namenode == self._own.namenode or known.service != at:
             return None  # an old address, where nothing listens, is no silent NameNode
-        return Lock(made, info.namenode), info
+        return core.Lock(made, info.namenode), info
 
-    async def _ask_owner(self, owner: ActiveNodeInfo) -> Answer:
+    async def _ask_owner(self, owner: ActiveNodeInfo) -> core.Answer:
         client = self._client
         if client is not None:
             answer = await _says(client.status(deadline_seconds=ASK_SECONDS))
-            if answer in (Answer.SERVES, Answer.ANSWERS):
+            if answer in (core.Answer.SERVES, core.Answer.ANSWERS):
                 return answer
             # It may be the connection; a living process takes another one.
             await self._hang_up()
@@ -247,10 +233,15 @@ class Witness:
         answers = await asyncio.gather(
             self._ask_anew(namenode, keep=calm), self._ask_anew(controller, keep=False)
         )
-        by_weight = (Answer.SERVES, Answer.ANSWERS, Answer.UNCLEAR, Answer.SILENT)
+        by_weight = (
+            core.Answer.SERVES,
+            core.Answer.ANSWERS,
+            core.Answer.UNCLEAR,
+            core.Answer.SILENT,
+        )
         return min(answers, key=by_weight.index)
 
-    async def _ask_anew(self, address: HostPort, *, keep: bool) -> Answer:
+    async def _ask_anew(self, address: HostPort, *, keep: bool) -> core.Answer:
         """Ask over a new connection.  A controller does not know the question, and says so."""
 
         async def ask() -> ServiceStatus:
@@ -292,16 +283,16 @@ class Witness:
             await client.close()
 
 
-async def _says(question: Awaitable[ServiceStatus]) -> Answer:
+async def _says(question: Awaitable[ServiceStatus]) -> core.Answer:
     """Return what an attempt to ask shows; after a broken connection it may live, or have ended."""
     try:
         async with asyncio.timeout(ASK_SECONDS):
             status = await question
     except TimeoutError:
-        return Answer.SILENT
+        return core.Answer.SILENT
     except ServiceRefused:
-        return Answer.ANSWERS
+        return core.Answer.ANSWERS
     except ServiceUnreachable as failure:
         in_vain = isinstance(failure.__cause__, ConnectFailed | DeadlineExceeded)
-        return Answer.SILENT if in_vain else Answer.UNCLEAR
-    return Answer.SERVES if status.state is ServiceState.ACTIVE else Answer.ANSWERS
+        return core.Answer.SILENT if in_vain else core.Answer.UNCLEAR
+    return core.Answer.SERVES if status.state is ServiceState.ACTIVE else core.Answer.ANSWERS

@@ -5,18 +5,10 @@ Pure.
 
 from typing import Final
 
+from journal import model
 from journal.core import replies, requests
 from journal.errors import BadRequest
 from journal.frame import file_header
-from journal.model import (
-    LAYOUT_VERSION,
-    NO_EPOCH,
-    NO_TXID,
-    Epoch,
-    NamespaceInfo,
-    Segment,
-    TxId,
-)
 from journal.node.faces.grpc_codec import MAX_TXID, of_bounded_size
 from journal.node.owner.edits_cache import Retrieved
 from journal.proto import hadoop_qjournal_pb2 as hp
@@ -47,20 +39,20 @@ def unsigned_64(value: int) -> int:
     return value % _U64
 
 
-def txid(value: int) -> TxId:
+def txid(value: int) -> model.TxId:
     """Return a received transaction id, or raise BadRequest."""
     number = signed_64(value)
     if not 0 <= number <= MAX_TXID:
         raise BadRequest(f"{number} is not a transaction id")
-    return TxId(number)
+    return model.TxId(number)
 
 
-def epoch(value: int) -> Epoch:
+def epoch(value: int) -> model.Epoch:
     """Return a received writer's epoch, or raise BadRequest."""
     number = signed_64(value)
     if not 0 < number <= MAX_TXID:
         raise BadRequest(f"bad epoch: {number}")
-    return Epoch(number)
+    return model.Epoch(number)
 
 
 def stamp(info: hp.RequestInfoProto) -> requests.Stamp:
@@ -68,8 +60,8 @@ def stamp(info: hp.RequestInfoProto) -> requests.Stamp:
 
     Java leaves the committed txid out, or sends -12345, while it knows of none.
     """
-    committed: TxId | None = None
-    if info.HasField("committedTxId") and signed_64(info.committedTxId) != NO_TXID:
+    committed: model.TxId | None = None
+    if info.HasField("committedTxId") and signed_64(info.committedTxId) != model.NO_TXID:
         committed = txid(info.committedTxId)
     serial = signed_64(info.ipcSerialNumber)
     if serial < 0:
@@ -77,11 +69,11 @@ def stamp(info: hp.RequestInfoProto) -> requests.Stamp:
     return requests.Stamp(epoch(info.epoch), serial, committed)
 
 
-def namespace(info: hp.NamespaceInfoProto) -> NamespaceInfo:
+def namespace(info: hp.NamespaceInfoProto) -> model.NamespaceInfo:
     """Decode a file system's namespace; the two misfits are the layout and the field's spelling."""
     storage = info.storageInfo
     return of_bounded_size(
-        NamespaceInfo(
+        model.NamespaceInfo(
             layout_version=signed_32(storage.layoutVersion),
             namespace_id=storage.namespceID,
             cluster_id=storage.clusterID,
@@ -91,7 +83,7 @@ def namespace(info: hp.NamespaceInfoProto) -> NamespaceInfo:
     )
 
 
-def storage_info(info: NamespaceInfo) -> hp.StorageInfoProto:
+def storage_info(info: model.NamespaceInfo) -> hp.StorageInfoProto:
     """Encode a file system's namespace for another node."""
     return hp.StorageInfoProto(
         layoutVersion=info.layout_version % _U32,
@@ -103,7 +95,7 @@ def storage_info(info: NamespaceInfo) -> hp.StorageInfoProto:
 
 def start_segment(message: hp.StartLogSegmentRequestProto) -> requests.StartLogSegment:
     """Decode the beginning of a segment; without a layout it is ours."""
-    layout = message.layoutVersion if message.HasField("layoutVersion") else LAYOUT_VERSION
+    layout = message.layoutVersion if message.HasField("layoutVersion") else model.LAYOUT_VERSION
     return requests.StartLogSegment(stamp(message.reqInfo), txid(message.txid), layout)
 
 
@@ -132,13 +124,13 @@ def prepared(reply: replies.Prepared) -> hp.PrepareRecoveryResponseProto:
     (docs/reference/quorum-journal.md#whose-edits-a-segment-holds).
     """
     held = reply.segment
-    wrote = reply.writer if held is None or held.writer == NO_EPOCH else held.writer
+    wrote = reply.writer if held is None or held.writer == model.NO_EPOCH else held.writer
     message = hp.PrepareRecoveryResponseProto(lastWriterEpoch=wrote)
     if held is not None:
         message.segmentState.CopyFrom(_state(held))
     if reply.decision is not None:
         message.acceptedInEpoch = reply.decision.epoch
-    if reply.committed != NO_TXID:
+    if reply.committed != model.NO_TXID:
         message.lastCommittedTxId = reply.committed
     return message
 
@@ -162,7 +154,7 @@ def manifest(reply: replies.Manifest) -> hp.RemoteEditLogManifestProto:
     )
 
 
-def _state(held: Segment) -> hp.SegmentStateProto:
+def _state(held: model.Segment) -> hp.SegmentStateProto:
     return hp.SegmentStateProto(
         startTxId=held.first, endTxId=held.last, isInProgress=not held.finalized
     )

@@ -20,19 +20,8 @@ import structlog
 from ha.security.access_control import AccessControl
 from ha.security.first_byte import TLS_FIRST_BYTE
 from ha.security.rights import JOURNALNODE
+from journal import lane
 from journal.errors import JournalError
-from journal.lane import (
-    HEADER_BYTES,
-    HELLO_BYTES,
-    KEY_BYTES,
-    LEAST_LENGTH,
-    LENGTH_BYTES,
-    WELCOME,
-    NoLane,
-    Offer,
-    hello_of,
-    rest_of_hello,
-)
 from journal.node import metrics
 from journal.node.faces.lane_codec import LaneFace, face_of, most_bytes
 from journal.node.lanes.lane_budget import TOTAL_BYTES, LaneBudget
@@ -72,10 +61,10 @@ class Lanes:
         self._listener: socket.socket | None = None
         self._stopping = threading.Event()
         self._accepting: threading.Thread | None = None
-        self._offer = Offer(0, secrets.token_bytes(KEY_BYTES))
+        self._offer = lane.Offer(0, secrets.token_bytes(lane.KEY_BYTES))
 
     @property
-    def offer(self) -> Offer:
+    def offer(self) -> lane.Offer:
         """What writers are offered: the port and the key."""
         return self._offer
 
@@ -95,7 +84,7 @@ class Lanes:
         )[0]
         listener = socket.create_server(address[:2], family=family, backlog=MAX_LANES)
         bound: int = listener.getsockname()[1]
-        self._listener, self._offer = listener, Offer(bound, self._offer.key)
+        self._listener, self._offer = listener, lane.Offer(bound, self._offer.key)
         self._accepting = threading.Thread(
             target=self._accept, args=(listener,), name="write lanes", daemon=True
         )
@@ -153,7 +142,7 @@ class Lanes:
             with self._secured(connection) as ready, self._watched(ready):
                 self._check(ready)
                 self._converse(ready, peer)
-        except (NoLane, JournalError) as no:
+        except (lane.NoLane, JournalError) as no:
             log.warning("journal.lane_refused", peer=peer[0], because=str(no))
         except OSError as gone:
             log.info("journal.lane_lost", peer=peer[0], because=str(gone))
@@ -197,9 +186,9 @@ class Lanes:
                 wrapped.close()
                 raise
         except TimeoutError:
-            raise NoLane(f"it has not said who it is within {HELLO_SECONDS:g} s") from None
+            raise lane.NoLane(f"it has not said who it is within {HELLO_SECONDS:g} s") from None
         except ssl.SSLError as failure:
-            raise NoLane(f"no TLS: {failure}") from None
+            raise lane.NoLane(f"no TLS: {failure}") from None
         return wrapped
 
     @contextmanager
@@ -211,7 +200,7 @@ class Lanes:
             return
         leaf = tls.leaf(connection.getpeercert(binary_form=True) or b"")
         if isinstance(leaf, str):
-            raise NoLane(leaf)
+            raise lane.NoLane(leaf)
         opened = tls.connections.add(leaf, lambda _reason: _shut(connection))
         try:
             yield
@@ -230,7 +219,7 @@ class Lanes:
             self._open[journal] += 1
         log.info("journal.lane_opened", journal=journal, peer=peer[0])
         try:
-            connection.sendall(WELCOME)
+            connection.sendall(lane.WELCOME)
             while (message := incoming.next()) is not None:
                 connection.sendall(face.answered(*message))
         finally:
@@ -252,14 +241,14 @@ class Lanes:
         )
         denied = self._access.refusal(caller, "lane", JOURNALNODE, "Write")
         if denied is not None:
-            raise NoLane(denied.reason)
+            raise lane.NoLane(denied.reason)
 
     def _greet(self, connection: socket.socket) -> LaneFace:
         ends = time.monotonic() + HELLO_SECONDS
-        head = _exactly(connection, HELLO_BYTES, ends)
-        rest = _exactly(connection, rest_of_hello(head), ends)
+        head = _exactly(connection, lane.HELLO_BYTES, ends)
+        rest = _exactly(connection, lane.rest_of_hello(head), ends)
         connection.settimeout(None)
-        return face_of(self._node, self._offer, hello_of(head, rest))
+        return face_of(self._node, self._offer, lane.hello_of(head, rest))
 
 
 class Incoming:
@@ -294,7 +283,7 @@ class Incoming:
         self.close()
         rest = self._rest
         ends = time.monotonic() + self._seconds
-        while len(rest) < HEADER_BYTES:
+        while len(rest) < lane.HEADER_BYTES:
             if rest:
                 self._wait_until(ends)
             data = self._connection.recv(_READ_BYTES)
@@ -303,23 +292,23 @@ class Incoming:
             if not rest:
                 ends = time.monotonic() + self._seconds
             rest = rest + data if rest else data
-        length = int.from_bytes(rest[:LENGTH_BYTES])
-        if not LEAST_LENGTH <= length <= self._most:
-            raise NoLane(f"a message of {length} bytes; at most {self._most} are read")
-        head, end = rest[:HEADER_BYTES], LENGTH_BYTES + length
+        length = int.from_bytes(rest[: lane.LENGTH_BYTES])
+        if not lane.LEAST_LENGTH <= length <= self._most:
+            raise lane.NoLane(f"a message of {length} bytes; at most {self._most} are read")
+        head, end = rest[: lane.HEADER_BYTES], lane.LENGTH_BYTES + length
         if len(rest) >= end:
             self._rest = rest[end:]
             self._wait_for_ever()
-            return head, rest[HEADER_BYTES:end]
+            return head, rest[lane.HEADER_BYTES : end]
         self._rest = b""
         try:
             self._held = self._budget.take(end, ends - time.monotonic())
-        except NoLane:
+        except lane.NoLane:
             metrics.LANE_LIMITS.labels("buffered").inc()
             raise
-        records = bytearray(end - HEADER_BYTES)
-        have = len(rest) - HEADER_BYTES
-        records[:have] = rest[HEADER_BYTES:]
+        records = bytearray(end - lane.HEADER_BYTES)
+        have = len(rest) - lane.HEADER_BYTES
+        records[:have] = rest[lane.HEADER_BYTES :]
         missing = memoryview(records)[have:]
         while missing:
             self._wait_until(ends)
@@ -335,7 +324,7 @@ class Incoming:
         left = ends - time.monotonic()
         if left <= 0:
             metrics.LANE_LIMITS.labels("message_seconds").inc()
-            raise NoLane(f"a message was not whole after {self._seconds:g} s")
+            raise lane.NoLane(f"a message was not whole after {self._seconds:g} s")
         if not self._timed:  # once for a message: it is a system call
             self._timed = True
             self._connection.settimeout(left)
@@ -353,14 +342,14 @@ def _exactly(connection: socket.socket, size: int, ends: float) -> bytes:
     while len(data) < size:
         left = ends - time.monotonic()
         if left <= 0:
-            raise NoLane(f"it has not said who it is within {HELLO_SECONDS:g} s")
+            raise lane.NoLane(f"it has not said who it is within {HELLO_SECONDS:g} s")
         connection.settimeout(left)
         try:
             more = connection.recv(size - len(data))
         except TimeoutError:
             continue
         if not more:
-            raise NoLane("it was gone before it had said who it is")
+            raise lane.NoLane("it was gone before it had said who it is")
         data += more
     return data
 

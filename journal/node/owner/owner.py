@@ -10,19 +10,11 @@ from typing import Final, ParamSpec, TypeVar
 
 import structlog
 
+from journal.core import requests
 from journal.core.effects import AppendEdits, Effect, RememberCommitted, RestorePrevious
 from journal.core.limits import require_short_lease
 from journal.core.machine import step
 from journal.core.replies import Reply
-from journal.core.requests import (
-    GetEditLogManifest,
-    GetJournalState,
-    Heartbeat,
-    Journal,
-    Request,
-    Stamp,
-    Stamped,
-)
 from journal.core.state import JournalState
 from journal.errors import Fenced, JournalError, StorageFailed
 from journal.model import JournalId, TxId
@@ -79,7 +71,7 @@ class JournalOwner:
         self._stopping = False
         self._failed_because: str | None = None
         self._clock = clock
-        self._heard: tuple[float, Stamp | None] = (clock(), None)
+        self._heard: tuple[float, requests.Stamp | None] = (clock(), None)
         self._late: _Late | None = None
         self._patience = patience if patience is not None else Patience()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
@@ -121,11 +113,11 @@ class JournalOwner:
         return self._clock() - self._heard[0]
 
     @property
-    def heard(self) -> Stamp | None:
+    def heard(self) -> requests.Stamp | None:
         """What that writer said of itself; None where this process has heard none."""
         return self._heard[1]
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: requests.Request) -> Reply:
         """Have a request decided and carried out, even if the caller gives up waiting.
 
         Raises:
@@ -134,7 +126,7 @@ class JournalOwner:
         """
         return await asyncio.shield(self.submit(request))
 
-    def submit(self, request: Request) -> asyncio.Future[Reply]:
+    def submit(self, request: requests.Request) -> asyncio.Future[Reply]:
         """Put a request into the inbox; requests are served in the order of these calls.
 
         Raises:
@@ -150,7 +142,7 @@ class JournalOwner:
             self._wake.set()
         return waiting.answer
 
-    def serve_here(self, request: Journal | Heartbeat) -> None:
+    def serve_here(self, request: requests.Journal | requests.Heartbeat) -> None:
         """Have a batch or a heartbeat decided and carried out by the thread that calls; it waits.
 
         Raises:
@@ -180,7 +172,7 @@ class JournalOwner:
         if isinstance(answer, JournalError):
             raise answer
 
-    def read(self, request: GetJournalState | GetEditLogManifest) -> Reply:
+    def read(self, request: requests.GetJournalState | requests.GetEditLogManifest) -> Reply:
         """Answer from what is durable, without waiting behind writers."""
         self._require_running()
         reply = step(self._state, request).reply
@@ -293,7 +285,10 @@ class JournalOwner:
         """Serve a batch or a heartbeat on the spot; False leaves it, undecided, to the task."""
         if self._busy or self._inbox or not self._patience.worth_it:
             return False
-        if not isinstance(waiting.request, Journal | Heartbeat) or not self._turn.try_now():
+        if (
+            not isinstance(waiting.request, requests.Journal | requests.Heartbeat)
+            or not self._turn.try_now()
+        ):
             return False
         late: _Late | None = None
         try:
@@ -360,7 +355,7 @@ class JournalOwner:
     def _hear(self, decided: Decided) -> None:
         """Note that a writer spoke.  One that is fenced has no lease any more."""
         for request, answer in decided.answers:
-            if isinstance(request, Stamped) and not isinstance(answer, Fenced):
+            if isinstance(request, requests.Stamped) and not isinstance(answer, Fenced):
                 self._heard = (self._clock(), request.stamp)
 
     async def _carry_out(self, effects: Sequence[Effect]) -> None:

@@ -3,25 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from ha.record import record
+from journal.core import requests
 from journal.core.effects import Effect
 from journal.core.machine import step
 from journal.core.replies import Reply
-from journal.core.requests import (
-    AcceptRecovery,
-    Admit,
-    AdmitByVoters,
-    AdoptCatchUp,
-    AdoptFinalized,
-    AdoptRecovery,
-    CatchUp,
-    FinalizeLogSegment,
-    Journal,
-    LearnDigest,
-    PeekRecovery,
-    PrepareRecovery,
-    Request,
-    ResumeSegment,
-)
 from journal.core.state import JournalState, digest_unknown
 from journal.core.usual_batch import usual_batch
 from journal.errors import InvariantBroken, JournalError, Rejected
@@ -34,15 +19,15 @@ class Decided:
 
     state: JournalState
     effects: Sequence[Effect]
-    answers: Sequence[tuple[Request, Reply | JournalError]]
+    answers: Sequence[tuple[requests.Request, Reply | JournalError]]
 
 
-def decide(state: JournalState, group: Iterable[Request]) -> Decided:
+def decide(state: JournalState, group: Iterable[requests.Request]) -> Decided:
     """Let each request meet the state that those before it leave."""
     effects: list[Effect] = []
-    answers: list[tuple[Request, Reply | JournalError]] = []
+    answers: list[tuple[requests.Request, Reply | JournalError]] = []
     for request in group:
-        usual = usual_batch(state, request) if isinstance(request, Journal) else None
+        usual = usual_batch(state, request) if isinstance(request, requests.Journal) else None
         try:
             result = step(state, request) if usual is None else usual
         except (Rejected, InvariantBroken) as refusal:
@@ -54,18 +39,23 @@ def decide(state: JournalState, group: Iterable[Request]) -> Decided:
     return Decided(state, effects, answers)
 
 
-def batch_bytes(request: Request) -> int:
-    return len(request.records) if isinstance(request, Journal) else 0
+def batch_bytes(request: requests.Request) -> int:
+    return len(request.records) if isinstance(request, requests.Journal) else 0
 
 
-def compared_segment(state: JournalState, request: Request) -> TxId | None:
+def compared_segment(state: JournalState, request: requests.Request) -> TxId | None:
     """Return the first txid of the segment whose contents the request depends on, or None."""
     match request:
-        case FinalizeLogSegment() | PrepareRecovery() | LearnDigest() | PeekRecovery():
+        case (
+            requests.FinalizeLogSegment()
+            | requests.PrepareRecovery()
+            | requests.LearnDigest()
+            | requests.PeekRecovery()
+        ):
             return request.first
-        case AcceptRecovery() | AdoptRecovery() | AdoptFinalized():
+        case requests.AcceptRecovery() | requests.AdoptRecovery() | requests.AdoptFinalized():
             return request.segment.first
-        case Admit(required=required) | AdmitByVoters(required=required):
+        case requests.Admit(required=required) | requests.AdmitByVoters(required=required):
             # One at a time, so that others are served in between; the writer asks again.
             unknown = (s.first for s in required if s.digest and digest_unknown(state, s.first))
             return next(unknown, None)
@@ -73,16 +63,16 @@ def compared_segment(state: JournalState, request: Request) -> TxId | None:
             return None
 
 
-def reopened_segment(state: JournalState, request: Request) -> TxId | None:
+def reopened_segment(state: JournalState, request: requests.Request) -> TxId | None:
     """Return the closed segment that a request would continue; its file must be unchanged.
 
     Bad schedule: a bit rots behind the scan of the start.  The digest that is kept running over an
     open segment would begin with the rotten bytes, and be voted with.
     """
     match request:
-        case ResumeSegment():
+        case requests.ResumeSegment():
             first = request.first
-        case CatchUp() | AdoptCatchUp():
+        case requests.CatchUp() | requests.AdoptCatchUp():
             first = request.segment.first
         case _:
             return None

@@ -6,18 +6,9 @@ See docs/reference/namenode.md#append-and-truncate.
 from ha.rpc.java_names import NOT_REPLICATED_YET, RETRIABLE, UNSUPPORTED_OPERATION
 from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.blocks.model import Stage
-from namenode_sim.client_protocol.open_files.lease_recovery import (
-    LAZY_PERSIST_POLICY,
-    NotYet,
-    take_lease,
-)
+from namenode_sim.client_protocol.open_files import lease_recovery
 from namenode_sim.client_protocol.open_files.open_files import opened_before
-from namenode_sim.client_protocol.words.block_locations import (
-    block_at,
-    located_block,
-    slot_of,
-    stage_of,
-)
+from namenode_sim.client_protocol.words import block_locations
 from namenode_sim.client_protocol.words.client_blocks import name_of
 from namenode_sim.client_protocol.words.errors import FsError, already_exists, io_error, not_found
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, refused
@@ -49,10 +40,10 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
         raise FsError(
             UNSUPPORTED_OPERATION, f"Cannot append to files with striped block {route.path}"
         )
-    if effective_policy_id(file) == LAZY_PERSIST_POLICY:
+    if effective_policy_id(file) == lease_recovery.LAZY_PERSIST_POLICY:
         raise FsError(UNSUPPORTED_OPERATION, f"Cannot append to lazy persist file {route.path}")
-    taken = take_lease(scene, route, request.clientName, Intent.APPEND)
-    if isinstance(taken, NotYet):
+    taken = lease_recovery.take_lease(scene, route, request.clientName, Intent.APPEND)
+    if isinstance(taken, lease_recovery.NotYet):
         return taken.plan
     if taken.blocks:
         try:
@@ -76,9 +67,9 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
 
 def _check_replicas(scene: Scene, last: Block, path: str) -> None:
     """Check that the last block has the replicas that a complete one needs, or all possible."""
-    state, slot = scene.cluster.blocks, slot_of(scene, last)
+    state, slot = scene.cluster.blocks, block_locations.slot_of(scene, last)
     where = f"append: lastBlock={name_of(last)} of src={path} is"
-    if stage_of(scene, last) is Stage.COMMITTED:
+    if block_locations.stage_of(scene, last) is Stage.COMMITTED:
         raise FsError(RETRIABLE, f"{NOT_REPLICATED_YET}: {where} COMMITTED but not yet COMPLETE.")
     alive = sum(node.alive for node in scene.cluster.nodes.values())
     if state.live(slot) < min(state.minimum, alive):
@@ -96,9 +87,11 @@ def _appended(scene: Scene, file: INodeFile, *, new_block: bool) -> calls.Append
         return answer
     last = file.blocks[-1]
     if new_block:
-        answer.block.CopyFrom(block_at(scene, last, -1, ()))
-    elif stage_of(scene, last) is not Stage.COMPLETE:
-        answer.block.CopyFrom(located_block(scene, last, file.length() - last.num_bytes))
+        answer.block.CopyFrom(block_locations.block_at(scene, last, -1, ()))
+    elif block_locations.stage_of(scene, last) is not Stage.COMPLETE:
+        answer.block.CopyFrom(
+            block_locations.located_block(scene, last, file.length() - last.num_bytes)
+        )
     return answer
 
 

@@ -9,14 +9,9 @@ from dataclasses import dataclass
 from hadoop.proto import datanode_protocol_pb2 as pb
 from namenode_sim.blocks.model import Construction, Slot, Stage
 from namenode_sim.client_protocol.open_files.open_files import close_edit
+from namenode_sim.client_protocol.words import errors
 from namenode_sim.client_protocol.words.block_locations import stage_of
 from namenode_sim.client_protocol.words.client_blocks import check_pool, pooled_name, told_block
-from namenode_sim.client_protocol.words.errors import (
-    HADOOP_ILLEGAL_ARGUMENT,
-    FsError,
-    io_error,
-    not_found,
-)
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.words.paths import route_to
 from namenode_sim.datanodes.model import NodeStorage, StorageState
@@ -45,7 +40,7 @@ def commit_block_synchronization(
     if slot is None:
         if request.deleteBlock:
             return _nothing_to_do()
-        raise io_error(f"Block (={_name(scene, request)}) not found")
+        raise errors.io_error(f"Block (={_name(scene, request)}) not found")
     file = _file_of(scene, slot)
     if file.under_construction is None or not file.blocks:
         return _nothing_to_do()
@@ -71,7 +66,7 @@ def _file_of(scene: Scene, slot: Slot) -> INodeFile:
     file = scene.namespace.tree.inodes.get(scene.cluster.blocks.columns.files[slot])
     assert isinstance(file, INodeFile)
     if not is_current(file):
-        raise not_found(
+        raise errors.not_found(
             f"File not found: {route_to(file).path}, likely due to delayed block removal"
         )
     return file
@@ -91,20 +86,22 @@ def _check_recovery(
     known = _construction(scene, last)
     current = known.recovery_stamp
     if current != request.newGenStamp:
-        raise io_error(
+        raise errors.io_error(
             f"The recovery id {request.newGenStamp} does not match current recovery id "
             f"{current or 0} for block {_name(scene, request)}"
         )
     told, cut = told_block(request.block).block_id, known.cut
     if told != (last.block_id if cut is None else cut.source_id):
-        raise io_error(
+        raise errors.io_error(
             f"The recovery id {current} is that of block {last.block_id}, not of "
             f"{_name(scene, request)}; nothing was changed"
         )
     if request.newLength > _LONGEST:
-        raise io_error(f"Block {_name(scene, request)} cannot have {request.newLength} bytes")
+        raise errors.io_error(
+            f"Block {_name(scene, request)} cannot have {request.newLength} bytes"
+        )
     if cut is not None and (request.deleteBlock or request.newLength != cut.length):
-        raise io_error(
+        raise errors.io_error(
             f"Block {_name(scene, request)} is being truncated to {cut.length} bytes, not "
             f"{'deleted' if request.deleteBlock else f'to {request.newLength}'}; "
             "nothing was changed, and the recovery is tried again"
@@ -134,7 +131,7 @@ def _check_unwritten(
     for location in _construction(scene, last).locations:
         if location.length > 0:
             storage = scene.cluster.blocks.storages.at(location.storage)
-            raise io_error(
+            raise errors.io_error(
                 f"Block {_name(scene, request)} is not deleted: DataNode {storage.node} has "
                 f"reported {location.length} bytes of it, and is not known to be dead.  Nothing "
                 "was changed, and the recovery is tried again"
@@ -146,7 +143,7 @@ def _check_before(scene: Scene, blocks: tuple[Block, ...], path: str) -> None:
     for block in blocks:
         stage = stage_of(scene, block)
         if stage is not Stage.COMPLETE:
-            raise io_error(
+            raise errors.io_error(
                 f"Failed to finalize {path} since block {block.block_id} is {stage.name}; "
                 "nothing was changed, and the recovery is tried again"
             )
@@ -173,7 +170,7 @@ def _with_last(
     if not request.closeFile:
         return EditPlan((UpdateBlocks(path, blocks),), _reopening(scene, result))
     if not result.storages:
-        raise io_error(
+        raise errors.io_error(
             f"Block {_name(scene, request)} is recovered on no storage that this NameNode knows; "
             f"{path} stays open, and the recovery is tried again"
         )
@@ -188,8 +185,8 @@ def _storages(
     """Return the storages that have the recovered block; what is not known here is left out."""
     nodes, names = request.newTaragets, request.newTargetStorages
     if len(nodes) != len(names):
-        raise FsError(
-            HADOOP_ILLEGAL_ARGUMENT,
+        raise errors.FsError(
+            errors.HADOOP_ILLEGAL_ARGUMENT,
             f"Missing storageIDs: {len(nodes)} DataNodes and {len(names)} storages were told for "
             f"the recovered block of {path}",
         )

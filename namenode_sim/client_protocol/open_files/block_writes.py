@@ -10,14 +10,9 @@ from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.blocks.commit import commit, would_complete
 from namenode_sim.blocks.model import Slot, Stage
 from namenode_sim.client_protocol.open_files.open_files import by_id, check_lease, close_edit
+from namenode_sim.client_protocol.words import client_blocks
 from namenode_sim.client_protocol.words.block_locations import blocks_now, slot_of, stage_of
-from namenode_sim.client_protocol.words.client_blocks import (
-    check_pool,
-    committed,
-    expected_places,
-    same,
-    told_block,
-)
+from namenode_sim.client_protocol.words.client_blocks import committed
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, no_edits
 from namenode_sim.edits.ops import UpdateBlocks
 from namenode_sim.edits.values import Block
@@ -26,13 +21,13 @@ from namenode_sim.namespace.inode import STRIPED, INode, INodeFile
 
 def abandon_block(scene: Scene, request: calls.AbandonBlockRequestProto) -> EditPlan:
     """Take the last block back, which the writer could not write; another is none of its."""
-    check_pool(scene, request.b)
+    client_blocks.check_pool(scene, request.b)
     route = by_id(scene, request.src, request.fileId)
     file = check_lease(scene, route, request.holder, request.fileId)
-    blocks, told = file.blocks, told_block(request.b)
+    blocks, told = file.blocks, client_blocks.told_block(request.b)
     if not blocks or blocks[-1].block_id != told.block_id or file.block_type == STRIPED:
         return no_edits(calls.AbandonBlockResponseProto())
-    places = expected_places(scene, blocks[-1])
+    places = client_blocks.expected_places(scene, blocks[-1])
 
     def answer() -> calls.AbandonBlockResponseProto:
         for _, storage in places:
@@ -48,7 +43,7 @@ def complete(scene: Scene, request: calls.CompleteRequestProto) -> EditPlan:
     True also for a repeated call that succeeded before.
     """
     route = by_id(scene, request.src, request.fileId)
-    told = told_block(request.last) if request.HasField("last") else None
+    told = client_blocks.told_block(request.last) if request.HasField("last") else None
     if _is_closed_with(route.last, told):
         return no_edits(calls.CompleteResponseProto(result=True))
     file = check_lease(scene, route, request.clientName, request.fileId)
@@ -72,7 +67,7 @@ def _is_closed_with(node: INode | None, last: Block | None) -> bool:
     """Return whether a file is closed with this last block: the first answer was lost."""
     if not isinstance(node, INodeFile) or node.under_construction is not None:
         return False
-    return same(last, node.blocks[-1] if node.blocks else None)
+    return client_blocks.same(last, node.blocks[-1] if node.blocks else None)
 
 
 def _complete(scene: Scene, blocks: Iterable[Block]) -> bool:

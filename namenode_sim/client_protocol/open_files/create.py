@@ -1,35 +1,10 @@
 """create: a new file, open for its caller (FSDirWriteFileOp.startFile)."""
 
 from hadoop.proto import client_namenode_pb2 as calls
-from namenode_sim.client_protocol.open_files.lease_recovery import (
-    LAZY_PERSIST_POLICY,
-    NotYet,
-    take_lease,
-)
+from namenode_sim.client_protocol.open_files import lease_recovery
 from namenode_sim.client_protocol.open_files.open_files import opened_before
-from namenode_sim.client_protocol.words.errors import (
-    HADOOP_ILLEGAL_ARGUMENT,
-    FsError,
-    already_exists,
-    invalid_path,
-    io_error,
-    not_found,
-)
+from namenode_sim.client_protocol.words import errors, new_inodes, paths
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, refused
-from namenode_sim.client_protocol.words.new_inodes import (
-    Modes,
-    NewIds,
-    inherited_by_file,
-    make_directories,
-    new_ids,
-    passable,
-)
-from namenode_sim.client_protocol.words.paths import (
-    Route,
-    check_length,
-    check_parent_exists,
-    is_valid_name,
-)
 from namenode_sim.client_protocol.words.permissions import WRITE, check_ancestor, check_path, find
 from namenode_sim.client_protocol.words.status import erasure_coding_of, status_of
 from namenode_sim.datanodes.storage_policies import BY_NAME, effective_policy_id
@@ -51,19 +26,19 @@ def create(scene: Scene, request: calls.CreateRequestProto) -> EditPlan:
     _check_kind(scene, request, route, above)
     if route.last is not None and not request.createFlag & OVERWRITE:
         return _refusing(scene, route, request.clientName)
-    ids = new_ids(scene)
+    ids = new_inodes.new_ids(scene)
     directories = [] if route.last is not None else _missing(scene, ids, route, above)
     add = _add(scene, request, route, above, ids.next())
     scene.leases.renew(request.clientName, scene.now)
     return EditPlan((*directories, add), lambda: created(scene, add.path))
 
 
-def _refusing(scene: Scene, route: Route, client: str) -> EditPlan:
+def _refusing(scene: Scene, route: paths.Route, client: str) -> EditPlan:
     """Refuse a path that is taken; release the lease of an abandoned file there all the same."""
-    taken = take_lease(scene, route, client, Intent.CREATE)
-    if isinstance(taken, NotYet):
+    taken = lease_recovery.take_lease(scene, route, client, Intent.CREATE)
+    if isinstance(taken, lease_recovery.NotYet):
         return taken.plan
-    error = already_exists(f"{route.path} for client {scene.caller.host} already exists")
+    error = errors.already_exists(f"{route.path} for client {scene.caller.host} already exists")
     return refused(taken.ops, error)
 
 
@@ -79,44 +54,44 @@ def created_before(scene: Scene) -> calls.CreateResponseProto:
     return calls.CreateResponseProto(fs=status_of(scene.namespace, file))
 
 
-def _check_path(scene: Scene, request: calls.CreateRequestProto) -> Route:
+def _check_path(scene: Scene, request: calls.CreateRequestProto) -> paths.Route:
     """Check that the caller may create, or overwrite, at this path."""
-    check_length("create", request.src)
-    if not is_valid_name(request.src):
-        raise invalid_path(request.src)
+    paths.check_length("create", request.src)
+    if not paths.is_valid_name(request.src):
+        raise errors.invalid_path(request.src)
     if request.createFlag & SHOULD_REPLICATE and request.ecPolicyName:
-        raise FsError(
-            HADOOP_ILLEGAL_ARGUMENT,
+        raise errors.FsError(
+            errors.HADOOP_ILLEGAL_ARGUMENT,
             "SHOULD_REPLICATE flag and ecPolicyName are exclusive parameters. "
             "Set both is not allowed!",
         )
     route = find(scene, request.src, creates=True)
     check_ancestor(scene.caller, route, WRITE)
     if isinstance(route.last, INodeDirectory):
-        raise already_exists(f"{route.path} already exists as a directory")
+        raise errors.already_exists(f"{route.path} already exists as a directory")
     if route.last is not None:
         if request.createFlag & OVERWRITE:
             check_path(scene.caller, route, WRITE)
         return route
     if not request.createParent:
-        check_parent_exists(route)
+        paths.check_parent_exists(route)
     if not request.createFlag & CREATE:
-        raise not_found(f"Can't overwrite non-existent {route.path}")
+        raise errors.not_found(f"Can't overwrite non-existent {route.path}")
     return route
 
 
 def _check_kind(
-    scene: Scene, request: calls.CreateRequestProto, route: Route, above: INodeDirectory
+    scene: Scene, request: calls.CreateRequestProto, route: paths.Route, above: INodeDirectory
 ) -> None:
     """Check that there can be such a file: its block size, and its replication if it has one."""
     if request.blockSize < scene.settings.min_block_size:
-        raise io_error(
+        raise errors.io_error(
             "Specified block size is less than configured minimum value "
             f"(dfs.namenode.fs-limits.min-block-size): {request.blockSize} < "
             f"{scene.settings.min_block_size}"
         )
     if _is_striped(scene, request, above):
-        raise io_error(
+        raise errors.io_error(
             f"{route.path} is to be created with an erasure coding policy, its own or that of a "
             "directory above; this NameNode writes no striped files. Create it elsewhere, unset "
             "the policy, or ask for a replicated file"
@@ -143,25 +118,27 @@ def check_replication(scene: Scene, replication: int, path: str, asker: str | No
     else:
         return
     by = f" from {asker}" if asker else ""
-    raise io_error(f"Requested replication factor of {replication} {broken} for {path}{by}")
+    raise errors.io_error(f"Requested replication factor of {replication} {broken} for {path}{by}")
 
 
-def _missing(scene: Scene, ids: NewIds, route: Route, above: INodeDirectory) -> list[Mkdir]:
+def _missing(
+    scene: Scene, ids: new_inodes.NewIds, route: paths.Route, above: INodeDirectory
+) -> list[Mkdir]:
     """Make the missing directories above a new file, with the mode of the last one there."""
-    mode = passable(above.mode)
-    modes = Modes(mode, None, above=mode)
-    return make_directories(scene, ids, route, len(route.names) - 1, modes)
+    mode = new_inodes.passable(above.mode)
+    modes = new_inodes.Modes(mode, None, above=mode)
+    return new_inodes.make_directories(scene, ids, route, len(route.names) - 1, modes)
 
 
 def _add(
     scene: Scene,
     request: calls.CreateRequestProto,
-    route: Route,
+    route: paths.Route,
     above: INodeDirectory,
     inode_id: int,
 ) -> Add:
     """Return the edit for the file, whose group and ACL come from the last directory there."""
-    inherited = inherited_by_file(scene, request, above.acl)
+    inherited = new_inodes.inherited_by_file(scene, request, above.acl)
     return Add(
         inode_id=inode_id,
         path=route.path,
@@ -186,13 +163,13 @@ def _policy_for(request: calls.CreateRequestProto, above: INodeDirectory) -> int
     if request.storagePolicy:
         policy = BY_NAME.get(request.storagePolicy.upper())
         if policy is None:
-            raise FsError(
-                HADOOP_ILLEGAL_ARGUMENT,
+            raise errors.FsError(
+                errors.HADOOP_ILLEGAL_ARGUMENT,
                 f"Cannot find a block policy with the name {request.storagePolicy}",
             )
         policy_id = policy.id
     if request.createFlag & LAZY_PERSIST:
-        return LAZY_PERSIST_POLICY
-    if (policy_id or effective_policy_id(above)) == LAZY_PERSIST_POLICY:
-        return LAZY_PERSIST_POLICY
+        return lease_recovery.LAZY_PERSIST_POLICY
+    if (policy_id or effective_policy_id(above)) == lease_recovery.LAZY_PERSIST_POLICY:
+        return lease_recovery.LAZY_PERSIST_POLICY
     return policy_id

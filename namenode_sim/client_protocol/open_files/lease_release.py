@@ -17,18 +17,7 @@ from namenode_sim.datanodes.model import StorageState
 from namenode_sim.datanodes.recovery import begin, can_be_led, participants
 from namenode_sim.edits.ops import Op, ReassignLease, SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
-from namenode_sim.leases.release import (
-    BlocksWait,
-    CloseFile,
-    DropLastAndClose,
-    Impossible,
-    LastBlock,
-    RecoverLast,
-    RecoveryRuns,
-    ReportsWait,
-    Step,
-    release,
-)
+from namenode_sim.leases import release as leases_release
 from namenode_sim.namespace.inode import INodeFile
 
 
@@ -62,31 +51,31 @@ def release_lease(
     step = _step(scene, file)
     blocks = blocks_now(scene, file)
     match step:
-        case CloseFile():
+        case leases_release.CloseFile():
             return Released((close_edit(file, path, scene.now_ms, blocks),), blocks, closed=True)
-        case DropLastAndClose():
+        case leases_release.DropLastAndClose():
             left = blocks[:-1]
             close = close_edit(file, path, scene.now_ms, left)
             return Released((UpdateBlocks(path, left), close), left, closed=True)
-        case RecoverLast():
+        case leases_release.RecoverLast():
             return _recover(scene, file, path, new_holder)
-        case RecoveryRuns():
+        case leases_release.RecoveryRuns():
             ops = _reassigned(file, path, new_holder)
             return Released(ops, blocks, then=lambda: _renew(scene, file))
-        case BlocksWait():
+        case leases_release.BlocksWait():
             raise FsError(
                 ALREADY_BEING_CREATED,
                 "DIR* NameSystem.internalReleaseLease: Failed to release lease for file "
                 f"{path}. Committed blocks are waiting to be minimally replicated.",
             )
-        case ReportsWait():
+        case leases_release.ReportsWait():
             raise FsError(
                 ALREADY_BEING_CREATED,
                 "DIR* NameSystem.internalReleaseLease: Failed to release lease for file "
                 f"{path}. No DataNode has told of its last block yet, and not all DataNodes have "
                 "told what they hold since this NameNode started or became active. Ask again.",
             )
-        case Impossible():
+        case leases_release.Impossible():
             raise io_error(
                 "DIR* NameSystem.internalReleaseLease: attempt to release a create lock on "
                 f"{path} but file is already closed."
@@ -95,11 +84,11 @@ def release_lease(
             assert_never(step)
 
 
-def _step(scene: Scene, file: INodeFile) -> Step:
+def _step(scene: Scene, file: INodeFile) -> leases_release.Step:
     state = scene.cluster.blocks
     began: float | None = None
     lost: frozenset[StorageNumber] = frozenset()
-    found: list[LastBlock] = []
+    found: list[leases_release.LastBlock] = []
     for block in file.blocks:
         slot = state.index.get(block.block_id)
         assert slot is not None, f"block {block.block_id} is not in the map"
@@ -108,7 +97,7 @@ def _step(scene: Scene, file: INodeFile) -> Step:
         began = None if construction is None else construction.recovery_began
         lost = frozenset() if construction is None else construction.lost
         found.append(
-            LastBlock(
+            leases_release.LastBlock(
                 state.columns.stage(slot),
                 state.columns.lengths[slot],
                 state.live(slot) >= state.minimum,
@@ -118,7 +107,7 @@ def _step(scene: Scene, file: INodeFile) -> Step:
     seconds = None if began is None else scene.now - began
     limit = scene.settings.block_recovery_seconds
     all_told = _all_have_told(scene) and not any(_is_dead(scene, number) for number in lost)
-    return release(found, seconds, limit, all_told=all_told)
+    return leases_release.release(found, seconds, limit, all_told=all_told)
 
 
 def _is_dead(scene: Scene, number: StorageNumber) -> bool:

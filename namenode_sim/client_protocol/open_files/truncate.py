@@ -5,12 +5,7 @@ See docs/reference/namenode.md#append-and-truncate.
 
 from ha.rpc.java_names import ALREADY_BEING_CREATED, UNSUPPORTED_OPERATION
 from hadoop.proto import client_namenode_pb2 as calls
-from namenode_sim.client_protocol.open_files.lease_recovery import (
-    LAZY_PERSIST_POLICY,
-    NotYet,
-    Taken,
-    take_lease,
-)
+from namenode_sim.client_protocol.open_files import lease_recovery
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, FsError, io_error
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, no_edits, refused
 from namenode_sim.client_protocol.words.paths import Route, as_file
@@ -33,13 +28,13 @@ def truncate(scene: Scene, request: calls.TruncateRequestProto) -> EditPlan:
         raise FsError(
             UNSUPPORTED_OPERATION, f"Cannot truncate file with striped block {route.path}"
         )
-    if effective_policy_id(file) == LAZY_PERSIST_POLICY:
+    if effective_policy_id(file) == lease_recovery.LAZY_PERSIST_POLICY:
         raise FsError(UNSUPPORTED_OPERATION, f"Cannot truncate lazy persist file {route.path}")
     running = _length_when_cut(scene, file)
     if running is not None:
         return _while_running(scene, route, request, running)
-    taken = take_lease(scene, route, request.clientName, Intent.TRUNCATE)
-    if isinstance(taken, NotYet):
+    taken = lease_recovery.take_lease(scene, route, request.clientName, Intent.TRUNCATE)
+    if isinstance(taken, lease_recovery.NotYet):
         return taken.plan
     length = sum(block.num_bytes for block in taken.blocks)
     if request.newLength > length:
@@ -79,7 +74,9 @@ def _while_running(
     )
 
 
-def _cut(scene: Scene, route: Route, request: calls.TruncateRequestProto, taken: Taken) -> EditPlan:
+def _cut(
+    scene: Scene, route: Route, request: calls.TruncateRequestProto, taken: lease_recovery.Taken
+) -> EditPlan:
     def edit(block: Block | None) -> Truncate:
         return Truncate(
             route.path,

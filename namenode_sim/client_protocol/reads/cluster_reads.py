@@ -4,20 +4,12 @@ from ha.rpc.java_names import UNSUPPORTED_OPERATION
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
 from namenode_sim.client_protocol.reads.policies import policy_proto
-from namenode_sim.client_protocol.words.errors import (
-    HADOOP_ILLEGAL_ARGUMENT,
-    FsError,
-    not_found,
-)
+from namenode_sim.client_protocol.words import errors
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.client_protocol.words.paths import Route
 from namenode_sim.client_protocol.words.permissions import READ, check_path, check_superuser, find
 from namenode_sim.client_protocol.words.status import ec_policy_proto, erasure_coding_of
-from namenode_sim.datanodes.storage_policies import (
-    DEFAULT_POLICY_ID,
-    POLICIES,
-    effective_policy_id,
-)
+from namenode_sim.datanodes import storage_policies
 from namenode_sim.namespace.inode import INodeSymlink
 
 
@@ -37,7 +29,7 @@ def get_server_defaults(
             trashInterval=settings.trash_interval_minutes,
             checksumType=types.ChecksumTypeProto.Value(f"CHECKSUM_{settings.checksum_type}"),
             keyProviderUri="",
-            policyId=DEFAULT_POLICY_ID,
+            policyId=storage_policies.DEFAULT_POLICY_ID,
             snapshotTrashRootEnabled=False,
         )
     )
@@ -46,7 +38,7 @@ def get_server_defaults(
 def get_storage_policies(
     _: Scene, __: calls.GetStoragePoliciesRequestProto
 ) -> calls.GetStoragePoliciesResponseProto:
-    policies = [policy_proto(policy) for policy in POLICIES.values()]
+    policies = [policy_proto(policy) for policy in storage_policies.POLICIES.values()]
     return calls.GetStoragePoliciesResponseProto(policies=policies)
 
 
@@ -56,15 +48,19 @@ def get_storage_policy(
     """Return the policy in force at a path; in a snapshot, that of the inode as it is now."""
     route = find(scene, request.path, follow_last=False)
     if isinstance(route.last, INodeSymlink):
-        raise FsError(UNSUPPORTED_OPERATION, "Storage policy are not supported on symlinks")
+        raise errors.FsError(UNSUPPORTED_OPERATION, "Storage policy are not supported on symlinks")
     check_path(scene.caller, route, READ)
     node = route.last if route.sight is None else route.sight.live
     if node is None:
-        raise not_found(f"File/Directory does not exist: {route.path}")
-    policy_id = effective_policy_id(node) or DEFAULT_POLICY_ID
-    if policy_id not in POLICIES:
-        raise FsError(HADOOP_ILLEGAL_ARGUMENT, f"Cannot find a block policy of id {policy_id}")
-    return calls.GetStoragePolicyResponseProto(storagePolicy=policy_proto(POLICIES[policy_id]))
+        raise errors.not_found(f"File/Directory does not exist: {route.path}")
+    policy_id = storage_policies.effective_policy_id(node) or storage_policies.DEFAULT_POLICY_ID
+    if policy_id not in storage_policies.POLICIES:
+        raise errors.FsError(
+            errors.HADOOP_ILLEGAL_ARGUMENT, f"Cannot find a block policy of id {policy_id}"
+        )
+    return calls.GetStoragePolicyResponseProto(
+        storagePolicy=policy_proto(storage_policies.POLICIES[policy_id])
+    )
 
 
 def get_erasure_coding_policies(
@@ -90,7 +86,7 @@ def get_erasure_coding_policy(
     if route.is_dot_snapshot:
         return calls.GetErasureCodingPolicyResponseProto()
     if route.last is None:
-        raise not_found(f"Path not found: {route.path}")
+        raise errors.not_found(f"Path not found: {route.path}")
     policy = erasure_coding_of(scene.namespace, route.last)
     if policy is None:
         return calls.GetErasureCodingPolicyResponseProto()

@@ -1,16 +1,12 @@
 """Storage policies as clients read them."""
 
-from hadoop.proto.hdfs_types_pb2 import (
-    BlockStoragePolicyProto,
-    StorageTypeProto,
-    StorageTypesProto,
-)
+from hadoop.proto import hdfs_types_pb2
 from namenode_sim.datanodes.storage_policies import StoragePolicy, Types
 
 
-def policy_proto(policy: StoragePolicy) -> BlockStoragePolicyProto:
+def policy_proto(policy: StoragePolicy) -> hdfs_types_pb2.BlockStoragePolicyProto:
     """Return a policy as clients read it."""
-    return BlockStoragePolicyProto(
+    return hdfs_types_pb2.BlockStoragePolicyProto(
         policyId=policy.id,
         name=policy.name,
         creationPolicy=_types(policy.creation),
@@ -19,6 +15,6 @@ def policy_proto(policy: StoragePolicy) -> BlockStoragePolicyProto:
     )
 
 
-def _types(types: Types) -> StorageTypesProto:
-    numbers = [StorageTypeProto.ValueType(int(kind)) for kind in types]
-    return StorageTypesProto(storageTypes=numbers)
+def _types(types: Types) -> hdfs_types_pb2.StorageTypesProto:
+    numbers = [hdfs_types_pb2.StorageTypeProto.ValueType(int(kind)) for kind in types]
+    return hdfs_types_pb2.StorageTypesProto(storageTypes=numbers)

@@ -4,37 +4,14 @@ from bisect import bisect_right
 
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
+from namenode_sim.client_protocol.words import errors, permissions
+from namenode_sim.client_protocol.words import status as words_status
 from namenode_sim.client_protocol.words.block_locations import located_blocks
-from namenode_sim.client_protocol.words.errors import (
-    START_AFTER_NOT_FOUND,
-    UNRESOLVED_PATH,
-    FsError,
-    io_error,
-    not_found,
-)
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.client_protocol.words.paths import Route, as_file, resolve, text
-from namenode_sim.client_protocol.words.permissions import (
-    EXECUTE,
-    READ,
-    check_path,
-    check_superuser,
-    find,
-)
-from namenode_sim.client_protocol.words.status import (
-    dot_snapshot_status,
-    reserved_entries,
-    reserved_status,
-    snapshot_root_status,
-    status_of,
-)
-from namenode_sim.namespace.inode import (
-    INode,
-    INodeDirectory,
-    INodeFile,
-    full_path,
-    signed_order,
-)
+from namenode_sim.client_protocol.words.permissions import find
+from namenode_sim.namespace import inode
+from namenode_sim.namespace.inode import signed_order
 from namenode_sim.namespace.snapshots.diffs import names_in_order
 from namenode_sim.namespace.tree import components
 
@@ -69,9 +46,9 @@ def _status(
     """Return a path's status; None if there is nothing: the answer's field stays unset."""
     route = _find_or_none(scene, path, follow_last=follow_last)
     if route is not None and route.is_dot_snapshot:
-        return dot_snapshot_status()
+        return words_status.dot_snapshot_status()
     if route is not None and route.is_reserved:
-        return reserved_status()
+        return words_status.reserved_status()
     if route is None or route.last is None:
         return None
     return _entry(scene, route, route.last, located=located)
@@ -81,7 +58,7 @@ def _find_or_none(scene: Scene, path: str, *, follow_last: bool) -> Route | None
     """Return None for the one denial that a superuser can get: a file among the ancestors."""
     try:
         return find(scene, path, follow_last=follow_last)
-    except FsError as error:
+    except errors.FsError as error:
         if scene.caller.is_super and error.java_class in ACCESS_CONTROL_CLASSES:
             return None
         raise
@@ -97,17 +74,17 @@ def get_listing(
         return _list_snapshots(scene, route, after)
     if route.is_reserved:
         # Of the supergroup in Hadoop, to which the root belongs until its group is changed.
-        entries = reserved_entries(scene.namespace.tree.root.group)
+        entries = words_status.reserved_entries(scene.namespace.tree.root.group)
         listing = types.DirectoryListingProto(partialListing=entries, remainingEntries=0)
         return calls.GetListingResponseProto(dirList=listing)
     node = route.last
     if node is None:
         return calls.GetListingResponseProto()
     listing = types.DirectoryListingProto(remainingEntries=0)
-    if not isinstance(node, INodeDirectory):
+    if not isinstance(node, inode.INodeDirectory):
         listing.partialListing.append(_entry(scene, route, node, located=request.needLocation))
         return calls.GetListingResponseProto(dirList=listing)
-    check_path(scene.caller, route, READ | EXECUTE)
+    permissions.check_path(scene.caller, route, permissions.READ | permissions.EXECUTE)
     page, remaining = _page(scene, node.ordered_names(), after)
     replicas = 0
     for number, name in enumerate(page):
@@ -128,22 +105,24 @@ def _start_name(scene: Scene, after: bytes) -> bytes:
         return after
     try:
         return resolve(scene.namespace, text(after)).name
-    except FsError as gone:
-        raise FsError(START_AFTER_NOT_FOUND, f"Can't find startAfter {text(after)}") from gone
+    except errors.FsError as gone:
+        raise errors.FsError(
+            errors.START_AFTER_NOT_FOUND, f"Can't find startAfter {text(after)}"
+        ) from gone
 
 
-def _child(route: Route, directory: INodeDirectory, name: bytes) -> INode:
+def _child(route: Route, directory: inode.INodeDirectory, name: bytes) -> inode.INode:
     """Return a directory's child, as it was if the route leads into a snapshot."""
     below = route.sight.child(name) if route.sight is not None else None
     return directory.children[name] if below is None else below.node
 
 
 def _entry(
-    scene: Scene, route: Route, node: INode, name: bytes = b"", *, located: bool
+    scene: Scene, route: Route, node: inode.INode, name: bytes = b"", *, located: bool
 ) -> types.HdfsFileStatusProto:
     """Return a status, with a file's blocks if they are asked for."""
-    status = status_of(scene.namespace, node, name)
-    if located and isinstance(node, INodeFile):
+    status = words_status.status_of(scene.namespace, node, name)
+    if located and isinstance(node, inode.INodeFile):
         status.locations.CopyFrom(
             located_blocks(scene, node, 0, node.length(), in_snapshot=route.in_snapshot)
         )
@@ -160,14 +139,14 @@ def _page(scene: Scene, names: list[bytes], after: bytes) -> tuple[list[bytes], 
 def _list_snapshots(scene: Scene, route: Route, after: bytes) -> calls.GetListingResponseProto:
     """Return the snapshots of a directory as the entries of its ``.snapshot``."""
     directory = route.parent
-    assert isinstance(directory, INodeDirectory)
+    assert isinstance(directory, inode.INodeDirectory)
     taken = scene.namespace.snapshots.snapshottable.get(directory.id, [])
     by_name = {snapshot.root.name: snapshot for snapshot in taken}
     page, remaining = _page(scene, names_in_order(by_name), after)
     listing = types.DirectoryListingProto(remainingEntries=remaining)
     for name in page:
         listing.partialListing.append(
-            snapshot_root_status(scene.namespace, directory, by_name[name])
+            words_status.snapshot_root_status(scene.namespace, directory, by_name[name])
         )
     return calls.GetListingResponseProto(dirList=listing)
 
@@ -194,14 +173,14 @@ def get_link_target(
     """Return the target of a link at or on the way to a path: clients go on there in both cases."""
     try:
         status = _status(scene, request.path, follow_last=False)
-    except FsError as error:
-        if error.java_class == UNRESOLVED_PATH:
+    except errors.FsError as error:
+        if error.java_class == errors.UNRESOLVED_PATH:
             return calls.GetLinkTargetResponseProto(targetPath=error.message)
         raise
     if status is None:
-        raise not_found(f"File does not exist: {request.path}")
+        raise errors.not_found(f"File does not exist: {request.path}")
     if status.fileType != types.HdfsFileStatusProto.IS_SYMLINK:
-        raise io_error(f"Path {request.path} is not a symbolic link")
+        raise errors.io_error(f"Path {request.path} is not a symbolic link")
     return calls.GetLinkTargetResponseProto(targetPath=text(status.symlink))
 
 
@@ -211,8 +190,8 @@ def check_access(
     """Refuse if the caller has not all the asked-for access."""
     route = find(scene, request.path)
     if route.last is None:
-        raise not_found(f"Path not found: {route.path}")
-    check_path(scene.caller, route, int(request.mode))
+        raise errors.not_found(f"Path not found: {route.path}")
+    permissions.check_path(scene.caller, route, int(request.mode))
     return calls.CheckAccessResponseProto()
 
 
@@ -223,7 +202,7 @@ def list_open_files(
 
     An empty page ends the list for clients, so files elsewhere than at the path are passed over.
     """
-    check_superuser(scene.caller)
+    permissions.check_superuser(scene.caller)
     answer = calls.ListOpenFilesResponseProto(hasMore=False, types=request.types)
     if request.types and types.ALL_OPEN_FILES not in request.types:
         return answer  # this NameNode decommissions nothing, so that no file holds it up
@@ -231,7 +210,7 @@ def list_open_files(
     later = (number for files in leases.values() for number in files if number > request.id)
     for number in sorted(later):
         file = scene.namespace.tree.inodes[number]
-        path = full_path(file)
+        path = inode.full_path(file)
         if components(path)[: len(top)] != top:
             continue
         if len(answer.entries) == scene.settings.listing_limit:
@@ -241,8 +220,8 @@ def list_open_files(
     return answer
 
 
-def _open_file(file: INode, path: str) -> calls.OpenFilesBatchResponseProto:
-    assert isinstance(file, INodeFile)
+def _open_file(file: inode.INode, path: str) -> calls.OpenFilesBatchResponseProto:
+    assert isinstance(file, inode.INodeFile)
     writer = file.under_construction
     assert writer is not None  # or it would not be in the list of leases
     return calls.OpenFilesBatchResponseProto(

@@ -6,16 +6,7 @@ from dataclasses import dataclass
 from hadoop.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto
 from namenode_sim.client_protocol.words.model import Caller
 from namenode_sim.client_protocol.words.permissions import EXECUTE, READ, check_directory
-from namenode_sim.namespace.inode import (
-    QUOTA_RESET,
-    STRIPED,
-    INode,
-    INodeDirectory,
-    INodeFile,
-    OldName,
-    Quotas,
-    subtree,
-)
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.snapshots.diffs import inode_of
 from namenode_sim.namespace.snapshots.view import Sight, look
 
@@ -38,26 +29,28 @@ class Counts:
     space: int = 0
     in_snapshots: "Counts | None" = None
 
-    def add(self, node: INode) -> None:
-        if isinstance(node, INodeDirectory):
+    def add(self, node: inode.INode) -> None:
+        if isinstance(node, inode.INodeDirectory):
             self.directories += 1
             return
         self.files += 1
-        if isinstance(node, INodeFile):
+        if isinstance(node, inode.INodeFile):
             length = node.length()
             self.length += length
             self.space += length * node.replication
 
 
-def counting(caller: Caller, top: INode | Sight, counts: Counts) -> Iterator[None]:
+def counting(caller: Caller, top: inode.INode | Sight, counts: Counts) -> Iterator[None]:
     """Count a subtree into ``counts``; yield every STEP inodes, where the tree may change.
 
     Raises:
         FsError: if the caller may not list one of the directories.
     """
-    nodes = (sight.node for sight in top.subtree()) if isinstance(top, Sight) else subtree(top)
+    nodes = (
+        (sight.node for sight in top.subtree()) if isinstance(top, Sight) else inode.subtree(top)
+    )
     for number, node in enumerate(nodes, start=1):
-        if isinstance(node, INodeDirectory) and not caller.exempt:
+        if isinstance(node, inode.INodeDirectory) and not caller.exempt:
             check_directory(caller, node, READ | EXECUTE)
         counts.add(node)
         for gone in _gone_from(node):
@@ -68,25 +61,25 @@ def counting(caller: Caller, top: INode | Sight, counts: Counts) -> Iterator[Non
             yield
 
 
-def _gone_from(node: INode) -> Iterator[INode]:
+def _gone_from(node: inode.INode) -> Iterator[inode.INode]:
     """Yield what was below a directory and only snapshots have (computeContentSummary4Snapshot)."""
-    if not isinstance(node, INodeDirectory) or node.history is None:
+    if not isinstance(node, inode.INodeDirectory) or node.history is None:
         return
     for diff in node.history.diffs:
         for name, entry in diff.deleted.items():
-            if isinstance(entry, OldName):
+            if isinstance(entry, inode.OldName):
                 for sight in look(entry, name, entry.last_snapshot_id).subtree():
                     yield sight.node
                 continue
-            for gone in subtree(inode_of(entry)):
+            for gone in inode.subtree(inode_of(entry)):
                 yield gone
                 yield from _gone_from(gone)
 
 
-def content_summary(node: INode, counts: Counts) -> ContentSummaryProto:
+def content_summary(node: inode.INode, counts: Counts) -> ContentSummaryProto:
     """Return the answer to getContentSummary; "no quota" travels as 2^64-1."""
     quotas = quotas_of(node)
-    replicated = isinstance(node, INodeFile) and node.block_type != STRIPED
+    replicated = isinstance(node, inode.INodeFile) and node.block_type != inode.STRIPED
     gone = counts.in_snapshots or Counts()
     return ContentSummaryProto(
         length=counts.length,
@@ -103,7 +96,7 @@ def content_summary(node: INode, counts: Counts) -> ContentSummaryProto:
     )
 
 
-def quota_usage(node: INode, counts: Counts) -> QuotaUsageProto:
+def quota_usage(node: inode.INode, counts: Counts) -> QuotaUsageProto:
     quotas = quotas_of(node)
     return QuotaUsageProto(
         fileAndDirectoryCount=counts.files + counts.directories,
@@ -113,8 +106,8 @@ def quota_usage(node: INode, counts: Counts) -> QuotaUsageProto:
     )
 
 
-def quotas_of(node: INode) -> Quotas:
+def quotas_of(node: inode.INode) -> inode.Quotas:
     """Return a directory's quotas; none for anything else."""
-    if isinstance(node, INodeDirectory):
+    if isinstance(node, inode.INodeDirectory):
         return node.quotas
-    return Quotas(QUOTA_RESET, QUOTA_RESET)
+    return inode.Quotas(inode.QUOTA_RESET, inode.QUOTA_RESET)

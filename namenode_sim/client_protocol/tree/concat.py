@@ -7,21 +7,10 @@ from collections.abc import Iterator
 
 from ha.rpc.java_names import ILLEGAL_ARGUMENT
 from hadoop.proto import client_namenode_pb2 as calls
-from namenode_sim.client_protocol.words.errors import (
-    HADOOP_ILLEGAL_ARGUMENT,
-    FsError,
-    io_error,
-    snapshot_error,
-)
+from namenode_sim.client_protocol.words import errors, permissions
 from namenode_sim.client_protocol.words.model import EditPlan, Scene
 from namenode_sim.client_protocol.words.paths import Route, as_file
-from namenode_sim.client_protocol.words.permissions import (
-    READ,
-    WRITE,
-    check_parent,
-    check_path,
-    find,
-)
+from namenode_sim.client_protocol.words.permissions import find
 from namenode_sim.edits.ops import ConcatDelete
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.snapshots.diffs import entry_of, in_latest, latest_snapshot
@@ -32,19 +21,21 @@ _UNSUPPORTED = ("/.reserved/raw", "/.reserved/.inodes")
 def concat(scene: Scene, request: calls.ConcatRequestProto) -> EditPlan:
     """Move the blocks of files to the end of another in their directory; delete the files."""
     if not request.srcs:
-        raise FsError(ILLEGAL_ARGUMENT, "No sources given")
+        raise errors.FsError(ILLEGAL_ARGUMENT, "No sources given")
     for path in (request.trg, *request.srcs):
         if path.startswith(_UNSUPPORTED):
-            raise io_error(f"Concat operation doesn't support .reserved relative path : {path}")
+            raise errors.io_error(
+                f"Concat operation doesn't support .reserved relative path : {path}"
+            )
     target = find(scene, request.trg)
-    check_path(scene.caller, target, WRITE)
+    permissions.check_path(scene.caller, target, permissions.WRITE)
     if as_file(target).under_construction is not None:
         raise _invalid(f"concat: target file {target.path} is under construction")
     sources: list[Route] = []
     for path in request.srcs:
         source = find(scene, path)
-        check_path(scene.caller, source, READ)
-        check_parent(scene.caller, source, WRITE)
+        permissions.check_path(scene.caller, source, permissions.READ)
+        permissions.check_parent(scene.caller, source, permissions.WRITE)
         for refusal in _refusals(scene, source, target):
             raise refusal
         sources.append(source)
@@ -55,11 +46,11 @@ def concat(scene: Scene, request: calls.ConcatRequestProto) -> EditPlan:
     return EditPlan((op,), calls.ConcatResponseProto)
 
 
-def _invalid(message: str) -> FsError:
-    return FsError(HADOOP_ILLEGAL_ARGUMENT, message)
+def _invalid(message: str) -> errors.FsError:
+    return errors.FsError(errors.HADOOP_ILLEGAL_ARGUMENT, message)
 
 
-def _refusals(scene: Scene, source: Route, target: Route) -> Iterator[FsError]:
+def _refusals(scene: Scene, source: Route, target: Route) -> Iterator[errors.FsError]:
     """Yield what speaks against one source; only the first is reported."""
     file, end, path = as_file(source), as_file(target), source.path
     if file.parent is not end.parent:
@@ -85,11 +76,11 @@ def _refusals(scene: Scene, source: Route, target: Route) -> Iterator[FsError]:
         )
 
 
-def _kept_by_snapshots(scene: Scene, path: str, file: INodeFile) -> Iterator[FsError]:
+def _kept_by_snapshots(scene: Scene, path: str, file: INodeFile) -> Iterator[errors.FsError]:
     """Refuse a source that is in a snapshot, which would lose its blocks."""
     if in_latest(entry_of(file), latest_snapshot(scene.namespace.tree, path)):
-        yield snapshot_error(f"Concat: the source file {path} is in snapshot")
+        yield errors.snapshot_error(f"Concat: the source file {path} is in snapshot")
     if file.reference is not None and file.reference.count() > 1:
-        yield snapshot_error(
+        yield errors.snapshot_error(
             f"Concat: the source file {path} is referred by some other reference in some snapshot."
         )

@@ -6,38 +6,11 @@ from ha.rpc.java_names import PATH_IS_NOT_DIRECTORY
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import HdfsFileStatusProto
 from journal.model import LAYOUT_VERSION
-from namenode_sim.client_protocol.words.errors import (
-    HADOOP_ILLEGAL_ARGUMENT,
-    FsError,
-    invalid_path,
-    io_error,
-    not_found,
-    snapshot_error,
-)
+from namenode_sim.client_protocol.words import errors, paths, permissions
 from namenode_sim.client_protocol.words.model import EditPlan, Scene
-from namenode_sim.client_protocol.words.paths import (
-    DOT_SNAPSHOT,
-    Route,
-    check_length,
-    check_not_reserved,
-    is_too_long,
-    too_long,
-)
-from namenode_sim.client_protocol.words.permissions import (
-    READ,
-    check_owner,
-    check_path,
-    check_superuser,
-    find,
-)
+from namenode_sim.client_protocol.words.permissions import find
 from namenode_sim.client_protocol.words.status import snapshot_root_status, status_of
-from namenode_sim.edits.ops import (
-    AllowSnapshot,
-    CreateSnapshot,
-    DeleteSnapshot,
-    DisallowSnapshot,
-    RenameSnapshot,
-)
+from namenode_sim.edits import ops
 from namenode_sim.namespace.inode import INodeDirectory, full_path, signed_order
 from namenode_sim.namespace.retry_cache import SnapshotTaken
 from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
@@ -46,7 +19,7 @@ from namenode_sim.namespace.state import Snapshot
 SNAPSHOT_TIME_LAYOUT = -66
 """Since then edits about snapshots contain their time."""
 
-_NO_COMPONENTS = {".", "..", DOT_SNAPSHOT.decode(), ".reserved"}
+_NO_COMPONENTS = {".", "..", paths.DOT_SNAPSHOT.decode(), ".reserved"}
 """DFSUtil.isValidNameForComponent refuses these."""
 
 SNAPSHOT_QUOTA = 1 << 16
@@ -61,27 +34,27 @@ def _time(scene: Scene) -> int | None:
     return scene.now_ms if LAYOUT_VERSION <= SNAPSHOT_TIME_LAYOUT else None
 
 
-def _directory(route: Route) -> INodeDirectory:
+def _directory(route: paths.Route) -> INodeDirectory:
     """Return the directory that a path leads to (INodeDirectory.valueOf)."""
     if route.last is None:
-        raise not_found(f"Directory does not exist: {route.path}")
+        raise errors.not_found(f"Directory does not exist: {route.path}")
     if not isinstance(route.last, INodeDirectory):
-        raise FsError(PATH_IS_NOT_DIRECTORY, f"`{route.path}': Is not a directory")
+        raise errors.FsError(PATH_IS_NOT_DIRECTORY, f"`{route.path}': Is not a directory")
     return route.last
 
 
-def _snapshots(scene: Scene, route: Route) -> list[Snapshot]:
+def _snapshots(scene: Scene, route: paths.Route) -> list[Snapshot]:
     """Return a directory's snapshots if it may have some (SnapshotManager.getSnapshottableRoot)."""
     directory = _directory(route)
     taken = scene.namespace.snapshots.snapshottable.get(directory.id)
     if taken is None:
-        raise snapshot_error(f"Directory is not a snapshottable directory: {route.path}")
+        raise errors.snapshot_error(f"Directory is not a snapshottable directory: {route.path}")
     return taken
 
 
 def allow(scene: Scene, request: calls.AllowSnapshotRequestProto) -> EditPlan:
     """Let a directory have snapshots; neither one above nor one below it may have."""
-    check_superuser(scene.caller)
+    permissions.check_superuser(scene.caller)
     route = find(scene, request.snapshotRoot)
     directory = _directory(route)
     for number in scene.namespace.snapshots.snapshottable:
@@ -89,12 +62,12 @@ def allow(scene: Scene, request: calls.AllowSnapshotRequestProto) -> EditPlan:
         assert isinstance(other, INodeDirectory)
         above, below = _is_above(other, directory), _is_above(directory, other)
         if above or below:
-            raise snapshot_error(
+            raise errors.snapshot_error(
                 f"Nested snapshottable directories not allowed: path={route.path}, the "
                 f"{'ancestor' if above else 'subdirectory'} {full_path(other)} is already a "
                 "snapshottable directory."
             )
-    return EditPlan((AllowSnapshot(route.path),), calls.AllowSnapshotResponseProto)
+    return EditPlan((ops.AllowSnapshot(route.path),), calls.AllowSnapshotResponseProto)
 
 
 def _is_above(above: INodeDirectory, node: INodeDirectory) -> bool:
@@ -106,36 +79,36 @@ def _is_above(above: INodeDirectory, node: INodeDirectory) -> bool:
 
 def disallow(scene: Scene, request: calls.DisallowSnapshotRequestProto) -> EditPlan:
     """Take that back; all its snapshots must be gone."""
-    check_superuser(scene.caller)
+    permissions.check_superuser(scene.caller)
     route = find(scene, request.snapshotRoot)
     if scene.namespace.snapshots.snapshottable.get(_directory(route).id):
-        raise snapshot_error(
+        raise errors.snapshot_error(
             f"The directory {route.path} has snapshot(s). Please redo the operation after removing "
             "all the snapshots."
         )
-    return EditPlan((DisallowSnapshot(route.path),), calls.DisallowSnapshotResponseProto)
+    return EditPlan((ops.DisallowSnapshot(route.path),), calls.DisallowSnapshotResponseProto)
 
 
 def create(scene: Scene, request: calls.CreateSnapshotRequestProto) -> EditPlan:
     """Take a snapshot; without a name it gets one from the time, in UTC."""
-    check_length("createSnapshot", request.snapshotRoot)
+    paths.check_length("createSnapshot", request.snapshotRoot)
     route = find(scene, request.snapshotRoot)
     if not scene.caller.exempt:
-        check_owner(scene.caller, route)
+        permissions.check_owner(scene.caller, route)
     name = request.snapshotName
     if not name:
         now = datetime.fromtimestamp(scene.now_ms / 1000, UTC)
         name = f"s{now:%Y%m%d-%H%M%S}.{scene.now_ms % 1000:03}"
     elif name in _NO_COMPONENTS or ":" in name or "/" in name:
-        raise invalid_path(f"Invalid snapshot name: {name}")
+        raise errors.invalid_path(f"Invalid snapshot name: {name}")
     _check_name(scene, name, route.path)
     taken = _snapshots(scene, route)
     _check_room(scene, len(taken))
     if any(snapshot.name == name for snapshot in taken):
-        raise snapshot_error(
+        raise errors.snapshot_error(
             f'Failed to add snapshot: there is already a snapshot with the same name "{name}".'
         )
-    op = CreateSnapshot(route.path, name, _time(scene), scene.caller.rpc)
+    op = ops.CreateSnapshot(route.path, name, _time(scene), scene.caller.rpc)
     answer = calls.CreateSnapshotResponseProto(snapshotPath=SnapshotTaken(route.path, name).path)
     return EditPlan((op,), lambda: answer)
 
@@ -149,11 +122,11 @@ def created_before(scene: Scene) -> calls.CreateSnapshotResponseProto:
 
 def _check_name(scene: Scene, name: str, path: str) -> None:
     if "/" in name:
-        raise FsError(HADOOP_ILLEGAL_ARGUMENT, 'Snapshot name cannot contain "/"')
+        raise errors.FsError(errors.HADOOP_ILLEGAL_ARGUMENT, 'Snapshot name cannot contain "/"')
     encoded = name.encode("utf-8", "replace")
-    check_not_reserved(encoded, in_root=False)
-    if is_too_long(encoded, scene.settings):
-        raise too_long(encoded, path, scene.settings)
+    paths.check_not_reserved(encoded, in_root=False)
+    if paths.is_too_long(encoded, scene.settings):
+        raise paths.too_long(encoded, path, scene.settings)
 
 
 def _check_room(scene: Scene, taken: int) -> None:
@@ -163,7 +136,7 @@ def _check_room(scene: Scene, taken: int) -> None:
         (taken, "per directory", scene.settings.max_snapshots_of_one),
     ):
         if count >= limit:
-            raise snapshot_error(
+            raise errors.snapshot_error(
                 f"Failed to create snapshot: there are already {count} snapshot(s) and the {kind} "
                 f"snapshot limit is {limit}"
             )
@@ -172,34 +145,34 @@ def _check_room(scene: Scene, taken: int) -> None:
 def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> EditPlan:
     """Drop a snapshot."""
     if not request.snapshotName:
-        raise io_error("The snapshot name is null or empty.")
+        raise errors.io_error("The snapshot name is null or empty.")
     route = find(scene, request.snapshotRoot)
     if not scene.caller.exempt:
-        check_owner(scene.caller, route)
+        permissions.check_owner(scene.caller, route)
     name = request.snapshotName
     if all(snapshot.name != name for snapshot in _snapshots(scene, route)):
-        raise snapshot_error(
+        raise errors.snapshot_error(
             f"Cannot delete snapshot {name} from path {route.path}: the snapshot does not exist."
         )
-    op = DeleteSnapshot(route.path, name, _time(scene), scene.caller.rpc)
+    op = ops.DeleteSnapshot(route.path, name, _time(scene), scene.caller.rpc)
     return EditPlan((op,), calls.DeleteSnapshotResponseProto)
 
 
 def rename(scene: Scene, request: calls.RenameSnapshotRequestProto) -> EditPlan:
     """Give a snapshot another name."""
     if not request.snapshotNewName:
-        raise io_error("The new snapshot name is null or empty.")
+        raise errors.io_error("The new snapshot name is null or empty.")
     route = find(scene, request.snapshotRoot)
     if not scene.caller.exempt:
-        check_owner(scene.caller, route)
+        permissions.check_owner(scene.caller, route)
     old, new = request.snapshotOldName, request.snapshotNewName
     _check_name(scene, new, route.path)
     names = {snapshot.name for snapshot in _snapshots(scene, route)}
     if old not in names:
-        raise snapshot_error(f"The snapshot {old} does not exist for directory {route.path}")
+        raise errors.snapshot_error(f"The snapshot {old} does not exist for directory {route.path}")
     if new in names and new != old:
-        raise snapshot_error(f"The snapshot {new} already exists for directory {route.path}")
-    op = RenameSnapshot(route.path, old, new, _time(scene), scene.caller.rpc)
+        raise errors.snapshot_error(f"The snapshot {new} already exists for directory {route.path}")
+    op = ops.RenameSnapshot(route.path, old, new, _time(scene), scene.caller.rpc)
     return EditPlan((op,), calls.RenameSnapshotResponseProto)
 
 
@@ -243,7 +216,7 @@ def get_snapshot_listing(
 ) -> calls.GetSnapshotListingResponseProto:
     """Return the snapshots of a directory by name."""
     route = find(scene, request.snapshotRoot)
-    check_path(scene.caller, route, READ)
+    permissions.check_path(scene.caller, route, permissions.READ)
     taken = _snapshots(scene, route)
     directory = _directory(route)
     answer = calls.GetSnapshotListingResponseProto()

@@ -3,40 +3,9 @@
 from ha.rpc.java_names import PATH_IS_NOT_EMPTY_DIRECTORY, UNSUPPORTED_OPERATION
 from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.client_protocol.tree.protected_directories import check_unprotected
-from namenode_sim.client_protocol.words.errors import (
-    FsError,
-    already_exists,
-    invalid_path,
-    io_error,
-    not_found,
-    snapshot_error,
-)
+from namenode_sim.client_protocol.words import errors, new_inodes, paths, permissions
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, no_edits
-from namenode_sim.client_protocol.words.new_inodes import (
-    Modes,
-    check_quotas,
-    check_room,
-    make_directories,
-    new_ids,
-    passable,
-    unmasked,
-)
-from namenode_sim.client_protocol.words.paths import (
-    Route,
-    check_length,
-    check_new_name,
-    check_not_the_reserved,
-    check_parent_exists,
-    is_valid_name,
-    text,
-)
-from namenode_sim.client_protocol.words.permissions import (
-    WRITE,
-    check_ancestor,
-    check_parent,
-    check_subtree,
-    find,
-)
+from namenode_sim.client_protocol.words.permissions import find
 from namenode_sim.edits.ops import Delete, Rename, RenameOld
 from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, full_path
@@ -48,33 +17,37 @@ _RESERVED = (b".reserved",)
 
 def mkdirs(scene: Scene, request: calls.MkdirsRequestProto) -> EditPlan:
     """Create a directory and what is missing above it; true also if it exists."""
-    check_length("mkdirs", request.src)
-    if not is_valid_name(request.src):
-        raise invalid_path(f"Invalid file name: {request.src}")
+    paths.check_length("mkdirs", request.src)
+    if not paths.is_valid_name(request.src):
+        raise errors.invalid_path(f"Invalid file name: {request.src}")
     route = find(scene, request.src, creates=True)
     answer = calls.MkdirsResponseProto(result=True)
     if route.last is not None:
         if not isinstance(route.last, INodeDirectory):
-            raise already_exists(f"Path is not a directory: {route.path}")
+            raise errors.already_exists(f"Path is not a directory: {route.path}")
         return no_edits(answer)
-    check_ancestor(scene.caller, route, WRITE)
+    permissions.check_ancestor(scene.caller, route, permissions.WRITE)
     if not request.createParent:
-        check_parent_exists(route)
+        paths.check_parent_exists(route)
     mode = request.masked.perm
-    modes = Modes(mode, unmasked(scene, request), above=passable(mode))
-    made = make_directories(scene, new_ids(scene), route, len(route.names), modes)
+    modes = new_inodes.Modes(
+        mode, new_inodes.unmasked(scene, request), above=new_inodes.passable(mode)
+    )
+    made = new_inodes.make_directories(
+        scene, new_inodes.new_ids(scene), route, len(route.names), modes
+    )
     return EditPlan(tuple(made), lambda: answer)
 
 
 def delete(scene: Scene, request: calls.DeleteRequestProto) -> EditPlan:
     """Remove a path; false if there is none, or if it is the root."""
-    check_not_the_reserved(request.src)
+    paths.check_not_the_reserved(request.src)
     route = find(scene, request.src, follow_last=False)
     node = route.last
-    check_parent(scene.caller, route, WRITE)
-    check_subtree(scene.caller, node)
+    permissions.check_parent(scene.caller, route, permissions.WRITE)
+    permissions.check_subtree(scene.caller, node)
     if isinstance(node, INodeDirectory) and node.children and not request.recursive:
-        raise FsError(
+        raise errors.FsError(
             PATH_IS_NOT_EMPTY_DIRECTORY, f"`{route.path} is non empty': Directory is not empty"
         )
     check_unprotected(scene, route)
@@ -90,7 +63,7 @@ def check_no_snapshots(scene: Scene, node: INode) -> None:
     for directory in _snapshottable_in(scene, node):
         if scene.namespace.snapshots.snapshottable[directory.id]:
             path = full_path(directory)
-            raise snapshot_error(
+            raise errors.snapshot_error(
                 f"The directory {path} cannot be deleted since {path} is snapshottable and "
                 "already has snapshots"
             )
@@ -109,7 +82,7 @@ def _snapshottable_in(scene: Scene, node: INode) -> list[INode]:
     return found
 
 
-def _check_nesting(scene: Scene, source: Route, parent: INodeDirectory) -> None:
+def _check_nesting(scene: Scene, source: paths.Route, parent: INodeDirectory) -> None:
     """Check nested snapshottable directories (FSDirRenameOp.validateNestSnapshot).
 
     Hadoop's root always counts as snapshottable, if something is to be moved right below it.
@@ -119,7 +92,7 @@ def _check_nesting(scene: Scene, source: Route, parent: INodeDirectory) -> None:
     while step is not None and step.id not in snapshottable:
         step = step.parent
     if step is not None or parent.parent is None:
-        raise snapshot_error(
+        raise errors.snapshot_error(
             f"Unable to rename because {source.path} has snapshottable descendant directories and "
             f"{full_path(parent)} is a descent of a snapshottable directory, and HDFS does not "
             "support nested snapshottable directory."
@@ -132,10 +105,10 @@ def rename(scene: Scene, request: calls.RenameRequestProto) -> EditPlan:
     check_unprotected(scene, source)
     requested = target.path
     if isinstance(target.last, INodeDirectory):
-        inside = f"{target.path.rstrip('/')}/{text(source.name)}"
+        inside = f"{target.path.rstrip('/')}/{paths.text(source.name)}"
         target = find(scene, inside, follow_last=False)
-    check_parent(scene.caller, source, WRITE)
-    check_ancestor(scene.caller, target, WRITE)
+    permissions.check_parent(scene.caller, source, permissions.WRITE)
+    permissions.check_ancestor(scene.caller, target, permissions.WRITE)
     refused = no_edits(calls.RenameResponseProto(result=False))
     if source.last is None or not source.names:
         return refused
@@ -157,17 +130,17 @@ def rename2(scene: Scene, request: calls.Rename2RequestProto) -> EditPlan:
     """
     source, target = _find_ends(scene, request)
     check_unprotected(scene, source)
-    check_parent(scene.caller, source, WRITE)
+    permissions.check_parent(scene.caller, source, permissions.WRITE)
     if request.moveToTrash:
-        check_subtree(scene.caller, source.last)
-    check_ancestor(scene.caller, target, WRITE)
+        permissions.check_subtree(scene.caller, source.last)
+    permissions.check_ancestor(scene.caller, target, permissions.WRITE)
     src, dst = source.path, target.path
     node = _check_rename_ends(scene, source, target)
     if target.last is not None:
         _check_overwrite(node, target.last, src, dst, overwrite=request.overwriteDest)
         check_no_snapshots(scene, target.last)
     if target.parent is None:
-        raise not_found(f"rename destination parent {dst} not found.")
+        raise errors.not_found(f"rename destination parent {dst} not found.")
     _check_move(scene, source, target)
     options = [RenameOption.OVERWRITE] if request.overwriteDest else []
     options += [RenameOption.TO_TRASH] if request.moveToTrash else []
@@ -177,68 +150,68 @@ def rename2(scene: Scene, request: calls.Rename2RequestProto) -> EditPlan:
 
 def _find_ends(
     scene: Scene, request: calls.RenameRequestProto | calls.Rename2RequestProto
-) -> tuple[Route, Route]:
+) -> tuple[paths.Route, paths.Route]:
     """Find the source and the destination of a rename, which may be links themselves."""
-    check_length("rename", request.dst)
+    paths.check_length("rename", request.dst)
     source = find(scene, request.src, follow_last=False)
-    if not is_valid_name(request.dst):
-        raise invalid_path(f"Invalid file name: {request.dst}")
+    if not paths.is_valid_name(request.dst):
+        raise errors.invalid_path(f"Invalid file name: {request.dst}")
     return source, find(scene, request.dst, follow_last=False, creates=True)
 
 
-def _check_rename_ends(scene: Scene, source: Route, target: Route) -> INode:
+def _check_rename_ends(scene: Scene, source: paths.Route, target: paths.Route) -> INode:
     """Check what rename2 asks of its two paths themselves; return the node that moves."""
     src, dst = source.path, target.path
     node = source.last
     if node is None:
-        raise not_found(f"rename source {src} is not found.")
+        raise errors.not_found(f"rename source {src} is not found.")
     if not source.names:
-        raise io_error("rename source cannot be the root")
+        raise errors.io_error("rename source cannot be the root")
     check_no_snapshots(scene, node)
     if source.names == target.names:
-        raise already_exists(f"The source {src} and destination {dst} are the same")
+        raise errors.already_exists(f"The source {src} and destination {dst} are the same")
     if _to_own_target(source, target):
-        raise already_exists(f"Cannot rename symlink {src} to its target {dst}")
+        raise errors.already_exists(f"Cannot rename symlink {src} to its target {dst}")
     if target.names[: len(source.names)] == source.names:
-        raise io_error(f"Rename destination {dst} is a directory or file under source {src}")
+        raise errors.io_error(f"Rename destination {dst} is a directory or file under source {src}")
     if target.names == _RESERVED:
-        raise invalid_path("Cannot rename to or from /.reserved")
+        raise errors.invalid_path("Cannot rename to or from /.reserved")
     if not target.names:
-        raise io_error("rename destination cannot be the root")
+        raise errors.io_error("rename destination cannot be the root")
     return node
 
 
-def _to_own_target(source: Route, target: Route) -> bool:
+def _to_own_target(source: paths.Route, target: paths.Route) -> bool:
     """Return whether a link is to be moved to where it leads, as written in it."""
     link = source.last
     written = target.prefix(len(target.names))
-    return isinstance(link, INodeSymlink) and text(link.target) == written
+    return isinstance(link, INodeSymlink) and paths.text(link.target) == written
 
 
 def _check_overwrite(source: INode, target: INode, src: str, dst: str, *, overwrite: bool) -> None:
     if isinstance(source, INodeDirectory) != isinstance(target, INodeDirectory):
-        raise io_error(f"Source {src} and destination {dst} must both be directories")
+        raise errors.io_error(f"Source {src} and destination {dst} must both be directories")
     if not overwrite:
-        raise already_exists(f"rename destination {dst} already exists")
+        raise errors.already_exists(f"rename destination {dst} already exists")
     if isinstance(target, INodeDirectory) and target.children:
-        raise io_error(f"rename destination directory is not empty: {dst}")
+        raise errors.io_error(f"rename destination directory is not empty: {dst}")
 
 
-def _check_move(scene: Scene, source: Route, target: Route) -> None:
+def _check_move(scene: Scene, source: paths.Route, target: paths.Route) -> None:
     """Check the new place: snapshots, the name's length, the directory's size, quotas."""
     node, parent = source.last, target.parent
     assert node is not None
     assert isinstance(parent, INodeDirectory)
     if _snapshottable_in(scene, node):
         _check_nesting(scene, source, parent)
-    check_new_name(target.name, parent, scene.settings)
+    paths.check_new_name(target.name, parent, scene.settings)
     moved = size(node) - (size(target.last) if target.last is not None else 0)
     if parent is not source.parent:
-        check_room(scene, parent, 0)
+        new_inodes.check_room(scene, parent, 0)
         common = next(step for step in reversed(target.nodes) if step in source.nodes)
-        check_quotas(scene, parent, moved, stop=common)
+        new_inodes.check_quotas(scene, parent, moved, stop=common)
 
 
 def create_symlink(_: Scene, __: calls.CreateSymlinkRequestProto) -> EditPlan:
     """Refuse: symlinks are switched off, as in Hadoop."""
-    raise FsError(UNSUPPORTED_OPERATION, "Symlinks not supported")
+    raise errors.FsError(UNSUPPORTED_OPERATION, "Symlinks not supported")

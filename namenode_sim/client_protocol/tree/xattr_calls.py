@@ -2,24 +2,10 @@
 
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
-from namenode_sim.client_protocol.words.errors import (
-    HADOOP_ILLEGAL_ARGUMENT,
-    XATTR_NOT_FOUND,
-    FsError,
-    denied,
-    io_error,
-    not_found,
-)
+from namenode_sim.client_protocol.words import errors, permissions
 from namenode_sim.client_protocol.words.model import EditPlan, Scene
 from namenode_sim.client_protocol.words.paths import Route
-from namenode_sim.client_protocol.words.permissions import (
-    READ,
-    UNREADABLE_BY_SUPERUSER,
-    WRITE,
-    check_owner,
-    check_path,
-    find,
-)
+from namenode_sim.client_protocol.words.permissions import find
 from namenode_sim.edits.ops import RemoveXAttr, SetXAttr
 from namenode_sim.edits.values import XAttr, XAttrNamespace
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile, INodeSymlink
@@ -45,7 +31,7 @@ def _to_proto(xattr: XAttr) -> types.XAttrProto:
 
 def _check_enabled(scene: Scene) -> None:
     if not scene.settings.xattrs_enabled:
-        raise io_error(
+        raise errors.io_error(
             "The XAttr operation has been rejected.  Support for XAttrs has been disabled by "
             "setting dfs.namenode.xattrs.enabled to false."
         )
@@ -62,23 +48,26 @@ def _may_see(scene: Scene, xattr: XAttr) -> bool:
     """
     if xattr.namespace == XAttrNamespace.TRUSTED:
         return scene.caller.is_super
-    return xattr.namespace == XAttrNamespace.USER or _full_name(xattr) == UNREADABLE_BY_SUPERUSER
+    return (
+        xattr.namespace == XAttrNamespace.USER
+        or _full_name(xattr) == permissions.UNREADABLE_BY_SUPERUSER
+    )
 
 
 def _check_visible(scene: Scene, xattr: XAttr) -> None:
     if not _may_see(scene, xattr):
-        raise denied(
+        raise errors.denied(
             f"User doesn't have permission for xattr: {xattr.namespace.name.lower()}.{xattr.name}"
         )
-    if _full_name(xattr) == UNREADABLE_BY_SUPERUSER and xattr.value is not None:
-        raise denied(
+    if _full_name(xattr) == permissions.UNREADABLE_BY_SUPERUSER and xattr.value is not None:
+        raise errors.denied(
             f"Attempt to set a value for '{_MARK}'. Values are not allowed for this xattr."
         )
 
 
 def _inode(route: Route) -> INodeFile | INodeDirectory:
     if route.last is None:
-        raise not_found(f"cannot find {route.path}")
+        raise errors.not_found(f"cannot find {route.path}")
     assert not isinstance(route.last, INodeSymlink)  # ``find`` refuses it
     return route.last
 
@@ -87,9 +76,9 @@ def _check_change(scene: Scene, route: Route) -> INodeFile | INodeDirectory:
     """Let only its owner change a sticky directory's attributes, and writers those of others."""
     node = _inode(route)
     if not (isinstance(node, INodeDirectory) and node.mode & _STICKY):
-        check_path(scene.caller, route, WRITE)
+        permissions.check_path(scene.caller, route, permissions.WRITE)
     elif not scene.caller.exempt:
-        check_owner(scene.caller, route)
+        permissions.check_owner(scene.caller, route)
     return node
 
 
@@ -99,8 +88,8 @@ def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> EditPlan:
     xattr = _from_proto(request.xAttr)
     size = len(xattr.name.encode()) + len(xattr.value or b"")
     if size > scene.settings.max_xattr_bytes:
-        raise FsError(
-            HADOOP_ILLEGAL_ARGUMENT,
+        raise errors.FsError(
+            errors.HADOOP_ILLEGAL_ARGUMENT,
             "The XAttr is too big. The maximum combined size of the name and value is "
             f"{scene.settings.max_xattr_bytes}, but the total size is {size}",
         )
@@ -111,23 +100,25 @@ def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> EditPlan:
     others = [other for other in held if _full_name(other) != _full_name(xattr)]
     _check_flags(xattr.name, request.flag, there=len(others) < len(held))
     if sum(each.namespace in _COUNTED for each in (xattr, *others)) > scene.settings.max_xattrs:
-        raise io_error(
+        raise errors.io_error(
             "Cannot add additional XAttr to inode, would exceed limit of "
             f"{scene.settings.max_xattrs}"
         )
-    if _full_name(xattr) == UNREADABLE_BY_SUPERUSER and isinstance(node, INodeDirectory):
-        raise io_error(f"Can only set '{_MARK}' on a file.")
+    if _full_name(xattr) == permissions.UNREADABLE_BY_SUPERUSER and isinstance(
+        node, INodeDirectory
+    ):
+        raise errors.io_error(f"Can only set '{_MARK}' on a file.")
     op = SetXAttr(route.path, (xattr,), scene.caller.rpc)
     return EditPlan((op,), calls.SetXAttrResponseProto)
 
 
 def _check_flags(name: str, flags: int, *, there: bool) -> None:
     if not flags & (_CREATE | _REPLACE):
-        raise FsError(HADOOP_ILLEGAL_ARGUMENT, "A flag must be specified.")
+        raise errors.FsError(errors.HADOOP_ILLEGAL_ARGUMENT, "A flag must be specified.")
     if there and not flags & _REPLACE:
-        raise io_error(f"XAttr: {name} already exists. The REPLACE flag must be specified.")
+        raise errors.io_error(f"XAttr: {name} already exists. The REPLACE flag must be specified.")
     if not there and not flags & _CREATE:
-        raise io_error(f"XAttr: {name} does not exist. The CREATE flag must be specified.")
+        raise errors.io_error(f"XAttr: {name} does not exist. The CREATE flag must be specified.")
 
 
 def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> EditPlan:
@@ -137,10 +128,10 @@ def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> EditPl
     _check_visible(scene, xattr)
     route = find(scene, request.src)
     held = _check_change(scene, route).xattrs or ()
-    if held and _full_name(xattr) == UNREADABLE_BY_SUPERUSER:
-        raise denied(f"The xattr '{_MARK}' can not be deleted.")
+    if held and _full_name(xattr) == permissions.UNREADABLE_BY_SUPERUSER:
+        raise errors.denied(f"The xattr '{_MARK}' can not be deleted.")
     if _full_name(xattr) not in map(_full_name, held):
-        raise io_error("No matching attributes found for remove operation")
+        raise errors.io_error("No matching attributes found for remove operation")
     named = XAttr(xattr.namespace, xattr.name, None)
     op = RemoveXAttr(route.path, (named,), scene.caller.rpc)
     return EditPlan((op,), calls.RemoveXAttrResponseProto)
@@ -159,7 +150,7 @@ def get_xattrs(scene: Scene, request: calls.GetXAttrsRequestProto) -> calls.GetX
             seen = [by_name[_full_name(xattr)] for xattr in asked]
         except KeyError:
             message = "At least one of the attributes provided was not found."
-            raise FsError(XATTR_NOT_FOUND, message) from None
+            raise errors.FsError(errors.XATTR_NOT_FOUND, message) from None
     return calls.GetXAttrsResponseProto(xAttrs=[_to_proto(xattr) for xattr in seen])
 
 
@@ -176,5 +167,5 @@ def _seen(scene: Scene, path: str) -> list[XAttr]:
     """Return the attributes for a caller that may read the path (even their names need it)."""
     route = find(scene, path)
     node = _inode(route)
-    check_path(scene.caller, route, READ)
+    permissions.check_path(scene.caller, route, permissions.READ)
     return [xattr for xattr in node.xattrs or () if _may_see(scene, xattr)]

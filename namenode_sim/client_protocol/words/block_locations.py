@@ -7,13 +7,7 @@ from collections.abc import Iterable
 
 from ha.rpc.java_names import ILLEGAL_ARGUMENT
 from hadoop.proto import client_namenode_pb2 as calls
-from hadoop.proto.hdfs_types_pb2 import (
-    ExtendedBlockProto,
-    LocatedBlockProto,
-    LocatedBlocksProto,
-    StorageTypeProto,
-    TokenProto,
-)
+from hadoop.proto import hdfs_types_pb2
 from namenode_sim.blocks.model import Slot, Stage
 from namenode_sim.client_protocol.words.datanode_info import U64, info_of
 from namenode_sim.client_protocol.words.errors import FsError
@@ -57,7 +51,7 @@ def slot_of(scene: Scene, block: Block) -> Slot:
 
 def located_blocks(
     scene: Scene, file: INodeFile, offset: int, length: int, *, in_snapshot: bool
-) -> LocatedBlocksProto:
+) -> hdfs_types_pb2.LocatedBlocksProto:
     """Return the blocks that hold a range of a file, and its last one.
 
     The length is that of the file without a last block which is being written: readers ask the
@@ -67,7 +61,7 @@ def located_blocks(
     blocks = file.blocks if in_snapshot else blocks_now(scene, file)
     is_open = file.under_construction is not None
     if not blocks:
-        return LocatedBlocksProto(
+        return hdfs_types_pb2.LocatedBlocksProto(
             fileLength=0, underConstruction=is_open, isLastBlockComplete=False
         )
     size = sum(block.num_bytes for block in blocks)
@@ -75,7 +69,7 @@ def located_blocks(
         length = min(length, size - offset)
     last_complete = in_snapshot or stage_of(scene, blocks[-1]) is Stage.COMPLETE
     starts = size - blocks[-1].num_bytes
-    return LocatedBlocksProto(
+    return hdfs_types_pb2.LocatedBlocksProto(
         fileLength=size if last_complete else starts,
         underConstruction=is_open,
         blocks=[
@@ -100,7 +94,7 @@ def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple
     return found
 
 
-def located_block(scene: Scene, block: Block, offset: int) -> LocatedBlockProto:
+def located_block(scene: Scene, block: Block, offset: int) -> hdfs_types_pb2.LocatedBlockProto:
     """Return a block with the DataNodes that have it, the nearest to the caller first."""
     places, corrupt = _readable(scene, slot_of(scene, block))
     return block_at(scene, block, offset, _by_distance(scene, places), corrupt=corrupt)
@@ -132,25 +126,25 @@ def _by_distance(scene: Scene, places: Iterable[Place]) -> list[Place]:
 
 def block_at(
     scene: Scene, block: Block, offset: int, places: Iterable[Place], *, corrupt: bool = False
-) -> LocatedBlockProto:
+) -> hdfs_types_pb2.LocatedBlockProto:
     """Return a block at places, in their order; ``offset`` -1 stands for a block of no file."""
-    answer = LocatedBlockProto(
+    answer = hdfs_types_pb2.LocatedBlockProto(
         b=extended(scene, block),
         offset=offset % U64,
         corrupt=corrupt,
-        blockToken=TokenProto(identifier=b"", password=b"", kind="", service=""),
+        blockToken=hdfs_types_pb2.TokenProto(identifier=b"", password=b"", kind="", service=""),
     )
     for node, storage in places:
         answer.locs.append(info_of(node, scene.now, scene.now_ms))
         answer.isCached.append(False)
-        answer.storageTypes.append(StorageTypeProto.ValueType(int(storage.type)))
+        answer.storageTypes.append(hdfs_types_pb2.StorageTypeProto.ValueType(int(storage.type)))
         answer.storageIDs.append(storage.uuid)
     return answer
 
 
-def extended(scene: Scene, block: Block) -> ExtendedBlockProto:
+def extended(scene: Scene, block: Block) -> hdfs_types_pb2.ExtendedBlockProto:
     """Return a block with its pool."""
-    return ExtendedBlockProto(
+    return hdfs_types_pb2.ExtendedBlockProto(
         poolId=scene.cluster.pool,
         blockId=block.block_id % U64,
         generationStamp=block.generation_stamp,

@@ -4,23 +4,12 @@ from dataclasses import dataclass
 
 from ha.rpc.java_names import NAMESPACE_QUOTA_EXCEEDED
 from hadoop.proto import client_namenode_pb2 as calls
+from namenode_sim.client_protocol.words import paths
 from namenode_sim.client_protocol.words.errors import DIRECTORY_ITEMS_EXCEEDED, FsError
 from namenode_sim.client_protocol.words.model import Scene
-from namenode_sim.client_protocol.words.paths import (
-    Route,
-    check_not_reserved,
-    is_too_long,
-    too_long,
-)
 from namenode_sim.edits.ops import Mkdir
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, Permission
-from namenode_sim.namespace.inode import (
-    QUOTA_DONT_SET,
-    INode,
-    INodeDirectory,
-    INodeFile,
-    full_path,
-)
+from namenode_sim.namespace import inode
 
 _MINIMAL = 3
 _OWNER_WX = 0o300
@@ -121,7 +110,7 @@ class Modes:
 
 
 def make_directories(
-    scene: Scene, ids: NewIds, route: Route, upto: int, modes: Modes
+    scene: Scene, ids: NewIds, route: paths.Route, upto: int, modes: Modes
 ) -> list[Mkdir]:
     """Return edits that create what is missing of a path's first ``upto`` names.
 
@@ -130,12 +119,12 @@ def make_directories(
     """
     first = route.existing
     above = route.nodes[first]
-    assert isinstance(above, INodeDirectory)
+    assert isinstance(above, inode.INodeDirectory)
     for index in range(first, len(route.names)):
         name = route.names[index]
-        if is_too_long(name, scene.settings):
-            raise too_long(name, route.prefix(index), scene.settings)
-        check_not_reserved(name, in_root=index == 0)
+        if paths.is_too_long(name, scene.settings):
+            raise paths.too_long(name, route.prefix(index), scene.settings)
+        paths.check_not_reserved(name, in_root=index == 0)
     check_room(scene, above, len(route.names) - first)
     made: list[Mkdir] = []
     for index in range(first, upto):
@@ -153,20 +142,20 @@ def passable(mode: int) -> int:
     return mode | _OWNER_WX
 
 
-def check_room(scene: Scene, directory: INodeDirectory, added: int) -> None:
+def check_room(scene: Scene, directory: inode.INodeDirectory, added: int) -> None:
     """Check the limits on a directory that is about to get an entry of ``added`` inodes."""
     settings = scene.settings
     if len(directory.children) >= settings.max_directory_items:
         raise FsError(
             DIRECTORY_ITEMS_EXCEEDED,
-            f"The directory item limit of {full_path(directory)} is exceeded: "
+            f"The directory item limit of {inode.full_path(directory)} is exceeded: "
             f"limit={settings.max_directory_items} items={len(directory.children)}",
         )
     check_quotas(scene, directory, added)
 
 
 def check_quotas(
-    scene: Scene, directory: INodeDirectory, added: int, *, stop: INode | None = None
+    scene: Scene, directory: inode.INodeDirectory, added: int, *, stop: inode.INode | None = None
 ) -> None:
     """Check the name quotas of a directory and those above it, up to (without) ``stop``.
 
@@ -174,20 +163,20 @@ def check_quotas(
     """
     if added <= 0:
         return
-    step: INodeDirectory | None = directory
+    step: inode.INodeDirectory | None = directory
     while step is not None and step is not stop:
         quota = step.quotas.namespace
-        if 0 <= quota < QUOTA_DONT_SET:
+        if 0 <= quota < inode.QUOTA_DONT_SET:
             count = scene.namespace.tree.count(step) + added
             if count > quota:
                 raise FsError(
                     NAMESPACE_QUOTA_EXCEEDED,
                     "The NameSpace quota (directories and files) of directory "
-                    f"{full_path(step)} is exceeded: quota={quota} file count={count}",
+                    f"{inode.full_path(step)} is exceeded: quota={quota} file count={count}",
                 )
         step = step.parent
 
 
-def described(file: INodeFile) -> Permission:
+def described(file: inode.INodeFile) -> Permission:
     """Return a file's owner, group and mode, as its Close records them."""
     return Permission(file.user, file.group, file.mode)

@@ -2,15 +2,7 @@
 
 from ha.record import record
 from ha.rpc.java_names import PARENT_NOT_DIRECTORY
-from namenode_sim.client_protocol.words.errors import (
-    HADOOP_ILLEGAL_ARGUMENT,
-    NAME_TOO_LONG,
-    UNRESOLVED_PATH,
-    FsError,
-    invalid_path,
-    io_error,
-    not_found,
-)
+from namenode_sim.client_protocol.words import errors
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink, full_path
 from namenode_sim.namespace.namespace import Namespace
@@ -111,7 +103,7 @@ def check_length(method: str, path: str) -> None:
         return  # it cannot have more levels than characters
     depth = len([part for part in path.split("/") if part])
     if len(path) > MAX_PATH_CHARACTERS or depth > MAX_PATH_DEPTH:
-        raise io_error(
+        raise errors.io_error(
             f"{method}: Pathname too long.  Limit {MAX_PATH_CHARACTERS} characters, "
             f"{MAX_PATH_DEPTH} levels."
         )
@@ -127,10 +119,10 @@ def check_new_name(name: bytes, parent: INodeDirectory, settings: Settings) -> N
 def check_not_reserved(name: bytes, *, in_root: bool) -> None:
     """Refuse the name by which snapshots are seen and, in the root, that of inodes."""
     if name == DOT_SNAPSHOT:
-        raise FsError(HADOOP_ILLEGAL_ARGUMENT, f'"{text(name)}" is a reserved name.')
+        raise errors.FsError(errors.HADOOP_ILLEGAL_ARGUMENT, f'"{text(name)}" is a reserved name.')
     if name == _RESERVED and in_root:
-        raise FsError(
-            HADOOP_ILLEGAL_ARGUMENT,
+        raise errors.FsError(
+            errors.HADOOP_ILLEGAL_ARGUMENT,
             f'File name "{text(name)}" is reserved and cannot be created. If this is during '
             "upgrade change the name of the existing file or directory to another name before "
             "upgrading to the new release.",
@@ -140,7 +132,7 @@ def check_not_reserved(name: bytes, *, in_root: bool) -> None:
 def check_not_the_reserved(path: str) -> None:
     """Refuse ``/.reserved`` itself: it has a status, but no inode to change."""
     if path == "/.reserved":
-        raise invalid_path(path)
+        raise errors.invalid_path(path)
 
 
 def is_too_long(name: bytes, settings: Settings) -> bool:
@@ -148,10 +140,10 @@ def is_too_long(name: bytes, settings: Settings) -> bool:
     return 0 < settings.max_component_bytes < len(name)
 
 
-def too_long(name: bytes, parent_path: str, settings: Settings) -> FsError:
+def too_long(name: bytes, parent_path: str, settings: Settings) -> errors.FsError:
     """Return the error that refuses such a name."""
-    return FsError(
-        NAME_TOO_LONG,
+    return errors.FsError(
+        errors.NAME_TOO_LONG,
         f"The maximum path component name limit of {text(name)} in directory {parent_path} is "
         f"exceeded: limit={settings.max_component_bytes} length={len(name)}",
     )
@@ -165,7 +157,7 @@ def resolve(namespace: Namespace, path: str) -> Route:
     """
     tree = namespace.tree
     if not path.startswith("/"):
-        raise invalid_path(path)
+        raise errors.invalid_path(path)
     names = components(path)
     if names[:1] == [_RESERVED]:
         path, names = _reserved(tree, path, names)
@@ -220,10 +212,10 @@ def _reserved(tree: Tree, path: str, names: list[bytes]) -> tuple[str, list[byte
         return path, names
     digits = names[2].decode("ascii", "replace")
     if not digits.isdecimal() or len(digits) > _MOST_ID_DIGITS:
-        raise not_found(f"Invalid inode path: {path}")
+        raise errors.not_found(f"Invalid inode path: {path}")
     node = tree.inodes.get(int(digits))
     if node is None:
-        raise not_found(f"File for given inode path does not exist: {path}")
+        raise errors.not_found(f"File for given inode path does not exist: {path}")
     rest = names[3:]
     if rest[:1] == [b".."]:  # nothing behind it counts
         node, rest = node.parent or node, []
@@ -246,7 +238,7 @@ def check_is_directory(route: Route, index: int) -> None:
     if isinstance(node, INodeSymlink):
         raise unresolved(route, index, node)
     if not isinstance(node, INodeDirectory):
-        raise FsError(PARENT_NOT_DIRECTORY, f"{route.prefix(index)} (is not a directory)")
+        raise errors.FsError(PARENT_NOT_DIRECTORY, f"{route.prefix(index)} (is not a directory)")
 
 
 def check_not_symlink(route: Route) -> None:
@@ -255,24 +247,24 @@ def check_not_symlink(route: Route) -> None:
         raise unresolved(route, len(route.names), route.last)
 
 
-def unresolved(route: Route, index: int, link: INodeSymlink) -> FsError:
+def unresolved(route: Route, index: int, link: INodeSymlink) -> errors.FsError:
     """Return an UnresolvedPathException: where the link is and what lies behind it."""
     target = text(link.target)
     rest = "/".join(text(name) for name in route.names[index:])
     found = target if target.startswith("/") else f"{route.prefix(index - 1).rstrip('/')}/{target}"
-    return FsError(UNRESOLVED_PATH, f"{found}/{rest}" if rest else found)
+    return errors.FsError(errors.UNRESOLVED_PATH, f"{found}/{rest}" if rest else found)
 
 
 def as_file(route: Route) -> INodeFile:
     """Return the file a path leads to (INodeFile.valueOf)."""
     if route.last is None:
-        raise not_found(f"File does not exist: {route.path}")
+        raise errors.not_found(f"File does not exist: {route.path}")
     if not isinstance(route.last, INodeFile):
-        raise not_found(f"Path is not a file: {route.path}")
+        raise errors.not_found(f"Path is not a file: {route.path}")
     return route.last
 
 
 def check_parent_exists(route: Route) -> None:
     """Check that a path's parent is there (FSDirectory.verifyParentDir); not for the root."""
     if route.parent is None:
-        raise not_found(f"Parent directory doesn't exist: {route.parent_path}")
+        raise errors.not_found(f"Parent directory doesn't exist: {route.parent_path}")

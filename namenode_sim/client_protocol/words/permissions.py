@@ -6,29 +6,11 @@ r=4, w=2, x=1.
 """
 
 from ha.rpc.java_names import PARENT_NOT_DIRECTORY
-from namenode_sim.client_protocol.words.errors import (
-    SNAPSHOT_ACCESS_CONTROL,
-    FsError,
-    denied,
-    not_found,
-)
+from namenode_sim.client_protocol.words import errors, paths
+from namenode_sim.client_protocol.words.errors import denied
 from namenode_sim.client_protocol.words.model import Caller, Scene
-from namenode_sim.client_protocol.words.paths import (
-    Route,
-    check_is_directory,
-    check_not_symlink,
-    is_raw,
-    resolve,
-)
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, XAttrNamespace
-from namenode_sim.namespace.inode import (
-    INode,
-    INodeDirectory,
-    INodeFile,
-    INodeSymlink,
-    full_path,
-    subtree,
-)
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.tree import components
 
 READ, WRITE, EXECUTE, ALL = 4, 2, 1, 7
@@ -47,29 +29,33 @@ _ACTIONS = (
 )
 
 
-def find(scene: Scene, path: str, *, follow_last: bool = True, creates: bool = False) -> Route:
+def find(
+    scene: Scene, path: str, *, follow_last: bool = True, creates: bool = False
+) -> paths.Route:
     """Resolve a path and check that the caller may walk it (FSDirectory.resolvePath).
 
     Calls that create something report that a parent is no directory; the others report the same as
     an access problem, since their Java signatures have no other exception for it.
     """
-    route = resolve(scene.namespace, path)
-    if scene.changes and route.path != path and is_raw(components(path)):
+    route = paths.resolve(scene.namespace, path)
+    if scene.changes and route.path != path and paths.is_raw(components(path)):
         check_superuser(scene.caller)
     try:
         _check_way(route, None if scene.caller.exempt else scene.caller)
-    except FsError as error:
+    except errors.FsError as error:
         if error.java_class == PARENT_NOT_DIRECTORY and not creates:
             raise denied(error.message) from error
         raise
     if scene.changes and route.in_snapshot:
-        raise FsError(SNAPSHOT_ACCESS_CONTROL, "Modification on a read-only snapshot is disallowed")
+        raise errors.FsError(
+            errors.SNAPSHOT_ACCESS_CONTROL, "Modification on a read-only snapshot is disallowed"
+        )
     if follow_last:
-        check_not_symlink(route)
+        paths.check_not_symlink(route)
     return route
 
 
-def _check_way(route: Route, walker: Caller | None) -> None:
+def _check_way(route: paths.Route, walker: Caller | None) -> None:
     """Check that every existing step before the last is a directory that the walker may go through.
 
     Step by step, so that a caller does not learn what is in a directory that is closed to it.
@@ -77,24 +63,24 @@ def _check_way(route: Route, walker: Caller | None) -> None:
     for index, node in enumerate(route.nodes[:-1]):
         if node is None:
             return
-        check_is_directory(route, index)
+        paths.check_is_directory(route, index)
         if walker is not None:
             _require(walker, route, index, EXECUTE)
 
 
-def check_path(caller: Caller, route: Route, access: int) -> None:
+def check_path(caller: Caller, route: paths.Route, access: int) -> None:
     """Check access to what the path leads to."""
     if not caller.exempt:
         _require(caller, route, len(route.names), access)
 
 
-def check_ancestor(caller: Caller, route: Route, access: int) -> None:
+def check_ancestor(caller: Caller, route: paths.Route, access: int) -> None:
     """Check access to the nearest existing directory above the path."""
     if not caller.exempt and route.names:
         _require(caller, route, min(route.existing, len(route.names) - 1), access)
 
 
-def check_parent(caller: Caller, route: Route, access: int) -> None:
+def check_parent(caller: Caller, route: paths.Route, access: int) -> None:
     """Check access to the directory that holds the path; with WRITE also its sticky bit."""
     if caller.exempt or not route.names:
         return
@@ -103,27 +89,27 @@ def check_parent(caller: Caller, route: Route, access: int) -> None:
     _require(caller, route, len(route.names) - 1, access)
 
 
-def check_subtree(caller: Caller, node: INode | None) -> None:
+def check_subtree(caller: Caller, node: inode.INode | None) -> None:
     """Require all access to a directory and to those below it that are not empty, not to files."""
     if caller.exempt or node is None:
         return
-    for below in subtree(node):
-        if isinstance(below, INodeDirectory) and below.children:
+    for below in inode.subtree(node):
+        if isinstance(below, inode.INodeDirectory) and below.children:
             check_directory(caller, below, ALL)
             for child in below.children.values():
                 _check_sticky(caller, child)
 
 
-def check_directory(caller: Caller, node: INodeDirectory, access: int) -> None:
+def check_directory(caller: Caller, node: inode.INodeDirectory, access: int) -> None:
     """Check access to one directory, wherever it is, for a caller that is not exempt."""
     if not allows(caller, node, access):
-        raise denied(_denial(caller, node, full_path(node), access))
+        raise denied(_denial(caller, node, inode.full_path(node), access))
 
 
-def check_owner(caller: Caller, route: Route) -> None:
+def check_owner(caller: Caller, route: paths.Route) -> None:
     """Check that the caller owns the path, also where permissions are switched off."""
     if route.last is None:
-        raise not_found(f"Directory/File does not exist {route.path}")
+        raise errors.not_found(f"Directory/File does not exist {route.path}")
     if caller.is_super:
         return
     _check_way(route, caller)  # which ``find`` leaves out for who is exempt
@@ -133,7 +119,7 @@ def check_owner(caller: Caller, route: Route) -> None:
         )
 
 
-def check_unmarked(scene: Scene, file: INodeFile) -> None:
+def check_unmarked(scene: Scene, file: inode.INodeFile) -> None:
     """Refuse a superuser a file with this mark (FSDirectory.checkUnreadableBySuperuser)."""
     if not (scene.caller.is_super and scene.settings.permissions_enabled):
         return
@@ -150,7 +136,7 @@ def check_superuser(caller: Caller) -> None:
         raise denied(f"Access denied for user {caller.user}. Superuser privilege is required")
 
 
-def allows(caller: Caller, node: INodeFile | INodeDirectory, access: int) -> bool:
+def allows(caller: Caller, node: inode.INodeFile | inode.INodeDirectory, access: int) -> bool:
     """Return whether a node's mode or ACL gives the caller all these bits."""
     entries = [entry for entry in node.acl or () if entry.scope == AclScope.ACCESS]
     if caller.user == node.user:
@@ -165,7 +151,10 @@ def allows(caller: Caller, node: INodeFile | INodeDirectory, access: int) -> boo
 
 
 def _acl_allows(
-    caller: Caller, node: INodeFile | INodeDirectory, entries: list[AclEntry], access: int
+    caller: Caller,
+    node: inode.INodeFile | inode.INodeDirectory,
+    entries: list[AclEntry],
+    access: int,
 ) -> bool:
     """Check an ACL for others than the owner: named users, groups (any that grants), the rest.
 
@@ -183,21 +172,23 @@ def _acl_allows(
     return not matched and node.mode & access == access
 
 
-def _require(caller: Caller, route: Route, index: int, access: int) -> None:
+def _require(caller: Caller, route: paths.Route, index: int, access: int) -> None:
     node = route.nodes[index]
-    assert not isinstance(node, INodeSymlink)  # ``find`` refuses it, or no caller asks about it
+    assert not isinstance(
+        node, inode.INodeSymlink
+    )  # ``find`` refuses it, or no caller asks about it
     if node is not None and not allows(caller, node, access):
         raise denied(_denial(caller, node, route.prefix(index), access))
 
 
-def _denial(caller: Caller, node: INode, path: str, access: int) -> str:
+def _denial(caller: Caller, node: inode.INode, path: str, access: int) -> str:
     return (
         f"Permission denied: user={caller.user}, access={_ACTIONS[access]}, "
         f'inode="{path}":{_described(node)}'
     )
 
 
-def _check_sticky(caller: Caller, node: INode) -> None:
+def _check_sticky(caller: Caller, node: inode.INode) -> None:
     """Refuse to let any but its owner and the node's take a node out of a sticky directory."""
     parent = node.parent
     assert parent is not None
@@ -205,13 +196,13 @@ def _check_sticky(caller: Caller, node: INode) -> None:
         return
     raise denied(
         f"Permission denied by sticky bit: user={caller.user}, "
-        f'path="{full_path(node)}":{_described(node)}, '
-        f'parent="{full_path(parent)}":{_described(parent)}'
+        f'path="{inode.full_path(node)}":{_described(node)}, '
+        f'parent="{inode.full_path(parent)}":{_described(parent)}'
     )
 
 
-def _described(node: INode) -> str:
-    kind = "d" if isinstance(node, INodeDirectory) else "-"
+def _described(node: inode.INode) -> str:
+    kind = "d" if isinstance(node, inode.INodeDirectory) else "-"
     return f"{node.user}:{node.group}:{kind}{symbolic(node.mode)}"
 
 

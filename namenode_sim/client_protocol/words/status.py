@@ -1,13 +1,6 @@
 """Inodes as clients see them: HdfsFileStatus and what goes into it."""
 
-from hadoop.proto.hdfs_types_pb2 import (
-    ECSchemaOptionEntryProto,
-    ECSchemaProto,
-    ErasureCodingPolicyProto,
-    ErasureCodingPolicyState,
-    FsPermissionProto,
-    HdfsFileStatusProto,
-)
+from hadoop.proto import hdfs_types_pb2
 from namenode_sim.datanodes.storage_policies import effective_policy_id
 from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink
@@ -15,26 +8,28 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.view import look_at_root
 from namenode_sim.namespace.state import ErasureCodingPolicy, Snapshot
 
-_HAS_ACL = HdfsFileStatusProto.HAS_ACL
-_HAS_EC = HdfsFileStatusProto.HAS_EC
-_SNAPSHOT_ENABLED = HdfsFileStatusProto.SNAPSHOT_ENABLED
+_HAS_ACL = hdfs_types_pb2.HdfsFileStatusProto.HAS_ACL
+_HAS_EC = hdfs_types_pb2.HdfsFileStatusProto.HAS_EC
+_SNAPSHOT_ENABLED = hdfs_types_pb2.HdfsFileStatusProto.SNAPSHOT_ENABLED
 _EC_XATTR = "hdfs.erasurecoding.policy"
 _NO_ID = 2**64 - 1  # Java's -1
 _EC_NAME_OFFSET = 4  # the xattr's value is a Java text with a 4-byte length
 
 
-def status_of(namespace: Namespace, node: INode, name: bytes = b"") -> HdfsFileStatusProto:
+def status_of(
+    namespace: Namespace, node: INode, name: bytes = b""
+) -> hdfs_types_pb2.HdfsFileStatusProto:
     """Return an inode's status.  ``name`` is empty where the client knows the path."""
-    status = HdfsFileStatusProto(
+    status = hdfs_types_pb2.HdfsFileStatusProto(
         path=name,
         length=0,
-        permission=FsPermissionProto(perm=node.mode),
+        permission=hdfs_types_pb2.FsPermissionProto(perm=node.mode),
         owner=node.user,
         group=node.group,
         modification_time=node.mtime,
         access_time=0,
         fileId=node.id,
-        fileType=HdfsFileStatusProto.IS_DIR,
+        fileType=hdfs_types_pb2.HdfsFileStatusProto.IS_DIR,
         childrenNum=0,  # a client takes -1 for one that is not there
     )
     flags = 0
@@ -44,13 +39,13 @@ def status_of(namespace: Namespace, node: INode, name: bytes = b"") -> HdfsFileS
             if _is_snapshottable(namespace, node):
                 flags |= _SNAPSHOT_ENABLED
         case INodeFile():
-            status.fileType = HdfsFileStatusProto.IS_FILE
+            status.fileType = hdfs_types_pb2.HdfsFileStatusProto.IS_FILE
             status.length = node.length()
             status.access_time = node.atime
             status.block_replication = node.replication
             status.blocksize = node.preferred_block_size
         case INodeSymlink():
-            status.fileType = HdfsFileStatusProto.IS_SYMLINK
+            status.fileType = hdfs_types_pb2.HdfsFileStatusProto.IS_SYMLINK
             status.access_time = node.atime
             status.symlink = node.target
             return status
@@ -75,37 +70,39 @@ def _is_snapshottable(namespace: Namespace, node: INodeDirectory) -> bool:
 
 def snapshot_root_status(
     namespace: Namespace, directory: INodeDirectory, snapshot: Snapshot
-) -> HdfsFileStatusProto:
+) -> hdfs_types_pb2.HdfsFileStatusProto:
     """Return the status of a snapshot as an entry of its directory's ``.snapshot``."""
     return status_of(namespace, look_at_root(directory, snapshot).node, snapshot.root.name)
 
 
-def dot_snapshot_status() -> HdfsFileStatusProto:
+def dot_snapshot_status() -> hdfs_types_pb2.HdfsFileStatusProto:
     """Return Hadoop's status of any ``.snapshot`` (FSDirectory.DOT_SNAPSHOT_DIR_STATUS)."""
     return _without_inode(0o777)
 
 
-def reserved_status() -> HdfsFileStatusProto:
+def reserved_status() -> hdfs_types_pb2.HdfsFileStatusProto:
     """Return Hadoop's status of ``/.reserved`` (FSDirectory.DOT_RESERVED_STATUS)."""
     return _without_inode(0o1770)
 
 
-def reserved_entries(group: str) -> list[HdfsFileStatusProto]:
+def reserved_entries(group: str) -> list[hdfs_types_pb2.HdfsFileStatusProto]:
     """Return what ``/.reserved`` lists; what the first of them has can only be named."""
     return [_without_inode(0o770, name, group) for name in (b".inodes", b"raw")]
 
 
-def _without_inode(mode: int, name: bytes = b"", group: str = "") -> HdfsFileStatusProto:
-    return HdfsFileStatusProto(
+def _without_inode(
+    mode: int, name: bytes = b"", group: str = ""
+) -> hdfs_types_pb2.HdfsFileStatusProto:
+    return hdfs_types_pb2.HdfsFileStatusProto(
         path=name,
         length=0,
-        permission=FsPermissionProto(perm=mode),
+        permission=hdfs_types_pb2.FsPermissionProto(perm=mode),
         owner="",
         group=group,
         modification_time=0,
         access_time=0,
         fileId=_NO_ID,
-        fileType=HdfsFileStatusProto.IS_DIR,
+        fileType=hdfs_types_pb2.HdfsFileStatusProto.IS_DIR,
         childrenNum=0,
     )
 
@@ -138,19 +135,22 @@ def _by_name(namespace: Namespace, name: str) -> ErasureCodingPolicy | None:
     return next((p for p in namespace.ec_policies.values() if p.name == name), None)
 
 
-def ec_policy_proto(known: ErasureCodingPolicy) -> ErasureCodingPolicyProto:
+def ec_policy_proto(known: ErasureCodingPolicy) -> hdfs_types_pb2.ErasureCodingPolicyProto:
     """Return an erasure coding policy as clients read it."""
     policy = known.policy
-    options = [ECSchemaOptionEntryProto(key=key, value=value) for key, value in policy.options]
-    return ErasureCodingPolicyProto(
+    options = [
+        hdfs_types_pb2.ECSchemaOptionEntryProto(key=key, value=value)
+        for key, value in policy.options
+    ]
+    return hdfs_types_pb2.ErasureCodingPolicyProto(
         id=known.id,
         name=known.name,
-        schema=ECSchemaProto(
+        schema=hdfs_types_pb2.ECSchemaProto(
             codecName=policy.codec,
             dataUnits=policy.data_units,
             parityUnits=policy.parity_units,
             options=options,
         ),
         cellSize=policy.cell_size,
-        state=ErasureCodingPolicyState.ValueType(int(known.state)),
+        state=hdfs_types_pb2.ErasureCodingPolicyState.ValueType(int(known.state)),
     )

@@ -12,44 +12,10 @@ from collections import deque
 from collections.abc import Generator
 from typing import assert_never
 
-from namenode_sim.namespace.inode import (
-    DirectoryDiff,
-    DirectoryHistory,
-    Entry,
-    INode,
-    INodeDirectory,
-    INodeFile,
-    INodeSymlink,
-    NewPlace,
-    OldName,
-)
-from namenode_sim.namespace.snapshots.diffs import (
-    CURRENT,
-    NONE,
-    children_at,
-    diff_of,
-    in_order,
-    inode_of,
-    is_current,
-    last_id,
-    later_prior,
-    names_in_order,
-    position,
-    record,
-)
-from namenode_sim.namespace.snapshots.files import (
-    Reclaim,
-    clean_file,
-    destroy_file,
-    leave_file,
-)
-from namenode_sim.namespace.snapshots.references import (
-    is_last_place,
-    own_snapshot,
-    prior_place_snapshot,
-    remove_place,
-    snapshot_since,
-)
+from namenode_sim.namespace import inode as namespace_inode
+from namenode_sim.namespace.snapshots import diffs as snapshots_diffs
+from namenode_sim.namespace.snapshots import files, references
+from namenode_sim.namespace.snapshots.diffs import in_order
 
 Walk = Generator["Walk", None, None]
 
@@ -65,41 +31,46 @@ def run(walk: Walk) -> None:
             stack.append(below)
 
 
-def clean(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> Walk:
+def clean(context: files.Reclaim, entry: namespace_inode.Entry, snapshot: int, prior: int) -> Walk:
     """Remove the state ``snapshot``; ``prior`` is the last snapshot before it, or NONE.
 
     CURRENT has one before it: what no snapshot has is destroyed.
     """
     match entry:
-        case INodeFile():
-            clean_file(context, entry, snapshot, prior)
-        case INodeDirectory():
+        case namespace_inode.INodeFile():
+            files.clean_file(context, entry, snapshot, prior)
+        case namespace_inode.INodeDirectory():
             yield _clean_directory(context, entry, snapshot, prior)
-        case INodeSymlink():
+        case namespace_inode.INodeSymlink():
             pass  # it is the same in all its snapshots
-        case OldName() | NewPlace():
+        case namespace_inode.OldName() | namespace_inode.NewPlace():
             yield _clean_place(context, entry, snapshot, prior)
         case _:
             assert_never(entry)
 
 
-def _clean_place(context: Reclaim, entry: OldName | NewPlace, snapshot: int, prior: int) -> Walk:
-    if prior == NONE:
-        prior = prior_place_snapshot(entry)
+def _clean_place(
+    context: files.Reclaim,
+    entry: namespace_inode.OldName | namespace_inode.NewPlace,
+    snapshot: int,
+    prior: int,
+) -> Walk:
+    if prior == snapshots_diffs.NONE:
+        prior = references.prior_place_snapshot(entry)
     # A snapshot not later than ``prior`` is the business of the place that the inode came from.
     if snapshot > prior:
         yield clean(context, entry.reference.inode, snapshot, prior)
 
 
 def _clean_directory(
-    context: Reclaim, directory: INodeDirectory, snapshot: int, prior: int
+    context: files.Reclaim, directory: namespace_inode.INodeDirectory, snapshot: int, prior: int
 ) -> Walk:
     history = directory.history
     if history is None:
         yield _clean_children(context, directory, snapshot, prior, frozenset())
         return
-    if snapshot == CURRENT:
-        record(directory, prior)
+    if snapshot == snapshots_diffs.CURRENT:
+        snapshots_diffs.record(directory, prior)
         if history.diffs:
             yield _destroy_created(context, directory, history.diffs[-1])
         yield _clean_children(context, directory, snapshot, prior, frozenset())
@@ -109,33 +80,35 @@ def _clean_directory(
         directory.history = None
 
 
-def _ids(entries: dict[bytes, Entry]) -> frozenset[int]:
-    return frozenset(inode_of(entry).id for entry in entries.values())
+def _ids(entries: dict[bytes, namespace_inode.Entry]) -> frozenset[int]:
+    return frozenset(snapshots_diffs.inode_of(entry).id for entry in entries.values())
 
 
 def _clean_history(
-    context: Reclaim,
-    directory: INodeDirectory,
-    history: DirectoryHistory,
+    context: files.Reclaim,
+    directory: namespace_inode.INodeDirectory,
+    history: namespace_inode.DirectoryHistory,
     snapshot: int,
     prior: int,
 ) -> Walk:
     """Give the diff of a deleted snapshot to the prior one, and settle what was between the two."""
-    prior = later_prior(history.diffs, snapshot, prior)
-    before = diff_of(history.diffs, prior)
+    prior = snapshots_diffs.later_prior(history.diffs, snapshot, prior)
+    before = snapshots_diffs.diff_of(history.diffs, prior)
     created = _ids(before.created) if before is not None else frozenset()
     deleted = _ids(before.deleted) if before is not None else frozenset()
     yield _delete_diff(context, history, snapshot, prior)
     yield _clean_children(context, directory, snapshot, prior, deleted)
-    combined = diff_of(history.diffs, prior)
+    combined = snapshots_diffs.diff_of(history.diffs, prior)
     if combined is None:
         return
     # What came after the prior snapshot cannot be seen, once the directory is in no other.
     unseen = (
-        is_last_place(directory) and last_id(history.diffs) == prior and not is_current(directory)
+        references.is_last_place(directory)
+        and snapshots_diffs.last_id(history.diffs) == prior
+        and not snapshots_diffs.is_current(directory)
     )
     for entry in in_order(dict(combined.created)):
-        if inode_of(entry).id not in created:
+        if snapshots_diffs.inode_of(entry).id not in created:
             continue
         if unseen:
             name = entry.name
@@ -143,44 +116,48 @@ def _clean_history(
             _detach(directory, name, entry)
             del combined.created[name]
         else:
-            yield clean(context, entry, snapshot, NONE)
+            yield clean(context, entry, snapshot, snapshots_diffs.NONE)
     for entry in in_order(dict(combined.deleted)):
-        if inode_of(entry).id not in deleted:
+        if snapshots_diffs.inode_of(entry).id not in deleted:
             yield _clean_deleted(context, entry, snapshot, prior)
 
 
-def _detach(directory: INodeDirectory, name: bytes, entry: Entry) -> None:
+def _detach(
+    directory: namespace_inode.INodeDirectory, name: bytes, entry: namespace_inode.Entry
+) -> None:
     """Take a destroyed child out of a directory that only snapshots have."""
-    if directory.children.get(name) is inode_of(entry):
+    if directory.children.get(name) is snapshots_diffs.inode_of(entry):
         del directory.children[name]
         directory.sorted_names = None
 
 
 def _clean_children(
-    context: Reclaim,
-    directory: INodeDirectory,
+    context: files.Reclaim,
+    directory: namespace_inode.INodeDirectory,
     snapshot: int,
     prior: int,
     excluded: frozenset[int],
 ) -> Walk:
-    seen = CURRENT if snapshot == CURRENT else prior
-    for entry in in_order(children_at(directory, seen)):
-        if isinstance(entry, INodeFile) and entry.history is None:
-            if snapshot == CURRENT:
-                clean_file(context, entry, snapshot, prior)
-        elif inode_of(entry).id not in excluded:
+    seen = snapshots_diffs.CURRENT if snapshot == snapshots_diffs.CURRENT else prior
+    for entry in in_order(snapshots_diffs.children_at(directory, seen)):
+        if isinstance(entry, namespace_inode.INodeFile) and entry.history is None:
+            if snapshot == snapshots_diffs.CURRENT:
+                files.clean_file(context, entry, snapshot, prior)
+        elif snapshots_diffs.inode_of(entry).id not in excluded:
             yield clean(context, entry, snapshot, prior)
 
 
-def _delete_diff(context: Reclaim, history: DirectoryHistory, snapshot: int, prior: int) -> Walk:
+def _delete_diff(
+    context: files.Reclaim, history: namespace_inode.DirectoryHistory, snapshot: int, prior: int
+) -> Walk:
     """Drop, re-label or combine a directory's diff (AbstractINodeDiffList.deleteSnapshotDiff)."""
     diffs = history.diffs
-    found = diff_of(diffs, snapshot)
+    found = snapshots_diffs.diff_of(diffs, snapshot)
     if found is None:
         return
-    index = position(diffs, snapshot)
+    index = snapshots_diffs.position(diffs, snapshot)
     previous = diffs[index - 1] if index > 0 else None
-    if prior == NONE:  # no diff is before it
+    if prior == snapshots_diffs.NONE:  # no diff is before it
         del diffs[index]
         yield _destroy_deleted(context, found)
     elif previous is None or previous.snapshot_id != prior:
@@ -192,10 +169,14 @@ def _delete_diff(context: Reclaim, history: DirectoryHistory, snapshot: int, pri
         yield _combine(context, previous, found)
 
 
-def _combine(context: Reclaim, previous: DirectoryDiff, removed: DirectoryDiff) -> Walk:
+def _combine(
+    context: files.Reclaim,
+    previous: namespace_inode.DirectoryDiff,
+    removed: namespace_inode.DirectoryDiff,
+) -> Walk:
     """Add a later diff's lists to an earlier one's (Diff.combinePosterior)."""
     created, deleted = previous.created, previous.deleted
-    for name in names_in_order({*removed.created, *removed.deleted}):
+    for name in snapshots_diffs.names_in_order({*removed.created, *removed.deleted}):
         came, went = removed.created.get(name), removed.deleted.get(name)
         if went is None:
             assert came is not None
@@ -212,12 +193,16 @@ def _combine(context: Reclaim, previous: DirectoryDiff, removed: DirectoryDiff) 
             created[name], deleted[name] = came, went
 
 
-def _destroy_deleted(context: Reclaim, diff: DirectoryDiff) -> Walk:
+def _destroy_deleted(context: files.Reclaim, diff: namespace_inode.DirectoryDiff) -> Walk:
     for entry in in_order(dict(diff.deleted)):
         yield destroy(context, entry)
 
 
-def _destroy_created(context: Reclaim, directory: INodeDirectory, diff: DirectoryDiff) -> Walk:
+def _destroy_created(
+    context: files.Reclaim,
+    directory: namespace_inode.INodeDirectory,
+    diff: namespace_inode.DirectoryDiff,
+) -> Walk:
     for entry in in_order(dict(diff.created)):
         name = entry.name
         yield destroy(context, entry)
@@ -225,25 +210,25 @@ def _destroy_created(context: Reclaim, directory: INodeDirectory, diff: Director
     diff.created.clear()
 
 
-def destroy(context: Reclaim, entry: Entry) -> Walk:
+def destroy(context: files.Reclaim, entry: namespace_inode.Entry) -> Walk:
     """Remove an entry for good; what other places of a moved inode need stays."""
     match entry:
-        case INodeFile():
-            destroy_file(context, entry)
-        case INodeSymlink():
+        case namespace_inode.INodeFile():
+            files.destroy_file(context, entry)
+        case namespace_inode.INodeSymlink():
             context.removed.append(entry)
-        case INodeDirectory():
+        case namespace_inode.INodeDirectory():
             yield _destroy_directory(context, entry)
-        case OldName():
-            snapshot = own_snapshot(entry)
-            if remove_place(entry) <= 0:
+        case namespace_inode.OldName():
+            snapshot = references.own_snapshot(entry)
+            if references.remove_place(entry) <= 0:
                 yield destroy(context, entry.reference.inode)
                 return
-            prior = prior_place_snapshot(entry)
+            prior = references.prior_place_snapshot(entry)
             if snapshot > prior:
                 yield clean(context, entry.reference.inode, snapshot, prior)
-        case NewPlace():
-            if remove_place(entry) <= 0:
+        case namespace_inode.NewPlace():
+            if references.remove_place(entry) <= 0:
                 yield destroy(context, entry.reference.inode)
             else:
                 yield _leave_place(context, entry)
@@ -251,14 +236,14 @@ def destroy(context: Reclaim, entry: Entry) -> Walk:
             assert_never(entry)
 
 
-def _destroy_directory(context: Reclaim, directory: INodeDirectory) -> Walk:
+def _destroy_directory(context: files.Reclaim, directory: namespace_inode.INodeDirectory) -> Walk:
     if directory.history is not None:
         for diff in directory.history.diffs:
             yield _destroy_deleted(context, diff)
         directory.history.diffs.clear()
-    for entry in in_order(children_at(directory, CURRENT)):
-        if isinstance(entry, INodeFile):
-            destroy_file(context, entry)
+    for entry in in_order(snapshots_diffs.children_at(directory, snapshots_diffs.CURRENT)):
+        if isinstance(entry, namespace_inode.INodeFile):
+            files.destroy_file(context, entry)
         else:
             yield destroy(context, entry)
     directory.children = {}
@@ -266,15 +251,15 @@ def _destroy_directory(context: Reclaim, directory: INodeDirectory) -> Walk:
     context.removed.append(directory)
 
 
-def _leave_place(context: Reclaim, entry: NewPlace) -> Walk:
+def _leave_place(context: files.Reclaim, entry: namespace_inode.NewPlace) -> Walk:
     """Keep of a moved inode only what the snapshots of its old names have."""
     inode = entry.reference.inode
-    if isinstance(inode, INodeSymlink):
+    if isinstance(inode, namespace_inode.INodeSymlink):
         return
-    prior = prior_place_snapshot(entry)
-    assert prior != NONE
-    snapshot = snapshot_since(entry, prior)
-    if isinstance(inode, INodeFile):
+    prior = references.prior_place_snapshot(entry)
+    assert prior != snapshots_diffs.NONE
+    snapshot = references.snapshot_since(entry, prior)
+    if isinstance(inode, namespace_inode.INodeFile):
         assert inode.history is not None
         context.touch(inode)
         inode.history.deleted = True
@@ -283,32 +268,36 @@ def _leave_place(context: Reclaim, entry: NewPlace) -> Walk:
         yield _leave_below(context, inode, snapshot, prior)
 
 
-def _leave_below(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> Walk:
+def _leave_below(
+    context: files.Reclaim, entry: namespace_inode.Entry, snapshot: int, prior: int
+) -> Walk:
     """Drop what came to a moved directory after its move (destroyDstSubtree)."""
-    if isinstance(entry, OldName):
+    if isinstance(entry, namespace_inode.OldName):
         yield clean(context, entry, snapshot, prior)  # it had moved on before
         return
-    node: INode = inode_of(entry)
-    if isinstance(node, INodeFile):
+    node: namespace_inode.INode = snapshots_diffs.inode_of(entry)
+    if isinstance(node, namespace_inode.INodeFile):
         yield clean(context, node, snapshot, prior)
-        leave_file(context, node)
-    if not isinstance(node, INodeDirectory):
+        files.leave_file(context, node)
+    if not isinstance(node, namespace_inode.INodeDirectory):
         return
     excluded: frozenset[int] = frozenset()
     if node.history is not None:
         diffs = node.history.diffs
-        before = diff_of(diffs, prior)
+        before = snapshots_diffs.diff_of(diffs, prior)
         excluded = _ids(before.deleted) if before is not None else excluded
         yield _delete_diff(context, node.history, snapshot, prior)
-        before = diff_of(diffs, prior)
+        before = snapshots_diffs.diff_of(diffs, prior)
         if before is not None:
             yield _destroy_created(context, node, before)
-    for child in in_order(children_at(node, prior)):
-        if inode_of(child).id not in excluded:
+    for child in in_order(snapshots_diffs.children_at(node, prior)):
+        if snapshots_diffs.inode_of(child).id not in excluded:
             yield _leave_below(context, child, snapshot, prior)
 
 
-def _clean_deleted(context: Reclaim, top: Entry, snapshot: int, prior: int) -> Walk:
+def _clean_deleted(
+    context: files.Reclaim, top: namespace_inode.Entry, snapshot: int, prior: int
+) -> Walk:
     """Clean what came below it after the prior snapshot: no snapshot has it (cleanDeletedINode).
 
     What left it before ``snapshot`` was taken is the business of where it went.  Bad schedule: it
@@ -317,8 +306,8 @@ def _clean_deleted(context: Reclaim, top: Entry, snapshot: int, prior: int) -> W
     waiting = deque((top,))
     while waiting:
         entry = waiting.popleft()
-        node = inode_of(entry)
-        if isinstance(entry, OldName):
+        node = snapshots_diffs.inode_of(entry)
+        if isinstance(entry, namespace_inode.OldName):
             reference = entry.reference
             if entry.last_snapshot_id < snapshot:
                 continue
@@ -326,8 +315,12 @@ def _clean_deleted(context: Reclaim, top: Entry, snapshot: int, prior: int) -> W
                 waiting.append(node)
             else:
                 yield clean(context, entry, snapshot, prior)
-        elif isinstance(node, INodeDirectory):
-            before = diff_of(node.history.diffs, prior) if node.history is not None else None
+        elif isinstance(node, namespace_inode.INodeDirectory):
+            before = (
+                snapshots_diffs.diff_of(node.history.diffs, prior)
+                if node.history is not None
+                else None
+            )
             if before is not None:
                 yield _destroy_created(context, node, before)
-            waiting.extend(in_order(children_at(node, prior)))
+            waiting.extend(in_order(snapshots_diffs.children_at(node, prior)))

@@ -5,17 +5,7 @@ from dataclasses import dataclass, field
 from namenode_sim.namespace.changes import BlockWatch
 from namenode_sim.namespace.file_numbers import PACKED_BLOCK
 from namenode_sim.namespace.inode import FileDiff, FileHistory, INode, INodeFile
-from namenode_sim.namespace.snapshots.diffs import (
-    CURRENT,
-    NONE,
-    diff_of,
-    is_current,
-    keep_blocks,
-    later_prior,
-    position,
-    record,
-    up_to,
-)
+from namenode_sim.namespace.snapshots import diffs as snapshots_diffs
 from namenode_sim.namespace.tree import Tree
 
 
@@ -29,7 +19,7 @@ class Reclaim:
     """
 
     watch: BlockWatch | None
-    dropping: int = CURRENT
+    dropping: int = snapshots_diffs.CURRENT
     removed: list[INode] = field(default_factory=list)
     abandoned: list[INodeFile] = field(default_factory=list)
 
@@ -41,7 +31,7 @@ class Reclaim:
     def finish(self, tree: Tree) -> None:
         """Take the inodes out of the map, and leases from what was abandoned."""
         for file in self.abandoned:
-            if not is_current(file):
+            if not snapshots_diffs.is_current(file):
                 tree.drop_lease(file)
         for node in self.removed:
             tree.drop(node)
@@ -76,7 +66,7 @@ def clean_file(context: Reclaim, file: INodeFile, snapshot: int, prior: int) -> 
         _clean_history(context, file, history, snapshot, prior)
         if not history.diffs:
             file.history = None
-    elif snapshot != CURRENT:
+    elif snapshot != snapshots_diffs.CURRENT:
         return
     elif file.under_construction is not None and file.packed_blocks:
         _, length, _ = PACKED_BLOCK.unpack(file.packed_blocks[-PACKED_BLOCK.size :])
@@ -89,12 +79,12 @@ def clean_file(context: Reclaim, file: INodeFile, snapshot: int, prior: int) -> 
 def _clean_history(
     context: Reclaim, file: INodeFile, history: FileHistory, snapshot: int, prior: int
 ) -> None:
-    if snapshot != CURRENT:
-        prior = later_prior(history.diffs, snapshot, prior)
+    if snapshot != snapshots_diffs.CURRENT:
+        prior = snapshots_diffs.later_prior(history.diffs, snapshot, prior)
         delete_file_diff(context, file, history, snapshot, prior)
         return
-    if not history.deleted and context.dropping == CURRENT:
-        record(file, prior)
+    if not history.deleted and context.dropping == snapshots_diffs.CURRENT:
+        snapshots_diffs.record(file, prior)
         history.deleted = True
     _drop_blocks(context, file, history)
 
@@ -110,7 +100,7 @@ def _drop_blocks(context: Reclaim, file: INodeFile, history: FileHistory) -> Non
         file.packed_blocks = _common(file.packed_blocks, kept)
         return
     size = diffs[-1].size if history.deleted else file.length()
-    file.packed_blocks = up_to(file.packed_blocks, size)
+    file.packed_blocks = snapshots_diffs.up_to(file.packed_blocks, size)
 
 
 def _common(blocks: bytes, kept: bytes) -> bytes:
@@ -130,12 +120,12 @@ def delete_file_diff(
     """Drop, re-label or combine a file's diff (AbstractINodeDiffList.deleteSnapshotDiff)."""
     context.touch(file)
     diffs = history.diffs
-    found = diff_of(diffs, snapshot)
+    found = snapshots_diffs.diff_of(diffs, snapshot)
     if found is None:
         return
-    index = position(diffs, snapshot)
+    index = snapshots_diffs.position(diffs, snapshot)
     previous = diffs[index - 1] if index > 0 else None
-    if prior == NONE:  # no diff is before it
+    if prior == snapshots_diffs.NONE:  # no diff is before it
         del diffs[index]
         _combine(context, file, history, found)
     elif previous is None or previous.snapshot_id != prior:
@@ -152,6 +142,6 @@ def _combine(context: Reclaim, file: INodeFile, history: FileHistory, removed: F
         if history.deleted:
             _drop_blocks(context, file, history)
         return
-    earlier = history.diffs[: position(history.diffs, removed.snapshot_id)]
+    earlier = history.diffs[: snapshots_diffs.position(history.diffs, removed.snapshot_id)]
     if earlier:
-        keep_blocks(earlier[-1], removed.packed_blocks)
+        snapshots_diffs.keep_blocks(earlier[-1], removed.packed_blocks)

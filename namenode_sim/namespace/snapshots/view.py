@@ -5,13 +5,7 @@ from dataclasses import dataclass, replace
 
 from namenode_sim.namespace.file_numbers import PACKED_BLOCK
 from namenode_sim.namespace.inode import Entry, INode, INodeDirectory, INodeFile, INodeSymlink
-from namenode_sim.namespace.snapshots.diffs import (
-    attributes_at,
-    blocks_at,
-    child_at,
-    children_at,
-    inode_of,
-)
+from namenode_sim.namespace.snapshots import diffs
 from namenode_sim.namespace.state import Snapshot
 
 
@@ -31,7 +25,7 @@ class Sight:
         """Return a directory's child as of then."""
         if not isinstance(self.live, INodeDirectory):
             return None
-        entry = child_at(self.live, name, self.snapshot_id)
+        entry = diffs.child_at(self.live, name, self.snapshot_id)
         return None if entry is None else look(entry, name, self.snapshot_id)
 
     def subtree(self) -> "Iterator[Sight]":
@@ -41,17 +35,17 @@ class Sight:
             sight = waiting.pop()
             yield sight
             if isinstance(sight.live, INodeDirectory):
-                entries = children_at(sight.live, self.snapshot_id)
+                entries = diffs.children_at(sight.live, self.snapshot_id)
                 waiting += [look(entries[name], name, self.snapshot_id) for name in entries]
 
 
 def look(entry: Entry, name: bytes, snapshot_id: int) -> Sight:
     """Return the view of a directory's entry as of a snapshot, where it had this name."""
-    live = inode_of(entry)
-    was = attributes_at(live, snapshot_id)
+    live = diffs.inode_of(entry)
+    was = diffs.attributes_at(live, snapshot_id)
     if isinstance(live, INodeFile):
         assert isinstance(was, INodeFile)
-        copy: INode = was.kept_copy(name, _cut(*blocks_at(live, snapshot_id)))
+        copy: INode = was.kept_copy(name, _cut(*diffs.blocks_at(live, snapshot_id)))
     elif isinstance(live, INodeDirectory):
         assert isinstance(was, INodeDirectory)
         copy = _seen_directory(live, was, name, snapshot_id)
@@ -70,11 +64,11 @@ def look_at_root(directory: INodeDirectory, snapshot: Snapshot) -> Sight:
 def _seen_directory(
     live: INodeDirectory, was: INodeDirectory, name: bytes, snapshot_id: int
 ) -> INodeDirectory:
-    entries = children_at(live, snapshot_id)
+    entries = diffs.children_at(live, snapshot_id)
     return replace(
         was,
         name=name,
-        children={name: inode_of(entry) for name, entry in entries.items()},
+        children={name: diffs.inode_of(entry) for name, entry in entries.items()},
         parent=None,
         sorted_names=None,
         history=None,

@@ -24,13 +24,7 @@ from journal.errors import JournalError
 from journal.links.remote_node import RemoteNode
 from journal.model import NamespaceInfo
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.startup.bootstrap import (
-    ALREADY_FORMATTED,
-    CANNOT_CONNECT,
-    EDITS_UNAVAILABLE,
-    FETCH_FAILED,
-    bootstrap_standby,
-)
+from namenode_sim.startup import bootstrap
 from namenode_sim.startup.format import new_namespace_info
 from namenode_sim.startup.identity import NameNodeIdentity, name_directories
 from namenode_sim.startup.prepare.core import decide, identity
@@ -44,7 +38,12 @@ log = structlog.get_logger()
 
 LOOK_SECONDS: Final = 0.5
 FORMAT_SECONDS: Final = 10.0
-_FOR_LATER: Final = (CANNOT_CONNECT, FETCH_FAILED, ALREADY_FORMATTED, EDITS_UNAVAILABLE)
+_FOR_LATER: Final = (
+    bootstrap.CANNOT_CONNECT,
+    bootstrap.FETCH_FAILED,
+    bootstrap.ALREADY_FORMATTED,
+    bootstrap.EDITS_UNAVAILABLE,
+)
 _NEVER: Final = Consent(force=False, ask=None)
 
 Step = Callable[[str, Mapping[str, object]], None]
@@ -122,7 +121,7 @@ class _Work:
     async def _bootstrap(self) -> Wait | str:
         self._step("prepare.bootstrap", {})
         try:
-            done = await bootstrap_standby(self._conf, self._place, _NEVER)
+            done = await bootstrap.bootstrap_standby(self._conf, self._place, _NEVER)
         except InUse as used:
             return Wait(str(used))
         except ExitWith as failure:

@@ -15,20 +15,7 @@ from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.messages import namespace_of
 from journal.model import JournalId, NamespaceInfo
 from namenode_sim.startup.identity import NameNodeIdentity
-from namenode_sim.startup.prepare.model import (
-    Absent,
-    Blank,
-    Directory,
-    Formatted,
-    Half,
-    JournalNode,
-    Peer,
-    Seen,
-    Serving,
-    Unclear,
-    Unformatted,
-    Whole,
-)
+from namenode_sim.startup.prepare import model
 from namenode_sim.storage.fill import is_blank
 from namenode_sim.storage.version_file import parse_version
 from namenode_sim.transfer.namenode_protocol import ask_facts
@@ -40,7 +27,7 @@ DENIED: Final = 3
 """Exit code of a preparation that was refused."""
 
 
-async def look_around(place: NameNodeIdentity, directories: Sequence[Path]) -> Seen:
+async def look_around(place: NameNodeIdentity, directories: Sequence[Path]) -> model.Seen:
     """Return the state of directories, JournalNodes and peers.
 
     Raises:
@@ -48,7 +35,7 @@ async def look_around(place: NameNodeIdentity, directories: Sequence[Path]) -> S
         OSError: if the disk refuses.
     """
     journal, peers = await asyncio.gather(_ask_journal(place), _ask_peers(place.peers))
-    return Seen(
+    return model.Seen(
         directories={str(path): _directory(path) for path in directories},
         journal=journal,
         peers=peers,
@@ -61,11 +48,11 @@ def journal_address(place: NameNodeIdentity) -> JournalAddress:
     return JournalAddress(JournalId(place.journal.journal_id), place.address.nameservice)
 
 
-def _directory(path: Path) -> Directory:
+def _directory(path: Path) -> model.Directory:
     version = path / "current" / "VERSION"
     if version.exists():
-        return Whole(_ids_in(version))
-    return Blank() if is_blank(path) else Half()
+        return model.Whole(_ids_in(version))
+    return model.Blank() if is_blank(path) else model.Half()
 
 
 def _begun(directories: Iterable[Path]) -> NamespaceInfo | None:
@@ -82,36 +69,36 @@ def _ids_in(file: Path) -> NamespaceInfo:
         raise ExitWith(DENIED, f"{file} cannot be used: {problem}. Nothing was changed.") from None
 
 
-async def _ask_journal(place: NameNodeIdentity) -> Mapping[str, JournalNode]:
+async def _ask_journal(place: NameNodeIdentity) -> Mapping[str, model.JournalNode]:
     answers = await ask_once(place.journal_nodes, journal_address(place), _node)
     return {
-        str(node): Unclear(str(one)) if isinstance(one, JournalError) else one
+        str(node): model.Unclear(str(one)) if isinstance(one, JournalError) else one
         for node, one in sorted(answers.items())
     }
 
 
-async def _node(remote: RemoteNode) -> JournalNode:
+async def _node(remote: RemoteNode) -> model.JournalNode:
     try:
         status = await remote.status(ASK_SECONDS)
     except NotFormatted:
-        return Unformatted()
+        return model.Unformatted()
     used = status.last_promised_epoch > 0 or status.HasField("last_written_txid")
-    return Formatted(namespace_of(status.namespace_info), used=used)
+    return model.Formatted(namespace_of(status.namespace_info), used=used)
 
 
-async def _ask_peers(peers: Sequence[NameNodeAddress]) -> Mapping[str, Peer]:
+async def _ask_peers(peers: Sequence[NameNodeAddress]) -> Mapping[str, model.Peer]:
     answers = await asyncio.gather(*(_peer(one) for one in peers))
     return {one.namenode: answer for one, answer in zip(peers, answers, strict=True)}
 
 
-async def _peer(address: NameNodeAddress) -> Peer:
+async def _peer(address: NameNodeAddress) -> model.Peer:
     try:
         facts = await ask_facts(address.rpc, deadline_seconds=ASK_SECONDS)
     except ConnectFailed as failure:
         # Before the first start of a cluster its NameNodes wait for us, and do not run yet.  A name
         # that does not resolve is that of a container that was not made yet.
         gone = isinstance(failure.__cause__, ConnectionRefusedError | socket.gaierror)
-        return Absent() if gone else Unclear(str(failure))
+        return model.Absent() if gone else model.Unclear(str(failure))
     except (RpcError, RemoteFault) as failure:
-        return Unclear(str(failure))
-    return Serving(facts.namespace)
+        return model.Unclear(str(failure))
+    return model.Serving(facts.namespace)

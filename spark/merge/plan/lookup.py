@@ -22,21 +22,9 @@ from spark.image.ranges import ImageRange
 from spark.image.varints import Numbers
 from spark.merge.errors import NeedsWholeNamespace
 from spark.merge.model import Looked
-from spark.merge.plan.fetch import (
-    ChildrenTask,
-    Fetched,
-    FetchTask,
-    fetch,
-    find_children,
-    read_fetched,
-)
-from spark.merge.plan.scan import (
-    DirectoryScan,
-    INodeScan,
-    INodesFound,
-    scan_directories,
-    scan_inodes,
-)
+from spark.merge.plan import fetch as plan_fetch
+from spark.merge.plan import scan
+from spark.merge.plan.fetch import fetch
 from spark.merge.plan.walk import ABSENT, neighbours, walk
 from spark.merge.task_errors import verdicts
 from spark.merge.trie import NEED, ROOT, BaseTrie
@@ -97,9 +85,9 @@ def _look_up(
     directories = proved(
         engine,
         "scan directories",
-        scan_directories,
+        scan.scan_directories,
         image.directories,
-        lambda item: DirectoryScan(item, candidates, pairs_file, str(work)),
+        lambda item: scan.DirectoryScan(item, candidates, pairs_file, str(work)),
     )
     index = ImageIndex(
         image,
@@ -117,13 +105,13 @@ def _saved(work: Path, stem: str, numbers: Numbers) -> str:
 
 def _scan_inodes(
     engine: Engine, image: OpenedImage, names: str, work: Path
-) -> list[Proved[INodesFound]]:
+) -> list[Proved[scan.INodesFound]]:
     found = proved(
         engine,
         "scan inodes",
-        scan_inodes,
+        scan.scan_inodes,
         image.inodes,
-        lambda item: INodeScan(item, names, str(work)),
+        lambda item: scan.INodeScan(item, names, str(work)),
     )
     count, told = sum(done.result.count for done in found), image.section_header().numInodes
     if count != told:
@@ -134,7 +122,7 @@ def _scan_inodes(
     return found
 
 
-def _root(image: OpenedImage, inodes: Sequence[Proved[INodesFound]]) -> int:
+def _root(image: OpenedImage, inodes: Sequence[Proved[scan.INodesFound]]) -> int:
     """Return the root's id: fixed today; very old images have another one, of no name either."""
     roots = [number for done in inodes for number in done.result.roots]
     if not roots:
@@ -179,11 +167,11 @@ class _Fetch:
         wanted = _saved(self._work, "directories", np.sort(ids[known]))
         keys_file = save_hashes(self._work / attempt_name("keys"), keys)
         tasks = [
-            FetchTask(part.item, part.index, wanted, rows, keys_file, str(self._work))
+            plan_fetch.FetchTask(part.item, part.index, wanted, rows, keys_file, str(self._work))
             for part in self._index.inodes
         ]
         for _, path in self._engine.run("fetch inodes", fetch, tasks):
-            for found in read_fetched(path):
+            for found in plan_fetch.read_fetched(path):
                 self._take(found, node_of)
             Path(path).unlink()
         if self._directories != known.size:
@@ -194,18 +182,18 @@ class _Fetch:
         """Files with the children of the directories in which something else is asked about."""
         wanted = _saved(self._work, "parents", parents)
         tasks = [
-            ChildrenTask(part.item, part.index, wanted, str(self._work))
+            plan_fetch.ChildrenTask(part.item, part.index, wanted, str(self._work))
             for part in self._index.directories
         ]
         paths = []
-        for _, found in self._engine.run("list children", find_children, tasks):
+        for _, found in self._engine.run("list children", plan_fetch.find_children, tasks):
             if found.references:
                 # What it has by reference is not among its children: a lookup would miss it.
                 raise referring(f"the directory of inode {found.references[0]}")
             paths.append(found.rows)
         return tuple(paths)
 
-    def _take(self, found: Fetched, node_of: dict[int, int]) -> None:
+    def _take(self, found: plan_fetch.Fetched, node_of: dict[int, int]) -> None:
         if found.parent == ABSENT:
             self._directories += 1
             node = node_of[found.inode_id]

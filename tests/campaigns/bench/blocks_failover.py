@@ -19,17 +19,11 @@ from deploy.local.workload.trial import other, settle
 from ha.conf.topology import HostPort
 from ha.service.model import ServiceState
 from hadoop.proto import client_namenode_pb2 as calls
+from tests.campaigns.bench import namenode_calls
 from tests.campaigns.bench.appending_client import BLOCK_BYTES, Appender
 from tests.campaigns.bench.failover_world import BETWEEN_ROUNDS, JOURNAL_EPOCH
 from tests.campaigns.bench.hadoop_cluster import hadoop_cluster
-from tests.campaigns.bench.namenode_calls import (
-    ask,
-    connected,
-    state_of,
-    until,
-    until_active,
-    until_out_of_safe_mode,
-)
+from tests.campaigns.bench.namenode_calls import until
 from tests.campaigns.bench.report import Row, unmeasured
 
 KILLS: Final = 5
@@ -79,7 +73,7 @@ class Side:
 
         async def one_is() -> bool:
             for name in NAMENODES:
-                if await state_of(self.address(name)) is ServiceState.ACTIVE:
+                if await namenode_calls.state_of(self.address(name)) is ServiceState.ACTIVE:
                     found.append(name)
             return bool(found)
 
@@ -99,20 +93,22 @@ class Side:
         into.located.append(located - began)
         into.located_after_active.append(max(0.0, located - active))
         self.restart(old)
-        asyncio.run(until_out_of_safe_mode(self.address(old)))
+        asyncio.run(namenode_calls.until_out_of_safe_mode(self.address(old)))
 
 
 async def _watch(address: HostPort) -> tuple[float, float]:
     """When a NameNode said that it is active, and when it told all locations of the file."""
-    return await asyncio.gather(until_active(address, _POLL_SECONDS), _until_located(address))
+    return await asyncio.gather(
+        namenode_calls.until_active(address, _POLL_SECONDS), _until_located(address)
+    )
 
 
 async def _until_located(address: HostPort) -> float:
-    connection = await connected(address)
+    connection = await namenode_calls.connected(address)
     request = calls.GetBlockLocationsRequestProto(src=_FILE, offset=0, length=2**40)
 
     async def all_told() -> bool:
-        answer = await ask(
+        answer = await namenode_calls.ask(
             connection, "getBlockLocations", request, calls.GetBlockLocationsResponseProto
         )
         blocks = answer.locations.blocks
@@ -154,7 +150,7 @@ def _theirs(directory: Path) -> Iterator[Side]:
             cluster.wait_for_candidate(name, logged)
 
         for name in NAMENODES:
-            asyncio.run(until_out_of_safe_mode(cluster.address(name)))
+            asyncio.run(namenode_calls.until_out_of_safe_mode(cluster.address(name)))
         with open_java_client(process) as client, _appending(client) as appender:
             yield Side(cluster.layout, cluster.supervisor, restart, appender)
 

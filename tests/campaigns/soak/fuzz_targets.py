@@ -14,17 +14,9 @@ from zlib import crc32
 
 from ha.conf.errors import ConfigurationError
 from ha.conf.reader import read_settings
+from ha.rpc import packets
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.limits import RpcLimits
-from ha.rpc.packets import (
-    CallKey,
-    Detail,
-    decode_answer,
-    encode_call,
-    encode_context,
-    encode_failure,
-    encode_success,
-)
 from ha.rpc.session import ServerSession
 from journal.frame import file_header, scan
 from journal.model import TxId
@@ -109,7 +101,7 @@ def _rpc(data: bytes) -> None:
         while session.next_event() is not None:
             pass
     with suppress(MalformedFrame):
-        decode_answer(data)
+        packets.decode_answer(data)
 
 
 @cache
@@ -164,11 +156,13 @@ def _images() -> list[bytes]:
 
 def _conversations() -> list[bytes]:
     client, protocol = bytes(range(16)), "org.apache.hadoop.hdfs.protocol.ClientProtocol"
-    key = CallKey(client, 3, 0)
-    call = encode_call(key, protocol, "mkdirs", b"\x0a\x01/")
-    failure = encode_failure(key, "java.io.IOException", "no", Detail.ERROR_APPLICATION)
-    greeting = b"hrpc\x09\x00\x00" + encode_context(client, protocol, "u", None)
-    return [greeting + call, encode_success(key, b"\x08\x01")[4:], failure[4:]]
+    key = packets.CallKey(client, 3, 0)
+    call = packets.encode_call(key, protocol, "mkdirs", b"\x0a\x01/")
+    failure = packets.encode_failure(
+        key, "java.io.IOException", "no", packets.Detail.ERROR_APPLICATION
+    )
+    greeting = b"hrpc\x09\x00\x00" + packets.encode_context(client, protocol, "u", None)
+    return [greeting + call, packets.encode_success(key, b"\x08\x01")[4:], failure[4:]]
 
 
 def _sites() -> list[bytes]:

@@ -22,14 +22,7 @@ from deploy.local.cluster.places import fresh_directory
 from deploy.local.cluster.signals import orderly_end
 from deploy.local.demo.screen import Screen
 from deploy.local.demo.stage import staged
-from tests.campaigns.soak.statements import (
-    NO_ANSWER,
-    OUTCOME_UNKNOWN,
-    PROBLEMS,
-    Said,
-    Truth,
-    false_statements,
-)
+from tests.campaigns.soak import statements
 
 COMMAND_SECONDS: Final = 240.0
 """No command may take longer, however busy the machine is."""
@@ -126,17 +119,23 @@ def play(cluster: Cluster, screen: Screen) -> tuple[int, list[Finding]]:
         said = _run([*command, "--conf-dir", str(cluster.conf_dir), *rest], arguments)
         after = _roles(cluster)
         actives = {name for name, role in before.items() if role == "active" == after.get(name)}
-        truth = Truth(actives.pop() if len(actives) == 1 else None, NAMENODES)
-        wrong = false_statements(said, truth) + _wrong_exit_code(said, template in CHANGING)
+        truth = statements.Truth(actives.pop() if len(actives) == 1 else None, NAMENODES)
+        wrong = statements.false_statements(said, truth) + _wrong_exit_code(
+            said, template in CHANGING
+        )
         screen.say(f"{' '.join(arguments)}: exit code {said.exit_code}, {len(wrong)} false")
         if wrong:
             findings.append(Finding(" ".join(arguments), said.exit_code, wrong))
     return len(commands), findings
 
 
-def _wrong_exit_code(said: Said, changing: bool) -> list[str]:
+def _wrong_exit_code(said: statements.Said, changing: bool) -> list[str]:
     """Nothing is wrong with the cluster: it was done, or it is not known."""
-    allowed = {0, NO_ANSWER, OUTCOME_UNKNOWN if changing else PROBLEMS}
+    allowed = {
+        0,
+        statements.NO_ANSWER,
+        statements.OUTCOME_UNKNOWN if changing else statements.PROBLEMS,
+    }
     code = said.exit_code
     return [] if code in allowed else [f"exit code {code}: {said.output.strip()[-600:]}"]
 
@@ -152,12 +151,12 @@ def _roles(cluster: Cluster) -> dict[str, str]:
 
 def _run(
     command: Sequence[str], arguments: Sequence[str], seconds: float = COMMAND_SECONDS
-) -> Said:
+) -> statements.Said:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
     except subprocess.TimeoutExpired:
-        return Said(arguments, -1, f"did not end within {seconds:g} s")
-    return Said(arguments, done.returncode, done.stdout + done.stderr)
+        return statements.Said(arguments, -1, f"did not end within {seconds:g} s")
+    return statements.Said(arguments, done.returncode, done.stdout + done.stderr)
 
 
 @click.command()

@@ -21,14 +21,8 @@ import aiohttp
 from deploy.local.cluster.certificates import WEB
 from deploy.local.cluster.cluster import Cluster, open_cluster, zkfc_of
 from deploy.local.cluster.places import fresh_directory
-from tests.ha.web.served_site import (
-    browser,
-    each_page_holds,
-    each_page_is_in_reach,
-    each_state_holds,
-    each_state_is_read_by_all_eyes,
-    until,
-)
+from tests.ha.web import served_site
+from tests.ha.web.served_site import until
 from tests.ha.web.situations import SITUATIONS
 from tests.ha.web.watched_cluster import asked, freeze_all, kill_seen, thaw_all, watch
 
@@ -53,16 +47,16 @@ LOOK_AGAIN_SECONDS: Final = 2.0
 async def figures(rounds: int, seconds: float, *, states: bool) -> Mapping[str, object]:
     """All of it; ``seconds``: how long ten viewers watch."""
     if states:
-        await each_state_holds("light", tuple(SITUATIONS))
-        await each_state_holds("dark", tuple(SITUATIONS))
-        await each_page_holds("light")
-        await each_page_holds("dark")
-        await each_state_is_read_by_all_eyes("light", tuple(SITUATIONS))
-        await each_state_is_read_by_all_eyes("dark", tuple(SITUATIONS))
-        await each_page_is_in_reach()
+        await served_site.each_state_holds("light", tuple(SITUATIONS))
+        await served_site.each_state_holds("dark", tuple(SITUATIONS))
+        await served_site.each_page_holds("light")
+        await served_site.each_page_holds("dark")
+        await served_site.each_state_is_read_by_all_eyes("light", tuple(SITUATIONS))
+        await served_site.each_state_is_read_by_all_eyes("dark", tuple(SITUATIONS))
+        await served_site.each_page_is_in_reach()
     with open_cluster(fresh_directory("web"), web=True) as cluster:
         await asyncio.to_thread(cluster.up)
-        async with browser() as chromium:
+        async with served_site.browser() as chromium:
             costs = await _costs(chromium, cluster, seconds)
             kills = await _kills(await chromium.new_context(), cluster, rounds)
         frozen = await _frozen(cluster)

@@ -11,13 +11,13 @@ import click
 import structlog
 
 from deploy.local.cluster.zookeeper import running_zookeeper
-from tests.ha.zkfc.stress import (
-    expire_back_and_forth,
-    random_expirations,
-    random_health_and_disconnects,
-)
+from tests.ha.zkfc import stress
 
-CHAOS = (expire_back_and_forth, random_expirations, random_health_and_disconnects)
+CHAOS = (
+    stress.expire_back_and_forth,
+    stress.random_expirations,
+    stress.random_health_and_disconnects,
+)
 
 
 @click.command()

@@ -5,16 +5,11 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
+from deploy.local.cluster import zookeeper
 from deploy.local.cluster.errors import LocalClusterError
 from deploy.local.cluster.java import find_java
 from deploy.local.cluster.ports import free_ports
 from deploy.local.cluster.processes import Supervisor
-from deploy.local.cluster.zookeeper import (
-    restart_zookeeper,
-    running_zookeeper,
-    start_zookeeper,
-    wait_for_zookeeper,
-)
 
 pytestmark = pytest.mark.zookeeper
 
@@ -23,15 +18,15 @@ def test_it_keeps_its_data_over_a_kill(tmp_path: Path) -> None:
     java = find_java(wrapper_directory=tmp_path)
     with Supervisor(tmp_path) as supervisor:
         (port,) = free_ports(1)
-        server = start_zookeeper(supervisor, java=java, port=port)
-        wait_for_zookeeper(server)
+        server = zookeeper.start_zookeeper(supervisor, java=java, port=port)
+        zookeeper.wait_for_zookeeper(server)
         client = KazooClient(server.connect)
         client.start(10)
         client.create("/kept", b"value")
         client.stop()
         client.close()
         server.process.kill()
-        server = restart_zookeeper(supervisor, server)
+        server = zookeeper.restart_zookeeper(supervisor, server)
         client = KazooClient(server.connect)
         client.start(10)
         assert client.get("/kept")[0] == b"value"
@@ -43,15 +38,18 @@ def test_it_runs_on_the_wheel_s_java(tmp_path: Path) -> None:
     java = find_java({"PATH": ""}, wrapper_directory=tmp_path)
     with Supervisor(tmp_path) as supervisor:
         (port,) = free_ports(1)
-        server = start_zookeeper(supervisor, java=java, port=port)
-        wait_for_zookeeper(server)
+        server = zookeeper.start_zookeeper(supervisor, java=java, port=port)
+        zookeeper.wait_for_zookeeper(server)
         assert server.process.running
 
 
 def test_a_taken_port_ends_with_its_own_words(tmp_path: Path) -> None:
-    with running_zookeeper(tmp_path / "first") as first, Supervisor(tmp_path) as supervisor:
+    with (
+        zookeeper.running_zookeeper(tmp_path / "first") as first,
+        Supervisor(tmp_path) as supervisor,
+    ):
         java = find_java(wrapper_directory=tmp_path)
-        second = start_zookeeper(supervisor, java=java, port=first.port, name="second")
+        second = zookeeper.start_zookeeper(supervisor, java=java, port=first.port, name="second")
         second.process.wait(20)
         told = second.process.ended_early()
         assert told is not None
@@ -67,6 +65,6 @@ def test_one_that_cannot_start_is_told_with_the_end_of_its_log(tmp_path: Path) -
     (data / "data" / "version-2").write_text("not a directory")
     with Supervisor(tmp_path) as supervisor:
         (port,) = free_ports(1)
-        server = start_zookeeper(supervisor, java=java, port=port)
+        server = zookeeper.start_zookeeper(supervisor, java=java, port=port)
         with pytest.raises(LocalClusterError, match=r"zookeeper ended with exit code"):
-            wait_for_zookeeper(server)
+            zookeeper.wait_for_zookeeper(server)

@@ -6,16 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ha.cli.explain.doctor import local
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
-from ha.cli.explain.doctor.local import (
-    check_clients,
-    check_configuration,
-    check_credentials,
-    check_fencing,
-    check_ignored,
-    check_names,
-    check_security,
-)
 from ha.cluster.finding import Finding, Severity
 from ha.cluster.view import ClusterView, LockView, NoticesView, ZooKeeperRow
 from ha.conf.configuration import Configuration, load_configuration
@@ -218,7 +210,7 @@ def verdicts(found: list[Finding]) -> set[Severity]:
 def test_daemons_that_believe_everybody_are_told(
     given: dict[str, str], verdict: Severity, tmp_path: Path
 ) -> None:
-    (found,) = check_security(configured(tmp_path, **given))
+    (found,) = local.check_security(configured(tmp_path, **given))
     assert (found.check, found.verdict) == ("security", verdict)
 
 
@@ -238,7 +230,7 @@ FENCING: dict[str, tuple[str, set[Severity]]] = {
 def test_fencing_that_cannot_work_or_lies_is_told(situation: str, tmp_path: Path) -> None:
     methods, expected = FENCING[situation]
     configuration = configured(tmp_path, dfs_ha_fencing_methods=methods)
-    assert verdicts(list(check_fencing(configuration, "ns1"))) == expected
+    assert verdicts(list(local.check_fencing(configuration, "ns1"))) == expected
 
 
 def test_a_key_that_others_may_read_is_told(tmp_path: Path) -> None:
@@ -255,9 +247,9 @@ def test_a_key_that_others_may_read_is_told(tmp_path: Path) -> None:
     configuration = load_configuration(tmp_path, environment={})
     for mode, expected in ((0o644, W), (0o600, Severity.OK)):
         key.chmod(mode)
-        assert verdicts(list(check_fencing(configuration, "ns1"))) == {expected}
+        assert verdicts(list(local.check_fencing(configuration, "ns1"))) == {expected}
     known.unlink()
-    assert verdicts(list(check_fencing(configuration, "ns1"))) == {F}
+    assert verdicts(list(local.check_fencing(configuration, "ns1"))) == {F}
 
 
 def test_credentials_belong_into_a_file_of_ones_own(tmp_path: Path) -> None:
@@ -266,25 +258,25 @@ def test_credentials_belong_into_a_file_of_ones_own(tmp_path: Path) -> None:
     for mode, expected in ((0o644, W), (0o600, Severity.OK)):
         secret.chmod(mode)
         configuration = configured(tmp_path, ha_zookeeper_auth=f"@{secret}")
-        assert verdicts(list(check_credentials(configuration, "ns1"))) == {expected}
+        assert verdicts(list(local.check_credentials(configuration, "ns1"))) == {expected}
     configuration = configured(tmp_path, ha_zookeeper_auth="digest:me:word")
-    found = list(check_credentials(configuration, "ns1"))
+    found = list(local.check_credentials(configuration, "ns1"))
     assert verdicts(found) == {W}
     assert "word" not in found[0].found
-    assert list(check_credentials(configured(tmp_path), "ns1")) == []
+    assert list(local.check_credentials(configured(tmp_path), "ns1")) == []
 
 
 def test_files_by_which_no_client_finds_the_active_are_told(tmp_path: Path) -> None:
-    (found,) = check_clients(configured(tmp_path))
+    (found,) = local.check_clients(configured(tmp_path))
     assert found.verdict is Severity.WARN
     assert "dfs.client.failover.proxy.provider.ns1 is not set" in found.found
     proxy = {"dfs_client_failover_proxy_provider_ns1": "a.Class"}
-    assert list(check_clients(configured(tmp_path, **proxy))) == []
+    assert list(local.check_clients(configured(tmp_path, **proxy))) == []
 
 
 def test_settings_without_effect_are_named_and_are_no_fault(tmp_path: Path) -> None:
-    assert list(check_ignored(configured(tmp_path))) == []
-    (found,) = check_ignored(configured(tmp_path, dfs_hosts="/hosts"))
+    assert list(local.check_ignored(configured(tmp_path))) == []
+    (found,) = local.check_ignored(configured(tmp_path, dfs_hosts="/hosts"))
     assert found.verdict is Severity.OK
     assert found.found == "1 known to Hadoop, not used by nnha: dfs.hosts"
     assert found.next == "nnha config validate says why"
@@ -292,18 +284,20 @@ def test_settings_without_effect_are_named_and_are_no_fault(tmp_path: Path) -> N
 
 def test_a_misspelt_key_and_a_bad_value_are_told(tmp_path: Path) -> None:
     shared = {"dfs_namenode_shared_edits_dir": "qjournal://j1:1;j2:1;j3:1/ns1"}
-    assert verdicts(list(check_configuration(configured(tmp_path, **shared)))) == {Severity.OK}
+    assert verdicts(list(local.check_configuration(configured(tmp_path, **shared)))) == {
+        Severity.OK
+    }
     misspelt = configured(tmp_path, dfs_ha_fencing_method="kill", **shared)
-    assert verdicts(list(check_configuration(misspelt))) == {W}
+    assert verdicts(list(local.check_configuration(misspelt))) == {W}
     bad = configured(tmp_path, dfs_namenode_replication_min="soon", **shared)
-    assert verdicts(list(check_configuration(bad))) == {F}
+    assert verdicts(list(local.check_configuration(bad))) == {F}
 
 
 async def test_a_name_that_does_not_resolve_is_told(tmp_path: Path) -> None:
     configuration = configured(tmp_path)
-    assert verdicts(await check_names(configuration, "ns1")) == {Severity.OK}
+    assert verdicts(await local.check_names(configuration, "ns1")) == {Severity.OK}
     strange = configuration.with_overrides(("dfs.namenode.rpc-address.ns1.nn1=no.such.invalid:1",))
-    assert verdicts(await check_names(strange, "ns1")) == {F}
+    assert verdicts(await local.check_names(strange, "ns1")) == {F}
 
 
 # -- all of it -------------------------------------------------------------------------------------

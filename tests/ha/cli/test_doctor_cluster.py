@@ -11,18 +11,7 @@ from ha.cluster.finding import Finding, fail, ok, unknown, warn
 from ha.cluster.problems import nobody_answered
 from ha.cluster.view import ClusterView, LockView, NameNodeRow, NoticesView, ZooKeeperRow
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, HistoryEntry, Pause
-from tests.ha.cli.plan_views import (
-    ALL_SILENT,
-    GONE,
-    HUNG,
-    NO_ROUTE,
-    NOBODY,
-    UNREADY,
-    by_hand,
-    with_namenode,
-    with_zkfc,
-    without_answer,
-)
+from tests.ha.cli import plan_views
 from tests.ha.cli.test_cluster_view import ACTIVE, SILENT, STANDBY
 from tests.ha.cli.test_cluster_view import GONE as REFUSED
 from tests.ha.cli.test_cluster_view import WELL as ONE_ZOOKEEPER
@@ -60,12 +49,12 @@ OF_ZKFCS = ["ZooKeeper", "ZooKeeper size", "ZKFC of nn1", "ZKFC of nn2", "pause"
 
 def test_without_zkfcs_nothing_is_said_of_them_and_of_zookeeper() -> None:
     assert [one.check for one in check_cluster(WELL)] == OF_ALL_CLUSTERS + OF_ZKFCS
-    assert [one.check for one in check_cluster(by_hand(WELL))] == OF_ALL_CLUSTERS
+    assert [one.check for one in check_cluster(plan_views.by_hand(WELL))] == OF_ALL_CLUSTERS
 
 
 def test_where_nobody_answers_only_that_is_said() -> None:
-    assert list(check_cluster(ALL_SILENT)) == [
-        unknown("cluster", nobody_answered(ALL_SILENT), "nnha status --timeout 10")
+    assert list(check_cluster(plan_views.ALL_SILENT)) == [
+        unknown("cluster", nobody_answered(plan_views.ALL_SILENT), "nnha status --timeout 10")
     ]
 
 
@@ -95,25 +84,28 @@ MAYBE = "no NameNode says that it is active; {} gave no answer, and may be"
 ROLES: dict[str, tuple[ClusterView, Finding]] = {
     "one is active": (WELL, ok("one active", "nn1, epoch 5")),
     "its epoch is not known": (
-        replace(with_namenode(WELL, "nn1", epoch=None), journalnodes=()),
+        replace(plan_views.with_namenode(WELL, "nn1", epoch=None), journalnodes=()),
         ok("one active", "nn1, epoch unknown"),
     ),
-    "none is": (NOBODY, fail("one active", "no NameNode is active", "nnha explain")),
+    "none is": (plan_views.NOBODY, fail("one active", "no NameNode is active", "nnha explain")),
     "the only one that may be is silent": (
-        HUNG,
+        plan_views.HUNG,
         unknown("one active", MAYBE.format("nn1"), "nnha explain --timeout 10"),
     ),
     "two may be": (
-        without_answer(HUNG, "nn2", NO_ROUTE),
+        plan_views.without_answer(plan_views.HUNG, "nn2", plan_views.NO_ROUTE),
         unknown("one active", MAYBE.format("nn1 and nn2"), "nnha explain --timeout 10"),
     ),
-    "the other one is silent": (without_answer(WELL, "nn2"), ok("one active", "nn1, epoch 5")),
+    "the other one is silent": (
+        plan_views.without_answer(WELL, "nn2"),
+        ok("one active", "nn1, epoch 5"),
+    ),
     "the only one that could be does not run": (
-        GONE,
+        plan_views.GONE,
         fail("one active", "no NameNode is active", "nnha explain"),
     ),
     "two are": (
-        with_namenode(WELL, "nn2", state="active"),
+        plan_views.with_namenode(WELL, "nn2", state="active"),
         fail("one active", "nn1 and nn2 both say that they are active", SOON),
     ),
     "another holds the lock": (
@@ -128,7 +120,7 @@ ROLES: dict[str, tuple[ClusterView, Finding]] = {
         replace(WELL, lock=LockView(error=SILENT)),
         ok("one active", "nn1, epoch 5"),
     ),
-    "there is no lock without ZKFCs": (by_hand(WELL), ok("one active", "nn1, epoch 5")),
+    "there is no lock without ZKFCs": (plan_views.by_hand(WELL), ok("one active", "nn1, epoch 5")),
 }
 
 
@@ -140,15 +132,15 @@ def test_exactly_one_is_active_and_holds_the_lock(view: ClusterView, expected: F
 READY: dict[str, tuple[ClusterView, Finding]] = {
     "ready": (WELL, ok("failover ready", "nn2 could take over")),
     "not known": (
-        without_answer(WELL, "nn2"),
+        plan_views.without_answer(WELL, "nn2"),
         unknown("failover ready", f"nn2: NameNode: {SILENT}", "nnha explain --timeout 10"),
     ),
     "blocked": (
-        UNREADY,
+        plan_views.UNREADY,
         fail("failover ready", "nn2: NameNode: not ready: it gives no reason", "nnha explain"),
     ),
     "by hand": (
-        by_hand(WELL),
+        plan_views.by_hand(WELL),
         warn(
             "failover ready",
             "dfs.ha.automatic-failover.enabled is not set",
@@ -244,7 +236,7 @@ ZKFCS: dict[str, tuple[dict[str, object], Finding]] = {
 def test_a_zkfc_is_well_or_what_mends_it_is_said(
     changes: dict[str, object], expected: Finding
 ) -> None:
-    assert found_by("ZKFC of nn2", with_zkfc(WELL, "nn2", **changes)) == [expected]
+    assert found_by("ZKFC of nn2", plan_views.with_zkfc(WELL, "nn2", **changes)) == [expected]
 
 
 USERS: dict[str, tuple[tuple[str, str], list[str]]] = {

@@ -12,25 +12,12 @@ from ha.cluster.successors import Obstacle
 from ha.cluster.view import ClusterView, LockView, NoticesView
 from ha.console.result import API_VERSION
 from ha.notices.model import FailoverKind, HistoryEntry
-from tests.ha.cli.plan_views import (
-    ALL_SILENT,
-    GONE,
-    HUNG,
-    NO_ROUTE,
-    NOBODY,
-    THREE,
-    UNREADY,
-    by_hand,
-    paused,
-    with_namenode,
-    with_zkfc,
-    without_answer,
-)
+from tests.ha.cli import plan_views
 from tests.ha.cli.test_cluster_view import GONE as REFUSED
 from tests.ha.cli.test_cluster_view import SILENT, WELL, journals
 from tests.ha.notices.test_model import NOON, RECORD
 
-TWO = with_namenode(WELL, "nn2", state="active")
+TWO = plan_views.with_namenode(WELL, "nn2", state="active")
 
 
 def changed(view: ClusterView, changes: dict[str, object]) -> ClusterView:
@@ -55,21 +42,27 @@ def without_zkfcs(view: ClusterView) -> ClusterView:
 HEADLINES: dict[str, tuple[ClusterView, str]] = {
     "one is active": (WELL, "nn1 is active (epoch 5)"),
     "its epoch is not known": (
-        replace(with_namenode(WELL, "nn1", epoch=None), journalnodes=()),
+        replace(plan_views.with_namenode(WELL, "nn1", epoch=None), journalnodes=()),
         "nn1 is active",
     ),
     "two of three are active": (
-        with_namenode(THREE, "nn2", state="active"),
+        plan_views.with_namenode(plan_views.THREE, "nn2", state="active"),
         "MORE than one NameNode says that it is active",
     ),
     "two are active": (TWO, "MORE than one NameNode says that it is active"),
-    "none is active": (NOBODY, "NO NameNode is active"),
-    "one is silent": (without_answer(NOBODY, "nn2"), "NO NameNode says that it is active"),
-    "one cannot be asked": (
-        without_answer(NOBODY, "nn2", NO_ROUTE),
+    "none is active": (plan_views.NOBODY, "NO NameNode is active"),
+    "one is silent": (
+        plan_views.without_answer(plan_views.NOBODY, "nn2"),
         "NO NameNode says that it is active",
     ),
-    "one does not run": (without_answer(NOBODY, "nn2", REFUSED), "NO NameNode is active"),
+    "one cannot be asked": (
+        plan_views.without_answer(plan_views.NOBODY, "nn2", plan_views.NO_ROUTE),
+        "NO NameNode says that it is active",
+    ),
+    "one does not run": (
+        plan_views.without_answer(plan_views.NOBODY, "nn2", REFUSED),
+        "NO NameNode is active",
+    ),
 }
 
 
@@ -79,7 +72,9 @@ def test_the_first_line_says_who_is_active(view: ClusterView, headline: str) -> 
 
 
 def test_where_nobody_answers_only_that_is_said() -> None:
-    assert list(explain(ALL_SILENT).as_lines()) == [nobody_answered(ALL_SILENT)]
+    assert list(explain(plan_views.ALL_SILENT).as_lines()) == [
+        nobody_answered(plan_views.ALL_SILENT)
+    ]
 
 
 WON = "it won the election; the history does not tell how"
@@ -90,17 +85,17 @@ WHY_ACTIVE: dict[str, tuple[ClusterView, list[str]]] = {
     "it holds the lock": (WELL, [WON, HAS_LOCK]),
     "no ZKFC is known": (without_zkfcs(WELL), [WON, HAS_LOCK]),
     "its ZKFC is gone": (
-        with_zkfc(WELL, "nn1", error=REFUSED),
+        plan_views.with_zkfc(WELL, "nn1", error=REFUSED),
         [WON, f"its ZKFC: {REFUSED}; the lock is still there, and ends with its session"],
     ),
     "nobody holds the lock": (replace(WELL, lock=LockView()), [WON]),
     "nobody holds the lock, and its ZKFC is gone": (
-        with_zkfc(replace(WELL, lock=LockView()), "nn1", error=REFUSED),
+        plan_views.with_zkfc(replace(WELL, lock=LockView()), "nn1", error=REFUSED),
         [WON],
     ),
     "another holds the lock": (LOCK_OF_NN2, [WON, OTHERS]),
     "another holds the lock, and its own ZKFC is gone": (
-        with_zkfc(LOCK_OF_NN2, "nn1", error=REFUSED),
+        plan_views.with_zkfc(LOCK_OF_NN2, "nn1", error=REFUSED),
         [WON, OTHERS],
     ),
     "ZooKeeper does not answer": (
@@ -108,7 +103,7 @@ WHY_ACTIVE: dict[str, tuple[ClusterView, list[str]]] = {
         ["it says so itself; how it became so stands in ZooKeeper, which cannot be read now"],
     ),
     "by hand": (
-        by_hand(WELL),
+        plan_views.by_hand(WELL),
         ["an operator has made it so: dfs.ha.automatic-failover.enabled is not set"],
     ),
 }
@@ -139,7 +134,7 @@ def test_the_history_says_after_whom_it_became_active_if_there_was_one(
 
 
 NO_FIT = "no NameNode is fit, each for the reason below"
-NN1_UNREADY = with_namenode(NOBODY, "nn1", ready=False)
+NN1_UNREADY = plan_views.with_namenode(plan_views.NOBODY, "nn1", ready=False)
 HANGS = "nn1 holds the lock and gives no answer: it is slow or hangs, or the network is broken"
 UNHEALTHY = (
     "its ZKFC keeps the lock until nn1 has not answered it for ha.health-monitor.rpc-timeout.ms; "
@@ -150,56 +145,59 @@ DOES_NOT_RUN = f"nn1 holds the lock, but its NameNode gives no usable answer: {R
 WHY_NOBODY: dict[str, tuple[ClusterView, list[str]]] = {
     "two are active": (TWO, ["nn1 and nn2 both say that they are"]),
     "by hand": (
-        by_hand(NOBODY),
+        plan_views.by_hand(plan_views.NOBODY),
         ["dfs.ha.automatic-failover.enabled is not set: an operator makes one active by hand"],
     ),
-    "the election is open": (NOBODY, []),
+    "the election is open": (plan_views.NOBODY, []),
     "only one is fit": (NN1_UNREADY, []),
-    "none is fit": (with_namenode(NN1_UNREADY, "nn2", ready=False), [NO_FIT]),
+    "none is fit": (plan_views.with_namenode(NN1_UNREADY, "nn2", ready=False), [NO_FIT]),
     "of one it is not known whether it is fit": (
-        without_answer(NN1_UNREADY, "nn2"),
+        plan_views.without_answer(NN1_UNREADY, "nn2"),
         [f"nn2 may be active: {SILENT}"],
     ),
     "one cannot be asked": (
-        without_answer(NOBODY, "nn2", NO_ROUTE),
-        [f"nn2 may be active: {NO_ROUTE}"],
+        plan_views.without_answer(plan_views.NOBODY, "nn2", plan_views.NO_ROUTE),
+        [f"nn2 may be active: {plan_views.NO_ROUTE}"],
     ),
     "both are silent": (
-        without_answer(without_answer(NOBODY, "nn1"), "nn2"),
+        plan_views.without_answer(plan_views.without_answer(plan_views.NOBODY, "nn1"), "nn2"),
         [f"nn1 may be active: {SILENT}", f"nn2 may be active: {SILENT}"],
     ),
-    "one does not run": (without_answer(NOBODY, "nn2", REFUSED), []),
+    "one does not run": (plan_views.without_answer(plan_views.NOBODY, "nn2", REFUSED), []),
     "one takes over": (
-        replace(NOBODY, lock=LockView(holder="nn2")),
+        replace(plan_views.NOBODY, lock=LockView(holder="nn2")),
         ["nn2 holds the lock and is taking over, or tries to"],
     ),
     "ZooKeeper is silent": (
-        replace(NOBODY, lock=LockView(error=SILENT)),
+        replace(plan_views.NOBODY, lock=LockView(error=SILENT)),
         [f"who holds the lock is not known: {SILENT}"],
     ),
     "ZooKeeper has no quorum": (
-        replace(NOBODY, lock=LockView(error="no server answers")),
+        replace(plan_views.NOBODY, lock=LockView(error="no server answers")),
         ["the election cannot be held: no server answers"],
     ),
     "a takeover failed": (
-        with_zkfc(NOBODY, "nn2", last_failure="no method"),
+        plan_views.with_zkfc(plan_views.NOBODY, "nn2", last_failure="no method"),
         ["the last takeover by nn2 failed: no method"],
     ),
     "there is no journal": (
-        without_journal(NOBODY),
+        without_journal(plan_views.NOBODY),
         ["the journal has no quorum, and without one nobody can serve"],
     ),
-    "the holder hangs": (HUNG, [HANGS, UNHEALTHY]),
-    "the holder hangs in a pause": (paused(HUNG), [HANGS, PAUSED]),
-    "the holder hangs, and no ZKFC is known": (without_zkfcs(HUNG), [HANGS, UNHEALTHY]),
+    "the holder hangs": (plan_views.HUNG, [HANGS, UNHEALTHY]),
+    "the holder hangs in a pause": (plan_views.paused(plan_views.HUNG), [HANGS, PAUSED]),
+    "the holder hangs, and no ZKFC is known": (without_zkfcs(plan_views.HUNG), [HANGS, UNHEALTHY]),
     "the holder hangs, and its ZKFC is gone": (
-        with_zkfc(HUNG, "nn1", error=REFUSED),
+        plan_views.with_zkfc(plan_views.HUNG, "nn1", error=REFUSED),
         [HANGS, f"its ZKFC: {REFUSED}; the lock ends with its session in ZooKeeper"],
     ),
-    "the holder does not run": (GONE, [DOES_NOT_RUN]),
-    "the holder does not run, in a pause": (paused(GONE), [DOES_NOT_RUN, PAUSED]),
+    "the holder does not run": (plan_views.GONE, [DOES_NOT_RUN]),
+    "the holder does not run, in a pause": (
+        plan_views.paused(plan_views.GONE),
+        [DOES_NOT_RUN, PAUSED],
+    ),
     "the holder answers with an error": (
-        without_answer(WELL, "nn1", "answers with an error: x"),
+        plan_views.without_answer(WELL, "nn1", "answers with an error: x"),
         ["nn1 holds the lock, but its NameNode gives no usable answer: answers with an error: x"],
     ),
 }
@@ -219,7 +217,7 @@ NOT_SET = Obstacle(
 IN_GENERAL: dict[str, tuple[ClusterView, list[Obstacle]]] = {
     "nothing": (WELL, []),
     "a pause": (
-        paused(WELL),
+        plan_views.paused(WELL),
         [
             Obstacle(
                 "automatic failover is paused by ann@ops1 until it is ended: new switch",
@@ -227,9 +225,9 @@ IN_GENERAL: dict[str, tuple[ClusterView, list[Obstacle]]] = {
             )
         ],
     ),
-    "there are no ZKFCs": (by_hand(WELL), [NOT_SET]),
+    "there are no ZKFCs": (plan_views.by_hand(WELL), [NOT_SET]),
     "without ZKFCs ZooKeeper is not asked for": (
-        replace(by_hand(WELL), lock=LockView(error=SILENT)),
+        replace(plan_views.by_hand(WELL), lock=LockView(error=SILENT)),
         [NOT_SET],
     ),
     "ZooKeeper is silent": (
@@ -238,7 +236,7 @@ IN_GENERAL: dict[str, tuple[ClusterView, list[Obstacle]]] = {
     ),
     "the journal is lost": (without_journal(WELL), [Obstacle(NO_QUORUM, START)]),
     "the journal is not known": (
-        journal_not_known(NOBODY),
+        journal_not_known(plan_views.NOBODY),
         [
             Obstacle(
                 "whether the journal has a quorum is not known: too few JournalNodes answered",
@@ -270,35 +268,35 @@ BUT = ", if nothing above prevented it:"
 AT_ONCE = "  → at once: nnha switchover nn2"
 FUTURES: dict[str, tuple[ClusterView, str]] = {
     "the other one": (WELL, f"nn2 would become active {FAILED}:"),
-    "one of two": (NOBODY, "nn1 would become active now:"),
-    "in a pause": (paused(WELL), f"nn2 would become active {FAILED}{BUT}"),
-    "by hand": (by_hand(WELL), f"nn2 would become active {FAILED}{BUT}"),
-    "none": (UNREADY, NONE.format(FAILED)),
-    "none of two": (with_namenode(NN1_UNREADY, "nn2", ready=False), NONE.format("now")),
-    "the other one is silent": (without_answer(WELL, "nn2"), NOT_KNOWN.format(FAILED)),
+    "one of two": (plan_views.NOBODY, "nn1 would become active now:"),
+    "in a pause": (plan_views.paused(WELL), f"nn2 would become active {FAILED}{BUT}"),
+    "by hand": (plan_views.by_hand(WELL), f"nn2 would become active {FAILED}{BUT}"),
+    "none": (plan_views.UNREADY, NONE.format(FAILED)),
+    "none of two": (plan_views.with_namenode(NN1_UNREADY, "nn2", ready=False), NONE.format("now")),
+    "the other one is silent": (plan_views.without_answer(WELL, "nn2"), NOT_KNOWN.format(FAILED)),
     "one is silent, the other not ready": (
-        without_answer(NN1_UNREADY, "nn2"),
+        plan_views.without_answer(NN1_UNREADY, "nn2"),
         NOT_KNOWN.format("now"),
     ),
     "the other one is not ready, and the active's ZKFC is silent": (
-        with_zkfc(UNREADY, "nn1", error=SILENT),
+        plan_views.with_zkfc(plan_views.UNREADY, "nn1", error=SILENT),
         NONE.format(FAILED),
     ),
     "one of three is silent": (
-        without_answer(THREE, "nn3"),
+        plan_views.without_answer(plan_views.THREE, "nn3"),
         f"nn2 would become active {FAILED}:",
     ),
-    "the holder hangs": (HUNG, f"nn2 would become active {HELD}:{AT_ONCE}"),
+    "the holder hangs": (plan_views.HUNG, f"nn2 would become active {HELD}:{AT_ONCE}"),
     "the holder hangs in a pause": (
-        paused(HUNG),
+        plan_views.paused(plan_views.HUNG),
         f"nn2 would become active {HELD}{BUT}{AT_ONCE}",
     ),
     "the holder hangs, and there is no journal": (
-        without_journal(HUNG),
+        without_journal(plan_views.HUNG),
         f"nn2 would become active {HELD}{BUT}",
     ),
     "the holder hangs, and so does its ZKFC": (
-        with_zkfc(HUNG, "nn1", error=SILENT),
+        plan_views.with_zkfc(plan_views.HUNG, "nn1", error=SILENT),
         f"nn2 would become active {HELD}:",
     ),
 }
@@ -321,22 +319,22 @@ LINES: dict[str, tuple[ClusterView, list[str]]] = {
         ["  nn1  active", "  nn2  1. fit: 10 transactions behind, priority 100"],
     ),
     "names of two lengths": (
-        with_namenode(WELL, "nn2", namenode="nn10"),
+        plan_views.with_namenode(WELL, "nn2", namenode="nn10"),
         ["  nn1   active", "  nn10  1. fit: 10 transactions behind, priority 100"],
     ),
     "an active whose ZKFC is gone": (
-        with_zkfc(WELL, "nn1", error=REFUSED),
+        plan_views.with_zkfc(WELL, "nn1", error=REFUSED),
         [
             f"  nn1  active, but: {NO_ZKFC}  → {START_ZKFC}",
             "  nn2  1. fit: 10 transactions behind, priority 100",
         ],
     ),
     "an observer": (
-        with_namenode(WELL, "nn2", state="observer"),
+        plan_views.with_namenode(WELL, "nn2", state="observer"),
         ["  nn1  active", f"  nn2  no: {OBSERVER}"],
     ),
     "a silent one": (
-        without_answer(WELL, "nn2"),
+        plan_views.without_answer(WELL, "nn2"),
         ["  nn1  active", f"  nn2  not known: NameNode: {SILENT}  → {ask_again('h')}"],
     ),
 }
@@ -350,7 +348,9 @@ def test_each_namenode_has_its_lines(view: ClusterView, expected: list[str]) -> 
 
 def test_the_document_says_all_of_it_by_fixed_keys() -> None:
     record = replace(RECORD, namenode="nn1", kind=FailoverKind.FIRST, previous=None)
-    view = with_namenode(replace(THREE, lock=LockView(error=SILENT)), "nn3", state="observer")
+    view = plan_views.with_namenode(
+        replace(plan_views.THREE, lock=LockView(error=SILENT)), "nn3", state="observer"
+    )
     view = replace(view, notices=NoticesView(history=(HistoryEntry(7, record),)))
     told = explain(view)
     assert told.as_json() == {

@@ -7,12 +7,7 @@ import pytest
 from fencing.model import Attempt, FencingOutcome, FencingReport, Target
 from ha.cli.hadoop.manual_failover import FailoverFailed, Force, OutcomeUnknown, fail_over
 from ha.conf.topology import HostPort, NameNodeAddress
-from ha.service.errors import (
-    AccessDenied,
-    HealthCheckFailed,
-    ServiceFailed,
-    ServiceUnreachable,
-)
+from ha.service import errors
 from ha.service.model import ServiceState, ServiceStatus
 
 ACTIVE, STANDBY = ServiceState.ACTIVE, ServiceState.STANDBY
@@ -44,31 +39,31 @@ class Cluster:
     def _node(self, node: NameNodeAddress) -> Node:
         found = self.a if node.namenode == "a" else self.b
         if not found.reachable:
-            raise ServiceUnreachable("connection refused", sent=False)
+            raise errors.ServiceUnreachable("connection refused", sent=False)
         return found
 
     async def status(self, node: NameNodeAddress) -> ServiceStatus:
         found = self._node(node)
         if not found.readable:
-            raise AccessDenied("you may not")
+            raise errors.AccessDenied("you may not")
         return ServiceStatus(found.state, found.ready, "" if found.ready else "injected not ready")
 
     async def check_health(self, node: NameNodeAddress) -> None:
         if not self._node(node).healthy:
-            raise HealthCheckFailed("injected bad health")
+            raise errors.HealthCheckFailed("injected bad health")
 
     async def to_standby(self, node: NameNodeAddress) -> None:
         found = self._node(node)
         if not found.goes_standby:
-            raise ServiceFailed("injected failure to be standby")
+            raise errors.ServiceFailed("injected failure to be standby")
         found.state = STANDBY
 
     async def to_active(self, node: NameNodeAddress) -> None:
         found = self._node(node)
         if found.silent_when_promoted:
-            raise ServiceUnreachable("no answer in time", sent=True)
+            raise errors.ServiceUnreachable("no answer in time", sent=True)
         if not found.goes_active:
-            raise ServiceFailed("injected failure to be active")
+            raise errors.ServiceFailed("injected failure to be active")
         found.state = ACTIVE
 
     async def fence(self, node: NameNodeAddress) -> FencingReport:

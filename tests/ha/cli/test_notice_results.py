@@ -4,13 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cli.operate.plan.notice_results import (
-    Members,
-    already,
-    not_automatic,
-    planned,
-    seen,
-)
+from ha.cli.operate.plan import notice_results
+from ha.cli.operate.plan.notice_results import seen
 from ha.console.result import Code, CommandOutcome, Ending, Reason
 from ha.notices.model import BadNotice
 from tests.ha.notices.test_model import MEMBER
@@ -33,7 +28,10 @@ def test_it_is_done_once_all_running_zkfcs_show_it(running: int, who: str) -> No
 
 
 def test_who_does_not_show_it_yet_is_named_with_its_process_or_with_what_its_znode_has() -> None:
-    lacking: Members = {"nn1": replace(MEMBER, pid=42), "nn2": BadNotice("no member: b'junk'")}
+    lacking: notice_results.Members = {
+        "nn1": replace(MEMBER, pid=42),
+        "nn2": BadNotice("no member: b'junk'"),
+    }
     ending = seen("drain", "nn1 is drained", running=3, lacking=lacking, target="nn1")
     assert (ending.command, ending.target) == ("drain", "nn1")
     assert (ending.outcome, ending.code) == (CommandOutcome.FAILED, Code.NOT_SEEN_BY_ALL)
@@ -54,27 +52,27 @@ def test_who_does_not_show_it_yet_is_named_with_its_process_or_with_what_its_zno
 def test_of_what_holds_no_more_nobody_is_said_to_obey_it(
     *, holds: bool, told: str, then: str
 ) -> None:
-    lacking: Members = {"nn1": MEMBER}
+    lacking: notice_results.Members = {"nn1": MEMBER}
     ending = seen("pause", "paused", running=1, lacking=lacking, holds=holds)
     assert ending.message.endswith(told)
     assert then in ending.hint
 
 
 def test_what_changes_nothing_says_so() -> None:
-    assert planned("drain", "nn1 is drained for 2h", target="nn1") == Ending(
+    assert notice_results.planned("drain", "nn1 is drained for 2h", target="nn1") == Ending(
         command="drain",
         outcome=CommandOutcome.PLANNED,
         code=Code.WOULD_BE_DONE,
         message="nn1 is drained for 2h",
         target="nn1",
     )
-    nothing = already("drain", "nn1 is not drained", target="nn1")
+    nothing = notice_results.already("drain", "nn1 is not drained", target="nn1")
     assert (nothing.command, nothing.target) == ("drain", "nn1")
     assert (nothing.outcome, nothing.code) == (CommandOutcome.DONE, Code.ALREADY_SO)
     assert nothing.message == "nn1 is not drained; nothing was changed"
 
 
 def test_without_zkfcs_there_is_nobody_to_obey() -> None:
-    ending = not_automatic("pause")
+    ending = notice_results.not_automatic("pause")
     assert (ending.command, ending.code) == ("pause", Code.NOT_AUTOMATIC)
     assert ending.outcome is CommandOutcome.REFUSED

@@ -16,16 +16,8 @@ import pytest
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.outcome import Done, Refusal, Refused
 from ha.elector.zookeeper.znodes import connected
+from ha.notices import store
 from ha.notices.model import Member, Pause, encode_member
-from ha.notices.store import (
-    Noted,
-    clear_drain,
-    members_path,
-    pause_path,
-    read_drain,
-    read_pause,
-    write_pause,
-)
 from tests.ha.cli import schema
 from tests.ha.cli.nnha_run import Told, nnha
 from tests.ha.cli.zookeeper_scope import Scope
@@ -49,8 +41,8 @@ async def zkfc(scope: Scope, *, obeys: bool) -> AsyncIterator[None]:
     """Play a member of nn1 that shows the notices that it sees, or never sees any."""
     member = dataclasses.replace(MEMBER, pause_seen=None, in_election=obeys)
     async with connected(scope.settings, deadline_seconds=30.0) as session:
-        await session.create(members_path(scope.settings))
-        path = f"{members_path(scope.settings)}/nn1"
+        await session.create(store.members_path(scope.settings))
+        path = f"{store.members_path(scope.settings)}/nn1"
         assert await session.create(path, encode_member(member), ephemeral=True) == Done(None)
         task = asyncio.create_task(_obey(session, scope, member)) if obeys else None
         try:
@@ -64,15 +56,15 @@ async def zkfc(scope: Scope, *, obeys: bool) -> AsyncIterator[None]:
 
 async def _obey(session: Session, scope: Scope, member: Member) -> None:
     while True:
-        pause = await read_pause(session, scope.settings)
-        drain = await read_drain(session, scope.settings, "nn1")
+        pause = await store.read_pause(session, scope.settings)
+        drain = await store.read_drain(session, scope.settings, "nn1")
         shown = dataclasses.replace(
             member,
             pause_seen=None if pause is None else pause.value.since,
             drain_seen=None if drain is None else drain.value.since,
             in_election=drain is None,
         )
-        path = f"{members_path(scope.settings)}/nn1"
+        path = f"{store.members_path(scope.settings)}/nn1"
         await session.write(path, encode_member(shown), version=-1)
         await asyncio.sleep(0.02)
 
@@ -83,7 +75,7 @@ async def test_a_pause_is_there_once_the_zkfc_shows_it_and_gone_after_resume(sco
         assert told.code == 0
         assert "the only running ZKFC has seen it" in told.document["message"]
         async with connected(scope.settings, deadline_seconds=30.0) as session:
-            noted = await read_pause(session, scope.settings)
+            noted = await store.read_pause(session, scope.settings)
         assert noted is not None
         assert noted.value.reason == "new switch"
         assert noted.value.until is not None
@@ -115,13 +107,13 @@ async def test_nobody_waits_for_what_no_longer_holds(scope: Scope, words: tuple[
     ):
         asked = asyncio.create_task(run(scope, *words, "--wait", "600"))
         if words[0] == "drain":
-            await _written(lambda: read_drain(session, scope.settings, "nn1"))
-            await clear_drain(session, scope.settings, "nn1")
+            await _written(lambda: store.read_drain(session, scope.settings, "nn1"))
+            await store.clear_drain(session, scope.settings, "nn1")
         else:
-            first = await _written(lambda: read_pause(session, scope.settings))
+            first = await _written(lambda: store.read_pause(session, scope.settings))
             if FOR[1] in words:
                 later = dataclasses.replace(first.value, since=NOON)
-                await write_pause(session, scope.settings, later)
+                await store.write_pause(session, scope.settings, later)
         told = await asked
     assert (told.code, told.document["code"]) == (4, "NOT_SEEN_BY_ALL")
     assert "it is over, or another request has taken its place" in told.document["message"]
@@ -152,9 +144,9 @@ async def test_who_interrupts_the_wait_is_told_that_it_stays_written(
         )  # fmt: skip
         try:
             if words[0] == "drain":
-                await _written(lambda: read_drain(session, scope.settings, "nn1"))
+                await _written(lambda: store.read_drain(session, scope.settings, "nn1"))
             else:
-                await _written(lambda: read_pause(session, scope.settings))
+                await _written(lambda: store.read_pause(session, scope.settings))
             process.send_signal(signal.SIGINT)
             _, err = await asyncio.wait_for(process.communicate(), 30)
         finally:
@@ -167,7 +159,7 @@ async def test_who_interrupts_the_wait_is_told_that_it_stays_written(
     assert (line["action"], line["outcome"]) == (words[0], "unknown")
 
 
-async def _written(read: Callable[[], Awaitable[Noted[Pause] | None]]) -> Noted[Pause]:
+async def _written(read: Callable[[], Awaitable[store.Noted[Pause] | None]]) -> store.Noted[Pause]:
     async with asyncio.timeout(30):
         while (found := await read()) is None:
             await asyncio.sleep(0.02)
@@ -203,16 +195,16 @@ async def test_a_dry_run_writes_nothing(scope: Scope) -> None:
     assert (await run(scope, "pause", *FOR, "--dry-run")).document["outcome"] == "planned"
     assert (await run(scope, "drain", "nn1", *FOR, "--dry-run")).document["outcome"] == "planned"
     async with connected(scope.settings, deadline_seconds=30.0) as session:
-        assert await read_pause(session, scope.settings) is None
-        assert await read_drain(session, scope.settings, "nn1") is None
+        assert await store.read_pause(session, scope.settings) is None
+        assert await store.read_drain(session, scope.settings, "nn1") is None
 
 
 async def test_resume_takes_junk_away_too(scope: Scope) -> None:
     async with connected(scope.settings, deadline_seconds=30.0) as session:
-        assert await session.create(pause_path(scope.settings), b"junk") == Done(None)
+        assert await session.create(store.pause_path(scope.settings), b"junk") == Done(None)
         told = await run(scope, "resume")
         assert (told.code, told.document["code"]) == (0, "DONE")
-        outcome = await session.read(pause_path(scope.settings))
+        outcome = await session.read(store.pause_path(scope.settings))
     assert isinstance(outcome, Refused)
     assert outcome.why is Refusal.NO_NODE
 
@@ -237,14 +229,14 @@ async def test_a_drain_that_cannot_hand_over_says_why(scope: Scope) -> None:
     """ZKFCs of different users: the drain is obeyed, and the hand-over denied by the other one."""
     denied = "Access denied for user hdfs: gracefulFailover"
     async with connected(scope.settings, deadline_seconds=30.0) as session:
-        await session.create(members_path(scope.settings))
+        await session.create(store.members_path(scope.settings))
 
         async def show() -> None:
             while True:
-                drain = await read_drain(session, scope.settings, "nn1")
+                drain = await store.read_drain(session, scope.settings, "nn1")
                 since = None if drain is None else drain.value.since
                 member = dataclasses.replace(MEMBER, drain_seen=since, hand_over_failure=denied)
-                path = f"{members_path(scope.settings)}/nn1"
+                path = f"{store.members_path(scope.settings)}/nn1"
                 await session.create(path, encode_member(member), ephemeral=True)
                 await session.write(path, encode_member(member), version=-1)
                 await asyncio.sleep(0.02)
@@ -281,7 +273,7 @@ async def test_a_pause_that_anybody_could_have_written_is_told_as_not_obeyed(sco
     settings = scope.settings  # open, as it was before
     async with connected(settings, deadline_seconds=30.0) as session:
         lasting = Pause(owner="ann", reason="older", since=NOON, until=None)
-        await write_pause(session, settings, lasting)
+        await store.write_pause(session, settings, lasting)
     obeyed = await nnha("status", *scope.words, *AUTO, "-o", "json")
     assert obeyed.document["pause"]["reason"] == "older"
     (scope.conf_dir / "auth").write_text("digest:me:word")

@@ -4,15 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from ha.cluster import view as cluster_view
 from ha.cluster.absence import NOT_RUNNING
 from ha.cluster.problems import formatting, problems, problems_of_roles
-from ha.cluster.view import (
-    ClusterView,
-    JournalNodeRow,
-    LockView,
-    NoticesView,
-    ZooKeeperRow,
-)
 from tests.ha.cli.plan_views import GONE, HUNG, by_hand, with_namenode, without_answer
 from tests.ha.cli.test_cluster_view import ACTIVE, SILENT, WELL
 from tests.ha.notices.test_model import MEMBER, PAUSE
@@ -22,10 +16,10 @@ NO_QUORUM = "ZooKeeper has no quorum: no failover is possible until it is back"
 QUORUM_UNKNOWN = "whether ZooKeeper has a quorum is not known"
 
 
-def drained(name: str, failure: str | None) -> ClusterView:
+def drained(name: str, failure: str | None) -> cluster_view.ClusterView:
     """Drain one NameNode; ``failure`` is what its ZKFC says, None: it has no member."""
     members = {} if failure is None else {name: replace(MEMBER, hand_over_failure=failure)}
-    return replace(WELL, notices=NoticesView(drains={name: PAUSE}, members=members))
+    return replace(WELL, notices=cluster_view.NoticesView(drains={name: PAUSE}, members=members))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +40,7 @@ def test_a_drained_active_is_a_problem_once_it_could_not_hand_over(
 def test_a_second_zkfc_and_a_certificate_that_ends_are_problems() -> None:
     view = replace(
         WELL,
-        notices=NoticesView(namesakes=(replace(MEMBER, host="h9"),)),
+        notices=cluster_view.NoticesView(namesakes=(replace(MEMBER, host="h9"),)),
         certificates=("a certificate ends",),
     )
     assert list(problems(view)) == [
@@ -63,13 +57,13 @@ def test_a_second_zkfc_and_a_certificate_that_ends_are_problems() -> None:
         (HUNG, ["no NameNode says that it is active; nn1 holds the lock and gives no answer"]),
         (without_answer(WELL, "nn2"), []),
         (
-            without_answer(replace(HUNG, lock=LockView()), "nn2"),
+            without_answer(replace(HUNG, lock=cluster_view.LockView()), "nn2"),
             ["no NameNode says that it is active; nn1 and nn2 give no answer and may be"],
         ),
     ],
     ids=["the holder runs no more", "the holder is silent", "a standby is silent", "all are"],
 )
-def test_who_is_active(view: ClusterView, expected: list[str]) -> None:
+def test_who_is_active(view: cluster_view.ClusterView, expected: list[str]) -> None:
     assert list(problems_of_roles(view)) == expected
 
 
@@ -81,7 +75,7 @@ def test_missing_blocks_are_a_problem_and_the_active_tells_of_them() -> None:
     assert not any("blocks" in one for one in problems(with_namenode(lost, "nn1", state="standby")))
 
 
-def journal(*rows: JournalNodeRow) -> ClusterView:
+def journal(*rows: cluster_view.JournalNodeRow) -> cluster_view.ClusterView:
     """Return a look with a journal of these nodes, of which the active says nothing."""
     return replace(
         WELL,
@@ -90,8 +84,8 @@ def journal(*rows: JournalNodeRow) -> ClusterView:
     )
 
 
-def journalnode(number: int, last_txid: int | None = 5000) -> JournalNodeRow:
-    return JournalNodeRow(f"j{number}:1", formatted=True, last_txid=last_txid)
+def journalnode(number: int, last_txid: int | None = 5000) -> cluster_view.JournalNodeRow:
+    return cluster_view.JournalNodeRow(f"j{number}:1", formatted=True, last_txid=last_txid)
 
 
 CAN_LOSE_NONE = "the quorum can lose 0 more JournalNodes"
@@ -121,14 +115,17 @@ CAN_LOSE_NONE = "the quorum can lose 0 more JournalNodes"
         "how far it is, it does not tell",
     ],
 )
-def test_journal(rows: list[JournalNodeRow], expected: list[str]) -> None:
+def test_journal(rows: list[cluster_view.JournalNodeRow], expected: list[str]) -> None:
     assert list(problems(journal(*rows))) == expected
 
 
-def ensemble(well: int, gone: int = 0, silent: int = 0) -> ClusterView:
+def ensemble(well: int, gone: int = 0, silent: int = 0) -> cluster_view.ClusterView:
     """Return a look with servers that serve, that do not run and that do not answer."""
     errors = [*[None] * well, *[NOT_RUNNING] * gone, *[SILENT] * silent]
-    rows = tuple(ZooKeeperRow(f"z{number}:1", error=error) for number, error in enumerate(errors))
+    rows = tuple(
+        cluster_view.ZooKeeperRow(f"z{number}:1", error=error)
+        for number, error in enumerate(errors)
+    )
     return replace(WELL, zookeepers=rows)
 
 
@@ -147,7 +144,7 @@ def ensemble(well: int, gone: int = 0, silent: int = 0) -> ClusterView:
         (ensemble(2, gone=2, silent=1), [QUORUM_UNKNOWN]),
         (by_hand(WELL), []),
         (
-            replace(WELL, lock=LockView(error="the session is closed")),
+            replace(WELL, lock=cluster_view.LockView(error="the session is closed")),
             ["who holds the lock is not known: the session is closed"],
         ),
     ],
@@ -166,17 +163,19 @@ def ensemble(well: int, gone: int = 0, silent: int = 0) -> ClusterView:
         "it serves, and tells nothing of the lock",
     ],
 )
-def test_zookeeper_has_a_quorum_with_more_than_half(view: ClusterView, expected: list[str]) -> None:
+def test_zookeeper_has_a_quorum_with_more_than_half(
+    view: cluster_view.ClusterView, expected: list[str]
+) -> None:
     rows = {f"ZooKeeper {row.server}: {row.error}" for row in view.zookeepers}
     assert [one for one in problems(view) if one not in rows] == expected
 
 
-def bare(number: int) -> JournalNodeRow:
-    return JournalNodeRow(f"j{number}:1", formatted=False)
+def bare(number: int) -> cluster_view.JournalNodeRow:
+    return cluster_view.JournalNodeRow(f"j{number}:1", formatted=False)
 
 
-def absent(number: int, error: str) -> JournalNodeRow:
-    return JournalNodeRow(f"j{number}:1", error=error)
+def absent(number: int, error: str) -> cluster_view.JournalNodeRow:
+    return cluster_view.JournalNodeRow(f"j{number}:1", error=error)
 
 
 ANEW = "nnha namenode --format for a new file system, else --initialize-shared-edits"
@@ -207,5 +206,5 @@ ANEW = "nnha namenode --format for a new file system, else --initialize-shared-e
         "the others are no quorum",
     ],
 )
-def test_formatting(rows: list[JournalNodeRow], expected: str | None) -> None:
+def test_formatting(rows: list[cluster_view.JournalNodeRow], expected: str | None) -> None:
     assert formatting(journal(*rows)) == expected

@@ -5,16 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deploy.local.cluster import zookeeper
 from deploy.local.cluster.java import Java, find_java
 from deploy.local.cluster.ports import HOST, free_ports
 from deploy.local.cluster.processes import Supervisor, wait_until
-from deploy.local.cluster.zookeeper import (
-    ZooKeeper,
-    four_letters,
-    restart_zookeeper,
-    server_argv,
-    wait_for_zookeeper,
-)
+from deploy.local.cluster.zookeeper import ZooKeeper
 
 SERVERS = 3
 SETTLE_SECONDS = 40.0
@@ -69,7 +64,7 @@ class Ensemble:
 
     def start(self, number: int) -> None:
         """Start a killed server again; it serves when this returns."""
-        self.servers[number] = restart_zookeeper(self.supervisor, self.servers[number])
+        self.servers[number] = zookeeper.restart_zookeeper(self.supervisor, self.servers[number])
 
     def settle(self, count: int) -> None:
         """Wait until ``count`` servers serve, one of them as the leader."""
@@ -92,7 +87,7 @@ def running_ensemble(directory: Path) -> Iterator[Ensemble]:
             made.servers.append(_start(supervisor, java, number, ports))
         made.settle(SERVERS)
         for server in made.servers:
-            wait_for_zookeeper(server)
+            zookeeper.wait_for_zookeeper(server)
         yield made
 
 
@@ -109,10 +104,10 @@ def _start(supervisor: Supervisor, java: Java, number: int, ports: tuple[int, ..
     configuration.write_text(
         _CONFIGURATION.format(data=data.resolve(), port=clients[number], host=HOST, servers=servers)
     )
-    argv = server_argv(java, configuration, "-Xmx128m")
+    argv = zookeeper.server_argv(java, configuration, "-Xmx128m")
     return ZooKeeper(HOST, clients[number], supervisor.start(f"server{number}", argv))
 
 
 def _mode(server: ZooKeeper) -> str:
-    answer = four_letters(server.host, server.port, "srvr")
+    answer = zookeeper.four_letters(server.host, server.port, "srvr")
     return answer.partition("Mode: ")[2].partition("\n")[0].strip()

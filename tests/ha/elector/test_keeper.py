@@ -7,45 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from ha.elector.actions import (
-    CloseSession,
-    CreateLock,
-    DeleteBreadcrumb,
-    OpenSession,
-    ReadBreadcrumb,
-    ReleaseLock,
-    WatchLock,
-    WriteBreadcrumb,
-    ZooKeeperAction,
-)
-from ha.elector.events import (
-    BreadcrumbRead,
-    BreadcrumbWritten,
-    Event,
-    LockCreated,
-    LockGone,
-    LockTaken,
-    LookUnanswered,
-    OutcomeUnknown,
-    RequestRefused,
-    SessionOpened,
-    TakeoverFailed,
-)
+from ha.elector import actions
+from ha.elector import events as elector_events
 from ha.elector.keeper import KazooKeeper
 from ha.elector.lock_keeper import LockKeeper
 from ha.elector.model import AttemptNumber, Breadcrumb, Removal, SessionNumber, Term
+from ha.elector.zookeeper import outcome
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl
-from ha.elector.zookeeper.outcome import (
-    Done,
-    Doubt,
-    NodeFacts,
-    Outcome,
-    Refusal,
-    Refused,
-    SessionState,
-    Unknown,
-)
+from ha.elector.zookeeper.outcome import Outcome
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 
@@ -55,21 +25,21 @@ SETTINGS = ZooKeeperSettings(
     acl=parse_acl("world:anyone:rwcda"),
 )  # fmt: skip
 TICKET = SessionTicket(99, b"word")
-LATE, LOST = Unknown(Doubt.LATE), Unknown(Doubt.LOST)
+LATE, LOST = outcome.Unknown(outcome.Doubt.LATE), outcome.Unknown(outcome.Doubt.LOST)
 GONE, TAKEN, EXPIRED, DENIED, CHANGED = (
-    Refused(why, why.name)
+    outcome.Refused(why, why.name)
     for why in (
-        Refusal.NO_NODE,
-        Refusal.NODE_EXISTS,
-        Refusal.EXPIRED,
-        Refusal.NO_RIGHTS,
-        Refusal.BAD_VERSION,
+        outcome.Refusal.NO_NODE,
+        outcome.Refusal.NODE_EXISTS,
+        outcome.Refusal.EXPIRED,
+        outcome.Refusal.NO_RIGHTS,
+        outcome.Refusal.BAD_VERSION,
     )
 )
-OURS = Done(NodeFacts(version=0, ours=True, written_by=50))
-THEIRS = Done(NodeFacts(version=0, ours=False, written_by=50))
-COUNT = Done(NodeFacts(version=3, ours=False, written_by=50))
-LATER_COUNT = Done(NodeFacts(version=4, ours=False, written_by=51))
+OURS = outcome.Done(outcome.NodeFacts(version=0, ours=True, written_by=50))
+THEIRS = outcome.Done(outcome.NodeFacts(version=0, ours=False, written_by=50))
+COUNT = outcome.Done(outcome.NodeFacts(version=3, ours=False, written_by=50))
+LATER_COUNT = outcome.Done(outcome.NodeFacts(version=4, ours=False, written_by=51))
 
 
 @dataclass
@@ -85,7 +55,7 @@ class Server:
     def open_session(
         self,
         settings: ZooKeeperSettings,
-        on_state: Callable[[SessionState, str], None],
+        on_state: Callable[[outcome.SessionState, str], None],
         on_change: Callable[[bool], None] = lambda _: None,
         *,
         ticket: SessionTicket | None = None,
@@ -102,12 +72,12 @@ class Line:
     """One of its sessions."""
 
     server: Server
-    on_state: Callable[[SessionState, str], None] = lambda _state, _why: None
+    on_state: Callable[[outcome.SessionState, str], None] = lambda _state, _why: None
     ticket: SessionTicket | None = None
     last_contact: float | None = None
 
     def open(self) -> None:
-        self.on_state(SessionState.CONNECTED, "")
+        self.on_state(outcome.SessionState.CONNECTED, "")
 
     async def close(self, *, deadline_seconds: float) -> bool:
         self.server.asked.append("close")
@@ -147,10 +117,14 @@ async def ended() -> None:
         await asyncio.sleep(0)
 
 
-LOCK, WATCH, READ = CreateLock(S1, b"nn1"), WatchLock(S1), ReadBreadcrumb(S1, A)
-NEW, OVER = WriteBreadcrumb(S1, A, b"nn1", None), WriteBreadcrumb(S1, A, b"nn1", 3)
+LOCK, WATCH, READ = (
+    actions.CreateLock(S1, b"nn1"),
+    actions.WatchLock(S1),
+    actions.ReadBreadcrumb(S1, A),
+)
+NEW, OVER = actions.WriteBreadcrumb(S1, A, b"nn1", None), actions.WriteBreadcrumb(S1, A, b"nn1", 3)
 CREATE, LOOK = "create the lock", "look at the lock"
-CRUMB = (b"nn2", NodeFacts(version=3, ours=False, written_by=40))
+CRUMB = (b"nn2", outcome.NodeFacts(version=3, ours=False, written_by=40))
 AT = "at /hadoop-ha/ns1/ActiveStandbyElectorLock; "
 NO_PARENT = (
     f"no node (NO_NODE) {AT}its parent was deleted: run zkfc --format-zk once, then start all zkfcs"
@@ -163,54 +137,70 @@ NO_RIGHTS = (
 @pytest.mark.parametrize(
     ("action", "answers", "event"),
     [
-        (LOCK, [Done(None)], LockCreated(S1)),
-        (LOCK, [TAKEN], LockTaken(S1)),
-        (LOCK, [GONE, Done(None), Done(None)], LockCreated(S1)),
-        (LOCK, [GONE, TAKEN, Done(None)], LockCreated(S1)),
-        (LOCK, [GONE, DENIED, Done(None)], LockCreated(S1)),
-        (LOCK, [DENIED, TAKEN], LockTaken(S1)),
-        (LOCK, [GONE, GONE], RequestRefused(S1, CREATE, NO_PARENT)),
-        (LOCK, [DENIED, DENIED], RequestRefused(S1, CREATE, NO_RIGHTS)),
+        (LOCK, [outcome.Done(None)], elector_events.LockCreated(S1)),
+        (LOCK, [TAKEN], elector_events.LockTaken(S1)),
+        (LOCK, [GONE, outcome.Done(None), outcome.Done(None)], elector_events.LockCreated(S1)),
+        (LOCK, [GONE, TAKEN, outcome.Done(None)], elector_events.LockCreated(S1)),
+        (LOCK, [GONE, DENIED, outcome.Done(None)], elector_events.LockCreated(S1)),
+        (LOCK, [DENIED, TAKEN], elector_events.LockTaken(S1)),
+        (LOCK, [GONE, GONE], elector_events.RequestRefused(S1, CREATE, NO_PARENT)),
+        (LOCK, [DENIED, DENIED], elector_events.RequestRefused(S1, CREATE, NO_RIGHTS)),
         (LOCK, [EXPIRED], None),
         (LOCK, [GONE, EXPIRED], None),
-        (LOCK, [GONE, LATE], OutcomeUnknown(S1, CREATE)),
-        (LOCK, [LATE], OutcomeUnknown(S1, CREATE)),
+        (LOCK, [GONE, LATE], elector_events.OutcomeUnknown(S1, CREATE)),
+        (LOCK, [LATE], elector_events.OutcomeUnknown(S1, CREATE)),
         (LOCK, [LOST], None),
-        (WATCH, [Done(None)], LockGone(S1)),
-        (WATCH, [DENIED], RequestRefused(S1, LOOK, NO_RIGHTS)),
+        (WATCH, [outcome.Done(None)], elector_events.LockGone(S1)),
+        (WATCH, [DENIED], elector_events.RequestRefused(S1, LOOK, NO_RIGHTS)),
         (WATCH, [EXPIRED], None),
-        (WATCH, [LATE], LookUnanswered(S1)),
-        (READ, [Done(CRUMB), GONE], BreadcrumbRead(S1, A, Breadcrumb(b"nn2", 3, Term.UNKNOWN))),
-        (READ, [GONE, GONE], BreadcrumbRead(S1, A, None)),
-        (READ, [DENIED, GONE], TakeoverFailed(A, "cannot read the breadcrumb: no rights")),
+        (WATCH, [LATE], elector_events.LookUnanswered(S1)),
+        (
+            READ,
+            [outcome.Done(CRUMB), GONE],
+            elector_events.BreadcrumbRead(S1, A, Breadcrumb(b"nn2", 3, Term.UNKNOWN)),
+        ),
+        (READ, [GONE, GONE], elector_events.BreadcrumbRead(S1, A, None)),
+        (
+            READ,
+            [DENIED, GONE],
+            elector_events.TakeoverFailed(A, "cannot read the breadcrumb: no rights"),
+        ),
         (READ, [EXPIRED, EXPIRED], None),
-        (READ, [LATE, LATE], OutcomeUnknown(S1, "read the breadcrumb")),
+        (READ, [LATE, LATE], elector_events.OutcomeUnknown(S1, "read the breadcrumb")),
         (READ, [LOST, LOST], None),
-        (NEW, [Done(None)], BreadcrumbWritten(S1, A, 0)),
-        (OVER, [Done(4)], BreadcrumbWritten(S1, A, 4)),
-        (NEW, [TAKEN], TakeoverFailed(A, "cannot write the breadcrumb: node exists")),
-        (OVER, [CHANGED], TakeoverFailed(A, "cannot write the breadcrumb: version changed")),
+        (NEW, [outcome.Done(None)], elector_events.BreadcrumbWritten(S1, A, 0)),
+        (OVER, [outcome.Done(4)], elector_events.BreadcrumbWritten(S1, A, 4)),
+        (
+            NEW,
+            [TAKEN],
+            elector_events.TakeoverFailed(A, "cannot write the breadcrumb: node exists"),
+        ),
+        (
+            OVER,
+            [CHANGED],
+            elector_events.TakeoverFailed(A, "cannot write the breadcrumb: version changed"),
+        ),
         (OVER, [EXPIRED], None),
-        (OVER, [LATE], OutcomeUnknown(S1, "write the breadcrumb")),
+        (OVER, [LATE], elector_events.OutcomeUnknown(S1, "write the breadcrumb")),
         (OVER, [LOST], None),
     ],
 )
 async def test_an_answer_becomes_one_event_or_none_where_the_sessions_own_tells_it(
-    action: ZooKeeperAction, answers: list[Outcome[Any]], event: Event | None
+    action: actions.ZooKeeperAction, answers: list[Outcome[Any]], event: elector_events.Event | None
 ) -> None:
-    server, events = Server([*answers]), list[Event]()
+    server, events = Server([*answers]), list[elector_events.Event]()
     keeper = KazooKeeper(SETTINGS, events.append, open_session=server.open_session)
-    keeper.perform(OpenSession(S1))
+    keeper.perform(actions.OpenSession(S1))
     keeper.perform(action)
     await ended()
     assert server.answers == []
-    assert events == [SessionOpened(S1), *([] if event is None else [event])]
+    assert events == [elector_events.SessionOpened(S1), *([] if event is None else [event])]
 
 
 async def test_a_lock_without_a_right_to_count_it_ends_with_its_session_too() -> None:
-    server = Server([DENIED, Done(None)])
+    server = Server([DENIED, outcome.Done(None)])
     keeper = KazooKeeper(SETTINGS, lambda _: None, open_session=server.open_session)
-    keeper.perform(OpenSession(S1))
+    keeper.perform(actions.OpenSession(S1))
     keeper.perform(LOCK)
     await ended()
     assert server.asked == ["transact", "create that goes with us"]
@@ -219,8 +209,8 @@ async def test_a_lock_without_a_right_to_count_it_ends_with_its_session_too() ->
 async def test_no_breadcrumb_is_deleted_but_the_one_that_we_wrote() -> None:
     server = Server([CHANGED])
     keeper = KazooKeeper(SETTINGS, lambda _: None, open_session=server.open_session)
-    keeper.perform(OpenSession(S1))
-    keeper.perform(DeleteBreadcrumb(S1, 3))
+    keeper.perform(actions.OpenSession(S1))
+    keeper.perform(actions.DeleteBreadcrumb(S1, 3))
     await ended()
     assert server.asked == ["delete 3"]
 
@@ -228,11 +218,11 @@ async def test_no_breadcrumb_is_deleted_but_the_one_that_we_wrote() -> None:
 async def test_the_last_contact_outlives_its_session() -> None:
     server = Server()
     keeper = KazooKeeper(SETTINGS, lambda _: None, open_session=server.open_session)
-    keeper.perform(OpenSession(S1))
+    keeper.perform(actions.OpenSession(S1))
     server.lines[0].last_contact = 5.0
     assert keeper.last_contact == 5.0
-    keeper.perform(CloseSession(S1))
-    keeper.perform(OpenSession(S2))
+    keeper.perform(actions.CloseSession(S1))
+    keeper.perform(actions.OpenSession(S2))
     assert keeper.last_contact == 5.0
     server.lines[1].last_contact = 6.0
     assert keeper.last_contact == 6.0
@@ -242,14 +232,14 @@ async def test_the_last_contact_outlives_its_session() -> None:
 @pytest.mark.parametrize(
     ("answers", "asked", "released"),
     [
-        ([COUNT, OURS, Done(None)], "transact", True),
+        ([COUNT, OURS, outcome.Done(None)], "transact", True),
         ([COUNT, OURS, CHANGED], "transact", False),
         ([COUNT, OURS, LATE], "transact", False),
-        ([LATER_COUNT, OURS, Done(None)], "delete -1", True),
-        ([Done(None), OURS, Done(None)], "delete -1", True),
-        ([LATE, OURS, Done(None)], "delete -1", True),
+        ([LATER_COUNT, OURS, outcome.Done(None)], "delete -1", True),
+        ([outcome.Done(None), OURS, outcome.Done(None)], "delete -1", True),
+        ([LATE, OURS, outcome.Done(None)], "delete -1", True),
         ([COUNT, THEIRS], "", False),
-        ([COUNT, Done(None)], "", False),
+        ([COUNT, outcome.Done(None)], "", False),
         ([COUNT, LATE], "", False),
     ],
 )
@@ -261,7 +251,7 @@ async def test_a_lock_is_given_up_before_the_session_ends_and_told_where_that_is
         SETTINGS, lambda _: None, on_release=lambda: told.append("released"),
         open_session=server.open_session,
     )  # fmt: skip
-    for action in (OpenSession(S1), ReleaseLock(S1), CloseSession(S1)):
+    for action in (actions.OpenSession(S1), actions.ReleaseLock(S1), actions.CloseSession(S1)):
         keeper.perform(action)
     await keeper.settled()
     assert server.asked == ["look", "look", *([asked] if asked else []), "close"]
@@ -271,16 +261,16 @@ async def test_a_lock_is_given_up_before_the_session_ends_and_told_where_that_is
 @pytest.mark.parametrize(
     ("answers", "removal"),
     [
-        ([COUNT, THEIRS, Done(None)], Removal.REMOVED),
+        ([COUNT, THEIRS, outcome.Done(None)], Removal.REMOVED),
         ([COUNT, THEIRS, CHANGED], Removal.NOT_THAT_LOCK),
         ([COUNT, THEIRS, GONE], Removal.NOT_THAT_LOCK),
         ([COUNT, THEIRS, DENIED], Removal.FORBIDDEN),
         ([COUNT, THEIRS, EXPIRED], Removal.UNKNOWN),
         ([COUNT, THEIRS, LATE], Removal.UNKNOWN),
         ([COUNT, OURS], Removal.NOT_THAT_LOCK),
-        ([COUNT, Done(None)], Removal.NOT_THAT_LOCK),
+        ([COUNT, outcome.Done(None)], Removal.NOT_THAT_LOCK),
         ([LATER_COUNT, THEIRS], Removal.UNCOUNTED),
-        ([Done(None), THEIRS], Removal.UNCOUNTED),
+        ([outcome.Done(None), THEIRS], Removal.UNCOUNTED),
         ([LATE, THEIRS], Removal.TOO_LATE),
         ([COUNT, LATE], Removal.TOO_LATE),
     ],
@@ -309,10 +299,10 @@ async def test_a_killed_controllers_session_is_gone_on_with_once() -> None:
     server = Server()
     keeper = KazooKeeper(SETTINGS, lambda _: None, ticket=TICKET, open_session=server.open_session)
     inherits = [keeper.inherits]
-    keeper.perform(OpenSession(S1))
+    keeper.perform(actions.OpenSession(S1))
     assert [*inherits, keeper.inherits] == [True, False]
-    keeper.perform(CloseSession(S1))
-    keeper.perform(OpenSession(S2))
+    keeper.perform(actions.CloseSession(S1))
+    keeper.perform(actions.OpenSession(S2))
     await keeper.settled()
     await keeper.let_go()
     assert server.tickets == [TICKET, None]
@@ -325,7 +315,7 @@ async def test_a_killed_controllers_session_that_nobody_goes_on_with_is_ended_on
     await keeper.let_go()
     await keeper.let_go()
     assert server.asked == ["close"]
-    keeper.perform(OpenSession(S1))
+    keeper.perform(actions.OpenSession(S1))
     assert server.tickets == [TICKET, None]
 
 
@@ -342,10 +332,10 @@ async def test_a_ticket_is_forgotten_when_no_session_is_left(
         SETTINGS, lambda _: None, ticket=TICKET, keep_ticket=kept.append,
         open_session=server.open_session,
     )  # fmt: skip
-    keeper.perform(OpenSession(S1))
-    keeper.perform(CloseSession(S1))
+    keeper.perform(actions.OpenSession(S1))
+    keeper.perform(actions.CloseSession(S1))
     if another:
-        keeper.perform(OpenSession(S2))
+        keeper.perform(actions.OpenSession(S2))
     await keeper.settled()
     assert TICKET in kept
     assert (kept[-1] is None) is forgotten

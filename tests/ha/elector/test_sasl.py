@@ -8,15 +8,10 @@ from types import ModuleType
 
 import pytest
 
+from deploy.local.cluster import zookeeper
 from deploy.local.cluster.java import find_java
 from deploy.local.cluster.ports import free_ports
 from deploy.local.cluster.processes import Supervisor
-from deploy.local.cluster.zookeeper import (
-    ZooKeeper,
-    server_argv,
-    start_zookeeper,
-    wait_for_zookeeper,
-)
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.elector.zookeeper.client import Session
@@ -95,13 +90,15 @@ async def test_a_real_server_takes_the_right_password_only(tmp_path: Path) -> No
         jaas = tmp_path / "jaas.conf"
         jaas.write_text(_JAAS)
         (port,) = free_ports(1)
-        first = start_zookeeper(supervisor, java=java, port=port)
+        first = zookeeper.start_zookeeper(supervisor, java=java, port=port)
         first.process.kill()  # for its configuration, to be added to
         configuration = Path(first.process.argv[-1])
         configuration.write_text(configuration.read_text() + _PROVIDER)
-        argv = server_argv(java, configuration, f"-Djava.security.auth.login.config={jaas}")
-        server = ZooKeeper(first.host, port, supervisor.start("with-sasl", argv))
-        wait_for_zookeeper(server)
+        argv = zookeeper.server_argv(
+            java, configuration, f"-Djava.security.auth.login.config={jaas}"
+        )
+        server = zookeeper.ZooKeeper(first.host, port, supervisor.start("with-sasl", argv))
+        zookeeper.wait_for_zookeeper(server)
         right = Sasl(mechanism="DIGEST-MD5", user="hdfs", password="right")
         settings = ZooKeeperSettings(
             hosts=server.connect, session_timeout_seconds=5.0, scope="/sasl/ns1",

@@ -6,16 +6,8 @@ from contextlib import suppress
 
 import pytest
 
+from ha.elector import events
 from ha.elector.actions import Action, CloseSession, ReleaseLock
-from ha.elector.events import (
-    BreadcrumbRead,
-    BreadcrumbWritten,
-    Event,
-    JoinRequested,
-    LockGone,
-    LockSeen,
-    SessionOpened,
-)
 from ha.elector.model import AttemptNumber, Breadcrumb, Role, SessionNumber, Term
 from ha.elector.runner import Elector
 from ha.elector.state import ElectorState
@@ -64,7 +56,7 @@ class SlowToStandBy:
         await self.may_stand_by.wait()
         self.done.append("standby")
 
-    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None: ...
+    def stepped(self, event: events.Event, before: ElectorState, after: ElectorState) -> None: ...
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         self.done.append(f"failed: {reason}")
@@ -85,17 +77,21 @@ async def test_a_demotion_does_not_overtake_a_promotion_behind_a_takeover_that_w
     namenode, crumb = SlowToStandBy(), Breadcrumb(b"nn9", 7)
     elector = Elector(name="nn1", application=namenode, keeper=lambda _: Door())
     running = asyncio.create_task(elector.run())
-    for event in (JoinRequested(b"nn1"), SessionOpened(S), LockSeen(S, ours=False)):
+    for event in (
+        events.JoinRequested(b"nn1"),
+        events.SessionOpened(S),
+        events.LockSeen(S, ours=False),
+    ):
         elector.post(event)
     await namenode.standing_by.wait()
 
     for lock_was in (1, 2):
-        elector.post(LockSeen(S, ours=True, made=lock_was))
+        elector.post(events.LockSeen(S, ours=True, made=lock_was))
         await until(lambda: elector.state.role is Role.TAKING_OVER, "the takeover")
-        elector.post(BreadcrumbRead(S, elector.state.attempt, crumb))
+        elector.post(events.BreadcrumbRead(S, elector.state.attempt, crumb))
         await elector.settled()
         if lock_was == 1:
-            elector.post(LockGone(S))
+            elector.post(events.LockGone(S))
             await until(lambda: elector.state.role is not Role.TAKING_OVER, "it is called off")
             await asyncio.sleep(0)  # what was called off ends
     for _ in range(5):
@@ -104,7 +100,7 @@ async def test_a_demotion_does_not_overtake_a_promotion_behind_a_takeover_that_w
 
     namenode.may_stand_by.set()
     await until(lambda: "fenced" in namenode.done, "the fencing")
-    elector.post(BreadcrumbWritten(S, elector.state.attempt, 8))
+    elector.post(events.BreadcrumbWritten(S, elector.state.attempt, 8))
     await until(lambda: elector.state.role is Role.ACTIVE, "the promotion")
     assert namenode.done == ["standby", "fenced", "active"]
     await _cancelled(running)
@@ -113,10 +109,14 @@ async def test_a_demotion_does_not_overtake_a_promotion_behind_a_takeover_that_w
 async def _taking_over(elector: Elector) -> "asyncio.Task[None]":
     """Run the election until the lock is ours, and another's breadcrumb was there."""
     running = asyncio.create_task(elector.run())
-    for event in (JoinRequested(b"nn1"), SessionOpened(S), LockSeen(S, ours=True, made=1)):
+    for event in (
+        events.JoinRequested(b"nn1"),
+        events.SessionOpened(S),
+        events.LockSeen(S, ours=True, made=1),
+    ):
         elector.post(event)
     await until(lambda: elector.state.role is Role.TAKING_OVER, "the takeover")
-    elector.post(BreadcrumbRead(S, elector.state.attempt, Breadcrumb(b"nn9", 7)))
+    elector.post(events.BreadcrumbRead(S, elector.state.attempt, Breadcrumb(b"nn9", 7)))
     return running
 
 
@@ -153,7 +153,7 @@ async def test_who_is_cancelled_gives_up_the_lock_and_keeps_the_breadcrumb() -> 
     elector = Elector(name="nn1", application=namenode, keeper=lambda _: door, sign=signs.append)
     running = await _taking_over(elector)
     await until(lambda: "fenced" in namenode.done, "the fencing")
-    elector.post(BreadcrumbWritten(S, elector.state.attempt, 8))
+    elector.post(events.BreadcrumbWritten(S, elector.state.attempt, 8))
     await until(lambda: elector.state.role is Role.ACTIVE, "the promotion")
     assert elector.active_by(elector.state.attempt)
     assert not elector.active_by(AttemptNumber(elector.state.attempt - 1))

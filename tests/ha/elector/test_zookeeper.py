@@ -14,6 +14,7 @@ from ha.elector.actions import CloseSession, OpenSession, ReleaseLock
 from ha.elector.events import Event, SessionOpened
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Role, SessionNumber
+from ha.elector.zookeeper import znodes
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
@@ -21,14 +22,7 @@ from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.open_sessions import OpenSessions
 from ha.elector.zookeeper.outcome import Done, Refusal, Refused, SessionState, Unknown
 from ha.elector.zookeeper.settings import ZooKeeperSettings
-from ha.elector.zookeeper.znodes import (
-    clear_parent,
-    connected,
-    content_of,
-    ensure_parent,
-    parent_exists,
-    read_active,
-)
+from ha.elector.zookeeper.znodes import connected
 from ha.zkfc.surroundings.surroundings import REAL_WORLD
 from tests.ha.elector.people import people
 from tests.ha.zkfc.zkfc_world import free_port, until
@@ -82,14 +76,14 @@ async def test_who_leaves_deletes_no_lock_but_its_own(zookeeper: ZooKeeper) -> N
     events: list[Event] = []
     keeper = KazooKeeper(settings, events.append)
     async with connected(settings, deadline_seconds=5.0) as other:
-        await ensure_parent(other, settings)
+        await znodes.ensure_parent(other, settings)
         keeper.perform(OpenSession(one))
         await until(lambda: SessionOpened(one) in events, "opened")
         assert isinstance(await other.create(settings.lock, b"b", ephemeral=True), Done)
         keeper.perform(ReleaseLock(one))
         keeper.perform(CloseSession(one))
         await keeper.settled()
-        assert await content_of(other, settings.lock) == b"b"
+        assert await znodes.content_of(other, settings.lock) == b"b"
 
 
 async def test_a_failed_takeover_leaves_the_election(zookeeper: ZooKeeper) -> None:
@@ -155,20 +149,20 @@ async def test_format_sets_the_acl_and_strangers_see_nothing(zookeeper: ZooKeepe
         auth=parse_auth("digest:owner:secret"),
     )
     async with connected(settings, deadline_seconds=5.0) as session:
-        await ensure_parent(session, settings)
-        assert await parent_exists(session, settings)
-        await ensure_parent(session, settings)  # again: no change, no error
+        await znodes.ensure_parent(session, settings)
+        assert await znodes.parent_exists(session, settings)
+        await znodes.ensure_parent(session, settings)  # again: no change, no error
     stranger = replace(settings, auth=(), acl=parse_acl("world:anyone:rwcda"))
     async with connected(stranger, deadline_seconds=5.0) as session:
         outcome = await session.read(settings.scope.rsplit("/", 1)[0])
         assert isinstance(outcome, Refused)
         assert outcome.why is Refusal.NO_RIGHTS
         with pytest.raises(ZooKeeperRefused, match="no rights"):
-            await clear_parent(session, stranger)
+            await znodes.clear_parent(session, stranger)
     async with connected(settings, deadline_seconds=5.0) as session:
         assert await session.create(f"{settings.scope}/below") == Done(None)
-        await clear_parent(session, settings)
-        assert not await parent_exists(session, settings)
+        await znodes.clear_parent(session, settings)
+        assert not await znodes.parent_exists(session, settings)
 
 
 @pytest.mark.parametrize(
@@ -193,8 +187,8 @@ async def test_a_format_without_the_rights_to_it_is_refused(
         assert await session.create(above) == Done(None)
     async with connected(settings, deadline_seconds=5.0) as session:
         with pytest.raises(ZooKeeperRefused, match=told):
-            await ensure_parent(session, settings)
-        assert await parent_exists(session, settings) is (below == "")
+            await znodes.ensure_parent(session, settings)
+        assert await znodes.parent_exists(session, settings) is (below == "")
 
 
 async def test_an_existing_parent_gets_our_acl_and_the_one_above_keeps_its_own(
@@ -208,7 +202,7 @@ async def test_an_existing_parent_gets_our_acl_and_the_one_above_keeps_its_own(
             assert await session.create(path) == Done(None)
             assert await session.write(path, b"x", version=0) == Done(1)
     async with connected(settings, deadline_seconds=5.0) as session:
-        await ensure_parent(session, settings)
+        await znodes.ensure_parent(session, settings)
         own = await session.acl(scope)
         above = await session.acl(scope.rsplit("/", 1)[0])
     assert isinstance(own, Done)
@@ -221,11 +215,11 @@ async def test_who_is_active_is_read_from_the_lock(zookeeper: ZooKeeper) -> None
     settings = _settings(zookeeper)
     info = ActiveNodeInfo("ns", "nn1", "host", 8020, 8019)
     async with connected(settings, deadline_seconds=5.0) as session:
-        await ensure_parent(session, settings)
-        assert await read_active(settings, deadline_seconds=5.0) is None
+        await znodes.ensure_parent(session, settings)
+        assert await znodes.read_active(settings, deadline_seconds=5.0) is None
         await session.create(settings.lock, encode(info), ephemeral=True)
-        assert await read_active(settings, deadline_seconds=5.0) == info
-    assert await read_active(settings, deadline_seconds=5.0) is None
+        assert await znodes.read_active(settings, deadline_seconds=5.0) == info
+    assert await znodes.read_active(settings, deadline_seconds=5.0) is None
 
 
 async def test_requests_without_a_connection_are_not_queued(zookeeper: ZooKeeper) -> None:
@@ -250,15 +244,15 @@ async def test_sessions_of_a_daemon_are_measured(zookeeper: ZooKeeper) -> None:
     before = measured()
     opened = partial(connected, settings, deadline_seconds=5.0)
     async with opened(open_session=OpenSessions().open) as session:
-        assert not await parent_exists(session, settings)
+        assert not await znodes.parent_exists(session, settings)
         once = measured()
         assert once > before
     async with opened(open_session=REAL_WORLD.session) as session:
-        assert not await parent_exists(session, settings)
+        assert not await znodes.parent_exists(session, settings)
         twice = measured()
         assert twice > once
     async with opened() as session:  # a command's
-        assert not await parent_exists(session, settings)
+        assert not await znodes.parent_exists(session, settings)
         assert measured() == twice
 
 

@@ -6,34 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ha.health.core import (
-    Answered,
-    Broken,
-    Ended,
-    Faulted,
-    Health,
-    HealthSettings,
-    HealthState,
-    ProbeOutcome,
-    Refused,
-    Trouble,
-    Unanswered,
-    Unjudged,
-    Unwell,
-    monitor_failed,
-    step,
-    unless_we_were_late,
-)
+from ha.health import core
+from ha.health.core import step, unless_we_were_late
 
-H = Health
-OK, ILL, ODD = Answered(), Unwell("disk"), Faulted("starting")
-CUT, NO, SLOW = Broken("eof"), Refused("refused"), Unanswered("late")
-OVER = Ended("process 7 has ended")
-QUICK = HealthSettings(check_interval_seconds=1.0, retry_interval_seconds=2.0)
-PATIENT = HealthSettings(refusals=2, timeouts=3)
-THREE_OF_FIVE = HealthSettings(refusals=2, refusals_of=3, timeouts=3, timeouts_of=5)
+H = core.Health
+OK, ILL, ODD = core.Answered(), core.Unwell("disk"), core.Faulted("starting")
+CUT, NO, SLOW = core.Broken("eof"), core.Refused("refused"), core.Unanswered("late")
+OVER = core.Ended("process 7 has ended")
+QUICK = core.HealthSettings(check_interval_seconds=1.0, retry_interval_seconds=2.0)
+PATIENT = core.HealthSettings(refusals=2, timeouts=3)
+THREE_OF_FIVE = core.HealthSettings(refusals=2, refusals_of=3, timeouts=3, timeouts_of=5)
 
-CASES: dict[str, tuple[HealthSettings, list[ProbeOutcome], list[Health]]] = {
+CASES: dict[str, tuple[core.HealthSettings, list[core.ProbeOutcome], list[core.Health]]] = {
     "an answer is healthy": (QUICK, [OK], [H.HEALTHY]),
     "an ill answer is believed at once": (
         PATIENT, [OK, ILL, OK], [H.HEALTHY, H.UNHEALTHY, H.HEALTHY]),
@@ -79,7 +63,7 @@ CASES: dict[str, tuple[HealthSettings, list[ProbeOutcome], list[Health]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_outcomes(case: str) -> None:
     settings, outcomes, expected = CASES[case]
-    state, seen = HealthState(settings=settings), []
+    state, seen = core.HealthState(settings=settings), []
     for outcome in outcomes:
         state = step(state, outcome).state
         seen.append(state.health)
@@ -89,12 +73,12 @@ def test_outcomes(case: str) -> None:
 @pytest.mark.parametrize(
     ("outcome", "seconds"), [(OK, 1.0), (ILL, 1.0), (ODD, 2.0), (NO, 2.0), (SLOW, 2.0), (CUT, 0.0)]
 )
-def test_when_to_probe_again(outcome: ProbeOutcome, seconds: float) -> None:
-    assert step(HealthState(settings=QUICK), outcome).probe_after_seconds == seconds
+def test_when_to_probe_again(outcome: core.ProbeOutcome, seconds: float) -> None:
+    assert step(core.HealthState(settings=QUICK), outcome).probe_after_seconds == seconds
 
 
 def test_a_server_that_always_hangs_up_is_not_probed_in_a_tight_loop() -> None:
-    state = HealthState(settings=QUICK)
+    state = core.HealthState(settings=QUICK)
     waits = []
     for _ in range(4):
         result = step(state, CUT)
@@ -103,15 +87,15 @@ def test_a_server_that_always_hangs_up_is_not_probed_in_a_tight_loop() -> None:
     assert waits == [0.0, 2.0, 2.0, 2.0]
 
 
-TROUBLES: dict[str, tuple[list[ProbeOutcome], Trouble, str]] = {
-    "well": ([OK], Trouble.NONE, ""),
-    "ill": ([ILL], Trouble.ILL, "disk"),
-    "faulty": ([ODD], Trouble.FAULTY, "starting"),
-    "refused": ([OK, NO], Trouble.GONE, "refused"),
-    "late": ([OK, SLOW], Trouble.SLOW, "late"),
+TROUBLES: dict[str, tuple[list[core.ProbeOutcome], core.Trouble, str]] = {
+    "well": ([OK], core.Trouble.NONE, ""),
+    "ill": ([ILL], core.Trouble.ILL, "disk"),
+    "faulty": ([ODD], core.Trouble.FAULTY, "starting"),
+    "refused": ([OK, NO], core.Trouble.GONE, "refused"),
+    "late": ([OK, SLOW], core.Trouble.SLOW, "late"),
     "late, then refused": (
-        [OK, SLOW, NO], Trouble.GONE, "refused"),
-    "ended": ([OK, OVER], Trouble.GONE, "process 7 has ended"),
+        [OK, SLOW, NO], core.Trouble.GONE, "refused"),
+    "ended": ([OK, OVER], core.Trouble.GONE, "process 7 has ended"),
 }  # fmt: skip
 
 
@@ -119,7 +103,7 @@ TROUBLES: dict[str, tuple[list[ProbeOutcome], Trouble, str]] = {
 @pytest.mark.parametrize("case", TROUBLES)
 def test_w16_refused_and_slow_are_told_apart_with_a_reason(case: str) -> None:
     outcomes, trouble, reason = TROUBLES[case]
-    state = HealthState(settings=QUICK)
+    state = core.HealthState(settings=QUICK)
     for outcome in outcomes:
         state = step(state, outcome).state
     assert (state.trouble, state.reason) == (trouble, reason)
@@ -127,7 +111,7 @@ def test_w16_refused_and_slow_are_told_apart_with_a_reason(case: str) -> None:
 
 @pytest.mark.row("W16")
 def test_w16_the_reason_counts_where_one_probe_is_not_enough() -> None:
-    state = HealthState(settings=PATIENT)
+    state = core.HealthState(settings=PATIENT)
     for outcome in (OK, SLOW, SLOW, SLOW):
         state = step(state, outcome).state
     assert state.reason == "late (3 of the last 3 probes had no answer)"
@@ -136,24 +120,28 @@ def test_w16_the_reason_counts_where_one_probe_is_not_enough() -> None:
 @pytest.mark.row("W16")
 @given(st.lists(st.sampled_from([OK, ILL, ODD, CUT, NO, SLOW, OVER]), max_size=40))
 def test_w16_fewer_failures_than_the_limit_never_cost_a_healthy_namenode(
-    outcomes: list[ProbeOutcome],
+    outcomes: list[core.ProbeOutcome],
 ) -> None:
-    state, seen = HealthState(settings=THREE_OF_FIVE), list[ProbeOutcome]()
+    state, seen = core.HealthState(settings=THREE_OF_FIVE), list[core.ProbeOutcome]()
     for outcome in outcomes:
         before, state = state.health, step(state, outcome).state
         seen.append(outcome)
         if before is H.HEALTHY and state.health is H.NOT_RESPONDING:
-            silent = [one for one in seen[-6:] if isinstance(one, Refused | Unanswered | Broken)]
+            silent = [
+                one
+                for one in seen[-6:]
+                if isinstance(one, core.Refused | core.Unanswered | core.Broken)
+            ]
             assert len(silent) >= 2 or outcome in (ODD, OVER)
 
 
 def test_a_monitor_that_died_knows_nothing() -> None:
-    state = monitor_failed(step(HealthState(settings=QUICK), OK).state, "out of memory")
+    state = core.monitor_failed(step(core.HealthState(settings=QUICK), OK).state, "out of memory")
     assert (state.health, state.reason) == (H.MONITOR_FAILED, "out of memory")
 
 
 def test_the_reason_is_kept_and_forgotten() -> None:
-    state = step(HealthState(settings=QUICK), ILL).state
+    state = step(core.HealthState(settings=QUICK), ILL).state
     assert state.reason == "disk"
     assert step(state, OK).state.reason == ""
 
@@ -171,7 +159,7 @@ def test_the_reason_is_kept_and_forgotten() -> None:
 )
 def test_settings_are_checked(bad: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="health"):
-        HealthSettings(**bad)
+        core.HealthSettings(**bad)
 
 
 @pytest.mark.parametrize(
@@ -180,16 +168,16 @@ def test_settings_are_checked(bad: dict[str, int]) -> None:
      (OK, 9.0, True), (NO, 9.0, True), (ILL, 9.0, True)],
 )  # fmt: skip
 def test_only_silence_is_not_judged_where_a_third_of_it_was_our_own(
-    outcome: ProbeOutcome, late: float, *, judged: bool
+    outcome: core.ProbeOutcome, late: float, *, judged: bool
 ) -> None:
     found = unless_we_were_late(outcome, late_seconds=late, deadline_seconds=3.0)
     assert (found is outcome) is judged
-    assert isinstance(found, Unjudged) is not judged
+    assert isinstance(found, core.Unjudged) is not judged
 
 
 def test_no_more_than_two_silences_in_a_row_are_ours() -> None:
-    state, seen = HealthState(settings=QUICK), []
-    outcomes: list[ProbeOutcome] = [OK, *[Unjudged("late")] * 3]
+    state, seen = core.HealthState(settings=QUICK), []
+    outcomes: list[core.ProbeOutcome] = [OK, *[core.Unjudged("late")] * 3]
     for outcome in outcomes:
         state = step(state, outcome).state
         seen.append(state.health)
@@ -200,15 +188,15 @@ def test_no_more_than_two_silences_in_a_row_are_ours() -> None:
 def test_so_many_failures_fit_into_so_many_probes(of: int, *, fits: bool) -> None:
     for limits in ({"refusals": 2, "refusals_of": of}, {"timeouts": 2, "timeouts_of": of}):
         if fits:
-            HealthSettings(**limits)
+            core.HealthSettings(**limits)
         else:
             with pytest.raises(ValueError, match="health cannot see 2 failures in 1 probes"):
-                HealthSettings(**limits)
+                core.HealthSettings(**limits)
 
 
 def test_intervals_may_be_shorter_than_a_second_and_not_nothing() -> None:
-    HealthSettings(check_interval_seconds=0.25, rpc_timeout_seconds=0.25)
+    core.HealthSettings(check_interval_seconds=0.25, rpc_timeout_seconds=0.25)
     with pytest.raises(ValueError, match="must be greater than 0"):
-        HealthSettings(check_interval_seconds=0.0)
+        core.HealthSettings(check_interval_seconds=0.0)
     with pytest.raises(ValueError, match="must be greater than 0"):
-        HealthSettings(rpc_timeout_seconds=0.0)
+        core.HealthSettings(rpc_timeout_seconds=0.0)

@@ -18,21 +18,10 @@ from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.outcome import Done, Doubt, Outcome, Unknown
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
+from ha.notices import store
 from ha.notices.board import Board, utc_now
 from ha.notices.model import BadNotice, Drain, Member, encode_member, encode_pause
 from ha.notices.seen import FREE, Notices
-from ha.notices.store import (
-    clear_drain,
-    clear_pause,
-    members_path,
-    pause_path,
-    read_drain,
-    read_members,
-    read_namesakes,
-    read_pause,
-    write_drain,
-    write_pause,
-)
 from tests.ha.notices.test_model import MEMBER, NOON, PAUSE
 from tests.ha.zkfc.zkfc_world import until
 
@@ -78,7 +67,7 @@ class Place:
             await self.running[number]
 
     async def members(self) -> dict[str, Member | BadNotice]:
-        return dict(await read_members(self.session, self.zookeeper))
+        return dict(await store.read_members(self.session, self.zookeeper))
 
     async def shows(self, *members: Member) -> None:
         """Wait until exactly these are shown."""
@@ -113,12 +102,12 @@ async def test_a_pause_is_seen_when_it_comes_changes_and_goes(zookeeper: ZooKeep
     async with _place(zookeeper.connect) as place:
         board = place.board("nn1")
         await _sees(board, lambda seen: seen.pause is None, "nothing")
-        await write_pause(place.session, place.zookeeper, LASTING)
+        await store.write_pause(place.session, place.zookeeper, LASTING)
         await _sees(board, lambda seen: seen.pause == LASTING, "the pause")
         other = replace(LASTING, reason="longer than we thought")
-        await write_pause(place.session, place.zookeeper, other)
+        await store.write_pause(place.session, place.zookeeper, other)
         await _sees(board, lambda seen: seen.pause == other, "the new reason")
-        await clear_pause(place.session, place.zookeeper)
+        await store.clear_pause(place.session, place.zookeeper)
         await _sees(board, lambda seen: seen.pause is None, "no pause")
 
 
@@ -126,10 +115,10 @@ async def test_only_the_own_drain_counts(zookeeper: ZooKeeper) -> None:
     async with _place(zookeeper.connect) as place:
         one, two = place.board("nn1"), place.board("nn2")
         await _sees(one, lambda seen: seen.drain is None, "nothing")
-        await write_drain(place.session, place.zookeeper, "nn1", DRAIN)
+        await store.write_drain(place.session, place.zookeeper, "nn1", DRAIN)
         await _sees(one, lambda seen: seen.drain == DRAIN, "the drain")
         await _sees(two, lambda seen: seen.drain is None, "none of its own")
-        await clear_drain(place.session, place.zookeeper, "nn1")
+        await store.clear_drain(place.session, place.zookeeper, "nn1")
         await _sees(one, lambda seen: seen.drain is None, "no drain")
 
 
@@ -138,21 +127,21 @@ async def test_expired_notices_are_as_if_absent_and_taken_away(zookeeper: ZooKee
         ends = NOON + timedelta(hours=1)
         place.clock = lambda: ends - timedelta(milliseconds=200)
         board = place.board("nn1")
-        await write_pause(place.session, place.zookeeper, replace(LASTING, until=ends))
-        await write_drain(place.session, place.zookeeper, "nn1", replace(DRAIN, until=ends))
+        await store.write_pause(place.session, place.zookeeper, replace(LASTING, until=ends))
+        await store.write_drain(place.session, place.zookeeper, "nn1", replace(DRAIN, until=ends))
         await _sees(board, lambda seen: seen.pause and seen.drain, "both")
         place.clock = lambda: ends
         await _sees(board, lambda seen: not seen.pause and not seen.drain, "neither")
         async with asyncio.timeout(30.0):
-            while await read_pause(place.session, place.zookeeper) is not None:
+            while await store.read_pause(place.session, place.zookeeper) is not None:
                 await asyncio.sleep(0.01)
-            while await read_drain(place.session, place.zookeeper, "nn1") is not None:
+            while await store.read_drain(place.session, place.zookeeper, "nn1") is not None:
                 await asyncio.sleep(0.01)
 
 
 async def test_an_unreadable_pause_pauses_nobody(zookeeper: ZooKeeper) -> None:
     async with _place(zookeeper.connect) as place:
-        await place.session.create(pause_path(place.zookeeper), b"until tomorrow")
+        await place.session.create(store.pause_path(place.zookeeper), b"until tomorrow")
         board = place.board("nn1")
         await _sees(board, lambda seen: seen.pause is None, "none")
 
@@ -162,13 +151,13 @@ async def test_what_may_not_be_read_keeps_nobody_waiting(zookeeper: ZooKeeper) -
     async with _place(zookeeper.connect) as place:
         closed = replace(place.zookeeper, acl=parse_acl("digest:ann:x:rwcda"))
         async with connected(closed, deadline_seconds=10.0) as ann:
-            await ann.create(pause_path(place.zookeeper), encode_pause(LASTING))
-            await ann.create(members_path(place.zookeeper))
+            await ann.create(store.pause_path(place.zookeeper), encode_pause(LASTING))
+            await ann.create(store.members_path(place.zookeeper))
             await ann.create(place.zookeeper.lock)
         board = place.board("nn1", OURS)
         await _sees(board, lambda seen: seen == Notices(), "nothing that it may read")
         await until(lambda: "member" in board._complaints, "a complaint", seconds=30.0)
-        assert pause_path(place.zookeeper) in board._complaints
+        assert store.pause_path(place.zookeeper) in board._complaints
 
 
 async def test_members_see_one_another_come_change_and_go(zookeeper: ZooKeeper) -> None:
@@ -243,9 +232,9 @@ async def test_what_is_shown_is_what_stands_there_and_not_what_was_written_last(
         board.publish(OURS)
         # It reads the notices only when it need not write any more; the first time it may have been
         # at it already.
-        await write_pause(place.session, place.zookeeper, LASTING)
+        await store.write_pause(place.session, place.zookeeper, LASTING)
         await _sees(board, lambda seen: seen.pause, "the pause")
-        await clear_pause(place.session, place.zookeeper)
+        await store.clear_pause(place.session, place.zookeeper)
         await _sees(board, lambda seen: seen.pause is None, "no pause")
         assert await place.members() == {"nn1": OURS}
 
@@ -266,7 +255,7 @@ async def test_one_that_somebody_deletes_is_there_again(zookeeper: ZooKeeper) ->
     async with _place(zookeeper.connect) as place:
         place.board("nn1", OURS)
         await place.shows(OURS)
-        await place.session.delete(f"{members_path(place.zookeeper)}/nn1")
+        await place.session.delete(f"{store.members_path(place.zookeeper)}/nn1")
         await place.shows(OURS)
 
 
@@ -276,7 +265,7 @@ async def test_what_an_earlier_process_left_behind_is_replaced_before_it_expires
 ) -> None:
     """Kill a zkfc and start it again: its old session lives on for a while."""
     async with _place(zookeeper.connect) as place:
-        path = members_path(place.zookeeper)
+        path = store.members_path(place.zookeeper)
         await place.session.create(path)
         left = replace(OURS, pid=OURS.pid + 1)
         assert await place.session.create(f"{path}/nn1", encode_member(left), ephemeral=True) == (
@@ -307,12 +296,12 @@ async def test_w22_another_living_zkfc_of_the_same_name_is_left_alone(
         await place.shows(other)
         assert first.notices is not None
         assert first.notices.namesake == ""
-        assert await read_namesakes(place.session, place.zookeeper) == (OURS,)
+        assert await store.read_namesakes(place.session, place.zookeeper) == (OURS,)
         await place.stop(0)
         await _sees(second, lambda seen: not seen.namesake, "the first is gone")
         await place.shows(OURS)
         async with asyncio.timeout(30.0):
-            while await read_namesakes(place.session, place.zookeeper):
+            while await store.read_namesakes(place.session, place.zookeeper):
                 await asyncio.sleep(0.01)
 
 

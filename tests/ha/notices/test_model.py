@@ -6,29 +6,13 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from ha.notices.model import (
-    MAX_TEXT,
-    BadNotice,
-    Drain,
-    FailoverKind,
-    FailoverRecord,
-    FailoverResult,
-    FencingAttempt,
-    Member,
-    Pause,
-    PhaseDuration,
-    decode_drain,
-    decode_member,
-    decode_pause,
-    decode_record,
-    encode_member,
-    encode_pause,
-    encode_record,
-)
+from ha.notices import model
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
-PAUSE = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=NOON + timedelta(hours=2))
-MEMBER = Member(
+PAUSE = model.Pause(
+    owner="ann@ops1", reason="new switch", since=NOON, until=NOON + timedelta(hours=2)
+)
+MEMBER = model.Member(
     namenode="nn1",
     zkfc_http="h1:8119",
     zkfc_rpc="h1:8019",
@@ -45,20 +29,22 @@ MEMBER = Member(
     version="0.1.0",
     pause_seen=NOON,
 )
-RECORD = FailoverRecord(
+RECORD = model.FailoverRecord(
     at=NOON,
     namenode="nn2",
     cause="nn1 stopped answering health checks",
     actor=None,
-    kind=FailoverKind.AUTO,
-    result=FailoverResult.SUCCEEDED,
+    kind=model.FailoverKind.AUTO,
+    result=model.FailoverResult.SUCCEEDED,
     failure=None,
-    phases=(PhaseDuration("lock", 0.0), PhaseDuration("fenced", 0.25)),
+    phases=(model.PhaseDuration("lock", 0.0), model.PhaseDuration("fenced", 0.25)),
     epoch=41,
     last_txid=9_184_203,
     previous="nn1",
     fencing=(
-        FencingAttempt(method="sshfence", target="nn1", result="ok", seconds=0.2, detail="killed"),
+        model.FencingAttempt(
+            method="sshfence", target="nn1", result="ok", seconds=0.2, detail="killed"
+        ),
     ),
     session="0x10000a",
     lock_czxid=77,
@@ -66,40 +52,40 @@ RECORD = FailoverRecord(
 
 
 def test_all_come_back_as_they_were() -> None:
-    drain = Drain(owner="bob@ops1", reason="disk", since=NOON, until=None)
-    assert decode_pause(encode_pause(PAUSE)) == PAUSE
-    assert decode_drain(encode_pause(drain)) == drain
-    assert decode_member(encode_member(MEMBER)) == MEMBER
-    assert decode_record(encode_record(RECORD)) == RECORD
+    drain = model.Drain(owner="bob@ops1", reason="disk", since=NOON, until=None)
+    assert model.decode_pause(model.encode_pause(PAUSE)) == PAUSE
+    assert model.decode_drain(model.encode_pause(drain)) == drain
+    assert model.decode_member(model.encode_member(MEMBER)) == MEMBER
+    assert model.decode_record(model.encode_record(RECORD)) == RECORD
     assert RECORD.seconds == 0.25
 
 
 def test_keys_never_disappear() -> None:
     bare = replace(RECORD, phases=(), epoch=None, last_txid=None, previous=None, fencing=())
-    found = json.loads(encode_record(bare))
-    assert list(found) == list(json.loads(encode_record(RECORD)))
+    found = json.loads(model.encode_record(bare))
+    assert list(found) == list(json.loads(model.encode_record(RECORD)))
     assert found["epoch"] is None
     assert found["fencing"] == []
-    assert decode_record(encode_record(bare)) == bare
+    assert model.decode_record(model.encode_record(bare)) == bare
 
 
 def test_newer_keys_pass() -> None:
-    newer = json.loads(encode_pause(PAUSE)) | {"colour": "red"}
-    assert decode_pause(json.dumps(newer).encode()) == PAUSE
+    newer = json.loads(model.encode_pause(PAUSE)) | {"colour": "red"}
+    assert model.decode_pause(json.dumps(newer).encode()) == PAUSE
 
 
 def test_a_member_of_an_older_version_names_no_host() -> None:
-    found = json.loads(encode_member(MEMBER))
+    found = json.loads(model.encode_member(MEMBER))
     del found["host"]
-    assert decode_member(json.dumps(found).encode()).host == ""
+    assert model.decode_member(json.dumps(found).encode()).host == ""
 
 
 def test_times_are_utc_with_milliseconds() -> None:
     east = NOON.astimezone(timezone(timedelta(hours=5)))
-    found = json.loads(encode_pause(replace(PAUSE, since=east)))
+    found = json.loads(model.encode_pause(replace(PAUSE, since=east)))
     assert found["since"] == "2026-05-01T12:00:00.000Z"
     with pytest.raises(ValueError, match="no time zone"):
-        encode_pause(replace(PAUSE, since=NOON.replace(tzinfo=None)))
+        model.encode_pause(replace(PAUSE, since=NOON.replace(tzinfo=None)))
 
 
 def test_a_pause_is_over_at_its_end_and_one_without_an_end_never() -> None:
@@ -109,8 +95,8 @@ def test_a_pause_is_over_at_its_end_and_one_without_an_end_never() -> None:
 
 
 def test_long_texts_are_cut() -> None:
-    reason = decode_pause(encode_pause(replace(PAUSE, reason="x" * 10_000))).reason
-    assert len(reason) == MAX_TEXT
+    reason = model.decode_pause(model.encode_pause(replace(PAUSE, reason="x" * 10_000))).reason
+    assert len(reason) == model.MAX_TEXT
     assert reason.endswith("x…")
 
 
@@ -133,14 +119,14 @@ def test_long_texts_are_cut() -> None:
     ],
 )
 def test_garbage_is_refused_with_what_was_found(data: bytes, complaint: str) -> None:
-    with pytest.raises(BadNotice, match=r"^no pause: ") as caught:
-        decode_pause(data)
+    with pytest.raises(model.BadNotice, match=r"^no pause: ") as caught:
+        model.decode_pause(data)
     assert complaint in str(caught.value)
 
 
 def test_every_text_can_be_written_to_a_file() -> None:
     halved = b'{"owner":"a","reason":"\\ud800","since":"2026-05-01T12:00:00Z"}'
-    assert decode_pause(halved).reason == "?"
+    assert model.decode_pause(halved).reason == "?"
 
 
 @pytest.mark.parametrize(
@@ -156,6 +142,6 @@ def test_every_text_can_be_written_to_a_file() -> None:
     ],
 )
 def test_a_record_is_checked_key_by_key(key: str, value: object, complaint: str) -> None:
-    found = json.loads(encode_record(RECORD)) | {key: value}
-    with pytest.raises(BadNotice, match=complaint):
-        decode_record(json.dumps(found).encode())
+    found = json.loads(model.encode_record(RECORD)) | {key: value}
+    with pytest.raises(model.BadNotice, match=complaint):
+        model.decode_record(json.dumps(found).encode())

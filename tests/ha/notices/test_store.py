@@ -16,23 +16,8 @@ from ha.elector.zookeeper.errors import ZooKeeperRefused
 from ha.elector.zookeeper.outcome import Done
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import clear_parent, connected, ensure_parent, parent_exists
+from ha.notices import store
 from ha.notices.model import BadNotice, Drain, encode_member
-from ha.notices.store import (
-    KEPT_RECORDS,
-    append_history,
-    clear_drain,
-    clear_pause,
-    history_path,
-    members_path,
-    pause_path,
-    read_drain,
-    read_drains,
-    read_history,
-    read_members,
-    read_pause,
-    write_drain,
-    write_pause,
-)
 from tests.ha.notices.test_model import MEMBER, NOON, PAUSE, RECORD
 
 pytestmark = pytest.mark.zookeeper
@@ -60,30 +45,30 @@ async def _formatted(zookeeper: ZooKeeper) -> AsyncIterator[tuple[Session, ZooKe
 
 async def test_a_pause_is_written_replaced_and_ended(zookeeper: ZooKeeper) -> None:
     async with _formatted(zookeeper) as (session, settings):
-        assert await read_pause(session, settings) is None
-        assert not await clear_pause(session, settings)
-        await write_pause(session, settings, PAUSE)
+        assert await store.read_pause(session, settings) is None
+        assert not await store.clear_pause(session, settings)
+        await store.write_pause(session, settings, PAUSE)
         longer = replace(PAUSE, until=None)
-        await write_pause(session, settings, longer)
-        noted = await read_pause(session, settings)
+        await store.write_pause(session, settings, longer)
+        noted = await store.read_pause(session, settings)
         assert noted is not None
         assert noted.value == longer
-        assert not await clear_pause(session, settings, version=noted.version - 1)
-        assert await clear_pause(session, settings, version=noted.version)
-        assert await read_pause(session, settings) is None
+        assert not await store.clear_pause(session, settings, version=noted.version - 1)
+        assert await store.clear_pause(session, settings, version=noted.version)
+        assert await store.read_pause(session, settings) is None
 
 
 async def test_drains_are_of_one_namenode_each(zookeeper: ZooKeeper) -> None:
     async with _formatted(zookeeper) as (session, settings):
-        assert await read_drains(session, settings) == {}
-        assert not await clear_drain(session, settings, "nn1")
-        await write_drain(session, settings, "nn1", DRAIN)
-        await write_drain(session, settings, "nn2", replace(DRAIN, reason="fan"))
-        one = await read_drain(session, settings, "nn2")
+        assert await store.read_drains(session, settings) == {}
+        assert not await store.clear_drain(session, settings, "nn1")
+        await store.write_drain(session, settings, "nn1", DRAIN)
+        await store.write_drain(session, settings, "nn2", replace(DRAIN, reason="fan"))
+        one = await store.read_drain(session, settings, "nn2")
         assert one is not None
         assert one.value.reason == "fan"
-        assert await clear_drain(session, settings, "nn2")
-        drains = await read_drains(session, settings)
+        assert await store.clear_drain(session, settings, "nn2")
+        drains = await store.read_drains(session, settings)
         assert list(drains) == ["nn1"]
 
 
@@ -91,29 +76,29 @@ async def test_a_scope_that_is_not_formatted_says_so(zookeeper: ZooKeeper) -> No
     settings = _settings(zookeeper)
     async with connected(settings, deadline_seconds=30.0) as session:
         with pytest.raises(ZooKeeperRefused, match="--format-zk"):
-            await write_pause(session, settings, PAUSE)
+            await store.write_pause(session, settings, PAUSE)
         with pytest.raises(ZooKeeperRefused, match="--format-zk"):
-            await write_drain(session, settings, "nn1", DRAIN)
-        assert await read_history(session, settings) == ()
-        assert await read_members(session, settings) == {}
+            await store.write_drain(session, settings, "nn1", DRAIN)
+        assert await store.read_history(session, settings) == ()
+        assert await store.read_members(session, settings) == {}
 
 
 async def test_garbage_names_its_znode_and_does_not_hide_the_others(zookeeper: ZooKeeper) -> None:
     async with _formatted(zookeeper) as (session, settings):
-        assert await session.create(pause_path(settings), b"hello") == Done(None)
+        assert await session.create(store.pause_path(settings), b"hello") == Done(None)
         with pytest.raises(BadNotice, match="NnhaPause: no pause: 5 bytes, b'hello'"):
-            await read_pause(session, settings)
-        assert await session.create(members_path(settings)) == Done(None)
+            await store.read_pause(session, settings)
+        assert await session.create(store.members_path(settings)) == Done(None)
         for name, data in (("nn1", encode_member(MEMBER)), ("nn2", b"?")):
-            path = f"{members_path(settings)}/{name}"
+            path = f"{store.members_path(settings)}/{name}"
             assert await session.create(path, data, ephemeral=True) == Done(None)
-        members = await read_members(session, settings)
+        members = await store.read_members(session, settings)
         assert members["nn1"] == MEMBER
         assert isinstance(members["nn2"], BadNotice)
-        await append_history(session, settings, RECORD)
-        await session.create_numbered(f"{history_path(settings)}/r-", b"?")
-        assert await session.create(f"{history_path(settings)}/other") == Done(None)
-        newest, older = await read_history(session, settings)
+        await store.append_history(session, settings, RECORD)
+        await session.create_numbered(f"{store.history_path(settings)}/r-", b"?")
+        assert await session.create(f"{store.history_path(settings)}/other") == Done(None)
+        newest, older = await store.read_history(session, settings)
         assert newest.record is None
         assert "no record of a failover" in newest.unreadable
         assert older.record == RECORD
@@ -126,24 +111,24 @@ async def test_history_keeps_the_newest_with_several_writers(zookeeper: ZooKeepe
             async with connected(settings, deadline_seconds=30.0) as own:
                 for serial in range(40):
                     record = replace(RECORD, epoch=writer * 1000 + serial)
-                    await append_history(own, settings, record)
+                    await store.append_history(own, settings, record)
 
         await asyncio.gather(*(write(writer) for writer in (1, 2, 3)))
-        entries = await read_history(session, settings)
-        assert len(entries) == KEPT_RECORDS
-        left = await session.children(history_path(settings))
+        entries = await store.read_history(session, settings)
+        assert len(entries) == store.KEPT_RECORDS
+        left = await session.children(store.history_path(settings))
         assert isinstance(left, Done)
-        assert len(left.value) == KEPT_RECORDS
+        assert len(left.value) == store.KEPT_RECORDS
         numbers = [entry.number for entry in entries]
         assert numbers == sorted(numbers, reverse=True)
         epochs = [entry.record.epoch for entry in entries if entry.record is not None]
         assert {1039, 2039, 3039} <= set(epochs)  # each writer's last
-        assert len(await read_history(session, settings, 3)) == 3
+        assert len(await store.read_history(session, settings, 3)) == 3
 
 
 async def test_clearing_the_nameservice_takes_the_notices_along(zookeeper: ZooKeeper) -> None:
     async with _formatted(zookeeper) as (session, settings):
-        await write_drain(session, settings, "nn1", DRAIN)
-        await append_history(session, settings, RECORD)
+        await store.write_drain(session, settings, "nn1", DRAIN)
+        await store.append_history(session, settings, RECORD)
         await clear_parent(session, settings)
         assert not await parent_exists(session, settings)

@@ -19,17 +19,10 @@ from ha.elector.zookeeper.credentials import parse_acl, parse_auth
 from ha.elector.zookeeper.errors import ZooKeeperRefused
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
+from ha.notices import store
 from ha.notices.board import Board
 from ha.notices.model import Drain, encode_member, encode_pause
 from ha.notices.seen import Notices
-from ha.notices.store import (
-    clear_pause,
-    drains_path,
-    members_path,
-    pause_path,
-    write_drain,
-    write_pause,
-)
 from tests.ha.notices.test_model import MEMBER, NOON, PAUSE
 from tests.ha.zkfc.zkfc_world import until
 
@@ -105,10 +98,10 @@ async def _place(zookeeper: ZooKeeper, acl: str = "auth::rwcda") -> AsyncIterato
 
 async def test_notices_of_ours_are_obeyed(zookeeper: ZooKeeper) -> None:
     async with _place(zookeeper) as place, place.board():
-        await write_pause(place.session, place.ours, LASTING)
-        await write_drain(place.session, place.ours, "nn1", DRAIN)
+        await store.write_pause(place.session, place.ours, LASTING)
+        await store.write_drain(place.session, place.ours, "nn1", DRAIN)
         await place.seen(pause=LASTING, drain=DRAIN, untrusted=())
-        await clear_pause(place.session, place.ours)
+        await store.clear_pause(place.session, place.ours)
         await place.seen(pause=None, drain=DRAIN)
 
 
@@ -116,9 +109,9 @@ async def test_a_pause_and_a_drain_that_anybody_can_write_stop_no_failover(
     zookeeper: ZooKeeper,
 ) -> None:
     async with _place(zookeeper) as place:
-        await _create(place.older, pause_path(place.ours), encode_pause(LASTING))
-        await _create(place.older, drains_path(place.ours), b"")
-        await _create(place.stranger, f"{drains_path(place.ours)}/nn1", encode_pause(DRAIN))
+        await _create(place.older, store.pause_path(place.ours), encode_pause(LASTING))
+        await _create(place.older, store.drains_path(place.ours), b"")
+        await _create(place.stranger, f"{store.drains_path(place.ours)}/nn1", encode_pause(DRAIN))
         async with place.board():
             await place.seen(pause=None, drain=None)
             assert place.untrusted() == ["/NnhaDrain", "/NnhaDrain/nn1", "/NnhaPause"]
@@ -133,8 +126,8 @@ async def test_an_acl_that_looks_like_ours_proves_nothing_in_an_open_parent(
 ) -> None:
     """Distrust it: a creator may give a znode any ACL, one for us alone, too."""
     async with _place(zookeeper) as place:
-        await _create(place.older, drains_path(place.ours), b"")
-        await _create(place.session, f"{drains_path(place.ours)}/nn1", encode_pause(DRAIN))
+        await _create(place.older, store.drains_path(place.ours), b"")
+        await _create(place.session, f"{store.drains_path(place.ours)}/nn1", encode_pause(DRAIN))
         async with place.board():
             await place.seen(drain=None)
             assert place.untrusted() == ["/NnhaDrain"]
@@ -142,14 +135,14 @@ async def test_an_acl_that_looks_like_ours_proves_nothing_in_an_open_parent(
 
 async def test_an_open_scope_makes_all_notices_doubtful(zookeeper: ZooKeeper) -> None:
     async with _place(zookeeper) as place:
-        await write_pause(place.session, place.ours, LASTING)
+        await store.write_pause(place.session, place.ours, LASTING)
         value_of(await place.older.set_acl(place.ours.scope, acl_version=-1), "open")
         async with place.board():
             await place.seen(pause=None)
             assert place.untrusted() == [""]
         for write in (
-            write_pause(place.session, place.ours, LASTING),
-            write_drain(place.session, place.ours, "nn1", DRAIN),
+            store.write_pause(place.session, place.ours, LASTING),
+            store.write_drain(place.session, place.ours, "nn1", DRAIN),
         ):
             with pytest.raises(ZooKeeperRefused, match=r"would not obey a (pause|drain): .*--keep"):
                 await write
@@ -157,10 +150,10 @@ async def test_an_open_scope_makes_all_notices_doubtful(zookeeper: ZooKeeper) ->
 
 async def test_a_pause_in_place_of_an_open_one_is_obeyed(zookeeper: ZooKeeper) -> None:
     async with _place(zookeeper) as place, place.board():
-        await _create(place.older, pause_path(place.ours), encode_pause(LASTING))
+        await _create(place.older, store.pause_path(place.ours), encode_pause(LASTING))
         await place.seen(pause=None)
         mine = replace(LASTING, reason="mine")
-        await write_pause(place.session, place.ours, mine)
+        await store.write_pause(place.session, place.ours, mine)
         await place.seen(pause=mine, untrusted=())
 
 
@@ -176,7 +169,7 @@ async def test_another_identity_s_pause_is_not_obeyed(zookeeper: ZooKeeper, acl:
             auth=parse_auth("digest:mallory:word"),
         )
         async with connected(mallory, deadline_seconds=30.0) as other:
-            await _create(other, pause_path(place.ours), encode_pause(LASTING))
+            await _create(other, store.pause_path(place.ours), encode_pause(LASTING))
             assert (await close_all(place.session, place.ours, force=False)).refused
             async with place.board():
                 await place.seen(pause=None)
@@ -187,12 +180,12 @@ async def test_another_identity_s_pause_is_not_obeyed(zookeeper: ZooKeeper, acl:
 async def test_what_must_be_respected_is_respected_and_told(zookeeper: ZooKeeper) -> None:
     """Respect a lock of Hadoop's, and a namesake of ours: not to believe them is worse."""
     async with _place(zookeeper) as place:
-        await _create(place.older, members_path(place.ours), b"")
+        await _create(place.older, store.members_path(place.ours), b"")
         namesake = replace(OURS, zkfc_rpc="host9:8019", host="h9", pid=77)
         async with connected(
             replace(place.ours, acl=parse_acl("world:anyone:rwcda")), deadline_seconds=30.0
         ) as theirs:
-            path = f"{members_path(place.ours)}/nn1"
+            path = f"{store.members_path(place.ours)}/nn1"
             value_of(await theirs.create(path, encode_member(namesake), ephemeral=True), "create")
             lock = encode(ActiveNodeInfo("ns1", "nn2", "h2", 1, 2))
             value_of(await theirs.create(place.ours.lock, lock, ephemeral=True), "create")

@@ -8,31 +8,27 @@ from ha.rpc.call_header import objection, usual_call
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import take_delimited
 from ha.rpc.packets import VERSION, CallKey, encode_success, parse, text
-from ha.rpc.proto.rpc_header_pb2 import (
-    RPCCallerContextProto,
-    RpcKindProto,
-    RpcRequestHeaderProto,
-    RpcResponseHeaderProto,
-)
+from ha.rpc.proto import rpc_header_pb2
 
 CLIENTS = st.sampled_from([b"", b"c" * 16, b"d" * 16, b"short"])
 NUMBERS = st.integers(-(2**31), 2**31 - 1) | st.sampled_from([0, 1, 63, 64, 2**31 - 1, -3, -33])
 HEADERS = st.builds(
-    RpcRequestHeaderProto,
-    rpcKind=st.sampled_from([None, *RpcKindProto.values()]),
-    rpcOp=st.sampled_from([None, *RpcRequestHeaderProto.OperationProto.values()]),
+    rpc_header_pb2.RpcRequestHeaderProto,
+    rpcKind=st.sampled_from([None, *rpc_header_pb2.RpcKindProto.values()]),
+    rpcOp=st.sampled_from([None, *rpc_header_pb2.RpcRequestHeaderProto.OperationProto.values()]),
     callId=NUMBERS,
     clientId=CLIENTS,
     retryCount=st.none() | st.integers(-1, 3),
-    callerContext=st.none() | st.builds(RPCCallerContextProto, context=st.text(max_size=300)),
+    callerContext=st.none()
+    | st.builds(rpc_header_pb2.RPCCallerContextProto, context=st.text(max_size=300)),
 )
 TAILS = st.binary(max_size=3) | st.sampled_from(
     # What comes later holds: another number, another kind, another operation.
     [b"\x18\x04", b"\x08\x01", b"\x10\x01", b"\x22\x01x", b"\x28\x06"]
 )
-USUAL = RpcRequestHeaderProto(
-    rpcKind=RpcKindProto.RPC_PROTOCOL_BUFFER,
-    rpcOp=RpcRequestHeaderProto.RPC_FINAL_PACKET,
+USUAL = rpc_header_pb2.RpcRequestHeaderProto(
+    rpcKind=rpc_header_pb2.RpcKindProto.RPC_PROTOCOL_BUFFER,
+    rpcOp=rpc_header_pb2.RpcRequestHeaderProto.RPC_FINAL_PACKET,
     callId=7,
     clientId=b"c" * 16,
     retryCount=0,
@@ -42,7 +38,7 @@ USUAL = RpcRequestHeaderProto(
 def parsed(data: bytes) -> tuple[CallKey, str] | None:
     """Parse the header; return None where it is none of a call that would be taken."""
     try:
-        header = parse(RpcRequestHeaderProto, data)
+        header = parse(rpc_header_pb2.RpcRequestHeaderProto, data)
     except MalformedFrame:
         return None
     if objection(header) is not None or header.callId < 0:
@@ -68,21 +64,21 @@ def test_the_short_way_reads_what_protobuf_reads_or_leaves_it_to_it(data: bytes)
 
 @given(number=st.integers(0, 2**31 - 1), retry=st.integers(-1, 3))
 def test_the_short_way_reads_every_usual_call(number: int, retry: int) -> None:
-    header = RpcRequestHeaderProto.FromString(USUAL)
+    header = rpc_header_pb2.RpcRequestHeaderProto.FromString(USUAL)
     header.callId, header.retryCount = number, retry
     assert usual_call(header.SerializeToString()) == (CallKey(b"c" * 16, number, retry), "")
 
 
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 8191, 8192, 2**20, 2**28, 2**31 - 1])
 def test_the_short_way_reads_numbers_of_any_length(number: int) -> None:
-    header = RpcRequestHeaderProto.FromString(USUAL)
+    header = rpc_header_pb2.RpcRequestHeaderProto.FromString(USUAL)
     header.callId = number
     assert usual_call(header.SerializeToString()) == (CallKey(b"c" * 16, number, 0), "")
 
 
 def explained(size: int) -> bytes:
     """Make a header of ``size`` bytes, with a reason that fills them."""
-    header = RpcRequestHeaderProto.FromString(USUAL)
+    header = rpc_header_pb2.RpcRequestHeaderProto.FromString(USUAL)
     header.callerContext.context = "w" * 200
     header.callerContext.context = "w" * (200 + size - header.ByteSize())
     assert header.ByteSize() == size
@@ -111,10 +107,13 @@ def test_what_the_short_way_leaves_to_protobuf(data: bytes) -> None:
     assert usual_call(data) is None
 
 
-PROTOBUF, BUILTIN = RpcKindProto.RPC_PROTOCOL_BUFFER, RpcKindProto.RPC_BUILTIN
+PROTOBUF, BUILTIN = (
+    rpc_header_pb2.RpcKindProto.RPC_PROTOCOL_BUFFER,
+    rpc_header_pb2.RpcKindProto.RPC_BUILTIN,
+)
 FINAL, GOES_ON = (
-    RpcRequestHeaderProto.RPC_FINAL_PACKET,
-    RpcRequestHeaderProto.RPC_CONTINUATION_PACKET,
+    rpc_header_pb2.RpcRequestHeaderProto.RPC_FINAL_PACKET,
+    rpc_header_pb2.RpcRequestHeaderProto.RPC_CONTINUATION_PACKET,
 )
 
 
@@ -139,13 +138,13 @@ FINAL, GOES_ON = (
 )
 def test_which_headers_are_taken(
     call_id: int,
-    kind: RpcKindProto.ValueType | None,
-    operation: RpcRequestHeaderProto.OperationProto.ValueType | None,
+    kind: rpc_header_pb2.RpcKindProto.ValueType | None,
+    operation: rpc_header_pb2.RpcRequestHeaderProto.OperationProto.ValueType | None,
     client: int,
     because: str | None,
 ) -> None:
     """Below zero, where no method is called, any kind is."""
-    header = RpcRequestHeaderProto(
+    header = rpc_header_pb2.RpcRequestHeaderProto(
         rpcKind=kind, rpcOp=operation, callId=call_id, clientId=b"c" * client
     )
     found = objection(header)
@@ -156,9 +155,9 @@ def test_which_headers_are_taken(
 def test_an_answer_begins_as_protobuf_would_write_it(
     number: int, client: bytes, retry: int, body: bytes
 ) -> None:
-    header = RpcResponseHeaderProto(
+    header = rpc_header_pb2.RpcResponseHeaderProto(
         callId=number % (1 << 32),
-        status=RpcResponseHeaderProto.SUCCESS,
+        status=rpc_header_pb2.RpcResponseHeaderProto.SUCCESS,
         serverIpcVersionNum=VERSION,
         clientId=client,
         retryCount=retry,

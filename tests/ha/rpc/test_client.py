@@ -9,28 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ha.rpc import client
+from ha.rpc import client, errors
 from ha.rpc.client import RpcConnection
-from ha.rpc.errors import (
-    ConnectFailed,
-    ConnectionLost,
-    DeadlineExceeded,
-    MalformedFrame,
-    RemoteFault,
-)
 from ha.rpc.java_names import STANDBY_EXCEPTION, VERSION_MISMATCH
 from ha.rpc.limits import DEFAULT_LIMITS
 from ha.rpc.packets import CallKey, Detail, encode_failure, encode_success
 from ha.rpc.session import NO_KEY, Asked, ServerSession
-from tests.ha.rpc.wire import (
-    Bench,
-    Echo,
-    ask,
-    calling,
-    echo_protocol,
-    eventually,
-    serving,
-)
+from tests.ha.rpc import wire
 from tests.stand_in import stand_in
 
 Speaker = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -83,8 +68,10 @@ async def test_answers_may_come_in_any_order() -> None:
         writer.write(b"".join(echoed(call) for call in reversed(calls)))
         await reader.read()
 
-    async with peer(backwards) as port, calling(port) as connection:
-        assert await asyncio.gather(*(ask(connection, str(n)) for n in range(5))) == list("01234")
+    async with peer(backwards) as port, wire.calling(port) as connection:
+        assert await asyncio.gather(*(wire.ask(connection, str(n)) for n in range(5))) == list(
+            "01234"
+        )
 
 
 async def test_an_answer_may_come_in_any_pieces_and_without_a_client_id() -> None:
@@ -96,8 +83,8 @@ async def test_an_answer_may_come_in_any_pieces_and_without_a_client_id() -> Non
             await asyncio.sleep(0)
         await reader.read()
 
-    async with peer(dribble) as port, calling(port) as connection:
-        assert await ask(connection) == "hello"
+    async with peer(dribble) as port, wire.calling(port) as connection:
+        assert await wire.ask(connection) == "hello"
 
 
 async def test_a_late_answer_is_dropped_and_the_connection_lives() -> None:
@@ -112,11 +99,11 @@ async def test_a_late_answer_is_dropped_and_the_connection_lives() -> None:
         writer.write(echoed(second))
         await reader.read()
 
-    async with peer(tardy) as port, calling(port) as connection:
-        with pytest.raises(DeadlineExceeded, match=r"no answer to echo within 0\.05 s"):
-            await ask(connection, "first", seconds=0.05)
+    async with peer(tardy) as port, wire.calling(port) as connection:
+        with pytest.raises(errors.DeadlineExceeded, match=r"no answer to echo within 0\.05 s"):
+            await wire.ask(connection, "first", seconds=0.05)
         late.set()
-        assert await ask(connection, "second") == "second"
+        assert await wire.ask(connection, "second") == "second"
 
 
 async def test_a_frozen_server_is_found_by_the_deadline_of_each_call() -> None:
@@ -124,31 +111,31 @@ async def test_a_frozen_server_is_found_by_the_deadline_of_each_call() -> None:
         await asyncio.Event().wait()
 
     loop = asyncio.get_running_loop()
-    async with peer(freeze) as port, calling(port) as connection:
+    async with peer(freeze) as port, wire.calling(port) as connection:
         started = loop.time()
         outcomes = await asyncio.gather(
-            *(ask(connection, "x" * 1_000_000, seconds=0.3) for _ in range(20)),
+            *(wire.ask(connection, "x" * 1_000_000, seconds=0.3) for _ in range(20)),
             return_exceptions=True,
         )
-        assert all(isinstance(outcome, DeadlineExceeded) for outcome in outcomes)
+        assert all(isinstance(outcome, errors.DeadlineExceeded) for outcome in outcomes)
         assert loop.time() - started < 5
 
 
 async def test_a_cancelled_call_leaves_nothing_behind() -> None:
-    async with serving(echo_protocol()) as (_, port), calling(port) as connection:
-        call = asyncio.create_task(ask(connection))
+    async with wire.serving(wire.echo_protocol()) as (_, port), wire.calling(port) as connection:
+        call = asyncio.create_task(wire.ask(connection))
         await asyncio.sleep(0)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        assert await ask(connection, "next") == "next"
+        assert await wire.ask(connection, "next") == "next"
 
 
 async def test_more_calls_than_slots_wait_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "MAX_CALLS_IN_FLIGHT", 2)
-    async with serving(echo_protocol()) as (_, port), calling(port) as connection:
+    async with wire.serving(wire.echo_protocol()) as (_, port), wire.calling(port) as connection:
         texts = [str(n) for n in range(20)]
-        assert await asyncio.gather(*(ask(connection, text) for text in texts)) == texts
+        assert await asyncio.gather(*(wire.ask(connection, text) for text in texts)) == texts
 
 
 async def test_who_waits_for_a_server_to_read_goes_on_when_it_reads() -> None:
@@ -160,12 +147,12 @@ async def test_who_waits_for_a_server_to_read_goes_on_when_it_reads() -> None:
             writer.write(echoed(call))
         await reader.read()
 
-    async with peer(late) as port, calling(port) as connection:
-        large = asyncio.create_task(ask(connection, "x" * LARGE, seconds=30))
+    async with peer(late) as port, wire.calling(port) as connection:
+        large = asyncio.create_task(wire.ask(connection, "x" * LARGE, seconds=30))
         await asyncio.sleep(0)
-        with pytest.raises(DeadlineExceeded, match="not sent: the server takes no more"):
-            await ask(connection, "impatient", seconds=0.01)
-        small = asyncio.create_task(ask(connection, "small", seconds=30))
+        with pytest.raises(errors.DeadlineExceeded, match="not sent: the server takes no more"):
+            await wire.ask(connection, "impatient", seconds=0.01)
+        small = asyncio.create_task(wire.ask(connection, "small", seconds=30))
         await asyncio.sleep(0)
         reads.set()
         assert (len(await large), await small) == (LARGE, "small")
@@ -177,33 +164,36 @@ async def test_who_waits_for_a_server_to_read_hears_of_its_end() -> None:
     async def deaf(_reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
         await ends.wait()
 
-    async with peer(deaf) as port, calling(port) as connection:
-        calls = [asyncio.create_task(ask(connection, "x" * LARGE, seconds=60))]
+    async with peer(deaf) as port, wire.calling(port) as connection:
+        calls = [asyncio.create_task(wire.ask(connection, "x" * LARGE, seconds=60))]
         await asyncio.sleep(0)
-        calls.append(asyncio.create_task(ask(connection, "small", seconds=60)))
+        calls.append(asyncio.create_task(wire.ask(connection, "small", seconds=60)))
         await asyncio.sleep(0)
         ends.set()
         async with asyncio.timeout(30):
             failures = await asyncio.gather(*calls, return_exceptions=True)
-        assert [type(failure) for failure in failures] == [ConnectionLost] * 2
+        assert [type(failure) for failure in failures] == [errors.ConnectionLost] * 2
 
 
 async def test_a_call_that_is_begun_is_a_call_like_any_other() -> None:
-    bench = Bench()
+    bench = wire.Bench()
     bench.finish.set()
-    async with serving(echo_protocol(bench.handle)) as (_, port), calling(port) as connection:
-        assert await ask(connection, "0") == "0"
-        begun = [connection.begin("echo", Echo(context=text)) for text in ("1", "2")]
-        assert await ask(connection, "3") == "3"
-        told = [RpcConnection.finish(await answer, Echo).context for answer in begun]
-        unknown = await connection.begin("nope", Echo(context=""))
-        with pytest.raises(RemoteFault):
-            RpcConnection.finish(unknown, Echo)
+    async with (
+        wire.serving(wire.echo_protocol(bench.handle)) as (_, port),
+        wire.calling(port) as connection,
+    ):
+        assert await wire.ask(connection, "0") == "0"
+        begun = [connection.begin("echo", wire.Echo(context=text)) for text in ("1", "2")]
+        assert await wire.ask(connection, "3") == "3"
+        told = [RpcConnection.finish(await answer, wire.Echo).context for answer in begun]
+        unknown = await connection.begin("nope", wire.Echo(context=""))
+        with pytest.raises(errors.RemoteFault):
+            RpcConnection.finish(unknown, wire.Echo)
         connection._next_call_id = 0x7FFFFFFF
-        assert [await ask(connection, text) for text in "45"] == ["4", "5"]
+        assert [await wire.ask(connection, text) for text in "45"] == ["4", "5"]
         await connection.close()
-        with pytest.raises(ConnectionLost, match="echo was not sent"):
-            connection.begin("echo", Echo(context="6"))
+        with pytest.raises(errors.ConnectionLost, match="echo was not sent"):
+            connection.begin("echo", wire.Echo(context="6"))
     assert told == ["1", "2"]
     calls = sorted((call.call_id, call.retry_count) for call in bench.calls)
     ids = [0, 0, 1, 2, 3, 0x7FFFFFFF]
@@ -217,7 +207,7 @@ async def test_nobody_there() -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         port = reserved.getsockname()[1]
-        with pytest.raises(ConnectFailed, match=f"127.0.0.1:{port}"):
+        with pytest.raises(errors.ConnectFailed, match=f"127.0.0.1:{port}"):
             await RpcConnection.open("127.0.0.1", port, protocol="x", deadline_seconds=5)
 
 
@@ -235,7 +225,7 @@ async def test_somebody_who_does_not_take_connections() -> None:
                     )
                     stack.push_async_callback(connection.close)
 
-            with pytest.raises(ConnectFailed, match=r"within 0\.1 s"):
+            with pytest.raises(errors.ConnectFailed, match=r"within 0\.1 s"):
                 await fill_the_backlog()
 
 
@@ -251,31 +241,31 @@ async def test_the_end_of_the_peer_is_noticed_at_once(linger: bool) -> None:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
 
     loop = asyncio.get_running_loop()
-    async with peer(mortal) as port, calling(port) as connection:
-        call = asyncio.create_task(ask(connection))
+    async with peer(mortal) as port, wire.calling(port) as connection:
+        call = asyncio.create_task(wire.ask(connection))
         watch = asyncio.create_task(connection.wait_closed())
         await asyncio.wait([watch], timeout=0.05)
         assert not watch.done()
         died = loop.time()
         die.set()
-        assert isinstance(await watch, ConnectionLost)
+        assert isinstance(await watch, errors.ConnectionLost)
         assert loop.time() - died < 5
-        with pytest.raises(ConnectionLost):
+        with pytest.raises(errors.ConnectionLost):
             await call
         assert connection.closed
-        with pytest.raises(ConnectionLost, match="not sent"):
-            await ask(connection)
+        with pytest.raises(errors.ConnectionLost, match="not sent"):
+            await wire.ask(connection)
 
 
 async def test_closing_ends_pending_calls() -> None:
     async def freeze(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async with peer(freeze) as port, calling(port) as connection:
-        call = asyncio.create_task(ask(connection))
+    async with peer(freeze) as port, wire.calling(port) as connection:
+        call = asyncio.create_task(wire.ask(connection))
         await asyncio.sleep(0)
         await connection.close()
-        with pytest.raises(ConnectionLost, match="closed by this side"):
+        with pytest.raises(errors.ConnectionLost, match="closed by this side"):
             await call
         assert "closed by this side" in str(await connection.wait_closed())
 
@@ -298,9 +288,9 @@ async def test_an_error_answer_is_a_fault_and_the_connection_lives() -> None:
     def refusal(call: Asked) -> bytes:
         return encode_failure(call.key, STANDBY_EXCEPTION, trace, Detail.ERROR_APPLICATION)
 
-    async with peer(saying(refusal)) as port, calling(port) as connection:
-        with pytest.raises(RemoteFault) as caught:
-            await ask(connection)
+    async with peer(saying(refusal)) as port, wire.calling(port) as connection:
+        with pytest.raises(errors.RemoteFault) as caught:
+            await wire.ask(connection)
         assert (caught.value.java_class, caught.value.reason) == (STANDBY_EXCEPTION, "not here")
         assert caught.value.message == trace
         assert not connection.closed
@@ -312,11 +302,11 @@ async def test_a_fatal_answer_to_no_call_in_particular_ends_all() -> None:
             NO_KEY, VERSION_MISMATCH, "old", Detail.FATAL_VERSION_MISMATCH, fatal=True
         )
 
-    async with peer(saying(refusal)) as port, calling(port) as connection:
-        with pytest.raises(RemoteFault, match="old") as caught:
-            await ask(connection)
+    async with peer(saying(refusal)) as port, wire.calling(port) as connection:
+        with pytest.raises(errors.RemoteFault, match="old") as caught:
+            await wire.ask(connection)
         assert caught.value.fatal
-        assert isinstance(await connection.wait_closed(), RemoteFault)
+        assert isinstance(await connection.wait_closed(), errors.RemoteFault)
 
 
 @pytest.mark.parametrize(
@@ -330,28 +320,35 @@ async def test_a_fatal_answer_to_no_call_in_particular_ends_all() -> None:
     }.values(),
 )
 async def test_bytes_without_sense_end_the_connection(lie: Callable[[Asked], bytes]) -> None:
-    async with peer(saying(lie)) as port, calling(port) as connection:
-        with pytest.raises(MalformedFrame):
-            await ask(connection)
-        assert isinstance(await connection.wait_closed(), MalformedFrame)
+    async with peer(saying(lie)) as port, wire.calling(port) as connection:
+        with pytest.raises(errors.MalformedFrame):
+            await wire.ask(connection)
+        assert isinstance(await connection.wait_closed(), errors.MalformedFrame)
 
 
 async def test_a_response_of_another_kind_ends_only_its_call() -> None:
     def nonsense(call: Asked) -> bytes:
         return encode_success(call.key, b"")
 
-    async with peer(saying(nonsense)) as port, calling(port) as connection:
-        with pytest.raises(MalformedFrame, match="required"):
-            await ask(connection)
+    async with peer(saying(nonsense)) as port, wire.calling(port) as connection:
+        with pytest.raises(errors.MalformedFrame, match="required"):
+            await wire.ask(connection)
         assert not connection.closed
 
 
-async def answer_of(data: bytes) -> Exception | Echo:
+async def answer_of(data: bytes) -> Exception | wire.Echo:
     """Return what one call makes of a server that says just this and closes."""
-    async with peer(saying(lambda _: data)) as port, calling(port) as connection:
+    async with peer(saying(lambda _: data)) as port, wire.calling(port) as connection:
         try:
-            return await connection.call("echo", Echo(context=""), Echo, deadline_seconds=0.5)
-        except (RemoteFault, ConnectionLost, DeadlineExceeded, MalformedFrame) as failure:
+            return await connection.call(
+                "echo", wire.Echo(context=""), wire.Echo, deadline_seconds=0.5
+            )
+        except (
+            errors.RemoteFault,
+            errors.ConnectionLost,
+            errors.DeadlineExceeded,
+            errors.MalformedFrame,
+        ) as failure:
             return failure
 
 
@@ -366,12 +363,12 @@ async def test_the_client_holds_no_more_than_it_may(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(client, "MAX_FRAME_BYTES", 1000)
 
     def long_answer(call: Asked) -> bytes:
-        return encode_success(call.key, Echo(context="x" * 2000).SerializeToString())
+        return encode_success(call.key, wire.Echo(context="x" * 2000).SerializeToString())
 
-    async with peer(saying(long_answer)) as port, calling(port) as connection:
-        with pytest.raises(MalformedFrame, match="the limit is 1000"):
-            await ask(connection)
-        await eventually(lambda: connection.closed)
+    async with peer(saying(long_answer)) as port, wire.calling(port) as connection:
+        with pytest.raises(errors.MalformedFrame, match="the limit is 1000"):
+            await wire.ask(connection)
+        await wire.eventually(lambda: connection.closed)
 
 
 @pytest.mark.parametrize(
@@ -379,5 +376,5 @@ async def test_the_client_holds_no_more_than_it_may(monkeypatch: pytest.MonkeyPa
 )
 async def test_an_address_that_cannot_be_is_one_where_nobody_is(host: str, port: int) -> None:
     # Addresses are read from ZooKeeper, too, where anything may have been written.
-    with pytest.raises(ConnectFailed, match="is no address"):
+    with pytest.raises(errors.ConnectFailed, match="is no address"):
         await RpcConnection.open(host, port, protocol="any", deadline_seconds=20.0)

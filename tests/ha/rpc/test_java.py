@@ -9,17 +9,10 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from ha.conf.topology import HostPort
+from ha.rpc import java_names
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault
 from ha.rpc.frames import frame_of
-from ha.rpc.java_names import (
-    ACCESS_CONTROL,
-    HA_SERVICE_PROTOCOL,
-    HEALTH_CHECK_FAILED,
-    NO_SUCH_METHOD,
-    NO_SUCH_PROTOCOL,
-    SERVICE_FAILED,
-)
 from ha.rpc.packets import PREAMBLE, CallKey, encode_call, encode_context
 from ha.rpc.proto.ha_service_pb2 import MonitorHealthRequestProto, MonitorHealthResponseProto
 from ha.rpc.server import Call, RpcServer
@@ -28,22 +21,15 @@ from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed, Se
 from ha.service.face import ha_service_protocol, zkfc_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
 from ha.service.zkfc_client import ZkfcClient
-from tests.ha.rpc.java_peer import (
-    JavaObject,
-    JavaPeer,
-    JavaService,
-    JavaZkfc,
-    java_fault,
-    java_peer,
-)
+from tests.ha.rpc import java_peer as rpc_java_peer
 from tests.ha.rpc.wire import CLIENT, answers, header
 
 pytestmark = pytest.mark.interop
 
 
 @pytest.fixture(scope="module")
-def peer() -> Iterator[JavaPeer]:
-    with java_peer() as started:
+def peer() -> Iterator[rpc_java_peer.JavaPeer]:
+    with rpc_java_peer.java_peer() as started:
         yield started
 
 
@@ -100,7 +86,9 @@ async def ours() -> AsyncIterator[tuple[Ours, int]]:
 
 @pytest.mark.parametrize("state", list(ServiceState))
 @pytest.mark.parametrize("reason", ["", "The NameNode is in safemode"])
-async def test_java_reads_our_status(peer: JavaPeer, state: ServiceState, reason: str) -> None:
+async def test_java_reads_our_status(
+    peer: rpc_java_peer.JavaPeer, state: ServiceState, reason: str
+) -> None:
     async with ours() as (service, port):
         service.says = ServiceStatus(state, not reason, reason)
         client = peer.service_client(port)
@@ -111,7 +99,7 @@ async def test_java_reads_our_status(peer: JavaPeer, state: ServiceState, reason
         client.close()
 
 
-async def test_java_transitions_us(peer: JavaPeer) -> None:
+async def test_java_transitions_us(peer: rpc_java_peer.JavaPeer) -> None:
     async with ours() as (service, port):
         client = peer.service_client(port)
         for name in ("REQUEST_BY_USER", "REQUEST_BY_USER_FORCED", "REQUEST_BY_ZKFC"):
@@ -128,30 +116,30 @@ async def test_java_transitions_us(peer: JavaPeer) -> None:
 @pytest.mark.parametrize(
     ("refusal", "name"),
     [
-        (HealthCheckFailed("disk full"), HEALTH_CHECK_FAILED),
-        (ServiceFailed("journal lost"), SERVICE_FAILED),
-        (AccessDenied("not you"), ACCESS_CONTROL),
+        (HealthCheckFailed("disk full"), java_names.HEALTH_CHECK_FAILED),
+        (ServiceFailed("journal lost"), java_names.SERVICE_FAILED),
+        (AccessDenied("not you"), java_names.ACCESS_CONTROL),
     ],
 )
 async def test_java_gets_our_refusals_as_its_own_classes(
-    peer: JavaPeer, refusal: ServiceRefused, name: str
+    peer: rpc_java_peer.JavaPeer, refusal: ServiceRefused, name: str
 ) -> None:
     async with ours() as (service, port):
         service.refusal = refusal
         client = peer.service_client(port)
         with pytest.raises(Py4JJavaError) as from_health:
             await asyncio.to_thread(client.monitorHealth)
-        assert java_fault(from_health.value) == (name, str(refusal))
+        assert rpc_java_peer.java_fault(from_health.value) == (name, str(refusal))
         info = peer.request_info("REQUEST_BY_ZKFC")
         with pytest.raises(Py4JJavaError) as from_transition:
             await asyncio.to_thread(client.transitionToActive, info)
-        assert java_fault(from_transition.value) == (name, str(refusal))
+        assert rpc_java_peer.java_fault(from_transition.value) == (name, str(refusal))
         service.refusal = None
         await asyncio.to_thread(client.monitorHealth)
         client.close()
 
 
-async def test_java_threads_share_one_connection(peer: JavaPeer) -> None:
+async def test_java_threads_share_one_connection(peer: rpc_java_peer.JavaPeer) -> None:
     async with ours() as (service, port):
         service.delay_seconds = 0.05
         client = peer.service_client(port)
@@ -161,7 +149,7 @@ async def test_java_threads_share_one_connection(peer: JavaPeer) -> None:
         client.close()
 
 
-async def test_java_pings_while_it_waits(peer: JavaPeer) -> None:
+async def test_java_pings_while_it_waits(peer: rpc_java_peer.JavaPeer) -> None:
     async with ours() as (service, port):
         service.delay_seconds = 1.0
         client = peer.service_client(port, ipc_ping_interval="200", ipc_client_ping="true")
@@ -170,7 +158,7 @@ async def test_java_pings_while_it_waits(peer: JavaPeer) -> None:
         client.close()
 
 
-async def test_java_with_a_token_falls_back_to_simple(peer: JavaPeer) -> None:
+async def test_java_with_a_token_falls_back_to_simple(peer: rpc_java_peer.JavaPeer) -> None:
     async with ours() as (service, port):
         with peer.logged_in_with_a_token():
             client = peer.service_client(port)
@@ -181,7 +169,7 @@ async def test_java_with_a_token_falls_back_to_simple(peer: JavaPeer) -> None:
         assert service.asked == [("standby", RequestSource.USER, "alice")]
 
 
-async def test_java_asks_our_controller(peer: JavaPeer) -> None:
+async def test_java_asks_our_controller(peer: rpc_java_peer.JavaPeer) -> None:
     async with ours() as (service, port):
         client = peer.zkfc_client(port)
         await asyncio.to_thread(client.cedeActive, 10_000)
@@ -191,14 +179,17 @@ async def test_java_asks_our_controller(peer: JavaPeer) -> None:
         service.refusal = ServiceFailed("nn1 is not currently healthy")
         with pytest.raises(Py4JJavaError) as caught:
             await asyncio.to_thread(client.gracefulFailover)
-        assert java_fault(caught.value) == (SERVICE_FAILED, "nn1 is not currently healthy")
+        assert rpc_java_peer.java_fault(caught.value) == (
+            java_names.SERVICE_FAILED,
+            "nn1 is not currently healthy",
+        )
         client.close()
 
 
 # Our client, Java's server.
 
 
-def port_of(server: JavaObject) -> int:
+def port_of(server: rpc_java_peer.JavaObject) -> int:
     port: int = server.getListenerAddress().getPort()
     return port
 
@@ -206,8 +197,8 @@ def port_of(server: JavaObject) -> int:
 @pytest.mark.parametrize(
     ("state", "reason"), [("ACTIVE", ""), ("STANDBY", "The NameNode is in safemode")]
 )
-async def test_we_read_javas_status(peer: JavaPeer, state: str, reason: str) -> None:
-    implementation = JavaService(peer, state=state, not_ready=reason)
+async def test_we_read_javas_status(peer: rpc_java_peer.JavaPeer, state: str, reason: str) -> None:
+    implementation = rpc_java_peer.JavaService(peer, state=state, not_ready=reason)
     with peer.service_server(implementation) as server:
         client = await ServiceClient.open(
             HostPort("127.0.0.1", port_of(server)), deadline_seconds=5
@@ -218,8 +209,8 @@ async def test_we_read_javas_status(peer: JavaPeer, state: str, reason: str) -> 
         await client.close()
 
 
-async def test_we_transition_java_and_understand_its_refusals(peer: JavaPeer) -> None:
-    implementation = JavaService(peer)
+async def test_we_transition_java_and_understand_its_refusals(peer: rpc_java_peer.JavaPeer) -> None:
+    implementation = rpc_java_peer.JavaService(peer)
     ha = peer.hadoop.ha
     with peer.service_server(implementation) as server:
         client = await ServiceClient.open(
@@ -244,8 +235,8 @@ async def test_we_transition_java_and_understand_its_refusals(peer: JavaPeer) ->
         await client.close()
 
 
-async def test_we_ask_javas_controller(peer: JavaPeer) -> None:
-    implementation = JavaZkfc()
+async def test_we_ask_javas_controller(peer: rpc_java_peer.JavaPeer) -> None:
+    implementation = rpc_java_peer.JavaZkfc()
     with peer.zkfc_server(implementation) as server:
         client = await ZkfcClient.open(HostPort("127.0.0.1", port_of(server)), deadline_seconds=5)
         await client.cede_active(10_000, deadline_seconds=10)
@@ -258,8 +249,8 @@ async def test_we_ask_javas_controller(peer: JavaPeer) -> None:
         await client.close()
 
 
-async def test_we_notice_that_javas_server_stops(peer: JavaPeer) -> None:
-    with peer.service_server(JavaService(peer)) as server:
+async def test_we_notice_that_javas_server_stops(peer: rpc_java_peer.JavaPeer) -> None:
+    with peer.service_server(rpc_java_peer.JavaService(peer)) as server:
         client = await ServiceClient.open(
             HostPort("127.0.0.1", port_of(server)), deadline_seconds=5
         )
@@ -273,14 +264,14 @@ async def test_we_notice_that_javas_server_stops(peer: JavaPeer) -> None:
 @pytest.mark.parametrize(
     ("protocol", "method", "name"),
     [
-        (HA_SERVICE_PROTOCOL, "nope", NO_SUCH_METHOD),
-        ("org.example.Nope", "monitorHealth", NO_SUCH_PROTOCOL),
+        (java_names.HA_SERVICE_PROTOCOL, "nope", java_names.NO_SUCH_METHOD),
+        ("org.example.Nope", "monitorHealth", java_names.NO_SUCH_PROTOCOL),
     ],
 )
 async def test_java_does_not_serve_that(
-    peer: JavaPeer, protocol: str, method: str, name: str
+    peer: rpc_java_peer.JavaPeer, protocol: str, method: str, name: str
 ) -> None:
-    with peer.service_server(JavaService(peer)) as server:
+    with peer.service_server(rpc_java_peer.JavaService(peer)) as server:
         connection = await RpcConnection.open(
             "127.0.0.1", port_of(server), protocol=protocol, deadline_seconds=5
         )
@@ -294,8 +285,10 @@ async def test_java_does_not_serve_that(
 
 # The same bytes to both servers.
 
-GREETING = PREAMBLE + encode_context(CLIENT, HA_SERVICE_PROTOCOL, "alice", None)
-STATUS_CALL = encode_call(CallKey(CLIENT, 5, 2), HA_SERVICE_PROTOCOL, "getServiceStatus", b"")
+GREETING = PREAMBLE + encode_context(CLIENT, java_names.HA_SERVICE_PROTOCOL, "alice", None)
+STATUS_CALL = encode_call(
+    CallKey(CLIENT, 5, 2), java_names.HA_SERVICE_PROTOCOL, "getServiceStatus", b""
+)
 SASL_PREAMBLE = bytes.fromhex("68727063 09 00 df")
 NEGOTIATE = bytes.fromhex("0000000e 0a 0802 1000 1841 2200 2801 02 1001")
 
@@ -328,7 +321,8 @@ SAME_MEANING = {
     "a header cut short": GREETING + frame_of(b"\x08"),
     "a header without a call id": GREETING + frame_of(b"\x08\x02"),
     "a context that is none": PREAMBLE + frame_of(header(-3), b"\x08"),
-    "no such method": GREETING + encode_call(CallKey(CLIENT, 1, 0), HA_SERVICE_PROTOCOL, "x", b""),
+    "no such method": GREETING
+    + encode_call(CallKey(CLIENT, 1, 0), java_names.HA_SERVICE_PROTOCOL, "x", b""),
     "no such protocol": GREETING + encode_call(CallKey(CLIENT, 1, 0), "x.Y", "x", b""),
 }
 
@@ -340,7 +334,7 @@ Said = dict[str, tuple[bytes, bool]]
 
 
 async def both_say(
-    peer: JavaPeer, cases: Mapping[str, bytes], meaning: Callable[[Said], object]
+    peer: rpc_java_peer.JavaPeer, cases: Mapping[str, bytes], meaning: Callable[[Said], object]
 ) -> tuple[object, object]:
     """Return what Hadoop's server and ours say to each case; ask again where it differs."""
 
@@ -349,7 +343,7 @@ async def both_say(
         return meaning(dict(zip(cases, await asyncio.gather(*heard), strict=True)))
 
     theirs, mine = None, None
-    with peer.service_server(JavaService(peer)) as server:
+    with peer.service_server(rpc_java_peer.JavaService(peer)) as server:
         async with ours() as (_, port):
             for silence_seconds in SILENCES:
                 theirs = await all_said(port_of(server), silence_seconds)
@@ -379,12 +373,12 @@ async def said(port: int, data: bytes, silence_seconds: float) -> tuple[bytes, b
         writer.transport.abort()
 
 
-async def test_the_same_bytes_get_the_same_answers(peer: JavaPeer) -> None:
+async def test_the_same_bytes_get_the_same_answers(peer: rpc_java_peer.JavaPeer) -> None:
     theirs, mine = await both_say(peer, SAME_BYTES, lambda heard: heard)
     assert mine == theirs
 
 
-async def test_odd_bytes_get_answers_of_the_same_meaning(peer: JavaPeer) -> None:
+async def test_odd_bytes_get_answers_of_the_same_meaning(peer: rpc_java_peer.JavaPeer) -> None:
     def meaning(heard: Said) -> object:
         return {
             name: (closed, [(a.call_id, a.status, a.java_class, a.detail) for a in answers(said)])

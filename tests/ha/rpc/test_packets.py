@@ -4,24 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ha.rpc import packets
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import take_delimited
 from ha.rpc.java_names import CLIENT_PROTOCOL, STANDBY_EXCEPTION, VERSION_MISMATCH
-from ha.rpc.packets import (
-    PREAMBLE,
-    CallAnswer,
-    CallKey,
-    Detail,
-    Status,
-    decode_answer,
-    encode_call,
-    encode_context,
-    encode_failure,
-    encode_sasl_success,
-    encode_success,
-    parse,
-    parse_request,
-)
 from ha.rpc.proto.ha_service_pb2 import GetServiceStatusResponseProto, HAServiceStateProto
 from ha.rpc.proto.rpc_header_pb2 import RpcRequestHeaderProto
 from ha.rpc.session import NO_KEY
@@ -37,7 +23,7 @@ def hexed(*pieces: str | bytes) -> bytes:
 
 
 def test_the_preamble_is_that_of_a_client_without_tokens() -> None:
-    assert hexed("68727063 09 00 00") == PREAMBLE
+    assert hexed("68727063 09 00 00") == packets.PREAMBLE
 
 
 def test_a_context_is_written_as_java_writes_it() -> None:
@@ -46,11 +32,11 @@ def test_a_context_is_written_as_java_writes_it() -> None:
         "00000054 1a 0802 1000 1805 2210", CLIENT, "2801",
         "38 1206 0a04", b"root", "1a2e", PROTOCOL_BYTES,
     )  # fmt: skip
-    assert encode_context(CLIENT, CLIENT_PROTOCOL, "root", None) == captured
+    assert packets.encode_context(CLIENT, CLIENT_PROTOCOL, "root", None) == captured
 
 
 def test_a_proxy_user_is_written_as_java_writes_it() -> None:
-    context = encode_context(CLIENT, CLIENT_PROTOCOL, "alice", "root")
+    context = packets.encode_context(CLIENT, CLIENT_PROTOCOL, "alice", "root")
     assert hexed("120d 0a05", b"alice", "1204", b"root") in context
 
 
@@ -61,15 +47,15 @@ def test_a_call_is_written_as_java_writes_it() -> None:
         "3f 0a0b", b"getFileInfo", "122e", PROTOCOL_BYTES, "1801",
         "08 0a06", b"/a/b/c",
     )  # fmt: skip
-    key = CallKey(CLIENT, 0, 0)
+    key = packets.CallKey(CLIENT, 0, 0)
     request = hexed("0a06", b"/a/b/c")
-    assert encode_call(key, CLIENT_PROTOCOL, "getFileInfo", request) == captured
+    assert packets.encode_call(key, CLIENT_PROTOCOL, "getFileInfo", request) == captured
 
 
 def test_the_shells_own_context_packet_is_understood() -> None:
     captured = hexed("21 0802 1000 1805 2210", CLIENT, "2801 3a050a03", b"CLI", "38")
     data, _ = take_delimited(captured + bytes(56), 0)
-    parsed = parse(RpcRequestHeaderProto, data)
+    parsed = packets.parse(RpcRequestHeaderProto, data)
     assert (parsed.callId, parsed.clientId, parsed.retryCount) == (-3, CLIENT, -1)
     assert parsed.callerContext.context == "CLI"
 
@@ -79,42 +65,54 @@ def test_an_answer_is_written_as_java_writes_it() -> None:
     response = GetServiceStatusResponseProto(
         state=HAServiceStateProto.STANDBY, readyToBecomeActive=True
     )
-    assert encode_success(CallKey(CLIENT, 0, 0), response.SerializeToString()) == captured
-    assert decode_answer(captured[4:]) == CallAnswer(0, CLIENT, Status.SUCCESS, hexed("08021001"))
+    assert (
+        packets.encode_success(packets.CallKey(CLIENT, 0, 0), response.SerializeToString())
+        == captured
+    )
+    assert packets.decode_answer(captured[4:]) == packets.CallAnswer(
+        0, CLIENT, packets.Status.SUCCESS, hexed("08021001")
+    )
 
 
 def test_the_shortest_answer_is_understood() -> None:
-    assert decode_answer(hexed("04 0803 1000 00")) == CallAnswer(3, b"", Status.SUCCESS)
+    assert packets.decode_answer(hexed("04 0803 1000 00")) == packets.CallAnswer(
+        3, b"", packets.Status.SUCCESS
+    )
 
 
 def test_sasl_is_answered_as_java_answers_it() -> None:
     captured = hexed("00000012 0e 08dfffffff0f 1000 1809 3a00 4001 02 1000")
-    assert encode_sasl_success() == captured
+    assert packets.encode_sasl_success() == captured
 
 
 def test_a_version_mismatch_names_no_call() -> None:
-    frame = encode_failure(
-        NO_KEY, VERSION_MISMATCH, "no", Detail.FATAL_VERSION_MISMATCH, fatal=True
+    frame = packets.encode_failure(
+        NO_KEY, VERSION_MISMATCH, "no", packets.Detail.FATAL_VERSION_MISMATCH, fatal=True
     )
     assert hexed("08ffffffff0f 1002 1809") in frame
-    answer = decode_answer(frame[4:])
-    assert (answer.call_id, answer.status, answer.detail) == (-1, Status.FATAL, 14)
+    answer = packets.decode_answer(frame[4:])
+    assert (answer.call_id, answer.status, answer.detail) == (-1, packets.Status.FATAL, 14)
 
 
 def test_an_error_has_nothing_after_its_header() -> None:
-    frame = encode_failure(
-        CallKey(CLIENT, 7, 1), STANDBY_EXCEPTION, "not here", Detail.ERROR_APPLICATION
+    frame = packets.encode_failure(
+        packets.CallKey(CLIENT, 7, 1),
+        STANDBY_EXCEPTION,
+        "not here",
+        packets.Detail.ERROR_APPLICATION,
     )
     _, end = take_delimited(frame, 4)
     assert end == len(frame)
-    assert decode_answer(frame[4:]) == CallAnswer(
-        7, CLIENT, Status.ERROR, b"", STANDBY_EXCEPTION, "not here", 1
+    assert packets.decode_answer(frame[4:]) == packets.CallAnswer(
+        7, CLIENT, packets.Status.ERROR, b"", STANDBY_EXCEPTION, "not here", 1
     )
 
 
 def test_half_a_character_in_a_message_does_not_break_the_answer() -> None:
-    frame = encode_failure(CallKey(b"", 0, 0), "X", "caf\udce9", Detail.ERROR_APPLICATION)
-    assert decode_answer(frame[4:]).message == "caf?"
+    frame = packets.encode_failure(
+        packets.CallKey(b"", 0, 0), "X", "caf\udce9", packets.Detail.ERROR_APPLICATION
+    )
+    assert packets.decode_answer(frame[4:]).message == "caf?"
 
 
 @pytest.mark.parametrize(
@@ -129,13 +127,13 @@ def test_half_a_character_in_a_message_does_not_break_the_answer() -> None:
 )
 def test_what_is_no_answer_is_malformed(frame: str) -> None:
     with pytest.raises(MalformedFrame):
-        decode_answer(bytes.fromhex(frame))
+        packets.decode_answer(bytes.fromhex(frame))
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_an_answer_or_malformed(frame: bytes) -> None:
     try:
-        answer = decode_answer(frame)
+        answer = packets.decode_answer(frame)
     except MalformedFrame:
         return
     assert isinstance(answer.java_class, str)
@@ -148,10 +146,12 @@ def test_any_bytes_are_an_answer_or_malformed(frame: bytes) -> None:
 def test_answers_come_back(
     call_id: int, retry: int, body: bytes, java_class: str, message: str
 ) -> None:
-    key = CallKey(CLIENT, call_id, retry)
-    assert decode_answer(encode_success(key, body)[4:]).body == body
-    failed = decode_answer(
-        encode_failure(key, java_class, message, Detail.ERROR_APPLICATION, fatal=True)[4:]
+    key = packets.CallKey(CLIENT, call_id, retry)
+    assert packets.decode_answer(packets.encode_success(key, body)[4:]).body == body
+    failed = packets.decode_answer(
+        packets.encode_failure(
+            key, java_class, message, packets.Detail.ERROR_APPLICATION, fatal=True
+        )[4:]
     )
     assert (failed.call_id, failed.java_class, failed.message) == (call_id, java_class, message)
 
@@ -183,6 +183,6 @@ BROKEN_TEXT = {
 def test_a_request_whose_text_is_no_text_is_refused_before_anybody_acts_on_it(case: str) -> None:
     message, field = BROKEN_TEXT[case]
     data = message.SerializeToString()
-    assert parse_request(type(message), data) == message
+    assert packets.parse_request(type(message), data) == message
     with pytest.raises(MalformedFrame, match=rf"\.{field} is not UTF-8"):
-        parse_request(type(message), data.replace(b"XX", b"\xff\xfe"))
+        packets.parse_request(type(message), data.replace(b"XX", b"\xff\xfe"))

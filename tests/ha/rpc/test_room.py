@@ -7,61 +7,50 @@ from ha.rpc.call_share import Calling
 from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import Status
 from ha.rpc.server import RpcServer
+from tests.ha.rpc import wire
 from tests.ha.rpc.test_begun_calls import Desk
-from tests.ha.rpc.wire import (
-    GREETING,
-    Bench,
-    ask,
-    calling,
-    echo_call,
-    echo_protocol,
-    eventually,
-    raw,
-    read_answers,
-    serving,
-)
 
 
 async def test_who_waits_for_room_and_needs_none_keeps_nobody_else_waiting() -> None:
     """Pass the room on: the first in the queue has sent half a frame, and cannot use it."""
-    bench = Bench()
+    bench = wire.Bench()
     limits = RpcLimits(max_calls_per_connection=1, max_calls=1)
     async with (
-        serving(echo_protocol(bench.handle), limits=limits) as (server, port),
-        calling(port) as busy,
-        raw(port) as (_, half),
-        raw(port) as (reader, whole),
+        wire.serving(wire.echo_protocol(bench.handle), limits=limits) as (server, port),
+        wire.calling(port) as busy,
+        wire.raw(port) as (_, half),
+        wire.raw(port) as (reader, whole),
     ):
-        half.write(GREETING)
-        whole.write(GREETING)
-        await eventually(lambda: _greeted(server) == 3)
-        first = asyncio.create_task(ask(busy, "first"))
-        await eventually(lambda: bench.started == ["first"])
-        half.write(echo_call(0, "half")[:-1])
-        await eventually(lambda: len(_waiting(server)) == 1)
-        whole.write(echo_call(0, "whole"))
-        await eventually(lambda: len(_waiting(server)) == 2)
+        half.write(wire.GREETING)
+        whole.write(wire.GREETING)
+        await wire.eventually(lambda: _greeted(server) == 3)
+        first = asyncio.create_task(wire.ask(busy, "first"))
+        await wire.eventually(lambda: bench.started == ["first"])
+        half.write(wire.echo_call(0, "half")[:-1])
+        await wire.eventually(lambda: len(_waiting(server)) == 1)
+        whole.write(wire.echo_call(0, "whole"))
+        await wire.eventually(lambda: len(_waiting(server)) == 2)
         bench.finish.set()
         await first
-        await eventually(lambda: bench.started == ["first", "whole"], seconds=30)
-        await read_answers(reader, 1)
+        await wire.eventually(lambda: bench.started == ["first", "whole"], seconds=30)
+        await wire.read_answers(reader, 1)
 
 
 async def test_who_was_hung_up_on_waits_for_no_room() -> None:
     """Others would be held to their share for the sake of somebody who is not there."""
-    bench = Bench()
+    bench = wire.Bench()
     limits = RpcLimits(max_calls_per_connection=1, max_calls=1)
     async with (
-        serving(echo_protocol(bench.handle), limits=limits) as (server, port),
-        raw(port) as (_, busy),
-        raw(port) as (_, other),
+        wire.serving(wire.echo_protocol(bench.handle), limits=limits) as (server, port),
+        wire.raw(port) as (_, busy),
+        wire.raw(port) as (_, other),
     ):
-        busy.write(GREETING + echo_call(0, "first"))
-        await eventually(lambda: bench.started == ["first"])
-        other.write(GREETING + echo_call(0, "other"))
-        await eventually(lambda: len(_waiting(server)) == 1)
+        busy.write(wire.GREETING + wire.echo_call(0, "first"))
+        await wire.eventually(lambda: bench.started == ["first"])
+        other.write(wire.GREETING + wire.echo_call(0, "other"))
+        await wire.eventually(lambda: len(_waiting(server)) == 1)
         server.abort_connections()
-        await eventually(lambda: server.connection_count == 0)
+        await wire.eventually(lambda: server.connection_count == 0)
         assert not _waiting(server)
         bench.finish.set()
     assert bench.started == ["first"]
@@ -83,13 +72,16 @@ async def test_they_count_as_calls_and_make_room_when_they_end() -> None:
     """
     desk = Desk()
     limits = RpcLimits(max_calls_per_connection=1, max_calls=1)
-    async with serving(desk.protocol(), limits=limits) as (server, port), AsyncExitStack() as stack:
-        writing = [await stack.enter_async_context(raw(port)) for _ in range(300)]
-        writing[0][1].write(GREETING + echo_call(0, "later"))
-        await eventually(lambda: bool(desk.later))
+    async with (
+        wire.serving(desk.protocol(), limits=limits) as (server, port),
+        AsyncExitStack() as stack,
+    ):
+        writing = [await stack.enter_async_context(wire.raw(port)) for _ in range(300)]
+        writing[0][1].write(wire.GREETING + wire.echo_call(0, "later"))
+        await wire.eventually(lambda: bool(desk.later))
         for _, writer in writing[1:]:
-            writer.write(GREETING + echo_call(1, "now"))
-        await eventually(lambda: len(_waiting(server)) == 299, seconds=30)
+            writer.write(wire.GREETING + wire.echo_call(1, "now"))
+        await wire.eventually(lambda: len(_waiting(server)) == 299, seconds=30)
         desk.end_all()
         for reader, _ in writing:
-            assert (await read_answers(reader, 1))[0].status is Status.SUCCESS
+            assert (await wire.read_answers(reader, 1))[0].status is Status.SUCCESS

@@ -9,29 +9,21 @@ from ha.rpc.java_names import CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL
 from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import PREAMBLE, encode_context
 from ha.rpc.server import RpcServer
-from tests.ha.rpc.wire import (
-    CLIENT,
-    Bench,
-    ask,
-    calling,
-    echo_protocol,
-    eventually,
-    raw,
-    serving,
-    until_closed,
-)
+from tests.ha.rpc import wire
 
 LIMITS = RpcLimits(max_connections=32)
 """Of which two are kept."""
 CLIENTS = LIMITS.max_connections - LIMITS.kept_connections
-FRIENDLY = PREAMBLE + encode_context(CLIENT, CLIENT_PROTOCOL, "mallory", None)
+FRIENDLY = PREAMBLE + encode_context(wire.CLIENT, CLIENT_PROTOCOL, "mallory", None)
 
 
 @asynccontextmanager
-async def namenode(bench: Bench) -> AsyncIterator[tuple[RpcServer, int]]:
+async def namenode(bench: wire.Bench) -> AsyncIterator[tuple[RpcServer, int]]:
     """Run a server of both protocols."""
-    protocols = [echo_protocol(bench.handle, one) for one in (CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL)]
-    async with serving(*protocols, limits=LIMITS) as (server, port):
+    protocols = [
+        wire.echo_protocol(bench.handle, one) for one in (CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL)
+    ]
+    async with wire.serving(*protocols, limits=LIMITS) as (server, port):
         yield server, port
 
 
@@ -43,75 +35,75 @@ async def crowd(
     async with AsyncExitStack() as stack:
         found = []
         for _ in range(count):
-            found.append(await stack.enter_async_context(raw(port)))
+            found.append(await stack.enter_async_context(wire.raw(port)))
             found[-1][1].write(said)
         yield found
 
 
 async def test_an_idle_crowd_gives_way_to_clients_and_to_failover() -> None:
-    bench = Bench()
+    bench = wire.Bench()
     bench.finish.set()
     async with namenode(bench) as (server, port), crowd(port, 100, FRIENDLY):
-        await eventually(lambda: server.connection_count == CLIENTS)
-        async with calling(port, CLIENT_PROTOCOL) as client:
-            assert await ask(client) == "hello"
-        async with calling(port, HA_SERVICE_PROTOCOL) as controller:
-            assert await ask(controller) == "hello"
+        await wire.eventually(lambda: server.connection_count == CLIENTS)
+        async with wire.calling(port, CLIENT_PROTOCOL) as client:
+            assert await wire.ask(client) == "hello"
+        async with wire.calling(port, HA_SERVICE_PROTOCOL) as controller:
+            assert await wire.ask(controller) == "hello"
 
 
 async def test_the_longest_idle_one_goes_first() -> None:
-    bench = Bench()
+    bench = wire.Bench()
     bench.finish.set()
     async with (
         namenode(bench) as (server, port),
-        calling(port, CLIENT_PROTOCOL) as used,
+        wire.calling(port, CLIENT_PROTOCOL) as used,
         crowd(port, CLIENTS - 1, FRIENDLY) as idle,
     ):
-        await eventually(lambda: server.connection_count == CLIENTS)
-        assert await ask(used) == "hello"
-        async with calling(port, CLIENT_PROTOCOL) as client:
-            assert await ask(client) == "hello"
-            assert await until_closed(idle[0][0]) == b""
-            assert await ask(used) == "hello"
+        await wire.eventually(lambda: server.connection_count == CLIENTS)
+        assert await wire.ask(used) == "hello"
+        async with wire.calling(port, CLIENT_PROTOCOL) as client:
+            assert await wire.ask(client) == "hello"
+            assert await wire.until_closed(idle[0][0]) == b""
+            assert await wire.ask(used) == "hello"
 
 
 async def test_failover_finds_a_seat_beside_clients_that_all_wait_for_answers() -> None:
-    bench = Bench()
+    bench = wire.Bench()
     async with namenode(bench) as (_, port), AsyncExitStack() as stack:
         waiting = []
         for number in range(CLIENTS):
-            client = await stack.enter_async_context(calling(port, CLIENT_PROTOCOL))
-            waiting.append(asyncio.create_task(ask(client, f"call {number}", seconds=30)))
-        await eventually(lambda: len(bench.started) == CLIENTS)
-        async with raw(port) as (reader, writer):
+            client = await stack.enter_async_context(wire.calling(port, CLIENT_PROTOCOL))
+            waiting.append(asyncio.create_task(wire.ask(client, f"call {number}", seconds=30)))
+        await wire.eventually(lambda: len(bench.started) == CLIENTS)
+        async with wire.raw(port) as (reader, writer):
             writer.write(FRIENDLY)
-            assert await until_closed(reader) == b"", "a client more than there are seats"
-        async with calling(port, HA_SERVICE_PROTOCOL) as controller:
-            assert await ask(controller, "quick") == "quick"
+            assert await wire.until_closed(reader) == b"", "a client more than there are seats"
+        async with wire.calling(port, HA_SERVICE_PROTOCOL) as controller:
+            assert await wire.ask(controller, "quick") == "quick"
         bench.finish.set()
         await asyncio.gather(*waiting)
 
 
 async def test_those_that_say_nothing_give_way_to_those_that_do() -> None:
-    bench = Bench()
+    bench = wire.Bench()
     bench.finish.set()
     async with (
         namenode(bench) as (server, port),
-        calling(port, HA_SERVICE_PROTOCOL) as controller,
+        wire.calling(port, HA_SERVICE_PROTOCOL) as controller,
         crowd(port, 3 * LIMITS.max_connections, PREAMBLE),
     ):
-        assert await ask(controller) == "hello"
-        async with calling(port, CLIENT_PROTOCOL) as client:
-            assert await ask(client) == "hello"
+        assert await wire.ask(controller) == "hello"
+        async with wire.calling(port, CLIENT_PROTOCOL) as client:
+            assert await wire.ask(client) == "hello"
         assert server.connection_count <= LIMITS.max_connections
 
 
 async def test_many_that_claim_to_be_controllers_give_way_too() -> None:
-    bench = Bench()
+    bench = wire.Bench()
     bench.finish.set()
-    claim = PREAMBLE + encode_context(CLIENT, HA_SERVICE_PROTOCOL, "root", None)
+    claim = PREAMBLE + encode_context(wire.CLIENT, HA_SERVICE_PROTOCOL, "root", None)
     async with namenode(bench) as (_, port), crowd(port, LIMITS.max_connections, claim):
         for protocol in (HA_SERVICE_PROTOCOL, CLIENT_PROTOCOL):
             connection: RpcConnection
-            async with calling(port, protocol) as connection:
-                assert await ask(connection) == "hello"
+            async with wire.calling(port, protocol) as connection:
+                assert await wire.ask(connection) == "hello"

@@ -4,30 +4,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ha.rpc import session as rpc_session
 from ha.rpc.frames import frame_of, take_delimited
 from ha.rpc.java_names import ACCESS_CONTROL, IPC_EXCEPTION, RPC_SERVER, VERSION_MISMATCH
 from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import PREAMBLE, CallKey, Status, encode_context, encode_sasl_success
-from ha.rpc.proto.rpc_header_pb2 import (
-    IpcConnectionContextProto,
-    RequestHeaderProto,
-    RPCCallerContextProto,
-    RpcKindProto,
-    RpcRequestHeaderProto,
-    RpcResponseHeaderProto,
-)
-from ha.rpc.session import (
-    HTTP_ANSWER,
-    MAX_CONTEXT_CHARACTERS,
-    Asked,
-    Event,
-    Greeted,
-    Hangup,
-    Phase,
-    Send,
-    ServerSession,
-    method_named,
-)
+from ha.rpc.proto import rpc_header_pb2
 from tests.ha.rpc.wire import CLIENT, ECHO, GREETING, Echo, answers, cut, echo_call, header
 
 LIMITS = RpcLimits(max_frame_bytes=4096, max_handshake_frame_bytes=1024)
@@ -36,15 +18,19 @@ NEGOTIATE = bytes.fromhex("0000000e 0a 0802 1000 1841 2200 2801 02 1001")
 INITIATE = bytes.fromhex("0000000e 0a 0802 1000 1841 2200 2801 02 1002")
 CONTEXT = GREETING[7:]
 USER = encode_context(CLIENT, ECHO, "alice", None)
-NAMELESS = frame_of(header(-3), IpcConnectionContextProto(protocol=ECHO).SerializeToString())
+NAMELESS = frame_of(
+    header(-3), rpc_header_pb2.IpcConnectionContextProto(protocol=ECHO).SerializeToString()
+)
 
-GREETED = Greeted("alice", None, ECHO)
-ASKED = Asked(CallKey(CLIENT, 0, 0), ECHO, "echo", 1, Echo(context="hello").SerializeToString())
+GREETED = rpc_session.Greeted("alice", None, ECHO)
+ASKED = rpc_session.Asked(
+    CallKey(CLIENT, 0, 0), ECHO, "echo", 1, Echo(context="hello").SerializeToString()
+)
 
 
-def events_of(*pieces: bytes) -> list[Event]:
-    session = ServerSession(LIMITS)
-    seen: list[Event] = []
+def events_of(*pieces: bytes) -> list[rpc_session.Event]:
+    session = rpc_session.ServerSession(LIMITS)
+    seen: list[rpc_session.Event] = []
     for piece in pieces:
         session.receive(piece)
         while (event := session.next_event()) is not None:
@@ -58,7 +44,7 @@ def test_a_client_greets_and_calls() -> None:
 
 def test_a_proxy_user_is_told_from_who_stands_behind_it() -> None:
     context = encode_context(CLIENT, ECHO, "alice", "oozie")
-    assert events_of(PREAMBLE, context) == [Greeted("alice", "oozie", ECHO)]
+    assert events_of(PREAMBLE, context) == [rpc_session.Greeted("alice", "oozie", ECHO)]
 
 
 def test_pings_are_welcome_at_any_time_and_unanswered() -> None:
@@ -67,49 +53,59 @@ def test_pings_are_welcome_at_any_time_and_unanswered() -> None:
 
 
 def test_a_client_with_tokens_is_sent_back_to_simple() -> None:
-    assert events_of(SASL_PREAMBLE + NEGOTIATE, CONTEXT) == [Send(encode_sasl_success()), GREETED]
+    assert events_of(SASL_PREAMBLE + NEGOTIATE, CONTEXT) == [
+        rpc_session.Send(encode_sasl_success()),
+        GREETED,
+    ]
 
 
 @pytest.mark.parametrize("call_id", [0, 1, 7, 2**31 - 1])
 def test_a_call_may_say_at_length_why_it_is_made(call_id: int) -> None:
     """Read a header that is longer than most calls' as well, and then cut it."""
     why = "why " * 100
-    head = RpcRequestHeaderProto(
-        rpcKind=RpcKindProto.RPC_PROTOCOL_BUFFER,
-        rpcOp=RpcRequestHeaderProto.RPC_FINAL_PACKET,
+    head = rpc_header_pb2.RpcRequestHeaderProto(
+        rpcKind=rpc_header_pb2.RpcKindProto.RPC_PROTOCOL_BUFFER,
+        rpcOp=rpc_header_pb2.RpcRequestHeaderProto.RPC_FINAL_PACKET,
         callId=call_id,
         clientId=CLIENT,
         retryCount=2,
-        callerContext=RPCCallerContextProto(context=why),
+        callerContext=rpc_header_pb2.RPCCallerContextProto(context=why),
     )
-    method = RequestHeaderProto(
+    method = rpc_header_pb2.RequestHeaderProto(
         methodName="echo", declaringClassProtocolName=ECHO, clientProtocolVersion=1
     )
     request = Echo(context="hello").SerializeToString()
     call = frame_of(head.SerializeToString(), method.SerializeToString(), request)
     key = CallKey(CLIENT, call_id, 2)
-    asked = Asked(key, ECHO, "echo", 1, request, why[:MAX_CONTEXT_CHARACTERS])
+    asked = rpc_session.Asked(
+        key, ECHO, "echo", 1, request, why[: rpc_session.MAX_CONTEXT_CHARACTERS]
+    )
     assert events_of(GREETING, call) == [GREETED, asked]
     assert len(asked.context) == 200
 
 
 @pytest.mark.parametrize(("size", "kept"), [(256, 1), (257, 0)], ids=["kept", "not kept"])
 def test_a_method_is_remembered_by_no_more_than_256_bytes(size: int, kept: int) -> None:
-    method = RequestHeaderProto(declaringClassProtocolName=ECHO, clientProtocolVersion=1)
+    method = rpc_header_pb2.RequestHeaderProto(
+        declaringClassProtocolName=ECHO, clientProtocolVersion=1
+    )
     method.methodName = "m" * 200
     method.methodName = "m" * (200 + size - method.ByteSize())
     data = method.SerializeToString()
     assert len(data) == size
-    before, (name, call) = method_named.cache_info().misses, (method.methodName, header(1))
+    before, (name, call) = (
+        rpc_session.method_named.cache_info().misses,
+        (method.methodName, header(1)),
+    )
     for _ in range(2):
         asked = events_of(GREETING, frame_of(call, data, b""))[-1]
-        assert isinstance(asked, Asked)
+        assert isinstance(asked, rpc_session.Asked)
         assert (asked.protocol, asked.method, asked.version) == (ECHO, name, 1)
-    assert method_named.cache_info().misses - before == kept
+    assert rpc_session.method_named.cache_info().misses - before == kept
 
 
 def test_events_wait_until_they_are_asked_for() -> None:
-    session = ServerSession(LIMITS)
+    session = rpc_session.ServerSession(LIMITS)
     session.receive(GREETING + echo_call(0) + echo_call(1))
     assert session.next_event() == GREETED
     assert session.next_event() == ASKED
@@ -156,7 +152,7 @@ def test_a_fatal_answer_and_the_end(
     sent: bytes, call_id: int, java_class: str, detail: int
 ) -> None:
     last = events_of(sent, echo_call(0))[-1]
-    assert isinstance(last, Hangup)
+    assert isinstance(last, rpc_session.Hangup)
     (answer,) = answers(last.last)
     assert answer.status is Status.FATAL
     assert (answer.call_id, answer.java_class, answer.detail) == (call_id, java_class, detail)
@@ -166,24 +162,24 @@ def test_a_fatal_answer_and_the_end(
 
 @pytest.mark.parametrize("retry", [-1, 0, 3])
 def test_a_fatal_answer_repeats_the_retry_of_a_call(retry: int) -> None:
-    head = RpcRequestHeaderProto.FromString(header(7))
+    head = rpc_header_pb2.RpcRequestHeaderProto.FromString(header(7))
     head.retryCount = retry
     last = events_of(PREAMBLE, frame_of(head.SerializeToString()))[-1]
-    assert isinstance(last, Hangup)
+    assert isinstance(last, rpc_session.Hangup)
     answer, _ = take_delimited(last.last, 4)
-    assert RpcResponseHeaderProto.FromString(answer).retryCount == retry
+    assert rpc_header_pb2.RpcResponseHeaderProto.FromString(answer).retryCount == retry
 
 
 def test_a_browser_gets_a_sentence_it_can_show() -> None:
     assert events_of(b"GET / HTTP/1.1\r\n\r\n") == [
-        Hangup(HTTP_ANSWER, "an HTTP request on the RPC port")
+        rpc_session.Hangup(rpc_session.HTTP_ANSWER, "an HTTP request on the RPC port")
     ]
 
 
 @pytest.mark.parametrize("start", [b"h\x00", b"GEX", b"GETX", b"\x16\x03\x01", b"hrpd\x09\x00\x00"])
 def test_another_protocol_is_closed_without_a_word(start: bytes) -> None:
     (event,) = events_of(start)
-    assert isinstance(event, Hangup)
+    assert isinstance(event, rpc_session.Hangup)
     assert event.last == b""
 
 
@@ -196,18 +192,20 @@ def test_half_a_greeting_is_waited_for(piece: bytes) -> None:
     ("greeting", "limit"), [(PREAMBLE, 1024), (GREETING, 4096)], ids=["before", "after"]
 )
 def test_a_stranger_may_send_smaller_frames_than_a_caller(greeting: bytes, limit: int) -> None:
-    assert not any(isinstance(e, Hangup) for e in events_of(greeting, limit.to_bytes(4, "big")))
+    assert not any(
+        isinstance(e, rpc_session.Hangup) for e in events_of(greeting, limit.to_bytes(4, "big"))
+    )
     last = events_of(greeting, (limit + 1).to_bytes(4, "big"))[-1]
-    assert last == Hangup(b"", f"a frame of {limit + 1} bytes; the limit is {limit}")
+    assert last == rpc_session.Hangup(b"", f"a frame of {limit + 1} bytes; the limit is {limit}")
 
 
 def test_nothing_is_kept_after_the_end() -> None:
-    session = ServerSession(LIMITS)
+    session = rpc_session.ServerSession(LIMITS)
     session.receive(b"nonsense")
-    assert isinstance(session.next_event(), Hangup)
+    assert isinstance(session.next_event(), rpc_session.Hangup)
     before = session.buffered_bytes
     session.receive(bytes(1_000_000))
-    assert session.phase is Phase.OVER
+    assert session.phase is rpc_session.Phase.OVER
     assert session.buffered_bytes == before
     assert session.next_event() is None
 
@@ -245,21 +243,21 @@ def test_any_bytes_in_any_split_give_the_same_events(data: bytes, cuts: list[int
 @given(HOSTILE)
 def test_any_bytes_end_in_calls_answers_or_one_hangup(data: bytes) -> None:
     seen = events_of(data, bytes(100))
-    hangups = [event for event in seen if isinstance(event, Hangup)]
+    hangups = [event for event in seen if isinstance(event, rpc_session.Hangup)]
     assert hangups == seen[-1:] or not hangups
     for hangup in hangups:
-        if hangup.last not in (b"", HTTP_ANSWER):
+        if hangup.last not in (b"", rpc_session.HTTP_ANSWER):
             assert [answer.status for answer in answers(hangup.last)] == [Status.FATAL]
     for event in seen:
-        if isinstance(event, Asked):
-            assert GREETED in seen or any(isinstance(e, Greeted) for e in seen)
+        if isinstance(event, rpc_session.Asked):
+            assert GREETED in seen or any(isinstance(e, rpc_session.Greeted) for e in seen)
             assert isinstance(event.method, str)
             assert isinstance(event.protocol, str)
 
 
 @given(st.lists(st.binary(min_size=1, max_size=2000), max_size=20))
 def test_the_buffer_stays_bounded_by_the_limit_and_one_read(pieces: list[bytes]) -> None:
-    session = ServerSession(LIMITS)
+    session = rpc_session.ServerSession(LIMITS)
     session.receive(GREETING)
     for piece in pieces:
         session.receive(piece)

@@ -16,15 +16,7 @@ from ha.rpc.protocol import Catalogue
 from ha.rpc.reading_thread import THREAD_BYTES, ReadingThread, Since
 from ha.rpc.server import Call
 from ha.rpc.session import Asked, Event, ServerSession
-from tests.ha.rpc.wire import (
-    GREETING,
-    Echo,
-    echo_call,
-    echo_protocol,
-    eventually,
-    raw,
-    serving,
-)
+from tests.ha.rpc import wire
 
 QUICK = RpcLimits(stop_seconds=0.02)
 WAIT_SECONDS = 30.0
@@ -38,7 +30,7 @@ class Undoing:
         self.undone = 0
         self.may_end = asyncio.Event()
 
-    async def handle(self, _: Call, request: Echo) -> Echo:
+    async def handle(self, _: Call, request: wire.Echo) -> wire.Echo:
         self.begun += 1
         try:
             await asyncio.Event().wait()
@@ -57,14 +49,17 @@ async def test_a_stop_waits_for_what_cancelled_handlers_undo_and_not_for_ever(
 ) -> None:
     """Let handlers undo: what follows a stop closes the disk and the session that they use."""
     undoing = Undoing()
-    protocol = echo_protocol(undoing.handle)
-    async with serving(protocol, limits=QUICK) as (server, port), raw(port) as (_, writer):
-        writer.write(GREETING + echo_call(0, context) + echo_call(1, context))
-        await eventually(lambda: undoing.begun == 2)
+    protocol = wire.echo_protocol(undoing.handle)
+    async with (
+        wire.serving(protocol, limits=QUICK) as (server, port),
+        wire.raw(port) as (_, writer),
+    ):
+        writer.write(wire.GREETING + wire.echo_call(0, context) + wire.echo_call(1, context))
+        await wire.eventually(lambda: undoing.begun == 2)
         await asyncio.wait_for(server.stop(), WAIT_SECONDS)
         assert undoing.undone == undone
         undoing.may_end.set()
-        await eventually(lambda: undoing.undone == 2)
+        await wire.eventually(lambda: undoing.undone == 2)
 
 
 async def test_a_server_that_ends_takes_no_connection_and_begins_no_thread() -> None:
@@ -99,16 +94,16 @@ async def test_a_thread_that_is_recalled_takes_no_more_of_what_has_come_meanwhil
         given_back.append(event)
         over.set()
 
-    session.receive(GREETING + echo_call(0))
+    session.receive(wire.GREETING + wire.echo_call(0))
     first = next(event for event in iter(session.next_event, None) if isinstance(event, Asked))
     with ours, theirs:
         thread = ReadingThread(session, Since(0.0, 0.0), carry_out, ended)
         thread.begin(ours, first)
         assert await asyncio.to_thread(entered.wait, WAIT_SECONDS)
-        theirs.sendall(echo_call(1))
+        theirs.sendall(wire.echo_call(1))
         thread.recall()
         held.set()
         assert await asyncio.to_thread(over.wait, WAIT_SECONDS)
         thread.end()
         assert (carried, given_back) == ([first.request], [None])
-        assert ours.recv(1 << 16) == echo_call(1), "it is the loop's to read"
+        assert ours.recv(1 << 16) == wire.echo_call(1), "it is the loop's to read"

@@ -5,28 +5,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
+from ha.rpc import packets
 from ha.rpc.client import RpcConnection
 from ha.rpc.frames import FrameSplitter
 from ha.rpc.limits import DEFAULT_LIMITS, RpcLimits
-from ha.rpc.packets import (
-    PREAMBLE,
-    CallAnswer,
-    CallKey,
-    decode_answer,
-    encode_call,
-    encode_context,
-)
-from ha.rpc.proto.rpc_header_pb2 import (
-    RPCCallerContextProto,
-    RpcKindProto,
-    RpcRequestHeaderProto,
-)
+from ha.rpc.proto import rpc_header_pb2
 from ha.rpc.server import Call, Method, RpcProtocol, RpcServer
 
-Echo = RPCCallerContextProto
+Echo = rpc_header_pb2.RPCCallerContextProto
 ECHO = "org.example.Echo"
 CLIENT = bytes(range(16))
-GREETING = PREAMBLE + encode_context(CLIENT, ECHO, "alice", None)
+GREETING = packets.PREAMBLE + packets.encode_context(CLIENT, ECHO, "alice", None)
 
 Handler = Callable[[Call, Echo], Awaitable[Echo]]
 
@@ -42,16 +31,16 @@ def echo_protocol(handle: Handler = echo, name: str = ECHO) -> RpcProtocol:
 
 def echo_call(call_id: int, context: str = "hello", *, method: str = "echo") -> bytes:
     request = Echo(context=context).SerializeToString()
-    return encode_call(CallKey(CLIENT, call_id, 0), ECHO, method, request)
+    return packets.encode_call(packets.CallKey(CLIENT, call_id, 0), ECHO, method, request)
 
 
 def header(call_id: int, *, op: int | None = 0, kind: int | None = 2) -> bytes:
     """Make a request header, with parts left out or odd."""
-    message = RpcRequestHeaderProto(callId=call_id, clientId=CLIENT, retryCount=0)
+    message = rpc_header_pb2.RpcRequestHeaderProto(callId=call_id, clientId=CLIENT, retryCount=0)
     if op is not None:
-        message.rpcOp = RpcRequestHeaderProto.OperationProto.ValueType(op)
+        message.rpcOp = rpc_header_pb2.RpcRequestHeaderProto.OperationProto.ValueType(op)
     if kind is not None:
-        message.rpcKind = RpcKindProto.ValueType(kind)
+        message.rpcKind = rpc_header_pb2.RpcKindProto.ValueType(kind)
     return message.SerializeToString()
 
 
@@ -61,12 +50,12 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     return [data[a:b] for a, b in pairwise(ends)]
 
 
-def answers(data: bytes) -> Iterator[CallAnswer]:
+def answers(data: bytes) -> Iterator[packets.CallAnswer]:
     """Yield all answers in a server's bytes."""
     splitter = FrameSplitter()
     splitter.feed(data)
     while (frame := splitter.take_frame(1 << 30)) is not None:
-        yield decode_answer(frame)
+        yield packets.decode_answer(frame)
     assert splitter.buffered_bytes == 0
 
 
@@ -108,8 +97,8 @@ async def raw(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.St
         writer.transport.abort()
 
 
-async def read_answers(reader: asyncio.StreamReader, count: int) -> list[CallAnswer]:
-    seen: list[CallAnswer] = []
+async def read_answers(reader: asyncio.StreamReader, count: int) -> list[packets.CallAnswer]:
+    seen: list[packets.CallAnswer] = []
     async with asyncio.timeout(30):
         while len(seen) < count:
             size = await reader.readexactly(4)

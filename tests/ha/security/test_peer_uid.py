@@ -8,19 +8,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from ha.security.peer_uid import (
-    End,
-    asked_of_netlink,
-    asked_of_proc,
-    end_of,
-    is_here,
-    is_told,
-    still_open,
-)
+from ha.security import peer_uid
 from tests.needs import AS_STRANGER, OTHER_USER, STRANGER, strangers_python
 
-Ask = Callable[[End, End], int | None]
-WAYS: dict[str, Ask] = {"netlink": asked_of_netlink, "proc": asked_of_proc}
+Ask = Callable[[peer_uid.End, peer_uid.End], int | None]
+WAYS: dict[str, Ask] = {"netlink": peer_uid.asked_of_netlink, "proc": peer_uid.asked_of_proc}
 FAMILIES = {
     "IPv4": (socket.AF_INET, "127.0.0.1", "127.0.0.1"),
     "IPv6": (socket.AF_INET6, "::1", "::1"),
@@ -42,8 +34,8 @@ def connected(family: str) -> Iterator[tuple[socket.socket, socket.socket]]:
             yield client, accepted
 
 
-def ends(accepted: socket.socket) -> tuple[End, End]:
-    peer, own = end_of(accepted.getpeername()), end_of(accepted.getsockname())
+def ends(accepted: socket.socket) -> tuple[peer_uid.End, peer_uid.End]:
+    peer, own = peer_uid.end_of(accepted.getpeername()), peer_uid.end_of(accepted.getsockname())
     assert peer is not None
     assert own is not None
     return peer, own
@@ -54,7 +46,7 @@ def ends(accepted: socket.socket) -> tuple[End, End]:
 def test_our_own_socket_is_ours(way: str, family: str) -> None:
     with connected(family) as (_, accepted):
         assert WAYS[way](*ends(accepted)) == os.geteuid()
-        assert still_open(accepted)
+        assert peer_uid.still_open(accepted)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -72,23 +64,23 @@ def test_half_a_close_leaves_it_its_owners(way: str) -> None:
         client.shutdown(socket.SHUT_WR)
         accepted.recv(1)
         assert WAYS[way](*ends(accepted)) == os.geteuid()
-        assert still_open(accepted)
+        assert peer_uid.still_open(accepted)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_who_listens_there_is_not_who_calls(way: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        there = end_of(listener.getsockname())
+        there = peer_uid.end_of(listener.getsockname())
         assert there is not None
-        assert WAYS[way](there, End("127.0.0.1", 9)) is None
+        assert WAYS[way](there, peer_uid.End("127.0.0.1", 9)) is None
 
 
 def test_a_connection_that_was_reset_is_not_open() -> None:
     with connected("IPv4") as (client, accepted):
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         client.close()
-        assert not still_open(accepted)
-    assert not still_open(None)
+        assert not peer_uid.still_open(accepted)
+    assert not peer_uid.still_open(None)
 
 
 @OTHER_USER.mark
@@ -112,13 +104,13 @@ def test_another_users_socket_is_that_users(way: str) -> None:
 
 
 def test_the_kernel_tells_here() -> None:
-    assert is_told()
+    assert peer_uid.is_told()
 
 
 def test_what_is_no_end_of_tcp() -> None:
-    assert end_of(None) is None
-    assert end_of("/run/socket") is None
-    assert end_of(("::ffff:127.0.0.1", 5, 0, 0)) == End("127.0.0.1", 5)
-    assert is_here(End("127.0.0.9", 1), End("127.0.0.1", 2))
-    assert is_here(End("10.0.0.5", 1), End("10.0.0.5", 2))
-    assert not is_here(End("10.0.0.6", 1), End("10.0.0.5", 2))
+    assert peer_uid.end_of(None) is None
+    assert peer_uid.end_of("/run/socket") is None
+    assert peer_uid.end_of(("::ffff:127.0.0.1", 5, 0, 0)) == peer_uid.End("127.0.0.1", 5)
+    assert peer_uid.is_here(peer_uid.End("127.0.0.9", 1), peer_uid.End("127.0.0.1", 2))
+    assert peer_uid.is_here(peer_uid.End("10.0.0.5", 1), peer_uid.End("10.0.0.5", 2))
+    assert not peer_uid.is_here(peer_uid.End("10.0.0.6", 1), peer_uid.End("10.0.0.5", 2))

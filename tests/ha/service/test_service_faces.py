@@ -14,15 +14,8 @@ from ha.rpc.java_names import HA_SERVICE_PROTOCOL, RETRIABLE, ZKFC_PROTOCOL
 from ha.rpc.proto.ha_service_pb2 import GetServiceStatusRequestProto, GetServiceStatusResponseProto
 from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto, CedeActiveResponseProto
 from ha.rpc.server import Call, Method, RpcProtocol, RpcServer
+from ha.service import errors
 from ha.service.client import ServiceClient
-from ha.service.errors import (
-    AccessDenied,
-    HealthCheckFailed,
-    ServiceFailed,
-    ServiceFaulted,
-    ServiceRefused,
-    ServiceUnreachable,
-)
 from ha.service.face import ha_service_protocol, zkfc_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
 from ha.service.zkfc_client import ZkfcClient
@@ -33,7 +26,7 @@ class NameNode:
 
     def __init__(self) -> None:
         self.says = ServiceStatus(ServiceState.STANDBY, ready_to_become_active=True)
-        self.refusal: ServiceRefused | None = None
+        self.refusal: errors.ServiceRefused | None = None
         self.asked: list[tuple[str, object, str]] = []
         self.hang = asyncio.Event()
         self.hang.set()
@@ -145,15 +138,15 @@ async def test_transitions_carry_who_asks() -> None:
 
 
 REFUSALS = [
-    ServiceFailed("Cannot: the journal is gone"),
-    AccessDenied("Request from ZK failover controller denied"),
-    HealthCheckFailed("The NameNode has no resources available"),
-    ServiceFaulted(RETRIABLE, "NameNode still not started"),
+    errors.ServiceFailed("Cannot: the journal is gone"),
+    errors.AccessDenied("Request from ZK failover controller denied"),
+    errors.HealthCheckFailed("The NameNode has no resources available"),
+    errors.ServiceFaulted(RETRIABLE, "NameNode still not started"),
 ]
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda r: type(r).__name__)
-async def test_a_refusal_keeps_its_kind_and_its_words(refusal: ServiceRefused) -> None:
+async def test_a_refusal_keeps_its_kind_and_its_words(refusal: errors.ServiceRefused) -> None:
     service = NameNode()
     service.refusal = refusal
     async with running(service) as address, client_of(address) as client:
@@ -168,7 +161,7 @@ async def test_a_refusal_keeps_its_kind_and_its_words(refusal: ServiceRefused) -
 
 async def test_nobody_becomes_an_observer_here() -> None:
     async with running(NameNode()) as address, client_of(address) as client:
-        with pytest.raises(ServiceFailed, match="cannot become an observer"):
+        with pytest.raises(errors.ServiceFailed, match="cannot become an observer"):
             await client.transition_to_observer(RequestSource.USER, deadline_seconds=5)
 
 
@@ -177,11 +170,11 @@ async def test_silence_says_whether_anything_was_sent() -> None:
     service = NameNode()
     service.hang.clear()
     async with running(service) as address, client_of(address) as client:
-        with pytest.raises(ServiceUnreachable, match=str(address)) as late:
+        with pytest.raises(errors.ServiceUnreachable, match=str(address)) as late:
             await client.status(deadline_seconds=0.05)
         assert late.value.sent
         assert isinstance(late.value.__cause__, DeadlineExceeded)
-    with pytest.raises(ServiceUnreachable) as refused:
+    with pytest.raises(errors.ServiceUnreachable) as refused:
         await ServiceClient.open(address, deadline_seconds=5)
     assert not refused.value.sent
     assert isinstance(refused.value.__cause__, ConnectFailed)
@@ -224,9 +217,9 @@ async def test_javas_minus_one_is_understood() -> None:
 
 async def test_a_controller_says_why_it_cannot_take_over() -> None:
     service = NameNode()
-    service.refusal = ServiceFailed("nn1 is not currently healthy")
+    service.refusal = errors.ServiceFailed("nn1 is not currently healthy")
     async with running(service) as address:
         client = await ZkfcClient.open(address, deadline_seconds=5)
-        with pytest.raises(ServiceFailed, match="nn1 is not currently healthy"):
+        with pytest.raises(errors.ServiceFailed, match="nn1 is not currently healthy"):
             await client.graceful_failover(deadline_seconds=5)
         await client.close()

@@ -13,17 +13,7 @@ from ha.notices.model import HistoryEntry, time_text
 from ha.web.hosts import allowed_hosts
 from ha.web.looker import Looker
 from ha.web.site import MOST_VIEWERS, Site
-from tests.ha.web.other_eyes import (
-    DEFICIENCIES,
-    PIXELS_FOR_A_POINT,
-    SeenState,
-    cut,
-    faint,
-    gathered,
-    out_of_reach,
-    states_on,
-    told_by_colour_alone,
-)
+from tests.ha.web import other_eyes
 from tests.ha.web.situations import SITUATIONS
 from tests.needs import CHROMIUM_FLAGS, chromium
 
@@ -119,7 +109,7 @@ async def each_state_holds(scheme: Scheme, names: Sequence[str]) -> None:
                 page.on("console", lambda message: said.append(message.text))
                 page.on("request", lambda request: asked.append(request.url))
                 await page.goto(shown.url)
-                assert await cut(page) == [], name
+                assert await other_eyes.cut(page) == [], name
                 await resized(page, DESK)
                 assert await violations(page) == [], (name, scheme)
                 await page.close()
@@ -138,7 +128,7 @@ async def each_page_holds(scheme: Scheme) -> None:
                 page = await context.new_page()
                 await resized(page, PHONE)
                 await page.goto(shown.url + path)
-                assert await cut(page) == [], path
+                assert await other_eyes.cut(page) == [], path
                 await resized(page, DESK)
                 assert await violations(page) == [], (path, scheme)
                 await page.close()
@@ -146,11 +136,11 @@ async def each_page_holds(scheme: Scheme) -> None:
 
 async def each_state_is_read_by_all_eyes(scheme: Scheme, names: Sequence[str]) -> set[str]:
     """States differ in words, which have contrast for all eyes; the kinds that were seen."""
-    found: list[SeenState] = []
+    found: list[other_eyes.SeenState] = []
     drawn: set[str] = set()
     async with asyncio.timeout(2 * SECONDS), browser() as chromium:
         context = await chromium.new_context(
-            color_scheme=scheme, device_scale_factor=PIXELS_FOR_A_POINT
+            color_scheme=scheme, device_scale_factor=other_eyes.PIXELS_FOR_A_POINT
         )
         page = await context.new_page()
         # The script says after seconds without news that the page is old, and greys it.
@@ -160,14 +150,16 @@ async def each_state_is_read_by_all_eyes(scheme: Scheme, names: Sequence[str]) -
             async with served(shown):
                 await resized(page, DESK)
                 await page.goto(shown.url)
-                found += await states_on(page)
-                await gathered(page, drawn)
+                found += await other_eyes.states_on(page)
+                await other_eyes.gathered(page, drawn)
         await resized(page, NARROW)
-        found_faint = [one for each in DEFICIENCIES for one in await faint(page, each)]
+        found_faint = [
+            one for each in other_eyes.DEFICIENCIES for one in await other_eyes.faint(page, each)
+        ]
         await page.evaluate("document.documentElement.classList.add('old')")
-        found_faint += await faint(page, "achromatopsia")
+        found_faint += await other_eyes.faint(page, "achromatopsia")
         assert found_faint == [], found_faint
-    assert told_by_colour_alone(found) == []
+    assert other_eyes.told_by_colour_alone(found) == []
     return {one.kind.split()[-1] for one in found}
 
 
@@ -181,7 +173,7 @@ async def each_page_is_in_reach() -> None:
                 page = await context.new_page()
                 await resized(page, screen)
                 await page.goto(shown.url + path)
-                assert await out_of_reach(page) == [], (path, screen)
+                assert await other_eyes.out_of_reach(page) == [], (path, screen)
                 await page.close()
 
 

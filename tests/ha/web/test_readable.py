@@ -5,24 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.ha.web.other_eyes import (
-    PIXELS_FOR_A_POINT,
-    cut,
-    faint,
-    out_of_reach,
-    states_on,
-    told_by_colour_alone,
-)
-from tests.ha.web.served_site import (
-    PHONE,
-    SECONDS,
-    Shown,
-    browser,
-    each_page_is_in_reach,
-    each_state_is_read_by_all_eyes,
-    served,
-    violations,
-)
+from tests.ha.web import other_eyes, served_site
 from tests.ha.web.situations import HEALTHY
 from tests.needs import CHROMIUM
 
@@ -35,19 +18,21 @@ EVERY_KIND = ("nobody-active", "learner", "loading", "nobody-answers")
 @asynccontextmanager
 async def planted(html: str) -> AsyncIterator[Any]:
     """Show a page of that body, without a site."""
-    async with asyncio.timeout(SECONDS), browser() as chromium:
+    async with asyncio.timeout(served_site.SECONDS), served_site.browser() as chromium:
         context = await chromium.new_context(
-            bypass_csp=True, device_scale_factor=PIXELS_FOR_A_POINT
+            bypass_csp=True, device_scale_factor=other_eyes.PIXELS_FOR_A_POINT
         )
         page = await context.new_page()
-        await page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        await page.set_viewport_size(
+            {"width": served_site.PHONE[0], "height": served_site.PHONE[1]}
+        )
         await page.set_content(f"<html lang=en><title>planted</title><main>{html}</main></html>")
         yield page
 
 
 async def test_states_are_told_apart_and_read_without_colours() -> None:
-    kinds = await each_state_is_read_by_all_eyes("dark", EVERY_KIND)
-    kinds |= await each_state_is_read_by_all_eyes("light", EVERY_KIND[:2])
+    kinds = await served_site.each_state_is_read_by_all_eyes("dark", EVERY_KIND)
+    kinds |= await served_site.each_state_is_read_by_all_eyes("light", EVERY_KIND[:2])
     assert kinds >= {"good", "idle", "warning", "bad", "learner", "unknown"}
 
 
@@ -57,24 +42,24 @@ async def test_states_that_differ_in_colour_alone_are_found() -> None:
     html += state.format("#b3261e", "✖", "down") + state.format("#b3261e", "✖", "")
     html += state.format("#b3261e", "✖", "<span style='visibility:hidden'>hidden</span>")
     async with planted(html) as page:
-        found = told_by_colour_alone(await states_on(page))
+        found = other_eyes.told_by_colour_alone(await other_eyes.states_on(page))
         assert len(found) == 2, found
         assert "'nn1'" in found[0]
         assert "''" in found[1]
-        assert any("'hidden'" in one for one in await faint(page, "tritanopia"))
+        assert any("'hidden'" in one for one in await other_eyes.faint(page, "tritanopia"))
 
 
 async def test_a_contrast_that_some_eyes_do_not_see_is_found() -> None:
     """Red on black is plain to most, and to axe."""
     html = "<h1 class='state' style='color:#f00;background:#000'>not responding</h1>"
     async with planted(html) as page:
-        assert "color-contrast" not in " ".join(await violations(page))
-        assert await faint(page, "tritanopia") == []
-        assert "not responding" in " ".join(await faint(page, "protanopia"))
+        assert "color-contrast" not in " ".join(await served_site.violations(page))
+        assert await other_eyes.faint(page, "tritanopia") == []
+        assert "not responding" in " ".join(await other_eyes.faint(page, "protanopia"))
 
 
 async def test_everything_is_reached_by_keyboard() -> None:
-    await each_page_is_in_reach()
+    await served_site.each_page_is_in_reach()
 
 
 async def test_what_the_keyboard_does_not_reach_or_show_is_found() -> None:
@@ -85,7 +70,7 @@ async def test_what_the_keyboard_does_not_reach_or_show_is_found() -> None:
         "<details><summary>more</summary>less</details> <a href='#4' tabindex='1'>too soon</a>"
     )
     async with planted(html) as page:
-        found = await out_of_reach(page)
+        found = await other_eyes.out_of_reach(page)
     told = "\n".join(found)
     assert len(found) == 5, told
     for wrong, which in {
@@ -97,8 +82,12 @@ async def test_what_the_keyboard_does_not_reach_or_show_is_found() -> None:
 
 
 async def test_the_skip_link_leads_past_the_header() -> None:
-    shown = Shown(HEALTHY)
-    async with asyncio.timeout(SECONDS), browser() as chromium, served(shown):
+    shown = served_site.Shown(HEALTHY)
+    async with (
+        asyncio.timeout(served_site.SECONDS),
+        served_site.browser() as chromium,
+        served_site.served(shown),
+    ):
         page = await (await chromium.new_context()).new_page()
         await page.goto(shown.url)
         for key in ("Tab", "Enter", "Tab"):
@@ -115,7 +104,7 @@ async def test_what_is_cut_on_a_phone_is_found() -> None:
         "<p style='position:absolute;left:-3rem'>left of it all</p><p>whole</p>"
     )
     async with planted(html) as page:
-        found = "\n".join(await cut(page))
+        found = "\n".join(await other_eyes.cut(page))
     assert "beside the screen: far" in found
     assert "beside the screen: left of it all" in found
     assert "cut off: cut in the middle" in found

@@ -11,60 +11,57 @@ import pytest
 from ha.health.core import Health, Trouble
 from ha.notices.seen import Notices
 from ha.service.model import ServiceState
+from ha.zkfc.candidacy import model
 from ha.zkfc.candidacy.by_itself import why_not
 from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.flapping import Flapping
-from ha.zkfc.candidacy.model import (
-    CedeAsked,
-    DemotionTried,
-    Event,
-    HandOverBegun,
-    HealthChanged,
-    NoticesSeen,
-    StatusReported,
-    TransitionBegun,
-)
+from ha.zkfc.candidacy.model import CedeAsked
 from ha.zkfc.candidacy.state import Candidacy
 from tests.ha.zkfc.test_standing import DRAIN, PAUSE
 
 NOW = 1000.0
-STANDBY = StatusReported(ServiceState.STANDBY, True, "")
-WELL = HealthChanged(Health.HEALTHY, Trouble.NONE, "")
+STANDBY = model.StatusReported(ServiceState.STANDBY, True, "")
+WELL = model.HealthChanged(Health.HEALTHY, Trouble.NONE, "")
 HELD = Notices(lock_holder="nn2")
-STANDS_BY: tuple[Event, ...] = (NoticesSeen(HELD), STANDBY, WELL, DemotionTried(""))
+STANDS_BY: tuple[model.Event, ...] = (
+    model.NoticesSeen(HELD),
+    STANDBY,
+    WELL,
+    model.DemotionTried(""),
+)
 OFTEN = Flapping(takeovers=(NOW - 3, NOW - 2, NOW - 1))
 
-CASES: Mapping[str, tuple[tuple[Event, ...], Flapping, str]] = {
+CASES: Mapping[str, tuple[tuple[model.Event, ...], Flapping, str]] = {
     "nothing": (STANDS_BY, Flapping(), ""),
     "not in the election yet": (STANDS_BY[:2], Flapping(), "our NameNode was not probed yet"),
     "no role yet": (STANDS_BY[:3], Flapping(), "our NameNode does not stand by in the election"),
     "a demotion is under way": (
-        (*STANDS_BY, TransitionBegun()),
+        (*STANDS_BY, model.TransitionBegun()),
         Flapping(),
         "our NameNode does not stand by in the election",
     ),
     "it is ill": (
-        (*STANDS_BY, HealthChanged(Health.UNHEALTHY, Trouble.ILL, "no space")),
+        (*STANDS_BY, model.HealthChanged(Health.UNHEALTHY, Trouble.ILL, "no space")),
         Flapping(),
         "our NameNode is unhealthy: no space",
     ),
     "it says that it is active": (
-        (*STANDS_BY, StatusReported(ServiceState.ACTIVE, True, "")),
+        (*STANDS_BY, model.StatusReported(ServiceState.ACTIVE, True, "")),
         Flapping(),
         "our NameNode is not a healthy standby",
     ),
     "it is not ready": (
-        (*STANDS_BY, StatusReported(ServiceState.STANDBY, False, "in safe mode")),
+        (*STANDS_BY, model.StatusReported(ServiceState.STANDBY, False, "in safe mode")),
         Flapping(),
         "our NameNode is not ready to become active: in safe mode",
     ),
     "a pause": (
-        (*STANDS_BY, NoticesSeen(replace(HELD, pause=PAUSE))),
+        (*STANDS_BY, model.NoticesSeen(replace(HELD, pause=PAUSE))),
         Flapping(),
         "paused by ann@host: new switch",
     ),
     "a drain": (
-        (*STANDS_BY, NoticesSeen(replace(HELD, drain=DRAIN))),
+        (*STANDS_BY, model.NoticesSeen(replace(HELD, drain=DRAIN))),
         Flapping(),
         "drained by bob@host until 2026-01-31T14:00:00.000Z: new disk",
     ),
@@ -74,7 +71,7 @@ CASES: Mapping[str, tuple[tuple[Event, ...], Flapping, str]] = {
         "asked to cede",
     ),
     "a hand-over to it": (
-        (*STANDS_BY, HandOverBegun()),
+        (*STANDS_BY, model.HandOverBegun()),
         Flapping(),
         "a hand-over to us is under way",
     ),

@@ -13,38 +13,20 @@ from ha.health.core import Health, Trouble
 from ha.notices.model import Drain, Member, Pause
 from ha.notices.seen import FREE, Notices
 from ha.service.model import ServiceState
+from ha.zkfc.candidacy import model
 from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.eligibility import Rank, Standing
 from ha.zkfc.candidacy.flapping import Flapping, FlapSettings
-from ha.zkfc.candidacy.model import (
-    AskAgainAfter,
-    CedeAsked,
-    CedeEnded,
-    DemotionTried,
-    DrainTried,
-    Event,
-    HandOverBegun,
-    HandOverEnded,
-    HandOverTo,
-    HealthChanged,
-    Join,
-    Leave,
-    NoticesSeen,
-    RecheckDue,
-    StatusReported,
-    TakeBack,
-    TakeoverFailed,
-    TransitionBegun,
-)
+from ha.zkfc.candidacy.model import CedeAsked
 from ha.zkfc.candidacy.state import Candidacy
 from tests.ha.zkfc.elections import ABANDONED, ELECTED, ELECTED_AS_PLANNED, LOCK_WON
 from tests.ha.zkfc.test_standing import DRAIN, PAUSE, PEER
 
 S = ServiceState
 SICK = (
-    HealthChanged(Health.UNHEALTHY, Trouble.ILL, "disk"),
-    HealthChanged(Health.NOT_RESPONDING, Trouble.SLOW, "late"),
-    HealthChanged(Health.NOT_RESPONDING, Trouble.GONE, "refused"),
+    model.HealthChanged(Health.UNHEALTHY, Trouble.ILL, "disk"),
+    model.HealthChanged(Health.NOT_RESPONDING, Trouble.SLOW, "late"),
+    model.HealthChanged(Health.NOT_RESPONDING, Trouble.GONE, "refused"),
 )
 LONG = 200.0
 """Longer than every pause, back-off and delay of the settings below."""
@@ -75,12 +57,12 @@ class CandidacyMachine(RuleBasedStateMachine):
         self.asked = 0
         self.ceded_until = 0.0
         self.gave_away = False
-        self.cause: Event | None = None
+        self.cause: model.Event | None = None
 
     # -- the world ---------------------------------------------------------------------------
 
     @rule(event=st.sampled_from(SICK))
-    def falls_ill(self, event: HealthChanged) -> None:
+    def falls_ill(self, event: model.HealthChanged) -> None:
         self.health, self.gone = event.health, event.trouble is Trouble.GONE
         self.feed(event)
 
@@ -88,12 +70,12 @@ class CandidacyMachine(RuleBasedStateMachine):
     def is_well(self, said: ServiceState, ready: bool) -> None:
         self.reports(said, ready)
         self.health, self.gone = Health.HEALTHY, False
-        self.feed(HealthChanged(Health.HEALTHY, Trouble.NONE))
+        self.feed(model.HealthChanged(Health.HEALTHY, Trouble.NONE))
 
     @rule(said=st.sampled_from(S), ready=st.booleans())
     def reports(self, said: ServiceState, ready: bool) -> None:
         self.said = said
-        self.feed(StatusReported(said, ready, "" if ready else "safe mode"))
+        self.feed(model.StatusReported(said, ready, "" if ready else "safe mode"))
 
     @rule(
         pause=st.sampled_from([None, PAUSE]),
@@ -115,7 +97,7 @@ class CandidacyMachine(RuleBasedStateMachine):
         )
         if holder == "nn2" and (not there or drawn["state"] == "active"):
             self.gave_away = False
-        self.feed(NoticesSeen(self.notices))
+        self.feed(model.NoticesSeen(self.notices))
 
     @rule(seconds=st.floats(0.01, 100.0))
     def time_passes(self, seconds: float) -> None:
@@ -123,14 +105,14 @@ class CandidacyMachine(RuleBasedStateMachine):
         while self.due is not None and self.due <= until:
             # A timer is never quite exact; without this, rounding could stop the clock.
             self.now, self.due = max(self.now, self.due) + 1e-6, None
-            self.feed(RecheckDue())
+            self.feed(model.RecheckDue())
         self.now = max(self.now, until)
 
     # -- operators ---------------------------------------------------------------------------
 
     @rule(seconds=st.floats(0.1, 50.0), needs_fencing=st.booleans())
     def is_asked_to_cede(self, seconds: float, needs_fencing: bool) -> None:
-        self.feed(TransitionBegun())
+        self.feed(model.TransitionBegun())
         self.gave_away = self.gave_away or self.active or self.taking_over
         if not needs_fencing and self.said is S.ACTIVE:
             self.said = S.STANDBY
@@ -140,22 +122,22 @@ class CandidacyMachine(RuleBasedStateMachine):
     @rule()
     def is_let_back(self) -> None:
         self.ceded_until = self.now
-        self.feed(CedeEnded())
+        self.feed(model.CedeEnded())
 
     @rule()
     def is_to_take_over(self) -> None:
         self.asked += 1
-        self.feed(HandOverBegun())
+        self.feed(model.HandOverBegun())
 
     @precondition(lambda self: self.asked > 0)
     @rule()
     def that_has_ended(self) -> None:
         self.asked -= 1
-        self.feed(HandOverEnded())
+        self.feed(model.HandOverEnded())
 
     @rule(failure=st.sampled_from(["", "refused"]))
     def the_successor_answers(self, failure: str) -> None:
-        self.feed(DrainTried(failure))
+        self.feed(model.DrainTried(failure))
 
     # -- the elector -------------------------------------------------------------------------
 
@@ -168,11 +150,11 @@ class CandidacyMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.taking_over)
     @rule(planned=st.booleans())
     def becomes_active(self, planned: bool) -> None:
-        self.feed(TransitionBegun())
+        self.feed(model.TransitionBegun())
         if self.taking_over:
             self.taking_over, self.active, self.gave_away = False, True, False
             self.said = S.ACTIVE
-            self.feed(StatusReported(S.ACTIVE))
+            self.feed(model.StatusReported(S.ACTIVE))
             self.feed(ELECTED_AS_PLANNED if planned else ELECTED)
 
     @precondition(lambda self: self.taking_over)
@@ -185,17 +167,17 @@ class CandidacyMachine(RuleBasedStateMachine):
     @rule()
     def fails(self) -> None:
         self.taking_over = self.inside = False
-        self.feed(TakeoverFailed())
+        self.feed(model.TakeoverFailed())
 
     @precondition(lambda self: self.inside and not self.taking_over)
     @rule()
     def sees_the_lock_taken(self) -> None:
         self.active = False
-        self.feed(DemotionTried())
+        self.feed(model.DemotionTried())
 
     @precondition(lambda self: not self.inside)
-    @rule(event=st.sampled_from([LOCK_WON, ELECTED, DemotionTried()]))
-    def hears_of_an_election_that_it_has_left(self, event: Event) -> None:
+    @rule(event=st.sampled_from([LOCK_WON, ELECTED, model.DemotionTried()]))
+    def hears_of_an_election_that_it_has_left(self, event: model.Event) -> None:
         self.feed(event)
 
     # -- what must hold ----------------------------------------------------------------------
@@ -239,7 +221,7 @@ class CandidacyMachine(RuleBasedStateMachine):
     def in_calm_weather_it_always_stands(self) -> None:
         self.notices = Notices(lock_holder="nn2", members=(replace(PEER, state="active"),))
         self.gave_away = False
-        self.feed(NoticesSeen(self.notices))
+        self.feed(model.NoticesSeen(self.notices))
         while self.asked:
             self.that_has_ended()
         self.is_let_back()
@@ -262,7 +244,7 @@ class CandidacyMachine(RuleBasedStateMachine):
         """Let it back, whatever was asked since: else there is no active until the pause ends."""
         members = (replace(PEER, state="standby"),)
         self.notices = Notices(pause=pause, drain=drain, members=members, lock_holder=holder)
-        self.feed(NoticesSeen(self.notices))
+        self.feed(model.NoticesSeen(self.notices))
         self.is_let_back()
         self.is_well(S.STANDBY, True)
         self.time_passes(LONG)
@@ -270,24 +252,24 @@ class CandidacyMachine(RuleBasedStateMachine):
 
     # -- one step ----------------------------------------------------------------------------
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: model.Event) -> None:
         """Take one step, and judge it."""
         self.cause = event
         result = step(self.state, event, now=self.now)
         self.state = result.state
         for decision in result.decisions:
             match decision:
-                case Join():
+                case model.Join():
                     self._may_join()
                     self.inside = True
-                case Leave():
+                case model.Leave():
                     self._may_leave(event)
                     self.inside = self.taking_over = self.active = False
-                case HandOverTo(namenode=namenode):
+                case model.HandOverTo(namenode=namenode):
                     self._may_hand_over(namenode)
-                case TakeBack():
+                case model.TakeBack():
                     self._may_take_back()
-                case AskAgainAfter(seconds=seconds):
+                case model.AskAgainAfter(seconds=seconds):
                     assert seconds > 0
                     self.due = self.now + seconds
 
@@ -298,7 +280,7 @@ class CandidacyMachine(RuleBasedStateMachine):
         assert self.now >= self.ceded_until
         assert self.notices is not None
 
-    def _may_leave(self, event: Event) -> None:
+    def _may_leave(self, event: model.Event) -> None:
         assert self.inside
         paused = self.notices is not None and self.notices.pause is not None
         if paused and (self.active or self.taking_over):

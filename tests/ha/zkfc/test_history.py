@@ -8,26 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local.cluster import zookeeper as cluster_zookeeper
 from deploy.local.cluster.java import find_java
 from deploy.local.cluster.ports import free_ports
 from deploy.local.cluster.processes import Supervisor
-from deploy.local.cluster.zookeeper import (
-    ZooKeeper,
-    restart_zookeeper,
-    start_zookeeper,
-    wait_for_zookeeper,
-)
+from deploy.local.cluster.zookeeper import ZooKeeper
 from fencing.model import ShellMethod
-from ha.elector.events import (
-    Event,
-    LockGone,
-    LockSeen,
-    OutcomeUnknown,
-    QuitRequested,
-    RequestRefused,
-    SessionExpired,
-    SessionSuspended,
-)
+from ha.elector import events
 from ha.elector.model import AttemptNumber, SessionNumber
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.outcome import Done
@@ -107,16 +94,16 @@ def test_the_cause(attempt: AttemptRecord, former: Member | None, cause: str) ->
 @pytest.mark.parametrize(
     ("event", "told"),
     [
-        (QuitRequested(keep_breadcrumb=True), "asked to cede, or its NameNode became unfit"),
-        (SessionSuspended(SESSION), "connection to ZooKeeper was lost"),
-        (SessionExpired(SESSION), "session with ZooKeeper ended"),
-        (LockGone(SESSION), "lock was gone"),
-        (LockSeen(SESSION, ours=False), "or another's"),
-        (OutcomeUnknown(SESSION, "set"), "did not say whether it carried out: set"),
-        (RequestRefused(SESSION, "set", "no auth"), "refused a request"),
+        (events.QuitRequested(keep_breadcrumb=True), "asked to cede, or its NameNode became unfit"),
+        (events.SessionSuspended(SESSION), "connection to ZooKeeper was lost"),
+        (events.SessionExpired(SESSION), "session with ZooKeeper ended"),
+        (events.LockGone(SESSION), "lock was gone"),
+        (events.LockSeen(SESSION, ours=False), "or another's"),
+        (events.OutcomeUnknown(SESSION, "set"), "did not say whether it carried out: set"),
+        (events.RequestRefused(SESSION, "set", "no auth"), "refused a request"),
     ],
 )
-def test_a_takeover_that_was_left_half_done_says_why(event: Event, told: str) -> None:
+def test_a_takeover_that_was_left_half_done_says_why(event: events.Event, told: str) -> None:
     """Say it in words, and not by the name of a class: it stands in `nnha history`."""
     assert told in why_abandoned(event)
 
@@ -251,8 +238,10 @@ async def test_a_history_that_cannot_be_written_delays_nothing_and_is_written_la
 ) -> None:
     with Supervisor(tmp_path) as supervisor:
         (port,) = free_ports(1)
-        server = start_zookeeper(supervisor, java=find_java(wrapper_directory=tmp_path), port=port)
-        await asyncio.to_thread(wait_for_zookeeper, server)
+        server = cluster_zookeeper.start_zookeeper(
+            supervisor, java=find_java(wrapper_directory=tmp_path), port=port
+        )
+        await asyncio.to_thread(cluster_zookeeper.wait_for_zookeeper, server)
         async with world(server.connect, tmp_path, "nn1", session_timeout_seconds=15.0) as here:
             (one,) = here.nodes
             await records(here, lambda found: len(found) == 1)
@@ -261,7 +250,7 @@ async def test_a_history_that_cannot_be_written_delays_nothing_and_is_written_la
             one.zkfc.history.add(an_attempt(previous="nn9"))
             assert asyncio.get_running_loop().time() - begun < 5.0  # the server is gone for good
             await until(lambda: one.zkfc.history._waiting.empty(), "taken up")
-            await asyncio.to_thread(restart_zookeeper, supervisor, server)
+            await asyncio.to_thread(cluster_zookeeper.restart_zookeeper, supervisor, server)
             found = await records(here, lambda found: len(found) == 2)
             assert found[-1].previous == "nn9"
             assert one.task is not None

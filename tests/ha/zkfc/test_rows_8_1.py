@@ -10,15 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local.cluster import zookeeper as cluster_zookeeper
 from deploy.local.cluster.java import find_java
 from deploy.local.cluster.ports import free_ports
 from deploy.local.cluster.processes import Supervisor
-from deploy.local.cluster.zookeeper import (
-    ZooKeeper,
-    restart_zookeeper,
-    start_zookeeper,
-    wait_for_zookeeper,
-)
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role
 from ha.elector.zookeeper.znodes import read_active
 from ha.service.errors import ServiceFailed
@@ -51,8 +47,10 @@ async def own_server(folder: Path) -> AsyncIterator[tuple[ZooKeeper, Supervisor]
     """Start a ZooKeeper that only this test uses, and may stop."""
     with Supervisor(folder) as supervisor:
         (port,) = free_ports(1)
-        server = start_zookeeper(supervisor, java=find_java(wrapper_directory=folder), port=port)
-        await asyncio.to_thread(wait_for_zookeeper, server)
+        server = cluster_zookeeper.start_zookeeper(
+            supervisor, java=find_java(wrapper_directory=folder), port=port
+        )
+        await asyncio.to_thread(cluster_zookeeper.wait_for_zookeeper, server)
         yield server, supervisor
 
 
@@ -143,7 +141,7 @@ async def test_row_8_1_zookeeper_failure(tmp_path: Path) -> None:
         trouble = one.zkfc.trouble()
         assert trouble is not None
         assert "ZooKeeper" in trouble
-        await asyncio.to_thread(restart_zookeeper, supervisor, server)
+        await asyncio.to_thread(cluster_zookeeper.restart_zookeeper, supervisor, server)
         await here.until(lambda: one.zkfc.elector.state.role is Role.ACTIVE, "active again")
         await here.standby(two)
         assert [node.keeper.session_id for node in here.nodes] == sessions
@@ -244,7 +242,7 @@ async def test_row_8_1_one_of_everything(tmp_path: Path) -> None:
             lambda: all(n.zkfc.elector.state.role is Role.NEUTRAL for n in here.nodes),
             "both neutral",
         )
-        await asyncio.to_thread(restart_zookeeper, supervisor, server)
+        await asyncio.to_thread(cluster_zookeeper.restart_zookeeper, supervisor, server)
         # The sessions may have ended in between: then either may win.
         first = await here.one_active()
         other = two if first is one else one

@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.cluster.zookeeper import ZooKeeper
-from tests.ha.zkfc.stress import (
-    expire_back_and_forth,
-    random_expirations,
-    random_health_and_disconnects,
-)
+from tests.ha.zkfc import stress
 
 pytestmark = pytest.mark.zookeeper
 
@@ -32,13 +28,17 @@ async def test_row_8_2_expire_back_and_forth(
     zookeeper: ZooKeeper, tmp_path: Path, seed: int
 ) -> None:
     async with asyncio.timeout(100):
-        assert await expire_back_and_forth(zookeeper.connect, tmp_path, seconds=SECONDS, seed=seed)
+        assert await stress.expire_back_and_forth(
+            zookeeper.connect, tmp_path, seconds=SECONDS, seed=seed
+        )
 
 
 @pytest.mark.row("8.2 testRandomExpirations")
 async def test_row_8_2_random_expirations(zookeeper: ZooKeeper, tmp_path: Path, seed: int) -> None:
     async with asyncio.timeout(100):
-        assert await random_expirations(zookeeper.connect, tmp_path, seconds=SECONDS, seed=seed)
+        assert await stress.random_expirations(
+            zookeeper.connect, tmp_path, seconds=SECONDS, seed=seed
+        )
 
 
 @pytest.mark.row("8.2 testRandomHealthAndDisconnects")
@@ -46,6 +46,6 @@ async def test_row_8_2_random_health_and_disconnects(
     zookeeper: ZooKeeper, tmp_path: Path, seed: int
 ) -> None:
     async with asyncio.timeout(100):
-        assert await random_health_and_disconnects(
+        assert await stress.random_health_and_disconnects(
             zookeeper.connect, tmp_path, seconds=SECONDS, seed=seed
         )

@@ -8,20 +8,8 @@ from random import Random
 
 from ha.elector.model import Removal
 from ha.service.model import WriterSilence
-from ha.zkfc.witness.core import (
-    Action,
-    Answer,
-    BecameActive,
-    Event,
-    Lock,
-    NoOwner,
-    OwnerAsked,
-    RemovalEnded,
-    State,
-    WitnessSettings,
-    WriterTold,
-    step,
-)
+from ha.zkfc.witness import core
+from ha.zkfc.witness.core import step
 from tests.transitions import same_as, walked
 
 
@@ -31,7 +19,7 @@ def silence(nodes: int, witnesses: int, epoch: int, seconds: float, lease: float
     )
 
 
-LOCKS = (Lock(7, "nn2"), Lock(7, "nn2"), Lock(7, "nn2"), Lock(9, "nn3"))
+LOCKS = (core.Lock(7, "nn2"), core.Lock(7, "nn2"), core.Lock(7, "nn2"), core.Lock(9, "nn3"))
 SILENCES = (
     None,
     *(silence(3, 2, 5, seconds, 2.0) for seconds in (2.0, 2.1, 2.25, 4.0)),
@@ -43,38 +31,38 @@ SILENCES = (
     silence(3, 2, 5, 1.25, 0.5),
     silence(3, 2, 5, 1.5, 0.5),
 )
-ANSWERS = (*(Answer.SILENT,) * 8, *Answer)
+ANSWERS = (*(core.Answer.SILENT,) * 8, *core.Answer)
 PAUSES = (0.0, 0.0625, 0.125, 1.0)
 STEPS = 900
 
 
-def drawn(rng: Random) -> Event:
+def drawn(rng: Random) -> core.Event:
     """Mostly an owner that is asked in vain, and a writer that is silent."""
     roll = rng.random()
     barred = "a pause" if rng.random() < 0.08 else ""
     if roll < 0.45:
-        return OwnerAsked(rng.choice(LOCKS[: 4 if rng.random() < 0.2 else 3]),
+        return core.OwnerAsked(rng.choice(LOCKS[: 4 if rng.random() < 0.2 else 3]),
                           rng.choice(ANSWERS), barred)  # fmt: skip
     if roll < 0.88:
         lock = rng.choice((*LOCKS, None)) if rng.random() < 0.1 else LOCKS[0]
-        return WriterTold(lock, rng.choice(SILENCES), barred)
+        return core.WriterTold(lock, rng.choice(SILENCES), barred)
     if roll < 0.96:
         some = [one for one in Removal if one is not Removal.FORBIDDEN]
-        return RemovalEnded(rng.choice(some))
-    return rng.choice((NoOwner(), BecameActive()))
+        return core.RemovalEnded(rng.choice(some))
+    return rng.choice((core.NoOwner(), core.BecameActive()))
 
 
 def test_a_long_life_of_the_witness_is_as_it_was_reviewed() -> None:
     rng, now = Random(3), 100.0
 
-    def took(state: State, event: Event) -> tuple[State, tuple[Action, ...]]:
+    def took(state: core.State, event: core.Event) -> tuple[core.State, tuple[core.Action, ...]]:
         nonlocal now
         now += rng.choice(PAUSES)
         result = step(state, event, now=now)
         return result.state, result.actions
 
     events = [drawn(rng) for _ in range(STEPS)]
-    events += [RemovalEnded(Removal.FORBIDDEN), *(drawn(rng) for _ in range(STEPS // 10))]
+    events += [core.RemovalEnded(Removal.FORBIDDEN), *(drawn(rng) for _ in range(STEPS // 10))]
     told = [(str(number), event) for number, event in enumerate(events)]
-    start = State(settings=WitnessSettings(silence_seconds=1.25))
+    start = core.State(settings=core.WitnessSettings(silence_seconds=1.25))
     same_as(Path(__file__).with_name("witness.txt"), walked(start, told, took))

@@ -7,15 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local.cluster import zookeeper as cluster_zookeeper
 from deploy.local.cluster.java import find_java
 from deploy.local.cluster.ports import free_ports
 from deploy.local.cluster.processes import Supervisor
-from deploy.local.cluster.zookeeper import (
-    ZooKeeper,
-    restart_zookeeper,
-    start_zookeeper,
-    wait_for_zookeeper,
-)
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Link
 from ha.service.errors import NO_ZOOKEEPER_TO_ASK, ServiceFailed
 from ha.service.model import ServiceState
@@ -40,15 +36,17 @@ class Server:
         await asyncio.to_thread(self.zookeeper.process.kill)
 
     async def back(self) -> None:
-        self.zookeeper = await asyncio.to_thread(restart_zookeeper, self.supervisor, self.zookeeper)
+        self.zookeeper = await asyncio.to_thread(
+            cluster_zookeeper.restart_zookeeper, self.supervisor, self.zookeeper
+        )
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     java = find_java(wrapper_directory=tmp_path)
     with Supervisor(tmp_path / "zookeeper") as supervisor:
-        zookeeper = start_zookeeper(supervisor, java=java, port=free_ports(1)[0])
-        wait_for_zookeeper(zookeeper)
+        zookeeper = cluster_zookeeper.start_zookeeper(supervisor, java=java, port=free_ports(1)[0])
+        cluster_zookeeper.wait_for_zookeeper(zookeeper)
         yield Server(supervisor, zookeeper)
 
 

@@ -4,15 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from fencing.model import (
-    Attempt,
-    FencingOutcome,
-    FencingReport,
-    JournalEpochMethod,
-    KillMethod,
-    MethodSpec,
-    Target,
-)
+from fencing import model
 from fencing.ssh_settings import SshSettings
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
@@ -24,9 +16,9 @@ from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 
 TRY_SECONDS: Final = 1.2345678
 """How long each of the methods took."""
-UNKNOWN_ONES_PLAN: Final = FencingPlan(methods=(JournalEpochMethod(),))
+UNKNOWN_ONES_PLAN: Final = FencingPlan(methods=(model.JournalEpochMethod(),))
 NN2S_PLAN: Final = FencingPlan(
-    methods=(KillMethod(),),
+    methods=(model.KillMethod(),),
     environment={"dfs_ha_namenode_id": "nn2"},
     method_timeout_seconds=3.0,
     total_timeout_seconds=7.0,
@@ -37,28 +29,28 @@ NN2S_PLAN: Final = FencingPlan(
 class Methods:
     """In the place of the fencing methods: they remember whom they were given, and by what plan."""
 
-    def __init__(self, *outcomes: FencingOutcome, proves_gone: bool = False) -> None:
-        self.outcomes = outcomes or (FencingOutcome.SUCCEEDED,)
+    def __init__(self, *outcomes: model.FencingOutcome, proves_gone: bool = False) -> None:
+        self.outcomes = outcomes or (model.FencingOutcome.SUCCEEDED,)
         self.proves_gone = proves_gone
-        self.given: list[Target] = []
+        self.given: list[model.Target] = []
         self.plans: list[FencingPlan] = []
 
     async def __call__(
         self,
-        methods: tuple[MethodSpec, ...],
-        target: Target,
+        methods: tuple[model.MethodSpec, ...],
+        target: model.Target,
         **how: Any,  # noqa: ANN401 - the other fields of a plan
-    ) -> FencingReport:
+    ) -> model.FencingReport:
         self.given.append(target)
         self.plans.append(FencingPlan(methods=methods, **how))
         tries = tuple(
-            Attempt(
+            model.Attempt(
                 f"m{number}", outcome, f"it says {number}", TRY_SECONDS,
                 proves_gone=self.proves_gone,
             )
             for number, outcome in enumerate(self.outcomes)
         )  # fmt: skip
-        return FencingReport(target, tries, 3.0)
+        return model.FencingReport(target, tries, 3.0)
 
 
 def node(name: str, port: int) -> NameNodeAddress:

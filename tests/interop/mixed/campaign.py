@@ -9,17 +9,11 @@ from dataclasses import dataclass, field
 from deploy.local.cluster.errors import LocalClusterError
 from deploy.local.demo.screen import Screen
 from deploy.local.workload.trial import CLIENT_SECONDS, WRITES_AFTER
+from tests.interop.mixed import migration
 from tests.interop.mixed.client import Writing
 from tests.interop.mixed.cluster import MixedCluster
 from tests.interop.mixed.failovers import Change, hand_over, kill
-from tests.interop.mixed.migration import (
-    Step,
-    journal_steps,
-    namenode_steps,
-    play,
-    wipe_journalnode,
-    zkfc_steps,
-)
+from tests.interop.mixed.migration import play
 from tests.interop.mixed.programs import Kind
 from tests.interop.mixed.roles import RoleWatch
 
@@ -59,25 +53,26 @@ class Campaign:
     def move_journalnodes(self, kind: Kind) -> None:
         """Move JournalNodes to this kind one after another; no NameNode may lose its role."""
         active = self.cluster.active()
-        for step in journal_steps(kind):
+        for step in migration.journal_steps(kind):
             self._step(step)
             if (now := self.cluster.active()) != active:
                 raise LocalClusterError(f"{step}: {now} is active instead of {active}")
 
     def move_zkfcs(self, kind: Kind) -> None:
         """Move the standby's first; then a hand-over, and the other one."""
-        for step in zkfc_steps(self.cluster, kind):
+        for step in migration.zkfc_steps(self.cluster, kind):
             self._step(step)
 
     def move_namenodes(self, kind: Kind) -> None:
         """Move the standby first; then a hand-over, and the other one."""
-        for step in namenode_steps(self.cluster, kind):
+        for step in migration.namenode_steps(self.cluster, kind):
             self._step(step)
 
     def wipe(self) -> None:
         """Wipe a JournalNode of ours, which must vote again without a stop of anything."""
         self._timed(
-            f"{WIPED} is wiped and formatted", lambda: wipe_journalnode(self.cluster, WIPED)
+            f"{WIPED} is wiped and formatted",
+            lambda: migration.wipe_journalnode(self.cluster, WIPED),
         )
 
     def facts(self) -> dict[str, object]:
@@ -113,7 +108,7 @@ class Campaign:
             f"the client's longest call {change.longest_call_seconds:.3f} s"
         )
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: migration.Step) -> None:
         self._timed(str(step), lambda: play(self.cluster, step))
 
     def _timed(self, words: str, act: Callable[[], None]) -> None:

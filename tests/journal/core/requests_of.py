@@ -9,20 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from zlib import crc32
 
+from journal.core import requests
 from journal.core.effects import RestorePrevious, Step
 from journal.core.machine import step
 from journal.core.replies import Fetch, Reply
-from journal.core.requests import (
-    AcceptRecovery,
-    AdoptRecovery,
-    FinalizeLogSegment,
-    Format,
-    Journal,
-    NewEpoch,
-    Request,
-    Stamp,
-    StartLogSegment,
-)
 from journal.core.state import JournalState, digest_unknown, learn_digest
 from journal.errors import InvariantBroken, JournalError, Rejected
 from journal.frame import file_header
@@ -68,24 +58,28 @@ class Writer:
     serial: int = -1
     committed: int | None = None
 
-    def stamp(self) -> Stamp:
+    def stamp(self) -> requests.Stamp:
         self.serial += 1
         committed = None if self.committed is None else TxId(self.committed)
-        return Stamp(Epoch(self.epoch), self.serial, committed)
+        return requests.Stamp(Epoch(self.epoch), self.serial, committed)
 
-    def new_epoch(self, namespace: NamespaceInfo = NAMESPACE) -> NewEpoch:
-        return NewEpoch(namespace, Epoch(self.epoch))
+    def new_epoch(self, namespace: NamespaceInfo = NAMESPACE) -> requests.NewEpoch:
+        return requests.NewEpoch(namespace, Epoch(self.epoch))
 
-    def start(self, first: int, layout: int = LAYOUT_VERSION) -> StartLogSegment:
-        return StartLogSegment(self.stamp(), TxId(first), layout)
+    def start(self, first: int, layout: int = LAYOUT_VERSION) -> requests.StartLogSegment:
+        return requests.StartLogSegment(self.stamp(), TxId(first), layout)
 
-    def batch(self, segment_first: int, first: int, last: int) -> Journal:
+    def batch(self, segment_first: int, first: int, last: int) -> requests.Journal:
         data = records(first, last, self.epoch)
-        return Journal(self.stamp(), TxId(segment_first), TxId(first), last - first + 1, data)
+        return requests.Journal(
+            self.stamp(), TxId(segment_first), TxId(first), last - first + 1, data
+        )
 
-    def finalize(self, first: int, last: int, writer: int | None = None) -> FinalizeLogSegment:
+    def finalize(
+        self, first: int, last: int, writer: int | None = None
+    ) -> requests.FinalizeLogSegment:
         content = digest(first, last, self.epoch if writer is None else writer)
-        return FinalizeLogSegment(self.stamp(), TxId(first), TxId(last), content)
+        return requests.FinalizeLogSegment(self.stamp(), TxId(first), TxId(last), content)
 
 
 class LocalJournal:
@@ -97,7 +91,7 @@ class LocalJournal:
         self.disk = Disk(root, files)
         self.state = self.disk.load()
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: requests.Request) -> Reply:
         """Decide, make durable, remember, answer."""
         self.state = with_digest(self.state, request, self.disk.digest)
         result = step(self.state, request)
@@ -111,7 +105,7 @@ class LocalJournal:
 
     def accept(self, writer: Writer, decided: Segment, source: bytes) -> None:
         """Both halves of an acceptance, with the download in between."""
-        reply = self.ask(AcceptRecovery(writer.stamp(), decided))
+        reply = self.ask(requests.AcceptRecovery(writer.stamp(), decided))
         if isinstance(reply, Fetch):
             check = SegmentCheck(decided)
             download = self.disk.begin_download(decided.first, reply.epoch)
@@ -119,19 +113,19 @@ class LocalJournal:
                 download.append(check.feed(source[start : start + 50]))
             check.finish()
             download.finish()
-            self.ask(AdoptRecovery(reply.epoch, decided))
+            self.ask(requests.AdoptRecovery(reply.epoch, decided))
 
     def close(self) -> None:
         self.disk.close()
 
 
 def with_digest(
-    state: JournalState, request: Request, compute: Callable[[Segment], Segment]
+    state: JournalState, request: requests.Request, compute: Callable[[Segment], Segment]
 ) -> JournalState:
     """Do what the node's owner does before a request that compares contents."""
     judged = getattr(request, "segment", None)
     first = judged.first if isinstance(judged, Segment) else getattr(request, "first", None)
-    if isinstance(request, StartLogSegment | Journal) or first is None:
+    if isinstance(request, requests.StartLogSegment | requests.Journal) or first is None:
         return state
     if not digest_unknown(state, first):
         return state
@@ -144,11 +138,11 @@ def with_digest(
 
 def formatted(root: Path, files: Files | None = None) -> LocalJournal:
     journal = LocalJournal(root, files)
-    journal.ask(Format(NAMESPACE, incarnation=LIFE))
+    journal.ask(requests.Format(NAMESPACE, incarnation=LIFE))
     return journal
 
 
-def outcome(state: JournalState, request: Request) -> Step | JournalError:
+def outcome(state: JournalState, request: requests.Request) -> Step | JournalError:
     """Return a step, or the refusal instead of raising it."""
     try:
         return step(state, request)

@@ -5,41 +5,23 @@ from pathlib import Path
 
 import pytest
 
+from journal.core import requests
 from journal.core.effects import PersistAdmission
 from journal.core.machine import step
 from journal.core.replies import Done
-from journal.core.requests import (
-    AcceptRecovery,
-    Admit,
-    AdmitFounding,
-    Format,
-    GetEditLogManifest,
-    GetJournalState,
-    Heartbeat,
-    PrepareRecovery,
-    Request,
-)
 from journal.core.state import JournalState, OpenSegment
 from journal.errors import BadRequest, JournalError, NotAdmitted, OutOfSync
 from journal.model import NO_TXID, Epoch, Segment, TxId
 from journal.storage.files import RealFiles
 from journal.storage.incarnation import Incarnation, read_incarnation, write_incarnation
-from tests.journal.core.requests_of import (
-    LIFE,
-    NAMESPACE,
-    LocalJournal,
-    MemoryFiles,
-    Writer,
-    digest,
-    outcome,
-    segment,
-)
+from tests.journal.core import requests_of
+from tests.journal.core.requests_of import digest, segment
 
 FINAL = segment(1, 3, finalized=True)
 NEXT = segment(4, 6, finalized=True)
 BEHIND = segment(7, 9, finalized=True)
 WHOLE = segment(1, 9, finalized=True)
-LEARNER = JournalState(namespace=NAMESPACE, incarnation=LIFE, learner=True)
+LEARNER = JournalState(namespace=requests_of.NAMESPACE, incarnation=requests_of.LIFE, learner=True)
 
 
 def learner(
@@ -55,60 +37,62 @@ def learner(
     return state
 
 
-def admit(*required: Segment, committed: int = 0, incarnation: str = LIFE) -> Admit:
-    return Admit(Writer(1).stamp(), incarnation, required, TxId(committed))
+def admit(
+    *required: Segment, committed: int = 0, incarnation: str = requests_of.LIFE
+) -> requests.Admit:
+    return requests.Admit(requests_of.Writer(1).stamp(), incarnation, required, TxId(committed))
 
 
-def refusal(state: JournalState, request: Request) -> JournalError | None:
-    found = outcome(state, request)
+def refusal(state: JournalState, request: requests.Request) -> JournalError | None:
+    found = requests_of.outcome(state, request)
     reply = found if isinstance(found, JournalError) else found.reply
     return reply if isinstance(reply, JournalError) else None
 
 
-VOTES: dict[str, Request] = {
-    "what was promised": GetJournalState(),
-    "a promise": Writer(2).new_epoch(),
-    "the newest segment's state": PrepareRecovery(Writer(1).stamp(), TxId(1)),
-    "a recovery": AcceptRecovery(Writer(1).stamp(), segment(1, 3)),
-    "a segment's start": Writer(1).start(7),
-    "a list for readers": GetEditLogManifest(TxId(1)),
+VOTES: dict[str, requests.Request] = {
+    "what was promised": requests.GetJournalState(),
+    "a promise": requests_of.Writer(2).new_epoch(),
+    "the newest segment's state": requests.PrepareRecovery(requests_of.Writer(1).stamp(), TxId(1)),
+    "a recovery": requests.AcceptRecovery(requests_of.Writer(1).stamp(), segment(1, 3)),
+    "a segment's start": requests_of.Writer(1).start(7),
+    "a list for readers": requests.GetEditLogManifest(TxId(1)),
 }
 
 
 @pytest.mark.parametrize("request_", VOTES.values(), ids=list(VOTES))
-def test_a_learner_refuses_whatever_counts(request_: Request) -> None:
+def test_a_learner_refuses_whatever_counts(request_: requests.Request) -> None:
     state = learner(FINAL)
     assert isinstance(refusal(state, request_), NotAdmitted)
     assert refusal(replace(state, learner=False), request_) is None
 
 
 def test_a_refused_call_teaches_a_learner_the_writers_epoch() -> None:
-    found = step(learner(FINAL), Writer(5).start(4))
+    found = step(learner(FINAL), requests_of.Writer(5).start(4))
     assert isinstance(found.reply, NotAdmitted)
     assert found.state.promised == 5
     assert found.state.open is None
 
 
 def test_a_learner_is_fed() -> None:
-    done = step(learner(first=4, last=4), Writer(1, 0).batch(4, 5, 6))
+    done = step(learner(first=4, last=4), requests_of.Writer(1, 0).batch(4, 5, 6))
     assert done.reply == Done()
     assert done.state.last_written == 6
 
 
 def test_a_learner_hears_a_heartbeat_and_renews_no_lease() -> None:
     """Refuse: it may have promised a newer writer before it forgot, so its yes proves nothing."""
-    done = step(learner(FINAL), Heartbeat(Writer(1, committed=3).stamp()))
+    done = step(learner(FINAL), requests.Heartbeat(requests_of.Writer(1, committed=3).stamp()))
     assert isinstance(done.reply, NotAdmitted)
     assert done.state.committed == 3
 
 
 def test_a_learner_finalizes_and_does_not_say_yes() -> None:
     """Answer no, so that no writer, not even a Java one, counts it."""
-    done = step(learner(segment(4, 6)), Writer(1).finalize(4, 6))
+    done = step(learner(segment(4, 6)), requests_of.Writer(1).finalize(4, 6))
     assert isinstance(done.reply, NotAdmitted)
     assert done.state.segments[TxId(4)].finalized
     assert done.effects
-    other = step(learner(segment(4, 6)), Writer(1).finalize(4, 6, 2))
+    other = step(learner(segment(4, 6)), requests_of.Writer(1).finalize(4, 6, 2))
     assert isinstance(other.reply, OutOfSync)
 
 
@@ -134,16 +118,18 @@ ADMITTED = {
 
 
 @pytest.mark.parametrize(("state", "request_"), ADMITTED.values(), ids=list(ADMITTED))
-def test_a_learner_that_holds_everything_is_admitted(state: JournalState, request_: Admit) -> None:
+def test_a_learner_that_holds_everything_is_admitted(
+    state: JournalState, request_: requests.Admit
+) -> None:
     done = step(state, request_)
     assert done.reply == Done()
-    assert done.effects == (PersistAdmission(LIFE, Epoch(1)),)
+    assert done.effects == (PersistAdmission(requests_of.LIFE, Epoch(1)),)
     assert not done.state.learner
-    again = step(done.state, replace(request_, stamp=Writer(1, 7).stamp()))
+    again = step(done.state, replace(request_, stamp=requests_of.Writer(1, 7).stamp()))
     assert (again.reply, again.effects) == (Done(), ())
 
 
-MISSING: dict[str, tuple[JournalState, Admit, type[JournalError]]] = {
+MISSING: dict[str, tuple[JournalState, requests.Admit, type[JournalError]]] = {
     "another incarnation": (learner(), admit(incarnation="f" * 32), NotAdmitted),
     "a segment": (learner(FINAL), admit(FINAL, NEXT), OutOfSync),
     "its end": (learner(segment(1, 2, finalized=True)), admit(FINAL), OutOfSync),
@@ -198,13 +184,13 @@ MISSING: dict[str, tuple[JournalState, Admit, type[JournalError]]] = {
 
 @pytest.mark.parametrize(("state", "request_", "kind"), MISSING.values(), ids=list(MISSING))
 def test_a_learner_that_lacks_something_is_not_admitted(
-    state: JournalState, request_: Admit, kind: type[JournalError]
+    state: JournalState, request_: requests.Admit, kind: type[JournalError]
 ) -> None:
     assert type(refusal(state, request_)) is kind
     assert state.learner
 
 
-LACKING: dict[str, tuple[JournalState, Admit, int | None]] = {
+LACKING: dict[str, tuple[JournalState, requests.Admit, int | None]] = {
     "no purge, one in the middle": (
         learner(FINAL, BEHIND),
         admit(FINAL, NEXT, BEHIND, committed=9),
@@ -232,7 +218,7 @@ LACKING: dict[str, tuple[JournalState, Admit, int | None]] = {
 
 @pytest.mark.parametrize(("state", "request_", "first"), LACKING.values(), ids=list(LACKING))
 def test_what_was_let_go_of_may_be_lacking_unless_nothing_newer_is_held(
-    state: JournalState, request_: Admit, first: int | None
+    state: JournalState, request_: requests.Admit, first: int | None
 ) -> None:
     found = refusal(state, request_)
     if first is None:
@@ -248,14 +234,14 @@ def test_a_segment_that_was_not_read_yet_is_not_said_to_differ() -> None:
 
 
 def test_an_operators_word_admits_the_incarnation_that_he_means() -> None:
-    done = step(learner(), AdmitFounding(LIFE))
-    assert done.effects == (PersistAdmission(LIFE, None),)
-    assert isinstance(refusal(learner(), AdmitFounding("f" * 32)), NotAdmitted)
+    done = step(learner(), requests.AdmitFounding(requests_of.LIFE))
+    assert done.effects == (PersistAdmission(requests_of.LIFE, None),)
+    assert isinstance(refusal(learner(), requests.AdmitFounding("f" * 32)), NotAdmitted)
 
 
 @pytest.mark.parametrize("admitted", ["founding", "no", "17"])
 def test_an_incarnation_is_bound_to_its_very_file(tmp_path: Path, admitted: str) -> None:
-    files, incarnation = RealFiles(), Incarnation(LIFE, admitted)
+    files, incarnation = RealFiles(), Incarnation(requests_of.LIFE, admitted)
     write_incarnation(files, tmp_path, incarnation)
     assert read_incarnation(files, tmp_path) == incarnation
     path = tmp_path / "incarnation"
@@ -271,25 +257,27 @@ def test_an_incarnation_is_bound_to_its_very_file(tmp_path: Path, admitted: str)
     "text", [b"", b"id=1\n", b"\xff\x00", b"id=" + b"g" * 32 + b"\nadmitted=founding\n"]
 )
 def test_an_incarnation_that_cannot_be_read_is_none(text: bytes) -> None:
-    files, root = MemoryFiles(), Path("/j")
+    files, root = requests_of.MemoryFiles(), Path("/j")
     file = files.create(root / "current/incarnation")
     file.append(text)
     assert "cannot be read" in str(read_incarnation(files, root / "current"))
 
 
 def test_learning_and_admission_outlive_a_restart(tmp_path: Path) -> None:
-    journal = LocalJournal(tmp_path)
-    journal.ask(Format(NAMESPACE, founding=False, incarnation=LIFE))
+    journal = requests_of.LocalJournal(tmp_path)
+    journal.ask(
+        requests.Format(requests_of.NAMESPACE, founding=False, incarnation=requests_of.LIFE)
+    )
     for _ in range(2):
         journal.close()
-        journal = LocalJournal(tmp_path)
-        assert (journal.state.learner, journal.state.incarnation) == (True, LIFE)
+        journal = requests_of.LocalJournal(tmp_path)
+        assert (journal.state.learner, journal.state.incarnation) == (True, requests_of.LIFE)
     with pytest.raises(NotAdmitted):
-        journal.ask(Writer(1).start(1))
+        journal.ask(requests_of.Writer(1).start(1))
     journal.close()
-    journal = LocalJournal(tmp_path)
+    journal = requests_of.LocalJournal(tmp_path)
     journal.ask(admit())
     journal.close()
-    journal = LocalJournal(tmp_path)
-    assert (journal.state.learner, journal.state.incarnation) == (False, LIFE)
+    journal = requests_of.LocalJournal(tmp_path)
+    assert (journal.state.learner, journal.state.incarnation) == (False, requests_of.LIFE)
     assert "admitted=1\n" in (tmp_path / "current/incarnation").read_text()

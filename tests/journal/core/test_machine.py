@@ -20,43 +20,19 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from journal import errors
+from journal.core import requests
 from journal.core.effects import Effect, PersistPromise
 from journal.core.machine import step
 from journal.core.replies import Prepared, Promised, Reply
-from journal.core.requests import (
-    FinalizeLogSegment,
-    Format,
-    Heartbeat,
-    Journal,
-    PrepareRecovery,
-    Request,
-    Stamp,
-)
 from journal.core.state import JournalState
-from journal.errors import (
-    BadRequest,
-    Fenced,
-    InvariantBroken,
-    JournalError,
-    OutOfSync,
-    StorageFailed,
-)
+from journal.errors import StorageFailed
 from journal.model import Epoch, Segment, TxId
-from tests.journal.core.requests_of import (
-    LIFE,
-    NAMESPACE,
-    LocalJournal,
-    MemoryFiles,
-    Writer,
-    digest,
-    record,
-    segment,
-    segment_bytes,
-    with_digest,
-)
+from tests.journal.core import requests_of
+from tests.journal.core.requests_of import digest
 
 ROOT = Path("/journals/ns1")
-Forge = Callable[[JournalState, Request], Request]
+Forge = Callable[[JournalState, requests.Request], requests.Request]
 Lose = Callable[[Effect], bool]
 
 
@@ -118,30 +94,33 @@ class JournalLife(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.files = MemoryFiles()
-        self.journal = LocalJournal(ROOT, self.files)
+        self.files = requests_of.MemoryFiles()
+        self.journal = requests_of.LocalJournal(ROOT, self.files)
         self.model = Model()
         self.serial = 0
 
     @initialize()
     def format(self) -> None:
-        assert not isinstance(self.ask(Format(NAMESPACE, incarnation=LIFE)), JournalError)
+        assert not isinstance(
+            self.ask(requests.Format(requests_of.NAMESPACE, incarnation=requests_of.LIFE)),
+            errors.JournalError,
+        )
 
-    def ask(self, request: Request) -> Reply | JournalError:
+    def ask(self, request: requests.Request) -> Reply | errors.JournalError:
         journal = self.journal
-        journal.state = with_digest(journal.state, request, journal.disk.digest)
+        journal.state = requests_of.with_digest(journal.state, request, journal.disk.digest)
         forged = self.bug.forge(journal.state, request)
         try:
             result = step(journal.state, forged)
-        except JournalError as refusal:
+        except errors.JournalError as refusal:
             return refusal
         journal.disk.run([e for e in result.effects if not self.bug.loses(e)])
         journal.state = result.state
         return result.reply
 
-    def stamp(self, epoch: int) -> Stamp:
+    def stamp(self, epoch: int) -> requests.Stamp:
         self.serial += 1
-        return Stamp(Epoch(epoch), self.serial)
+        return requests.Stamp(Epoch(epoch), self.serial)
 
     def epoch(self, age: int) -> int:
         return max(1, self.model.promised - age)
@@ -149,9 +128,9 @@ class JournalLife(RuleBasedStateMachine):
     @rule(age=st.integers(-2, 2))
     def new_epoch(self, age: int) -> None:
         epoch = self.epoch(age)
-        reply = self.ask(Writer(epoch).new_epoch())
+        reply = self.ask(requests_of.Writer(epoch).new_epoch())
         if epoch <= self.model.promised:
-            assert isinstance(reply, Fenced)
+            assert isinstance(reply, errors.Fenced)
             assert reply.promised == self.model.promised
             return
         assert self.model.hear(epoch)
@@ -160,9 +139,9 @@ class JournalLife(RuleBasedStateMachine):
     @rule(age=st.sampled_from([-1, 0, 0, 0, 1]), back=st.sampled_from([0, 0, 0, 1, 2, 4]))
     def start(self, age: int, back: int) -> None:
         epoch, first = self.epoch(age), max(1, self.model.frontier() - back)
-        reply = self.ask(replace(Writer(epoch).start(first), stamp=self.stamp(epoch)))
+        reply = self.ask(replace(requests_of.Writer(epoch).start(first), stamp=self.stamp(epoch)))
         if not self.model.hear(epoch):
-            assert isinstance(reply, Fenced)
+            assert isinstance(reply, errors.Fenced)
             return
         still_open = self.model.open == first
         self.model.close()
@@ -173,9 +152,9 @@ class JournalLife(RuleBasedStateMachine):
         )
         left = lies is not None and epoch == self.model.writer and not still_open
         if inside or left or (lies is not None and len(lies.tags) != 1):
-            assert isinstance(reply, OutOfSync)
+            assert isinstance(reply, errors.OutOfSync)
             return
-        assert not isinstance(reply, JournalError)
+        assert not isinstance(reply, errors.JournalError)
         self.model.decided.pop(first, None)
         self.model.segments[first] = Held([])
         self.model.writer, self.model.open = epoch, first
@@ -189,23 +168,23 @@ class JournalLife(RuleBasedStateMachine):
     def write(self, age: int, skip: int, count: int, damage: bool) -> None:
         epoch, opened = self.epoch(age), self.model.open
         at = max(1, (1 if opened is None else self.model.end(opened) + 1) + skip)
-        data = b"".join(record(txid, epoch) for txid in range(at, at + count))
+        data = b"".join(requests_of.record(txid, epoch) for txid in range(at, at + count))
         data = data[:-1] + bytes([data[-1] ^ 1]) if damage else data
         begins = TxId(1 if opened is None else opened)
-        reply = self.ask(Journal(self.stamp(epoch), begins, TxId(at), count, data))
+        reply = self.ask(requests.Journal(self.stamp(epoch), begins, TxId(at), count, data))
         if epoch > self.model.promised:
-            assert isinstance(reply, OutOfSync)  # it promises nothing
+            assert isinstance(reply, errors.OutOfSync)  # it promises nothing
             return
         if not self.model.hear(epoch):
-            assert isinstance(reply, Fenced)
+            assert isinstance(reply, errors.Fenced)
             return
         opened = self.model.open
         if epoch != self.model.writer or opened is None or at != self.model.end(opened) + 1:
-            assert isinstance(reply, OutOfSync)
+            assert isinstance(reply, errors.OutOfSync)
         elif damage:
-            assert isinstance(reply, BadRequest)
+            assert isinstance(reply, errors.BadRequest)
         else:
-            assert not isinstance(reply, JournalError)
+            assert not isinstance(reply, errors.JournalError)
             self.model.segments[opened].tags += [epoch] * count
 
     @precondition(lambda self: self.model.segments)
@@ -223,19 +202,21 @@ class JournalLife(RuleBasedStateMachine):
         if last < first:
             return
         content = b"\0" * 32 if lie or not held.tags else held.digest(first)
-        reply = self.ask(FinalizeLogSegment(self.stamp(epoch), TxId(first), TxId(last), content))
+        reply = self.ask(
+            requests.FinalizeLogSegment(self.stamp(epoch), TxId(first), TxId(last), content)
+        )
         if epoch > self.model.promised:
-            assert isinstance(reply, OutOfSync)
+            assert isinstance(reply, errors.OutOfSync)
             return
         if not self.model.hear(epoch):
-            assert isinstance(reply, Fenced)
+            assert isinstance(reply, errors.Fenced)
             return
         if self.model.open == first:
             self.model.close()
         if first not in self.model.segments or off or lie:
-            assert isinstance(reply, OutOfSync | BadRequest)
+            assert isinstance(reply, errors.OutOfSync | errors.BadRequest)
             return
-        assert not isinstance(reply, JournalError)
+        assert not isinstance(reply, errors.JournalError)
         held.finalized = True
         self.model.decided.pop(first, None)
 
@@ -244,9 +225,9 @@ class JournalLife(RuleBasedStateMachine):
     def prepare(self, data: st.DataObject, age: int) -> None:
         epoch = self.epoch(age)
         first = data.draw(st.sampled_from(sorted(self.model.segments)))
-        reply = self.ask(PrepareRecovery(self.stamp(epoch), TxId(first)))
+        reply = self.ask(requests.PrepareRecovery(self.stamp(epoch), TxId(first)))
         if not self.model.hear(epoch):
-            assert isinstance(reply, Fenced)
+            assert isinstance(reply, errors.Fenced)
             return
         self.model.close()
         assert isinstance(reply, Prepared)
@@ -270,13 +251,15 @@ class JournalLife(RuleBasedStateMachine):
         held = self.model.segments.get(first)
         tags = sorted({tag for h in self.model.segments.values() for tag in h.tags} | {99})
         tag = data.draw(st.sampled_from(tags))
-        decided = segment(first, first + count - 1, tag)
-        writer = Writer(epoch, self.serial)
+        decided = requests_of.segment(first, first + count - 1, tag)
+        writer = requests_of.Writer(epoch, self.serial)
         self.serial += 1
         fenced = epoch < self.model.promised
         try:
-            self.journal.accept(writer, decided, segment_bytes(first, decided.last, tag))
-        except JournalError as refusal:
+            self.journal.accept(
+                writer, decided, requests_of.segment_bytes(first, decided.last, tag)
+            )
+        except errors.JournalError as refusal:
             self._check_accept_refused(refusal, fenced, held, decided)
             return
         assert not fenced
@@ -287,12 +270,12 @@ class JournalLife(RuleBasedStateMachine):
         self.model.decided[first] = (decided.last, tag, epoch)
 
     def _check_accept_refused(
-        self, refusal: JournalError, fenced: bool, held: Held | None, decided: Segment
+        self, refusal: errors.JournalError, fenced: bool, held: Held | None, decided: Segment
     ) -> None:
         if fenced:
-            assert isinstance(refusal, Fenced)
+            assert isinstance(refusal, errors.Fenced)
             return
-        assert isinstance(refusal, InvariantBroken)
+        assert isinstance(refusal, errors.InvariantBroken)
         self.model.close()
         overlaps = any(
             h.finalized
@@ -307,18 +290,18 @@ class JournalLife(RuleBasedStateMachine):
     @rule(age=st.sampled_from([0, 1, -1]))
     def heartbeat(self, age: int) -> None:
         epoch = self.epoch(age)
-        reply = self.ask(Heartbeat(self.stamp(epoch)))
+        reply = self.ask(requests.Heartbeat(self.stamp(epoch)))
         if epoch > self.model.promised:
-            assert isinstance(reply, OutOfSync)
+            assert isinstance(reply, errors.OutOfSync)
             return
-        assert isinstance(reply, Fenced) != self.model.hear(epoch)
+        assert isinstance(reply, errors.Fenced) != self.model.hear(epoch)
 
     @rule(seed=st.integers(0, 5))
     def crash(self, seed: int) -> None:
         chance = random.Random(seed)
         survives = {0: lambda: False, 1: lambda: True}
         self.files.cut_power(survives.get(seed, lambda: chance.random() < 0.5))
-        self.journal = LocalJournal(ROOT, self.files)
+        self.journal = requests_of.LocalJournal(ROOT, self.files)
         self.model.close()
         self.serial = 0
 
@@ -352,14 +335,17 @@ def test_random_lives_keep_the_books() -> None:
     run_state_machine_as_test(JournalLife, settings=SETTINGS)
 
 
-def _obey_everybody(state: JournalState, request: Request) -> Request:
-    if isinstance(request, Journal | Heartbeat) and request.stamp.epoch < state.promised:
+def _obey_everybody(state: JournalState, request: requests.Request) -> requests.Request:
+    if (
+        isinstance(request, requests.Journal | requests.Heartbeat)
+        and request.stamp.epoch < state.promised
+    ):
         return replace(request, stamp=replace(request.stamp, epoch=state.promised))
     return request
 
 
-def _believe_any_digest(state: JournalState, request: Request) -> Request:
-    if isinstance(request, FinalizeLogSegment) and request.digest == b"\0" * 32:
+def _believe_any_digest(state: JournalState, request: requests.Request) -> requests.Request:
+    if isinstance(request, requests.FinalizeLogSegment) and request.digest == b"\0" * 32:
         held = state.find(request.first)
         opened = state.open.digest if state.open and state.open.first == request.first else b""
         return replace(request, digest=(held.digest if held else opened) or request.digest)

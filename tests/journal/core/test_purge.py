@@ -13,32 +13,29 @@ from journal.core.requests import AcceptRecovery, AdoptRecovery, PrepareRecovery
 from journal.core.state import Decision, JournalState
 from journal.errors import BadRequest, Fenced
 from journal.model import Epoch, Segment, TxId
-from tests.journal.core.requests_of import (
-    NAMESPACE,
-    LocalJournal,
-    Writer,
-    formatted,
-    records,
-    segment,
-    segment_bytes,
-)
+from tests.journal.core import requests_of
+from tests.journal.core.requests_of import segment
 from tests.journal.node.process import JID, node_and_client, segment_url, until
 from tests.journal.writer.journal_cluster import Nodes, write_segment
 
 
-def purge(writer: Writer, minimum: int) -> PurgeLogs:
+def purge(writer: requests_of.Writer, minimum: int) -> PurgeLogs:
     return PurgeLogs(writer.stamp(), TxId(minimum))
 
 
-def written(journal: LocalJournal, writer: Writer, *ranges: tuple[int, int]) -> None:
+def written(
+    journal: requests_of.LocalJournal, writer: requests_of.Writer, *ranges: tuple[int, int]
+) -> None:
     for first, last in ranges:
         journal.ask(writer.start(first))
         journal.ask(writer.batch(first, first, last))
         journal.ask(writer.finalize(first, last))
 
 
-def new_writer(journal: LocalJournal, epoch: int, committed: int | None = None) -> Writer:
-    writer = Writer(epoch, committed=committed)
+def new_writer(
+    journal: requests_of.LocalJournal, epoch: int, committed: int | None = None
+) -> requests_of.Writer:
+    writer = requests_of.Writer(epoch, committed=committed)
     journal.ask(writer.new_epoch())
     return writer
 
@@ -72,7 +69,7 @@ async def test_purge_logs(nodes: Nodes) -> None:
 
 @pytest.mark.row("8.4 testPurgeLogs")
 def test_purge_logs_takes_decisions_with_them(tmp_path: Path) -> None:
-    journal = formatted(tmp_path)
+    journal = requests_of.formatted(tmp_path)
     written(journal, new_writer(journal, 1), (1, 2), (3, 4))
     writer = new_writer(journal, 2, committed=4)
     journal.ask(AcceptRecovery(writer.stamp(), segment(1, 2, 1, finalized=True)))
@@ -80,13 +77,13 @@ def test_purge_logs_takes_decisions_with_them(tmp_path: Path) -> None:
     journal.ask(purge(writer, 3))
     assert {path.name for path in (tmp_path / "current" / "paxos").iterdir()} == {"3"}
     journal.close()
-    again = LocalJournal(tmp_path)
+    again = requests_of.LocalJournal(tmp_path)
     assert set(again.state.segments) == {3}
     assert set(again.state.decisions) == {3}
 
 
 def test_a_segment_that_reaches_the_minimum_stays(tmp_path: Path) -> None:
-    journal = formatted(tmp_path)
+    journal = requests_of.formatted(tmp_path)
     writer = new_writer(journal, 1, committed=0)
     written(journal, writer, (1, 3), (4, 6), (7, 9))
     writer.committed = 9
@@ -96,7 +93,7 @@ def test_a_segment_that_reaches_the_minimum_stays(tmp_path: Path) -> None:
 
 def test_the_open_and_the_newest_segment_stay(tmp_path: Path) -> None:
     """Without the newest the next writer would number its edits from 1 again."""
-    journal = formatted(tmp_path)
+    journal = requests_of.formatted(tmp_path)
     writer = new_writer(journal, 1)
     written(journal, writer, (1, 3), (4, 6))
     journal.ask(writer.start(7))
@@ -111,7 +108,7 @@ def test_the_open_and_the_newest_segment_stay(tmp_path: Path) -> None:
 
 
 def test_what_is_not_known_to_be_committed_stays(tmp_path: Path) -> None:
-    journal = formatted(tmp_path)
+    journal = requests_of.formatted(tmp_path)
     writer = new_writer(journal, 1)
     written(journal, writer, (1, 3), (4, 6), (7, 9))
     writer.committed = 5
@@ -120,7 +117,7 @@ def test_what_is_not_known_to_be_committed_stays(tmp_path: Path) -> None:
 
 
 def test_an_abandoned_segment_goes_with_its_decision_and_not_before(tmp_path: Path) -> None:
-    journal = formatted(tmp_path)
+    journal = requests_of.formatted(tmp_path)
     old = new_writer(journal, 1)
     journal.ask(old.start(1))
     journal.ask(old.batch(1, 1, 3))
@@ -135,17 +132,17 @@ def test_an_abandoned_segment_goes_with_its_decision_and_not_before(tmp_path: Pa
 def test_a_decision_stays_while_its_damaged_segment_stays() -> None:
     """Keep the decision, as it says by which bytes the damage is to be replaced."""
     old, newest = segment(1, 3, finalized=True), segment(4, 6)
-    state = JournalState(namespace=NAMESPACE, promised=Epoch(1), committed=TxId(6))
+    state = JournalState(namespace=requests_of.NAMESPACE, promised=Epoch(1), committed=TxId(6))
     for one in (old, newest):
         state = state.with_segment(one).with_decision(Decision(one, Epoch(1)))
         state = state.with_damage(one.first, "a test said so")
-    done = step(state, purge(Writer(1), 10))
+    done = step(state, purge(requests_of.Writer(1), 10))
     assert done.effects == (PurgeFiles(TxId(10), (old,), (old.first,)),)
     assert set(done.state.damaged) == set(done.state.decisions) == {newest.first}
 
 
 def test_a_fenced_writer_purges_nothing_and_nonsense_is_refused(tmp_path: Path) -> None:
-    journal = formatted(tmp_path)
+    journal = requests_of.formatted(tmp_path)
     old = new_writer(journal, 1, committed=0)
     written(journal, old, (1, 3), (4, 6))
     old.committed = 6
@@ -153,14 +150,14 @@ def test_a_fenced_writer_purges_nothing_and_nonsense_is_refused(tmp_path: Path) 
     with pytest.raises(Fenced):
         journal.ask(purge(old, 4))
     with pytest.raises(BadRequest):
-        journal.ask(purge(Writer(2), 0))
+        journal.ask(purge(requests_of.Writer(2), 0))
     assert set(journal.state.segments) == {1, 4}
 
 
 @pytest.mark.row("X21")
 def test_x21_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path) -> None:
     """Purge while the decided bytes of an old segment are being fetched."""
-    journal = formatted(tmp_path)
+    journal = requests_of.formatted(tmp_path)
     old = new_writer(journal, 1)
     journal.ask(old.start(1))
     journal.ask(old.batch(1, 1, 2))
@@ -171,7 +168,7 @@ def test_x21_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path)
     download = journal.disk.begin_download(TxId(1), reply.epoch)
     writer.committed = 3
     journal.ask(purge(writer, 100))
-    download.append(segment_bytes(1, 3))
+    download.append(requests_of.segment_bytes(1, 3))
     download.finish()
     journal.ask(AdoptRecovery(reply.epoch, decided))
     journal.ask(writer.finalize(1, 3, 1))
@@ -180,14 +177,14 @@ def test_x21_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path)
     assert held.finalized
     assert held.last == 3
     journal.close()
-    assert LocalJournal(tmp_path).state.find(TxId(1)) is not None
+    assert requests_of.LocalJournal(tmp_path).state.find(TxId(1)) is not None
 
 
 def test_a_purged_segment_is_nothing_to_a_recovery() -> None:
     """Answer, in the other order, that what was let go of is absent, not damaged."""
     held = {TxId(f): Segment(TxId(f), TxId(f + 2), True, b"d" * 32) for f in (1, 4)}
-    writer = Writer(1, committed=6)
-    state = JournalState(namespace=NAMESPACE, promised=Epoch(1), segments=held)
+    writer = requests_of.Writer(1, committed=6)
+    state = JournalState(namespace=requests_of.NAMESPACE, promised=Epoch(1), segments=held)
     purged = step(state, purge(writer, 4))
     assert purged.reply == Done()
     answer = step(purged.state, PrepareRecovery(writer.stamp(), TxId(1))).reply
@@ -201,7 +198,7 @@ async def test_x21_a_download_that_is_open_survives_a_purge(tmp_path: Path) -> N
     async with node_and_client(tmp_path) as (daemon, client):
         await client.format()
         await client.new_epoch(1)
-        writer = Writer(1)
+        writer = requests_of.Writer(1)
         await client.written(writer, 1, 4000)
         await client.finalize(writer, 1, 4000)
         await client.written(writer, 4001, 4001)
@@ -214,7 +211,7 @@ async def test_x21_a_download_that_is_open_survives_a_purge(tmp_path: Path) -> N
                 begun = await response.content.readexactly(100)
                 await owner.ask(purge(writer, 4001))
                 body = begun + await response.read()
-            assert body[8:] == records(1, 4000)
+            assert body[8:] == requests_of.records(1, 4000)
             answers = await asyncio.gather(
                 *(_status(session, segment_url(daemon, first)) for first in (1, 4001))
             )
@@ -225,7 +222,7 @@ async def test_a_purge_between_look_and_opening_is_not_an_error(tmp_path: Path) 
     async with node_and_client(tmp_path) as (daemon, client):
         await client.format()
         await client.new_epoch(1)
-        writer = Writer(1)
+        writer = requests_of.Writer(1)
         for first in range(1, 60, 2):
             await client.written(writer, first, first + 1)
             await client.finalize(writer, first, first + 1)

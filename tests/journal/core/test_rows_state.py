@@ -12,35 +12,28 @@ from journal.model import NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 from journal.node.process.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
 from journal.storage import layout
-from tests.journal.core.requests_of import (
-    LIFE,
-    NAMESPACE,
-    LocalJournal,
-    Writer,
-    formatted,
-    segment,
-)
+from tests.journal.core import requests_of
 from tests.journal.core.test_state import begun, names, newest
 from tests.journal.node.process import node_and_client, running
 
 
-def again(journal: LocalJournal, root: Path) -> LocalJournal:
+def again(journal: requests_of.LocalJournal, root: Path) -> requests_of.LocalJournal:
     """Close, and open anew."""
     journal.close()
-    return LocalJournal(root)
+    return requests_of.LocalJournal(root)
 
 
 @pytest.mark.row("8.1 testScanEditLog")
 def test_scan_edit_log(tmp_path: Path) -> None:
     """Scan a future layout, and unknown ops: 1-5 in progress, then finalized."""
-    journal, writer = formatted(tmp_path), Writer(1)
+    journal, writer = requests_of.formatted(tmp_path), requests_of.Writer(1)
     journal.ask(writer.new_epoch())
     journal.ask(writer.start(1, layout=-1000))
     journal.ask(writer.batch(1, 1, 5))
     journal = again(journal, tmp_path)
-    expected = replace(segment(1, 5), layout_version=-1000)
+    expected = replace(requests_of.segment(1, 5), layout_version=-1000)
     assert journal.state.segments == {1: expected}
-    second = Writer(2)
+    second = requests_of.Writer(2)
     journal.ask(second.new_epoch())
     journal.ask(second.finalize(1, 5, 1))
     for one in (journal, again(journal, tmp_path)):
@@ -66,21 +59,21 @@ def test_empty_edits_in_progress_moved_aside(tmp_path: Path, *, recorded: bool) 
     path.write_bytes(b"\xff" * path.stat().st_size)
     if not recorded:
         (tmp_path / "current" / layout.SEGMENTS / "6").unlink()
-    journal = LocalJournal(tmp_path)
+    journal = requests_of.LocalJournal(tmp_path)
     if recorded:
         assert 6 in journal.state.damaged
         with pytest.raises(StorageFailed, match="damaged"):
-            journal.ask(PrepareRecovery(Writer(2).stamp(), TxId(6)))
+            journal.ask(PrepareRecovery(requests_of.Writer(2).stamp(), TxId(6)))
     else:
         assert f"{path.name}.empty" in names(tmp_path)
         assert path.name not in names(tmp_path)
-        assert newest(journal, Writer(2)) == 1
+        assert newest(journal, requests_of.Writer(2)) == 1
     journal.close()
 
 
 @pytest.mark.row("8.1 testMaintainCommittedTxId")
 def test_maintain_committed_tx_id(tmp_path: Path) -> None:
-    journal, writer = formatted(tmp_path), Writer(1, committed=0)
+    journal, writer = requests_of.formatted(tmp_path), requests_of.Writer(1, committed=0)
     journal.ask(writer.new_epoch())
     journal.ask(writer.start(1))
     journal.ask(writer.batch(1, 1, 3))
@@ -96,22 +89,22 @@ def test_restart_journal(tmp_path: Path) -> None:
     journal, _ = begun(tmp_path, last=2)
     before = journal.state
     journal = again(journal, tmp_path)
-    assert journal.state.namespace == before.namespace == NAMESPACE
+    assert journal.state.namespace == before.namespace == requests_of.NAMESPACE
     assert journal.state.incarnation == before.incarnation
     assert (journal.state.promised, journal.state.writer) == (1, 1)
-    assert newest(journal, Writer(2)) == 1
+    assert newest(journal, requests_of.Writer(2)) == 1
     journal.close()
 
 
 @pytest.mark.row("8.1 testFormatResetsCachedValues")
 def test_format_resets_cached_values(tmp_path: Path) -> None:
-    journal, writer = formatted(tmp_path), Writer(12345, committed=7)
+    journal, writer = requests_of.formatted(tmp_path), requests_of.Writer(12345, committed=7)
     journal.ask(writer.new_epoch())
     journal.ask(writer.start(1))
     assert (journal.state.promised, journal.state.writer) == (12345, 12345)
     other = NamespaceInfo(-65, 6789, "other", 0)
-    asked = Format(other, force=True, incarnation=LIFE, seen_promised=Epoch(12345))
-    journal.ask(replace(asked, seen_namespace_id=NAMESPACE.namespace_id))
+    asked = Format(other, force=True, incarnation=requests_of.LIFE, seen_promised=Epoch(12345))
+    journal.ask(replace(asked, seen_namespace_id=requests_of.NAMESPACE.namespace_id))
     for one in (journal, again(journal, tmp_path)):
         assert (one.state.promised, one.state.writer) == (0, 0)
         assert (one.state.namespace, one.state.committed) == (other, NO_TXID)
@@ -126,11 +119,11 @@ def test_format_non_empty_storage_directories(tmp_path: Path, *, force: bool) ->
     """Cover Hadoop's WhenforceOptionIsTrue, too."""
     journal, _ = begun(tmp_path, last=2)
     again_please = Format(
-        NAMESPACE,
+        requests_of.NAMESPACE,
         force=force,
-        incarnation=LIFE,
+        incarnation=requests_of.LIFE,
         seen_promised=journal.state.promised,
-        seen_namespace_id=NAMESPACE.namespace_id,
+        seen_namespace_id=requests_of.NAMESPACE.namespace_id,
     )
     if force:
         journal.ask(again_please)
@@ -148,7 +141,7 @@ def test_new_epoch_at_beginning_of_segment(tmp_path: Path) -> None:
     journal, writer = begun(tmp_path, last=2)
     journal.ask(writer.finalize(1, 2))
     journal.ask(writer.start(3))
-    assert journal.ask(Writer(2).new_epoch()) == Promised(TxId(1))
+    assert journal.ask(requests_of.Writer(2).new_epoch()) == Promised(TxId(1))
     journal.close()
 
 
@@ -170,7 +163,7 @@ def test_finalize_when_edits_are_missed(tmp_path: Path) -> None:
         journal.ask(writer.finalize(1, 6))
     journal = again(journal, tmp_path)
     with pytest.raises(OutOfSync, match="disk only contains up to txid 3"):
-        journal.ask(Writer(1).finalize(1, 6))
+        journal.ask(requests_of.Writer(1).finalize(1, 6))
     journal.close()
     assert Segment(TxId(1), TxId(3), finalized=True).name() not in names(tmp_path)
 
@@ -184,9 +177,9 @@ def test_x18_a_committed_txid_file_of_any_length(tmp_path: Path, left: bytes) ->
     (tmp_path / "current" / layout.COMMITTED).write_bytes(left)
     if len(left) == 3:
         with pytest.raises(StorageFailed, match="committed-txid is corrupt"):
-            LocalJournal(tmp_path)
+            requests_of.LocalJournal(tmp_path)
         return
-    journal = LocalJournal(tmp_path)
+    journal = requests_of.LocalJournal(tmp_path)
     assert journal.state.committed == (3 if left else NO_TXID)
-    assert newest(journal, Writer(2)) == 1
+    assert newest(journal, requests_of.Writer(2)) == 1
     journal.close()

@@ -9,15 +9,8 @@ from journal.core.requests import AcceptRecovery, AdoptFinalized, ReportDamage
 from journal.core.sync import has_hole, missing
 from journal.errors import BadRequest, InvariantBroken, OutOfSync
 from journal.model import Segment, TxId
-from tests.journal.core.requests_of import (
-    LocalJournal,
-    MemoryFiles,
-    PowerCut,
-    Writer,
-    formatted,
-    segment,
-    segment_bytes,
-)
+from tests.journal.core import requests_of
+from tests.journal.core.requests_of import segment
 
 
 def final(first: int, last: int, writer: int = 1) -> Segment:
@@ -25,19 +18,22 @@ def final(first: int, last: int, writer: int = 1) -> Segment:
 
 
 def adopt(
-    journal: LocalJournal, wanted: Segment, writer: int = 1, stalled_at: int | None = None
+    journal: requests_of.LocalJournal,
+    wanted: Segment,
+    writer: int = 1,
+    stalled_at: int | None = None,
 ) -> None:
     """Both halves of a sync, with the download in between."""
     at = None if stalled_at is None else TxId(stalled_at)
     if isinstance(journal.ask(AdoptFinalized(wanted, stalled_at=at)), FetchFinalized):
         download = journal.disk.begin_fetch(wanted)
-        download.append(segment_bytes(wanted.first, wanted.last, writer))
+        download.append(requests_of.segment_bytes(wanted.first, wanted.last, writer))
         download.finish()
         assert journal.ask(AdoptFinalized(wanted, fetched=True, stalled_at=at)) == Done()
 
 
-def started(root: Path, epoch: int = 1) -> tuple[LocalJournal, Writer]:
-    journal, writer = formatted(root), Writer(epoch)
+def started(root: Path, epoch: int = 1) -> tuple[requests_of.LocalJournal, requests_of.Writer]:
+    journal, writer = requests_of.formatted(root), requests_of.Writer(epoch)
     journal.ask(writer.new_epoch())
     return journal, writer
 
@@ -82,7 +78,7 @@ def test_equal_bytes_are_finalized_in_place(tmp_path: Path) -> None:
     journal, writer = started(tmp_path)
     journal.ask(writer.start(1))
     journal.ask(writer.batch(1, 1, 3))
-    journal.ask(Writer(2).new_epoch())
+    journal.ask(requests_of.Writer(2).new_epoch())
     assert journal.ask(AdoptFinalized(final(1, 3))) == Done()
     assert live(tmp_path) == {final(1, 3).name()}
 
@@ -91,13 +87,13 @@ def test_the_decision_about_a_segment_ends_with_its_finalization(tmp_path: Path)
     journal, writer = started(tmp_path)
     journal.ask(writer.start(1))
     journal.ask(writer.batch(1, 1, 3))
-    second = Writer(2)
+    second = requests_of.Writer(2)
     journal.ask(second.new_epoch())
     journal.ask(AcceptRecovery(second.stamp(), segment(1, 3)))
     adopt(journal, final(1, 5, 7), writer=7)
     assert not journal.state.decisions
     journal.close()
-    again = LocalJournal(tmp_path)
+    again = requests_of.LocalJournal(tmp_path)
     assert live(tmp_path) == {final(1, 5).name()}
     assert not again.state.decisions
 
@@ -107,7 +103,7 @@ def test_a_final_segment_replaces_all_that_was_left_unfinished_in_its_place(tmp_
     for first, last in ((2, 3), (4, 5), (6, 7)):
         journal.ask(writer.start(first))
         journal.ask(writer.batch(first, first, last))
-    second = Writer(2)
+    second = requests_of.Writer(2)
     journal.ask(second.new_epoch())
     journal.ask(AcceptRecovery(second.stamp(), segment(4, 5)))
     journal.ask(ReportDamage(TxId(6), "rot"))
@@ -115,7 +111,7 @@ def test_a_final_segment_replaces_all_that_was_left_unfinished_in_its_place(tmp_
     assert live(tmp_path) == {final(1, 6).name()}
     assert (list(journal.state.segments), journal.state.damaged) == ([1], {})
     journal.close()
-    again = LocalJournal(tmp_path).state
+    again = requests_of.LocalJournal(tmp_path).state
     assert (again.segments, again.damaged, again.decisions) == ({1: final(1, 6)}, {}, {})
 
 
@@ -123,12 +119,12 @@ def test_a_recovery_that_ends_later_agrees_with_what_was_brought(tmp_path: Path)
     journal, writer = started(tmp_path)
     journal.ask(writer.start(1))
     journal.ask(writer.batch(1, 1, 2))
-    second = Writer(2)
+    second = requests_of.Writer(2)
     journal.ask(second.new_epoch())
     asked = AcceptRecovery(second.stamp(), segment(1, 3))
     assert isinstance(journal.ask(asked), Fetch)
     adopt(journal, final(1, 3))
-    journal.accept(second, segment(1, 3), segment_bytes(1, 3))
+    journal.accept(second, segment(1, 3), requests_of.segment_bytes(1, 3))
     journal.ask(second.finalize(1, 3, 1))
     assert live(tmp_path) == {final(1, 3).name()}
 
@@ -155,7 +151,7 @@ def test_a_committed_edit_is_never_replaced_by_a_shorter_segment(tmp_path: Path)
     journal.ask(writer.batch(1, 1, 5))
     writer.committed = 5
     journal.ask(writer.batch(1, 6, 6))
-    journal.ask(Writer(2).new_epoch())
+    journal.ask(requests_of.Writer(2).new_epoch())
     with pytest.raises(InvariantBroken, match="already-committed"):
         journal.ask(AdoptFinalized(final(1, 4)))
 
@@ -165,7 +161,7 @@ def test_what_follows_a_final_segment_makes_an_older_tail_void(tmp_path: Path) -
     journal, writer = started(tmp_path)
     journal.ask(writer.start(3))
     journal.ask(writer.batch(3, 3, 6))
-    newer = Writer(2)
+    newer = requests_of.Writer(2)
     journal.ask(newer.new_epoch())
     journal.ask(newer.start(6))
     journal.ask(newer.batch(6, 6, 6))
@@ -177,7 +173,7 @@ def test_what_follows_a_final_segment_makes_an_older_tail_void(tmp_path: Path) -
 
 def test_a_fresh_journal_takes_nothing_before_a_writer_has_spoken(tmp_path: Path) -> None:
     """Refuse: a peer not yet formatted anew has the edits that were to be destroyed."""
-    journal = formatted(tmp_path)
+    journal = requests_of.formatted(tmp_path)
     assert not missing(journal.state, [final(1, 3)]).segments
     with pytest.raises(OutOfSync):
         journal.ask(AdoptFinalized(final(1, 3)))
@@ -212,21 +208,21 @@ def test_a_crash_at_any_operation_leaves_one_file_and_the_right_edits() -> None:
     cuts, root = 0, Path("/jn")
     for at in range(1, 60):
         for keep_all in (False, True):
-            files = MemoryFiles()
-            journal, writer = LocalJournal(root, files), Writer(1)
-            journal = formatted(root, files)
+            files = requests_of.MemoryFiles()
+            journal, writer = requests_of.LocalJournal(root, files), requests_of.Writer(1)
+            journal = requests_of.formatted(root, files)
             journal.ask(writer.new_epoch())
             journal.ask(writer.start(1))
             journal.ask(writer.batch(1, 1, 3))
-            journal.ask(Writer(2).new_epoch())
+            journal.ask(requests_of.Writer(2).new_epoch())
             files.fail_at = files.operations + at
             try:
                 adopt(journal, final(1, 3, 5), writer=5)
-            except PowerCut:
+            except requests_of.PowerCut:
                 cuts += 1
                 files.cut_power(lambda keep=keep_all: keep)  # type: ignore[misc]
             files.fail_at = None
-            again = LocalJournal(root, files)
+            again = requests_of.LocalJournal(root, files)
             held = again.state.find(TxId(1))
             assert held is not None
             assert held.last == 3
@@ -242,21 +238,21 @@ def test_after_a_crash_nothing_is_left_across_a_final_segment() -> None:
     """Let the next round find what is missing, wherever the power has failed."""
     root, cuts = Path("/jn"), 0
     for at in range(1, 60):
-        files = MemoryFiles()
-        journal, writer = formatted(root, files), Writer(1)
+        files = requests_of.MemoryFiles()
+        journal, writer = requests_of.formatted(root, files), requests_of.Writer(1)
         journal.ask(writer.new_epoch())
         for first in (2, 4):
             journal.ask(writer.start(first))
             journal.ask(writer.batch(first, first, first + 1))
-        journal.ask(Writer(2).new_epoch())
+        journal.ask(requests_of.Writer(2).new_epoch())
         files.fail_at = files.operations + at
         try:
             adopt(journal, final(1, 6), writer=2)
-        except PowerCut:
+        except requests_of.PowerCut:
             cuts += 1
             files.cut_power(lambda: True)
         files.fail_at = None
-        again = LocalJournal(root, files)
+        again = requests_of.LocalJournal(root, files)
         if missing(again.state, [final(1, 6)]).segments:
             adopt(again, final(1, 6), writer=2)
         assert list(again.state.segments) == [1]

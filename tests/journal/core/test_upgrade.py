@@ -5,19 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from journal.core import requests
 from journal.core.effects import AbandonSegment, RememberCommitted
 from journal.core.machine import step
 from journal.core.replies import CTime, Done, RollBackAnswer
-from journal.core.requests import (
-    CanRollBack,
-    DiscardSegments,
-    FinalizeUpgrade,
-    GetJournalCTime,
-    PreUpgrade,
-    RollBack,
-    Upgrade,
-    UpgradeStep,
-)
 from journal.core.state import JournalState, OpenSegment
 from journal.errors import BadRequest, Fenced, OutOfSync
 from journal.model import NO_TXID, Epoch, NamespaceInfo, TxId
@@ -46,8 +37,8 @@ def grown(journal: LocalJournal, writer: Writer, *firsts: int) -> None:
 
 
 def upgraded(journal: LocalJournal, writer: Writer) -> None:
-    journal.ask(PreUpgrade(writer.stamp()))
-    journal.ask(Upgrade(writer.stamp(), UPGRADED))
+    journal.ask(requests.PreUpgrade(writer.stamp()))
+    journal.ask(requests.Upgrade(writer.stamp(), UPGRADED))
 
 
 def folders(root: Path) -> set[str]:
@@ -60,7 +51,7 @@ def again(journal: LocalJournal, root: Path) -> LocalJournal:
 
 
 def may_go_back(journal: LocalJournal, layout: int = NAMESPACE.layout_version) -> bool:
-    answer = journal.ask(CanRollBack(UPGRADED, layout))
+    answer = journal.ask(requests.CanRollBack(UPGRADED, layout))
     assert isinstance(answer, RollBackAnswer)
     return answer.possible
 
@@ -71,7 +62,7 @@ def test_upgrade_keeps_the_way_back_and_finalize_gives_it_up(tmp_path: Path) -> 
     journal, writer = written(tmp_path)
     assert not may_go_back(journal)
     upgraded(journal, writer)
-    assert journal.ask(GetJournalCTime()) == CTime(77)
+    assert journal.ask(requests.GetJournalCTime()) == CTime(77)
     assert folders(tmp_path) == {"current", "previous"}
     journal = again(journal, tmp_path)
     assert journal.state.namespace == UPGRADED
@@ -81,7 +72,7 @@ def test_upgrade_keeps_the_way_back_and_finalize_gives_it_up(tmp_path: Path) -> 
     journal.ask(writer.new_epoch())
     grown(journal, writer, 7)
     for _ in range(2):
-        journal.ask(FinalizeUpgrade(writer.stamp()))
+        journal.ask(requests.FinalizeUpgrade(writer.stamp()))
     assert folders(tmp_path) == {"current"}
     assert not may_go_back(journal)
     assert list(again(journal, tmp_path).state.segments) == [1, 4, 7]
@@ -96,7 +87,7 @@ def test_roll_back_drops_edits_and_forgets_no_promise(tmp_path: Path) -> None:
     grown(journal, writer, 7)
     writer = Writer(5, committed=9)
     journal.ask(writer.new_epoch())
-    journal.ask(RollBack(replace(writer.stamp(), read_lease_micros=7)))
+    journal.ask(requests.RollBack(replace(writer.stamp(), read_lease_micros=7)))
     assert folders(tmp_path) == {"current"}
     assert again(journal, tmp_path).state.read_lease_micros == 7
     for one in (journal, again(journal, tmp_path)):
@@ -112,7 +103,7 @@ def test_roll_back_drops_edits_and_forgets_no_promise(tmp_path: Path) -> None:
 def test_roll_back_is_for_the_layout_that_was(tmp_path: Path) -> None:
     journal, writer = written(tmp_path)
     with pytest.raises(BadRequest):
-        journal.ask(RollBack(writer.stamp()))
+        journal.ask(requests.RollBack(writer.stamp()))
     upgraded(journal, writer)
     assert may_go_back(journal)
     with pytest.raises(BadRequest, match="layout"):
@@ -122,7 +113,7 @@ def test_roll_back_is_for_the_layout_that_was(tmp_path: Path) -> None:
 def test_what_is_promised_and_written_during_an_upgrade_stays(tmp_path: Path) -> None:
     """Hadoop's half-done upgrade is undone by a restart, and with it a promise would be."""
     journal, writer = written(tmp_path)
-    journal.ask(PreUpgrade(writer.stamp()))
+    journal.ask(requests.PreUpgrade(writer.stamp()))
     later = Writer(9, committed=6)
     journal.ask(later.new_epoch())
     grown(journal, later, 7)
@@ -131,7 +122,7 @@ def test_what_is_promised_and_written_during_an_upgrade_stays(tmp_path: Path) ->
     assert journal.state.promised == 9
     assert list(journal.state.segments) == [1, 4, 7]
     with pytest.raises(OutOfSync):
-        journal.ask(Upgrade(later.stamp(), UPGRADED))
+        journal.ask(requests.Upgrade(later.stamp(), UPGRADED))
 
 
 def test_no_step_is_for_a_fenced_writer(tmp_path: Path) -> None:
@@ -139,11 +130,11 @@ def test_no_step_is_for_a_fenced_writer(tmp_path: Path) -> None:
     upgraded(journal, writer)
     journal.ask(Writer(2).new_epoch())
     for request in (
-        PreUpgrade(writer.stamp()),
-        Upgrade(writer.stamp(), UPGRADED),
-        FinalizeUpgrade(writer.stamp()),
-        RollBack(writer.stamp()),
-        DiscardSegments(writer.stamp(), TxId(4)),
+        requests.PreUpgrade(writer.stamp()),
+        requests.Upgrade(writer.stamp(), UPGRADED),
+        requests.FinalizeUpgrade(writer.stamp()),
+        requests.RollBack(writer.stamp()),
+        requests.DiscardSegments(writer.stamp(), TxId(4)),
     ):
         with pytest.raises(Fenced):
             journal.ask(request)
@@ -153,15 +144,15 @@ def test_no_step_is_for_a_fenced_writer(tmp_path: Path) -> None:
 def test_steps_out_of_order_are_refused(tmp_path: Path) -> None:
     journal, writer = written(tmp_path)
     with pytest.raises(OutOfSync):
-        journal.ask(Upgrade(writer.stamp(), UPGRADED))
-    journal.ask(PreUpgrade(writer.stamp()))
-    journal.ask(PreUpgrade(writer.stamp()))
+        journal.ask(requests.Upgrade(writer.stamp(), UPGRADED))
+    journal.ask(requests.PreUpgrade(writer.stamp()))
+    journal.ask(requests.PreUpgrade(writer.stamp()))
     with pytest.raises(BadRequest):
-        journal.ask(Upgrade(writer.stamp(), NAMESPACE))
-    journal.ask(Upgrade(writer.stamp(), UPGRADED))
-    journal.ask(Upgrade(writer.stamp(), UPGRADED))
+        journal.ask(requests.Upgrade(writer.stamp(), NAMESPACE))
+    journal.ask(requests.Upgrade(writer.stamp(), UPGRADED))
+    journal.ask(requests.Upgrade(writer.stamp(), UPGRADED))
     with pytest.raises(BadRequest):
-        journal.ask(PreUpgrade(writer.stamp()))
+        journal.ask(requests.PreUpgrade(writer.stamp()))
 
 
 NOT_BEGUN = {
@@ -174,21 +165,21 @@ NOT_BEGUN = {
 def test_an_upgrade_that_was_not_begun_is_refused(
     state: JournalState, asked: NamespaceInfo
 ) -> None:
-    done = step(state, Upgrade(Writer(1).stamp(), asked))
+    done = step(state, requests.Upgrade(Writer(1).stamp(), asked))
     assert isinstance(done.reply, OutOfSync)
     assert (done.state.namespace, done.effects) == (state.namespace, ())
 
 
-MOVING: dict[str, tuple[JournalState, UpgradeStep]] = {
-    "into a snapshot": (HELD, PreUpgrade(Writer(1).stamp())),
-    "back": (TO_BE_TAKEN_BACK, RollBack(Writer(1).stamp())),
-    "out of the way": (HELD, DiscardSegments(Writer(1).stamp(), TxId(7))),
+MOVING: dict[str, tuple[JournalState, requests.UpgradeStep]] = {
+    "into a snapshot": (HELD, requests.PreUpgrade(Writer(1).stamp())),
+    "back": (TO_BE_TAKEN_BACK, requests.RollBack(Writer(1).stamp())),
+    "out of the way": (HELD, requests.DiscardSegments(Writer(1).stamp(), TxId(7))),
 }
 
 
 @pytest.mark.parametrize(("state", "request_"), MOVING.values(), ids=list(MOVING))
 def test_the_open_segment_is_closed_before_files_are_moved(
-    state: JournalState, request_: UpgradeStep
+    state: JournalState, request_: requests.UpgradeStep
 ) -> None:
     opened = replace(state, open=OpenSegment(TxId(7), TxId(10)))
     done = step(opened, request_)
@@ -200,9 +191,9 @@ def test_the_open_segment_is_closed_before_files_are_moved(
 def test_edits_are_discarded_from_the_first_one_on_and_not_from_0(tmp_path: Path) -> None:
     journal, writer = written(tmp_path)
     with pytest.raises(BadRequest, match="cannot discard"):
-        journal.ask(DiscardSegments(writer.stamp(), TxId(0)))
+        journal.ask(requests.DiscardSegments(writer.stamp(), TxId(0)))
     assert list(journal.state.segments) == [1, 4]
-    journal.ask(DiscardSegments(writer.stamp(), TxId(1)))
+    journal.ask(requests.DiscardSegments(writer.stamp(), TxId(1)))
     assert not journal.state.segments
 
 
@@ -211,7 +202,7 @@ def test_edits_are_discarded_from_the_first_one_on_and_not_from_0(tmp_path: Path
 )
 def test_what_is_discarded_is_not_committed_any_more(known: int, claimed: int, left: int) -> None:
     state = replace(HELD, committed=TxId(known), claimed=TxId(claimed))
-    done = step(state, DiscardSegments(Writer(1).stamp(), TxId(7)))
+    done = step(state, requests.DiscardSegments(Writer(1).stamp(), TxId(7)))
     assert (done.state.committed, done.state.claimed) == (left, left)
     assert (RememberCommitted(TxId(left)) in done.effects) == (left != known)
 
@@ -224,9 +215,9 @@ def test_rolling_upgrade_rollback_discards_what_is_behind_the_marker(tmp_path: P
     journal.ask(writer.start(10))
     journal.ask(writer.batch(10, 10, 11))
     with pytest.raises(BadRequest, match="inside"):
-        journal.ask(DiscardSegments(writer.stamp(), TxId(5)))
+        journal.ask(requests.DiscardSegments(writer.stamp(), TxId(5)))
     assert list(journal.state.segments) == [1, 4, 7, 10]
-    journal.ask(DiscardSegments(writer.stamp(), TxId(7)))
+    journal.ask(requests.DiscardSegments(writer.stamp(), TxId(7)))
     names = {path.name for path in (tmp_path / "current").glob("edits_*")}
     kept = {segment(first, first + 2, finalized=True).name() for first in (1, 4)}
     trash = {segment(7, 9, finalized=True).name(), segment(10, 11).name()}
@@ -259,11 +250,11 @@ def test_a_crash_at_any_point_is_undone_or_completed(tmp_path: Path, steps: str)
                 case "upgrade":
                     upgraded(journal, writer)
                 case "finalize":
-                    journal.ask(FinalizeUpgrade(writer.stamp()))
+                    journal.ask(requests.FinalizeUpgrade(writer.stamp()))
                 case "roll back":
-                    journal.ask(RollBack(writer.stamp()))
+                    journal.ask(requests.RollBack(writer.stamp()))
                 case _:
-                    journal.ask(DiscardSegments(writer.stamp(), TxId(4)))
+                    journal.ask(requests.DiscardSegments(writer.stamp(), TxId(4)))
         except Crash:
             crashed = True
         loaded = LocalJournal(root)

@@ -9,18 +9,12 @@ from typing import Any, Final
 
 import pytest
 
+from journal.core import state as core_state
 from journal.core import usual_batch as module
 from journal.core.effects import Step
 from journal.core.limits import MAX_COMMITTED_LEAP, MAX_SERIAL_LEAP
 from journal.core.requests import Journal, Stamp
-from journal.core.state import (
-    NO_SERIAL,
-    SERIAL_UNKNOWN,
-    Damage,
-    Decision,
-    JournalState,
-    OpenSegment,
-)
+from journal.core.state import JournalState
 from journal.core.usual_batch import usual_batch
 from journal.model import Epoch, TxId
 from tests.journal.core.requests_of import NAMESPACE, outcome, records, segment
@@ -33,7 +27,7 @@ def usual(rng: random.Random) -> tuple[JournalState, Journal]:
     """Draw a writer's next batch, and a node that expects it."""
     epoch, first, held = Epoch(rng.randint(3, 5)), rng.choice((1, 4)), rng.randint(0, 3)
     following, count = first + held, rng.randint(1, 3)
-    opened = OpenSegment(
+    opened = core_state.OpenSegment(
         TxId(first), TxId(following), rng.choice((b"", b"d")), epoch, rng.choice((-66, -67))
     )
     committed = TxId(max(0, following - rng.randint(1, 3)))
@@ -42,7 +36,7 @@ def usual(rng: random.Random) -> tuple[JournalState, Journal]:
         incarnation="life",
         promised=epoch,
         writer=epoch,
-        serial=rng.choice((NO_SERIAL, 0, 7, 7, 7)),
+        serial=rng.choice((core_state.NO_SERIAL, 0, 7, 7, 7)),
         committed=committed,
         claimed=TxId(committed + rng.choice((0, 1, 9))),
         purged=TxId(rng.choice((0, 1))),
@@ -72,7 +66,7 @@ def drawn(rng: random.Random) -> tuple[JournalState, Journal]:
 def _other_state(
     state: JournalState, batch: Journal, rng: random.Random
 ) -> tuple[JournalState, Journal]:
-    opened = state.open or OpenSegment(TxId(1), TxId(2))
+    opened = state.open or core_state.OpenSegment(TxId(1), TxId(2))
     change = rng.choice(
         (
             {"namespace": None},
@@ -82,13 +76,13 @@ def _other_state(
             {"open": replace(opened, writer=Epoch(rng.randint(2, 6)))},
             {"promised": Epoch(rng.randint(2, 6))},
             {"writer": Epoch(rng.randint(2, 6))},
-            {"serial": rng.choice((SERIAL_UNKNOWN, NO_SERIAL, 8, 9, 10))},
+            {"serial": rng.choice((core_state.SERIAL_UNKNOWN, core_state.NO_SERIAL, 8, 9, 10))},
             {"committed": TxId(rng.choice((0, 9, 2 * MAX_COMMITTED_LEAP)))},
             {"claimed": TxId(rng.randint(0, 9))},
             {"read_lease_micros": rng.choice((3, 9))},
             {"learner": True},
-            {"decisions": {TxId(1): Decision(segment(1, 3), Epoch(2))}},
-            {"damaged": {TxId(1): Damage(segment(1, 3), "rot")}, "segments": {}},
+            {"decisions": {TxId(1): core_state.Decision(segment(1, 3), Epoch(2))}},
+            {"damaged": {TxId(1): core_state.Damage(segment(1, 3), "rot")}, "segments": {}},
         )
     )
     return replace(state, **change), batch
@@ -184,7 +178,7 @@ KNOWN: Final = JournalState(
     claimed=TxId(9),
     purged=TxId(1),
     read_lease_micros=5,
-    open=OpenSegment(TxId(1), TxId(6), b"", Epoch(3), -66),
+    open=core_state.OpenSegment(TxId(1), TxId(6), b"", Epoch(3), -66),
 )
 """1-5 are here, of which 1-3 are known to be committed; 9 was claimed."""
 SAID: Final = Stamp(Epoch(3), 8, None, 5)
@@ -200,7 +194,7 @@ SHORT: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[int, int]]] = {
         {"committed": TxId(5 + MAX_COMMITTED_LEAP)},
         (5, 5 + MAX_COMMITTED_LEAP),
     ),
-    "the first request": ({"serial": NO_SERIAL}, {"serial": 0}, (3, 9)),
+    "the first request": ({"serial": core_state.NO_SERIAL}, {"serial": 0}, (3, 9)),
     "the farthest request": ({}, {"serial": 7 + MAX_SERIAL_LEAP}, (3, 9)),
     "no lease": ({"read_lease_micros": 0}, {"read_lease_micros": 0}, (3, 9)),
 }
@@ -215,7 +209,7 @@ LONG: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"read_lease_micros": 9},
         {"read_lease_micros": 9, "serial": 8 + MAX_SERIAL_LEAP},
     ),
-    "a request after a restart": ({"serial": SERIAL_UNKNOWN}, {}),
+    "a request after a restart": ({"serial": core_state.SERIAL_UNKNOWN}, {}),
     "another lease": ({"read_lease_micros": 7}, {}),
 }
 

@@ -6,16 +6,8 @@ import time
 import grpc
 import pytest
 
-from journal.errors import (
-    Fenced,
-    InvariantBroken,
-    JournalError,
-    OutOfSync,
-    QuorumLost,
-    Rejected,
-    StorageFailed,
-    Unavailable,
-)
+from journal import errors
+from journal.errors import StorageFailed
 from journal.links.codec import rpc_error
 from journal.links.quorum_call import QuorumCall
 from journal.model import Epoch, NodeName, TxId
@@ -32,7 +24,7 @@ def asked(timeout_seconds: float = 5.0) -> QuorumCall[int]:
 async def test_it_ends_with_the_majority() -> None:
     call = asked()
     call.succeed(A, 1)
-    call.fail(B, Unavailable("down"))
+    call.fail(B, errors.Unavailable("down"))
     call.succeed(C, 3)
     assert await call.outcome() == {A: 1, C: 3}
 
@@ -43,14 +35,14 @@ async def test_late_answers_change_nothing() -> None:
     call.succeed(C, 3)
     call.succeed(B, 2)
     assert await call.outcome() == {A: 1, C: 3}
-    call.fail(B, Unavailable("down"))
+    call.fail(B, errors.Unavailable("down"))
 
 
 async def test_a_lost_call_says_who_and_why() -> None:
     call = asked()
-    call.fail(C, Unavailable("connection refused"))
-    call.fail(A, Fenced("a newer writer", promised=Epoch(7)))
-    with pytest.raises(QuorumLost) as lost:
+    call.fail(C, errors.Unavailable("connection refused"))
+    call.fail(A, errors.Fenced("a newer writer", promised=Epoch(7)))
+    with pytest.raises(errors.QuorumLost) as lost:
         await call.outcome()
     assert str(lost.value) == (
         "counting needs 2 of 3 JournalNodes; none agreed; failed:"
@@ -63,7 +55,7 @@ async def test_a_lost_call_says_who_and_why() -> None:
 async def test_fails_without_response_and_names_who_was_silent() -> None:
     call = asked(0.05)
     call.succeed(B, 2)
-    with pytest.raises(QuorumLost) as lost:
+    with pytest.raises(errors.QuorumLost) as lost:
         await call.outcome()
     assert "agreed: b:1; failed: a:1: no answer within 0.05 s; c:1: no" in str(lost.value)
 
@@ -71,8 +63,8 @@ async def test_fails_without_response_and_names_who_was_silent() -> None:
 async def test_one_broken_invariant_outweighs_a_quorum_to_come() -> None:
     call = asked()
     call.succeed(A, 1)
-    call.fail(B, InvariantBroken("would discard a committed edit"))
-    with pytest.raises(InvariantBroken, match="counting: b:1: would discard"):
+    call.fail(B, errors.InvariantBroken("would discard a committed edit"))
+    with pytest.raises(errors.InvariantBroken, match="counting: b:1: would discard"):
         await call.outcome()
 
 
@@ -101,7 +93,7 @@ def test_a_typed_refusal_survives_the_wire() -> None:
         (REFUSAL_KEY, refusal.SerializeToString()),
     ]
     error = rpc_error(grpc.StatusCode.FAILED_PRECONDITION, "a gap", metadata)
-    assert isinstance(error, OutOfSync)
+    assert isinstance(error, errors.OutOfSync)
     assert error.expected_txid == 4
 
 
@@ -112,21 +104,25 @@ def test_a_silence_is_told_in_few_words() -> None:
     )
     error = rpc_error(grpc.StatusCode.UNAVAILABLE, history, None)
     assert str(error) == "Connection refused (111) [UNAVAILABLE]"
-    assert isinstance(error, Unavailable)
+    assert isinstance(error, errors.Unavailable)
     assert str(rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, "x", ())) == "no answer in time"
 
 
 REFUSED = [kind.error for kind in KINDS]
 
 
-def a_refusal(kind: type[JournalError]) -> JournalError:
-    if kind is Fenced:
-        return Fenced("superseded", promised=Epoch(7))
-    return OutOfSync("a gap", expected_txid=TxId(4)) if kind is OutOfSync else kind("why not")
+def a_refusal(kind: type[errors.JournalError]) -> errors.JournalError:
+    if kind is errors.Fenced:
+        return errors.Fenced("superseded", promised=Epoch(7))
+    return (
+        errors.OutOfSync("a gap", expected_txid=TxId(4))
+        if kind is errors.OutOfSync
+        else kind("why not")
+    )
 
 
 @pytest.mark.parametrize("kind", REFUSED, ids=[kind.__name__ for kind in REFUSED])
-def test_every_no_of_a_node_is_understood(kind: type[JournalError]) -> None:
+def test_every_no_of_a_node_is_understood(kind: type[errors.JournalError]) -> None:
     """Give each refusal a kind: without one it was a reason that this version does not know."""
     said = a_refusal(kind)
     code, message = kind_of(said).status, refusal(said)
@@ -137,7 +133,7 @@ def test_every_no_of_a_node_is_understood(kind: type[JournalError]) -> None:
 
 def test_what_nodes_say_no_with_has_a_kind() -> None:
     """Include nodes that are clients of another one, and are not answered."""
-    assert {StorageFailed, Unavailable, *Rejected.__subclasses__()} <= {*REFUSED}
+    assert {StorageFailed, errors.Unavailable, *errors.Rejected.__subclasses__()} <= {*REFUSED}
 
 
 def test_a_no_of_a_later_version_is_a_silence() -> None:
@@ -145,5 +141,5 @@ def test_a_no_of_a_later_version_is_a_silence() -> None:
     later = pb.Refusal(message="the moon is in the way")
     later.MergeFromString(bytes((1 << 3, 99)))
     heard = rpc_error(grpc.StatusCode.ABORTED, "", [(REFUSAL_KEY, later.SerializeToString())])
-    assert isinstance(heard, Unavailable)
+    assert isinstance(heard, errors.Unavailable)
     assert "the moon is in the way" in str(heard)

@@ -3,17 +3,8 @@
 import socket
 from dataclasses import replace
 
+from journal import lane as journal_lane
 from journal.core.requests import Heartbeat, Journal
-from journal.lane import (
-    ANSWER,
-    ANSWER_BYTES,
-    HEADER,
-    LENGTH_BYTES,
-    NONE,
-    WELCOME,
-    Hello,
-    hello_bytes,
-)
 from journal.lane import LEAST_LENGTH as LEAST
 from journal.proto import journal_pb2 as pb
 from tests.journal.core.requests_of import NAMESPACE
@@ -22,20 +13,22 @@ from tests.journal.node.process import DEADLINE_SECONDS, JID
 SPACE = NAMESPACE.namespace_id
 
 
-def hello(key: bytes, journal_id: str = JID, namespace_id: int | None = SPACE) -> Hello:
-    return Hello(key, journal_id, namespace_id)
+def hello(
+    key: bytes, journal_id: str = JID, namespace_id: int | None = SPACE
+) -> journal_lane.Hello:
+    return journal_lane.Hello(key, journal_id, namespace_id)
 
 
 def message(request: Journal | Heartbeat) -> bytes:
     """Encode a request as it goes over a lane."""
     stamp = request.stamp
-    committed = NONE if stamp.committed is None else stamp.committed
+    committed = journal_lane.NONE if stamp.committed is None else stamp.committed
     segment = first = count = 0
     records = b""
     if isinstance(request, Journal):
         segment, first, count = request.segment_first, request.first, request.count
         records = request.records
-    head = HEADER.pack(
+    head = journal_lane.HEADER.pack(
         LEAST + len(records),
         stamp.serial,
         stamp.epoch,
@@ -61,10 +54,10 @@ class RawLane:
         self.connection.sendall(said)
 
     @classmethod
-    def begun(cls, port: int, said: Hello) -> "RawLane":
+    def begun(cls, port: int, said: journal_lane.Hello) -> "RawLane":
         """Open a lane that is let in."""
-        lane = cls(port, hello_bytes(said))
-        assert lane.connection.recv(1) == WELCOME
+        lane = cls(port, journal_lane.hello_bytes(said))
+        assert lane.connection.recv(1) == journal_lane.WELCOME
         return lane
 
     @property
@@ -80,8 +73,8 @@ class RawLane:
 
     def answer(self) -> tuple[int, pb.Refusal | None]:
         """Return the serial that is answered, and the refusal if there is one."""
-        length, serial = ANSWER.unpack(self._exactly(ANSWER_BYTES))
-        said = self._exactly(LENGTH_BYTES + length - ANSWER_BYTES)
+        length, serial = journal_lane.ANSWER.unpack(self._exactly(journal_lane.ANSWER_BYTES))
+        said = self._exactly(journal_lane.LENGTH_BYTES + length - journal_lane.ANSWER_BYTES)
         return serial, pb.Refusal.FromString(said) if said else None
 
     def ask(self, request: Journal | Heartbeat) -> pb.Refusal | None:

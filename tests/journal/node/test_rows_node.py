@@ -18,14 +18,8 @@ from journal.node.process.daemon import JournalNodeDaemon, PortTaken
 from journal.node.settings import NodeSettings
 from journal.proto import journal_pb2 as pb
 from tests.journal.core.requests_of import Writer, segment, segment_bytes
+from tests.journal.node import test_sync
 from tests.journal.node.process import JID, NodeClient, Refused, node_and_client, running, until
-from tests.journal.node.test_sync import (
-    syncing_nodes,
-    until_equal,
-    until_heard,
-    write_segments,
-    writing,
-)
 from tests.journal.node.test_transfer import get
 from tests.journal.writer.journal_cluster import JOURNAL, NAMESPACE, QUICK, write_segment
 
@@ -236,16 +230,16 @@ def listening_addresses(port: int) -> set[str]:
 async def test_sync_after_jn_downtime_without_qjournal_queue(tmp_path: Path) -> None:
     """...WithoutQJournalQueue: nothing is kept for a node that is away; eight are brought."""
     no_queue = replace(QUICK, queued_edits_limit_bytes=0)
-    async with syncing_nodes(tmp_path) as nodes:
+    async with test_sync.syncing_nodes(tmp_path) as nodes:
         writer = nodes.writer(no_queue)
         await writer.become_writer()
-        await until_heard(nodes)
+        await test_sync.until_heard(nodes)
         before = synced()
         await nodes.stop(0)
         for first in range(1, 25, 3):
             await write_segment(writer, first, first + 2)
         await nodes.start(0)
-        await until_equal(nodes, 8)
+        await test_sync.until_equal(nodes, 8)
         await until(lambda: synced() - before >= 8, "all eight are counted")
         await writer.close()
 
@@ -257,26 +251,26 @@ def synced() -> float:
 @pytest.mark.row("8.3 SyncDuringRollingUpgrade")
 async def test_sync_during_rolling_upgrade(tmp_path: Path) -> None:
     """Deletions before and after a failover, in an upgrade; all is there after its end as well."""
-    async with syncing_nodes(tmp_path) as nodes:
+    async with test_sync.syncing_nodes(tmp_path) as nodes:
 
         async def lose(*which: tuple[int, int]) -> None:
             for i, first in which:
                 (nodes.current(i) / f"edits_{first:019d}-{first + 2:019d}").unlink()
 
-        async with writing(nodes) as writer:
-            await write_segments(writer, 1, 4, 7)
-            await until_equal(nodes, 3)
+        async with test_sync.writing(nodes) as writer:
+            await test_sync.write_segments(writer, 1, 4, 7)
+            await test_sync.until_equal(nodes, 3)
             await writer.upgrades.pre_upgrade()
             await writer.upgrades.upgrade(replace(NAMESPACE, ctime=99))
             await lose((0, 1), (1, 4))
-            await until_equal(nodes, 3)
-        async with writing(nodes) as successor:
-            await write_segments(successor, 10, 13)
-            await until_equal(nodes, 5)
+            await test_sync.until_equal(nodes, 3)
+        async with test_sync.writing(nodes) as successor:
+            await test_sync.write_segments(successor, 10, 13)
+            await test_sync.until_equal(nodes, 5)
             await lose((2, 7), (0, 10))
-            await until_equal(nodes, 5)
+            await test_sync.until_equal(nodes, 5)
             await successor.upgrades.finalize()
-        await until_equal(nodes, 5)
+        await test_sync.until_equal(nodes, 5)
         assert not any((nodes.current(i).parent / "previous").exists() for i in range(3))
 
 
@@ -287,18 +281,18 @@ async def test_format_with_syncer(tmp_path: Path) -> None:
     Hadoop's formats itself from a peer (3.5), and votes then; ours waits for the operator's word,
     because a node that forgot what it has promised must not vote, and catches up behind it.
     """
-    async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
-        await write_segments(writer, 1, 4)
-        await until_equal(nodes, 2)
+    async with test_sync.syncing_nodes(tmp_path) as nodes, test_sync.writing(nodes) as writer:
+        await test_sync.write_segments(writer, 1, 4)
+        await test_sync.until_equal(nodes, 2)
         await nodes.stop(0)
         for path in sorted(nodes.current(0).parent.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() else path.unlink()
         nodes.current(0).parent.rmdir()
         await nodes.start(0)
-        await write_segments(writer, 7)
+        await test_sync.write_segments(writer, 7)
         assert not nodes.current(0).exists()
         alone = nodes.writer(addresses=nodes.addresses[:1])
         await alone.format()
         await alone.close()
-        await write_segments(writer, 10)
-        await until_equal(nodes, 4)
+        await test_sync.write_segments(writer, 10)
+        await test_sync.until_equal(nodes, 4)

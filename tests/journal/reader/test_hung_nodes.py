@@ -7,14 +7,7 @@ from pathlib import Path
 
 from journal.model import TxId
 from journal.reader.reader import JournalReader, ReaderSettings
-from tests.journal.writer.journal_cluster import (
-    JOURNAL,
-    NAMESPACE,
-    Nodes,
-    edits,
-    formatted_nodes,
-    write_segment,
-)
+from tests.journal.writer import journal_cluster
 from tests.stand_in import stand_in
 
 SECONDS = 30.0
@@ -22,7 +15,9 @@ SECONDS = 30.0
 
 
 @asynccontextmanager
-async def silent_http(nodes: Nodes, i: int) -> AsyncIterator[list[asyncio.StreamWriter]]:
+async def silent_http(
+    nodes: journal_cluster.Nodes, i: int
+) -> AsyncIterator[list[asyncio.StreamWriter]]:
     """Take connections and say nothing, in place of that node's HTTP server."""
     daemon = nodes.daemons[i]
     assert daemon is not None
@@ -36,11 +31,11 @@ async def silent_http(nodes: Nodes, i: int) -> AsyncIterator[list[asyncio.Stream
 
 
 async def test_segments_are_read_elsewhere_when_the_first_source_hangs(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
+    async with journal_cluster.formatted_nodes(tmp_path) as nodes:
         writer = nodes.writer()
         await writer.become_writer()
         for first in range(1, 60, 10):
-            await write_segment(writer, first, first + 9)
+            await journal_cluster.write_segment(writer, first, first + 9)
         await writer.settle(timeout_seconds=30)
         await writer.close()
         # The two that are left are the majority: both are listed as sources, in this order.
@@ -48,13 +43,13 @@ async def test_segments_are_read_elsewhere_when_the_first_source_hangs(tmp_path:
         hung = min((0, 1), key=nodes.name)
         reader = JournalReader(
             nodes.addresses,
-            journal_id=JOURNAL,
+            journal_id=journal_cluster.JOURNAL,
             nameservice_id="ns1",
-            namespace=NAMESPACE,
+            namespace=journal_cluster.NAMESPACE,
             settings=ReaderSettings(source_patience_seconds=0.2),
         )
         async with silent_http(nodes, hung) as taken, asyncio.timeout(SECONDS):
             read = [chunk.records async for chunk in reader.edits(TxId(1))]
-        assert b"".join(read) == edits(1, 60)
+        assert b"".join(read) == journal_cluster.edits(1, 60)
         assert len(taken) == 1, "the second segment does not wait for it again"
         await reader.close()

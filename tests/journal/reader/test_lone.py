@@ -15,47 +15,40 @@ from journal.model import TxId
 from journal.reader.reader import JournalReader, ReaderSettings
 from tests.journal.core.requests_of import Writer, records
 from tests.journal.node.process import NodeClient
-from tests.journal.writer.journal_cluster import (
-    JOURNAL,
-    NAMESPACE,
-    Nodes,
-    edits,
-    formatted_nodes,
-    write_segment,
-)
+from tests.journal.writer import journal_cluster
 
-WHOLE = edits(1, 500, "first") + edits(501, 900, "second")
-FORGED = edits(901, 950, "forged")
+WHOLE = journal_cluster.edits(1, 500, "first") + journal_cluster.edits(501, 900, "second")
+FORGED = journal_cluster.edits(901, 950, "forged")
 
 
 @pytest.fixture
-async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
+async def nodes(tmp_path: Path) -> AsyncIterator[journal_cluster.Nodes]:
     """Three nodes with 1-500 and 501-900 finalized."""
-    async with formatted_nodes(tmp_path) as nodes:
+    async with journal_cluster.formatted_nodes(tmp_path) as nodes:
         await filled(nodes)
         yield nodes
 
 
-async def filled(nodes: Nodes) -> None:
+async def filled(nodes: journal_cluster.Nodes) -> None:
     writer = nodes.writer()
     await writer.become_writer()
-    await write_segment(writer, 1, 500, "first")
-    await write_segment(writer, 501, 900, "second")
+    await journal_cluster.write_segment(writer, 1, 500, "first")
+    await journal_cluster.write_segment(writer, 501, 900, "second")
     await writer.settle(timeout_seconds=30)
     await writer.close()
 
 
-def reader_of(nodes: Nodes, *, strict: bool) -> JournalReader:
+def reader_of(nodes: journal_cluster.Nodes, *, strict: bool) -> JournalReader:
     return JournalReader(
         nodes.addresses,
-        journal_id=JOURNAL,
+        journal_id=journal_cluster.JOURNAL,
         nameservice_id="ns1",
-        namespace=NAMESPACE,
+        namespace=journal_cluster.NAMESPACE,
         settings=ReaderSettings(chunk_bytes=1000, refuse_unconfirmed=strict),
     )
 
 
-async def read(nodes: Nodes, *, strict: bool) -> bytes:
+async def read(nodes: journal_cluster.Nodes, *, strict: bool) -> bytes:
     reader = reader_of(nodes, strict=strict)
     try:
         return b"".join([chunk.records async for chunk in reader.edits(TxId(1))])
@@ -63,7 +56,7 @@ async def read(nodes: Nodes, *, strict: bool) -> bytes:
         await reader.close()
 
 
-async def read_until_refused(nodes: Nodes) -> tuple[bytes, str]:
+async def read_until_refused(nodes: journal_cluster.Nodes) -> tuple[bytes, str]:
     """Return what a strict reader has been given when it refuses, and what it says."""
     reader, given = reader_of(nodes, strict=True), b""
     try:
@@ -76,11 +69,11 @@ async def read_until_refused(nodes: Nodes) -> tuple[bytes, str]:
     raise AssertionError("it refused nothing")
 
 
-async def unlist_newest(nodes: Nodes, i: int) -> None:
+async def unlist_newest(nodes: journal_cluster.Nodes, i: int) -> None:
     """Take 501-900 out of that node's list, as after a scan that found damage."""
     daemon = nodes.daemons[i]
     assert daemon is not None
-    owner = daemon.node.find(JOURNAL)
+    owner = daemon.node.find(journal_cluster.JOURNAL)
     assert owner is not None
     await owner.ask(ReportDamage(TxId(501), "a test said so"))
 
@@ -98,11 +91,11 @@ async def written(client: NodeClient, epoch: int, *, closed: bool) -> None:
 @asynccontextmanager
 async def by_hand(
     folder: Path, epochs: Sequence[int], closed: Sequence[int]
-) -> AsyncIterator[Nodes]:
+) -> AsyncIterator[journal_cluster.Nodes]:
     """Nodes that a writer of their own has reached; ``closed`` have finalized it."""
-    async with formatted_nodes(folder, len(epochs)) as nodes:
+    async with journal_cluster.formatted_nodes(folder, len(epochs)) as nodes:
         for i, epoch in enumerate(epochs):
-            client = NodeClient(nodes.addresses[i][1], JOURNAL)
+            client = NodeClient(nodes.addresses[i][1], journal_cluster.JOURNAL)
             try:
                 await written(client, epoch, closed=i in closed)
             finally:
@@ -115,17 +108,19 @@ def counted(result: str) -> float:
     return REGISTRY.get_sample_value(name, {"result": result}) or 0.0
 
 
-async def test_what_nobody_else_has_is_refused_in_strict_and_named(nodes: Nodes) -> None:
+async def test_what_nobody_else_has_is_refused_in_strict_and_named(
+    nodes: journal_cluster.Nodes,
+) -> None:
     await unlist_newest(nodes, 1)
     await nodes.stop(2)  # so that the one that lists it is among those that answer
     before = counted("refused")
     given, said = await read_until_refused(nodes)
-    assert given == edits(1, 500, "first")
+    assert given == journal_cluster.edits(1, 500, "first")
     assert said.startswith(f"{nodes.name(0)} alone lists the segment edits_{501:019d}-{900:019d}")
     assert counted("refused") == before + 1
 
 
-async def test_otherwise_it_is_used_with_one_warning(nodes: Nodes) -> None:
+async def test_otherwise_it_is_used_with_one_warning(nodes: journal_cluster.Nodes) -> None:
     await unlist_newest(nodes, 1)
     await nodes.stop(2)  # so that the one that lists it is among those that answer
     before = counted("used")
@@ -139,7 +134,7 @@ async def test_otherwise_it_is_used_with_one_warning(nodes: Nodes) -> None:
     assert counted("used") == before + 1
 
 
-async def test_a_forged_segment_at_the_end_is_not_believed(nodes: Nodes) -> None:
+async def test_a_forged_segment_at_the_end_is_not_believed(nodes: journal_cluster.Nodes) -> None:
     """F13: the copies agree up to there, and one bad node goes on."""
     await nodes.stop(1)
     (nodes.current(1) / f"edits_{901:019d}-{950:019d}").write_bytes(file_header() + FORGED)
@@ -181,19 +176,23 @@ async def test_stale_copies_that_agree_do_not_outvote_the_finalized_one(tmp_path
         assert given == b""
 
 
-async def test_a_node_that_did_not_answer_at_first_is_asked_for_it(nodes: Nodes) -> None:
+async def test_a_node_that_did_not_answer_at_first_is_asked_for_it(
+    nodes: journal_cluster.Nodes,
+) -> None:
     await unlist_newest(nodes, 1)
     for _ in range(4):  # whichever two nodes answer first
         assert await read(nodes, strict=True) == WHOLE
 
 
 async def test_the_only_node_has_nobody_to_ask(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path, 1) as nodes:
+    async with journal_cluster.formatted_nodes(tmp_path, 1) as nodes:
         await filled(nodes)
         assert await read(nodes, strict=True) == WHOLE
 
 
-async def test_who_reads_the_copies_himself_is_told_before_that(nodes: Nodes) -> None:
+async def test_who_reads_the_copies_himself_is_told_before_that(
+    nodes: journal_cluster.Nodes,
+) -> None:
     await unlist_newest(nodes, 1)
     await nodes.stop(2)  # so that the one that lists it is among those that answer
     for strict in (True, False):

@@ -15,28 +15,19 @@ from journal.core.state import Decision, JournalState
 from journal.errors import BadRequest, StorageFailed
 from journal.model import Segment, TxId
 from journal.storage.files import remove_durably, write_durably
-from tests.journal.core.requests_of import (
-    LIFE,
-    NAMESPACE,
-    LocalJournal,
-    MemoryFiles,
-    PowerCut,
-    Writer,
-    digest,
-    segment,
-    segment_bytes,
-)
+from tests.journal.core import requests_of
+from tests.journal.core.requests_of import segment
 from tests.journal.storage.crash import Crash, CrashingFiles
 
 ROOT = Path("/journals/ns1")
 CURRENT = ROOT / "current"
-Act = Callable[[LocalJournal], object]
+Act = Callable[[requests_of.LocalJournal], object]
 
 
 def life() -> Iterator[Act]:
     """Yield one journal's life: every kind of effect at least once."""
-    w1, w2, w3 = Writer(1), Writer(2), Writer(3)
-    yield lambda j: j.ask(Format(NAMESPACE, incarnation=LIFE))
+    w1, w2, w3 = requests_of.Writer(1), requests_of.Writer(2), requests_of.Writer(3)
+    yield lambda j: j.ask(Format(requests_of.NAMESPACE, incarnation=requests_of.LIFE))
     yield lambda j: j.ask(w1.new_epoch())
     yield lambda j: j.ask(w1.start(1))
     yield lambda j: j.ask(w1.batch(1, 1, 3))
@@ -48,25 +39,25 @@ def life() -> Iterator[Act]:
     yield lambda j: j.ask(w2.start(6))  # missed newEpoch; one edit may be begun anew
     yield lambda j: j.ask(w2.batch(6, 6, 8))
     yield lambda j: j.ask(w3.new_epoch())
-    yield lambda j: j.accept(w3, segment(6, 9, 7), segment_bytes(6, 9, 7))
+    yield lambda j: j.accept(w3, segment(6, 9, 7), requests_of.segment_bytes(6, 9, 7))
     yield lambda j: j.accept(w3, segment(6, 9, 7), b"")
     yield lambda j: j.ask(w3.finalize(6, 9, 7))
     yield lambda j: j.ask(w3.start(10))
     yield lambda j: j.ask(w3.batch(10, 10, 10))
-    yield lambda j: j.ask(Writer(4).new_epoch())
-    yield lambda j: j.ask(Writer(4, 0).start(11))
-    yield lambda j: j.ask(Writer(5).new_epoch())  # 11 is empty: moved aside
+    yield lambda j: j.ask(requests_of.Writer(4).new_epoch())
+    yield lambda j: j.ask(requests_of.Writer(4, 0).start(11))
+    yield lambda j: j.ask(requests_of.Writer(5).new_epoch())  # 11 is empty: moved aside
     yield lambda j: j.ask(format_over(j))
 
 
-def format_over(journal: LocalJournal) -> Format:
+def format_over(journal: requests_of.LocalJournal) -> Format:
     """Format by force, with what there is to be seen."""
     return Format(
-        NAMESPACE,
-        incarnation=LIFE,
+        requests_of.NAMESPACE,
+        incarnation=requests_of.LIFE,
         force=True,
         seen_promised=journal.state.promised,
-        seen_namespace_id=NAMESPACE.namespace_id,
+        seen_namespace_id=requests_of.NAMESPACE.namespace_id,
     )
 
 
@@ -78,7 +69,7 @@ def held(state: JournalState) -> dict[TxId, Segment]:
     return segments
 
 
-def check(before: JournalState, after: JournalState, journal: LocalJournal) -> None:
+def check(before: JournalState, after: JournalState, journal: requests_of.LocalJournal) -> None:
     """Check that what is found lies between the states before and after the cut request."""
     found = journal.state
     if found.namespace is None:
@@ -98,7 +89,9 @@ def check(before: JournalState, after: JournalState, journal: LocalJournal) -> N
             grown = range(first if was is None else was.last, becomes.last + 1)
             allowed += [(last, False) for last in grown]
         assert (lies.last, lies.finalized) in allowed
-        tags = [tag for tag in (1, 2, 3, 7) if lies.digest == digest(first, lies.last, tag)]
+        tags = [
+            tag for tag in (1, 2, 3, 7) if lies.digest == requests_of.digest(first, lies.last, tag)
+        ]
         assert tags, f"segment {first} holds nobody's edits"
         if tags == [1] and before.writer == 1 and first == 6:
             assert found.writer == 1, "the older writer's edit has inherited the newer epoch"
@@ -122,7 +115,7 @@ def _check_decided(decision: Decision | None, now: dict[TxId, Segment]) -> None:
 
 def undisturbed() -> list[JournalState]:
     """Return the state before each act, and after the last."""
-    journal = LocalJournal(ROOT, MemoryFiles())
+    journal = requests_of.LocalJournal(ROOT, requests_of.MemoryFiles())
     states = [journal.state]
     for act in life():
         act(journal)
@@ -134,21 +127,23 @@ STATES = undisturbed()
 
 
 def run_until(
-    files: MemoryFiles, fail_at: int | None, journal: LocalJournal | None = None
+    files: requests_of.MemoryFiles,
+    fail_at: int | None,
+    journal: requests_of.LocalJournal | None = None,
 ) -> tuple[JournalState, JournalState, bool]:
     """Live until the n-th disk operation; the states around the request that it cut."""
-    journal = journal or LocalJournal(ROOT, files)
+    journal = journal or requests_of.LocalJournal(ROOT, files)
     files.operations, files.fail_at = 0, fail_at
     for act, (before, after) in zip(life(), pairwise(STATES), strict=True):
         try:
             act(journal)
-        except (PowerCut, StorageFailed):
+        except (requests_of.PowerCut, StorageFailed):
             return before, after, True
     return STATES[-1], STATES[-1], False
 
 
 def count_operations() -> int:
-    files = MemoryFiles()
+    files = requests_of.MemoryFiles()
     run_until(files, None)
     return files.operations
 
@@ -167,44 +162,44 @@ def _survival(kind: str, seed: int) -> Callable[[], bool]:
 @pytest.mark.parametrize("survival", ["all", "none", "some", "other"])
 def test_after_a_cut_at_any_operation_everything_acknowledged_is_there(survival: str) -> None:
     for fail_at in range(1, TOTAL + 1):
-        files = MemoryFiles()
+        files = requests_of.MemoryFiles()
         before, after, cut = run_until(files, fail_at)
         assert cut
         files.cut_power(_survival(survival, fail_at))
-        found = LocalJournal(ROOT, files)
+        found = requests_of.LocalJournal(ROOT, files)
         try:
             check(before, after, found)
             _goes_on(found)
         except AssertionError as failure:
             raise AssertionError(f"cut at operation {fail_at} of {TOTAL}: {failure}") from failure
-        again = LocalJournal(ROOT, files)
+        again = requests_of.LocalJournal(ROOT, files)
         assert _all_ends(again) == _all_ends(found), f"a second start at {fail_at} differs"
 
 
 def test_what_a_restarted_process_reports_outlives_a_power_cut() -> None:
     """Killed between a write and its sync, restarted, asked, and only then the power fails."""
     for fail_at in range(1, TOTAL + 1):
-        files = MemoryFiles()
+        files = requests_of.MemoryFiles()
         run_until(files, fail_at)
         files.fail_at = None  # the process died; the page cache did not
-        reported = LocalJournal(ROOT, files)
+        reported = requests_of.LocalJournal(ROOT, files)
         files.cut_power(lambda: False)
-        found = LocalJournal(ROOT, files)
+        found = requests_of.LocalJournal(ROOT, files)
         at = f"cut at operation {fail_at} of {TOTAL}"
         assert _all_ends(found) == _all_ends(reported), at
         for name in ("namespace", "promised", "writer", "decisions"):
             assert getattr(found.state, name) == getattr(reported.state, name), f"{name}: {at}"
 
 
-def _all_ends(journal: LocalJournal) -> dict[TxId, tuple[int, bool]]:
+def _all_ends(journal: requests_of.LocalJournal) -> dict[TxId, tuple[int, bool]]:
     return {first: _ends(of) for first, of in held(journal.state).items()}
 
 
-def _goes_on(journal: LocalJournal) -> None:
+def _goes_on(journal: requests_of.LocalJournal) -> None:
     """Check that the next writer is served: it learns what is there, and every decision."""
     if journal.state.namespace is None:
         return
-    writer = Writer(journal.state.promised + 1)
+    writer = requests_of.Writer(journal.state.promised + 1)
     promised = journal.ask(writer.new_epoch())
     assert isinstance(promised, Promised)
     for first in held(journal.state):
@@ -222,14 +217,14 @@ def test_a_first_format_that_was_cut_short_is_given_again_without_force(
     tmp_path: Path, at: int
 ) -> None:
     """Found without force, as ``nnha namenode --prepare`` does: there is nothing to lose."""
-    root, asked = tmp_path / "ns1", Format(NAMESPACE, incarnation=LIFE)
+    root, asked = tmp_path / "ns1", Format(requests_of.NAMESPACE, incarnation=requests_of.LIFE)
     root.mkdir()
     with suppress(Crash):
-        LocalJournal(root, CrashingFiles(at)).ask(asked)
-    found = LocalJournal(root)
+        requests_of.LocalJournal(root, CrashingFiles(at)).ask(asked)
+    found = requests_of.LocalJournal(root)
     if found.state.namespace is None:
         found.ask(asked)
-    assert LocalJournal(root).state.namespace == NAMESPACE
+    assert requests_of.LocalJournal(root).state.namespace == requests_of.NAMESPACE
 
 
 @pytest.mark.parametrize("name", ["paxos/1", "segments/1", "last-promised-epoch", "edits_1-2"])
@@ -238,26 +233,28 @@ def test_whatever_else_lies_in_an_unformatted_folder_needs_force(tmp_path: Path,
     path.parent.mkdir(parents=True)
     path.touch()
     with pytest.raises(BadRequest, match="not empty"):
-        LocalJournal(tmp_path).ask(Format(NAMESPACE, incarnation=LIFE))
+        requests_of.LocalJournal(tmp_path).ask(
+            Format(requests_of.NAMESPACE, incarnation=requests_of.LIFE)
+        )
 
 
 @pytest.mark.row("X10")
 def test_x10_after_any_failed_operation_the_journal_stops_and_says_why() -> None:
     for fail_at in range(1, TOTAL + 1):
-        files = MemoryFiles()
+        files = requests_of.MemoryFiles()
         files.failure = OSError(errno.EIO, "Input/output error")
-        journal = LocalJournal(ROOT, files)
+        journal = requests_of.LocalJournal(ROOT, files)
         before, after, cut = run_until(files, fail_at, journal)
         assert cut
         files.fail_at = None  # the disk is well again, but what it holds is unknown
         with pytest.raises(StorageFailed, match="Input/output error"):
             journal.disk.run(())
         files.cut_power(lambda: True)
-        check(before, after, LocalJournal(ROOT, files))
+        check(before, after, requests_of.LocalJournal(ROOT, files))
 
 
 def test_the_model_disk_loses_what_was_not_synced() -> None:
-    files = MemoryFiles()
+    files = requests_of.MemoryFiles()
     path = CURRENT / "x"
     write_durably(files, path, b"old")
     file = files.create(CURRENT / "y")
@@ -274,13 +271,16 @@ def test_the_model_disk_loses_what_was_not_synced() -> None:
 
 
 def test_a_torn_batch_costs_only_itself() -> None:
-    writer = Writer(1)
+    writer = requests_of.Writer(1)
     for keep in range(1, 120):
-        files = MemoryFiles()
-        journal = LocalJournal(ROOT, files)
-        for request in (Format(NAMESPACE, incarnation=LIFE), writer.new_epoch()):
+        files = requests_of.MemoryFiles()
+        journal = requests_of.LocalJournal(ROOT, files)
+        for request in (
+            Format(requests_of.NAMESPACE, incarnation=requests_of.LIFE),
+            writer.new_epoch(),
+        ):
             journal.ask(request)
-        writer = Writer(1)
+        writer = requests_of.Writer(1)
         journal.ask(writer.start(1))
         journal.ask(writer.batch(1, 1, 3))
         path = CURRENT / "edits_inprogress_0000000000000000001"
@@ -289,8 +289,8 @@ def test_a_torn_batch_costs_only_itself() -> None:
         assert isinstance(batch, Journal)
         journal.ask(batch)
         files.truncate(path, min(acknowledged + keep, files.size(path)))
-        found = LocalJournal(ROOT, files).state
+        found = requests_of.LocalJournal(ROOT, files).state
         last = found.segments[TxId(1)].last
         assert last >= 3
-        assert found.segments[TxId(1)].digest == digest(1, last)
-        writer = Writer(1)
+        assert found.segments[TxId(1)].digest == requests_of.digest(1, last)
+        writer = requests_of.Writer(1)

@@ -20,14 +20,12 @@ import grpc
 import pytest
 import structlog
 
+from journal.core import requests
 from journal.core.requests import (
     AcceptRecovery,
     FinalizeLogSegment,
     Format,
-    Journal,
     NewEpoch,
-    Request,
-    Stamp,
     StartLogSegment,
 )
 from journal.core.state import JournalState
@@ -87,7 +85,7 @@ class RemoteJournal:
         """As far as this end knows: what was promised."""
         return JournalState(promised=Epoch(self._promised))
 
-    def ask(self, request: Request) -> None:
+    def ask(self, request: requests.Request) -> None:
         """Send it and wait for the answer."""
         info = self._info(request.stamp) if hasattr(request, "stamp") else None
         match request:
@@ -106,7 +104,7 @@ class RemoteJournal:
                 self._call("StartLogSegment", pb.StartLogSegmentRequest(
                     info=info, first_txid=first, layout_version=layout
                 ))  # fmt: skip
-            case Journal(_, segment_first, first, count, records):
+            case requests.Journal(_, segment_first, first, count, records):
                 batch = pb.Batch(segment_first_txid=segment_first, first_txid=first, count=count,
                                  records=records)  # fmt: skip
                 stream = self._stub.Write(iter([pb.WriteRequest(info=info, batch=batch)]))
@@ -132,7 +130,7 @@ class RemoteJournal:
         """Return how many operations are recorded by now."""
         return self._log.read_bytes().count(b"\n")
 
-    def _info(self, stamp: Stamp) -> pb.RequestInfo:
+    def _info(self, stamp: requests.Stamp) -> pb.RequestInfo:
         self._promised = max(self._promised, stamp.epoch)
         return pb.RequestInfo(journal_id=JID, epoch=stamp.epoch, serial=stamp.serial,
                               committed_txid=stamp.committed)  # fmt: skip

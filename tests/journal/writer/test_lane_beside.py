@@ -14,15 +14,8 @@ from journal.links.remote_node import RemoteNode
 from journal.model import TxId
 from journal.writer import batch_stream
 from tests.journal.node.process import until
+from tests.journal.writer import test_lane
 from tests.journal.writer.journal_cluster import JOURNAL, edits
-from tests.journal.writer.test_lane import (
-    all_have,
-    carriers,
-    cut,
-    lanes_of,
-    nodes_with_lanes,
-    writing,
-)
 
 
 @pytest.fixture(autouse=True)
@@ -49,16 +42,19 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Lane]:
 async def test_the_first_edits_wait_for_no_lane_and_later_ones_go_over_it(
     tmp_path: Path, link: LinkFactory, opened: list[Lane]
 ) -> None:
-    async with nodes_with_lanes(tmp_path, link) as nodes, writing(nodes) as writer:
+    async with (
+        test_lane.nodes_with_lanes(tmp_path, link) as nodes,
+        test_lane.writing(nodes) as writer,
+    ):
         await writer.write(TxId(1), 1, edits(1, 1))
-        assert carriers(writer) <= {"stream", "none"}
+        assert test_lane.carriers(writer) <= {"stream", "none"}
         assert not opened
         txid = 1
-        while carriers(writer) != {"lane"}:
+        while test_lane.carriers(writer) != {"lane"}:
             txid += 1
             await writer.write(TxId(txid), 1, edits(txid, txid))
-        await all_have(writer, txid)
-        assert [lanes_of(nodes, i).open_to(JOURNAL) for i in range(3)] == [1, 1, 1]
+        await test_lane.all_have(writer, txid)
+        assert [test_lane.lanes_of(nodes, i).open_to(JOURNAL) for i in range(3)] == [1, 1, 1]
         assert len(opened) == 3, "each was opened once"
         await writer.finalize_segment(TxId(txid))
         assert await nodes.read_all() == edits(1, txid)
@@ -67,27 +63,27 @@ async def test_the_first_edits_wait_for_no_lane_and_later_ones_go_over_it(
 async def test_a_lane_that_ends_before_it_is_used_leaves_the_stream_as_it_is(
     tmp_path: Path, opened: list[Lane]
 ) -> None:
-    async with nodes_with_lanes(tmp_path) as nodes, writing(nodes) as writer:
+    async with test_lane.nodes_with_lanes(tmp_path) as nodes, test_lane.writing(nodes) as writer:
         await writer.write(TxId(1), 1, edits(1, 1))
-        await all_have(writer, 1, via="stream")
+        await test_lane.all_have(writer, 1, via="stream")
         await writer.write(TxId(2), 1, edits(2, 2))
         await until(lambda: len(opened) == 3, "the lanes")
-        cut(nodes, 0, 1, 2)
+        test_lane.cut(nodes, 0, 1, 2)
         await until(lambda: all(lane.closed for lane in opened), "their end")
         for txid in range(3, 8):
             await writer.write(TxId(txid), 1, edits(txid, txid))
-        await all_have(writer, 7, via="stream")
+        await test_lane.all_have(writer, 7, via="stream")
         assert len(opened) == 3, "none is tried twice for one offer"
 
 
 async def test_a_lane_that_was_used_and_is_cut_is_made_again(tmp_path: Path) -> None:
-    async with nodes_with_lanes(tmp_path) as nodes, writing(nodes) as writer:
+    async with test_lane.nodes_with_lanes(tmp_path) as nodes, test_lane.writing(nodes) as writer:
         txid = 0
         for round_ in range(6):
-            while carriers(writer) != {"lane"}:
+            while test_lane.carriers(writer) != {"lane"}:
                 txid += 1
                 await writer.write(TxId(txid), 1, edits(txid, txid))
-            cut(nodes, round_ % 3)
+            test_lane.cut(nodes, round_ % 3)
             txid += 1
             await writer.write(TxId(txid), 1, edits(txid, txid))
         await writer.finalize_segment(TxId(txid))

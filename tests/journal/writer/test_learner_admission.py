@@ -13,25 +13,18 @@ from journal.proto import journal_pb2 as pb
 from journal.writer.learner_admission import all_segments
 from journal.writer.writer import QuorumWriter
 from tests.journal.node.process import until
-from tests.journal.writer.journal_cluster import (
-    JOURNAL,
-    QUICK,
-    Nodes,
-    edits,
-    formatted_nodes,
-    write_segment,
-)
+from tests.journal.writer import journal_cluster
 from tests.journal.writer.test_learner import formatted_alone, version_copied
 
-SETTINGS = replace(QUICK, heartbeat_interval_seconds=0.1)
+SETTINGS = replace(journal_cluster.QUICK, heartbeat_interval_seconds=0.1)
 
 
 @pytest.fixture
-async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
+async def nodes(tmp_path: Path) -> AsyncIterator[journal_cluster.Nodes]:
     """Three nodes that bring each other finalized segments."""
-    async with formatted_nodes(tmp_path) as nodes:
+    async with journal_cluster.formatted_nodes(tmp_path) as nodes:
         nodes.extra = {
-            "peers": {JOURNAL: nodes.addresses},
+            "peers": {journal_cluster.JOURNAL: nodes.addresses},
             "sync_interval_seconds": 0.1,
             "sync_quick_seconds": 0.05,
         }
@@ -50,7 +43,7 @@ class Pen:
     async def write(self, count: int = 1) -> None:
         for _ in range(count):
             self.last += 1
-            await self.writer.write(TxId(self.last), 1, edits(self.last, self.last))
+            await self.writer.write(TxId(self.last), 1, journal_cluster.edits(self.last, self.last))
 
     async def until(self, condition: Callable[[], bool], what: str) -> None:
         try:
@@ -62,12 +55,14 @@ class Pen:
             pytest.fail(f"{what}: {self.writer.node_statuses()}")
 
 
-async def wiped(nodes: Nodes, reborn: Callable[[Nodes], Awaitable[None]]) -> Pen:
+async def wiped(
+    nodes: journal_cluster.Nodes, reborn: Callable[[journal_cluster.Nodes], Awaitable[None]]
+) -> Pen:
     """Make a writer that writes the third segment when node 1 loses its disk."""
     writer = nodes.writer(SETTINGS)
     await writer.become_writer()
-    await write_segment(writer, 1, 3)
-    await write_segment(writer, 4, 6)
+    await journal_cluster.write_segment(writer, 1, 3)
+    await journal_cluster.write_segment(writer, 4, 6)
     await writer.start_segment(TxId(7))
     pen = Pen(writer, 6)
     await pen.write(5)
@@ -79,7 +74,7 @@ async def wiped(nodes: Nodes, reborn: Callable[[Nodes], Awaitable[None]]) -> Pen
 
 @pytest.mark.parametrize("reborn", [formatted_alone, version_copied])
 async def test_a_wiped_node_becomes_a_voter_while_the_writer_writes(
-    nodes: Nodes, reborn: Callable[[Nodes], Awaitable[None]]
+    nodes: journal_cluster.Nodes, reborn: Callable[[journal_cluster.Nodes], Awaitable[None]]
 ) -> None:
     pen = await wiped(nodes, reborn)
     await pen.until(lambda: pen.writer.node_statuses()[1].learner, "nobody sees the learner")
@@ -89,15 +84,17 @@ async def test_a_wiped_node_becomes_a_voter_while_the_writer_writes(
     await nodes.stop(0)
     await pen.write(10)
     await pen.writer.finalize_segment(TxId(pen.last))
-    await write_segment(pen.writer, pen.last + 1, pen.last + 3)
+    await journal_cluster.write_segment(pen.writer, pen.last + 1, pen.last + 3)
     await pen.writer.settle(timeout_seconds=30)
     await pen.writer.close()
     assert await nodes.recover() == (2, pen.last + 3)
     await nodes.start(0)
-    assert await nodes.read_all() == edits(1, pen.last + 3)
+    assert await nodes.read_all() == journal_cluster.edits(1, pen.last + 3)
 
 
-async def test_a_learner_is_not_counted_while_it_lacks_a_segment(nodes: Nodes) -> None:
+async def test_a_learner_is_not_counted_while_it_lacks_a_segment(
+    nodes: journal_cluster.Nodes,
+) -> None:
     """Keep it a learner, as its peers give it nothing; a second loss ends the writer."""
     nodes.extra = {}
     pen = await wiped(nodes, formatted_alone)
@@ -115,7 +112,7 @@ async def test_a_learner_is_not_counted_while_it_lacks_a_segment(nodes: Nodes) -
 
 
 async def test_a_learner_is_not_admitted_while_a_majority_of_others_cannot_confirm(
-    nodes: Nodes,
+    nodes: journal_cluster.Nodes,
 ) -> None:
     """Let the third node hang between two of its answers: it alone could know of its promise."""
     pen = await wiped(nodes, formatted_alone)
@@ -133,7 +130,7 @@ async def test_a_learner_is_not_admitted_while_a_majority_of_others_cannot_confi
 
 
 async def test_a_restarted_learner_is_still_one_and_is_admitted_in_the_next_segment(
-    nodes: Nodes,
+    nodes: journal_cluster.Nodes,
 ) -> None:
     pen = await wiped(nodes, formatted_alone)
     await pen.writer.finalize_segment(TxId(pen.last))
@@ -148,15 +145,15 @@ async def test_a_restarted_learner_is_still_one_and_is_admitted_in_the_next_segm
 
 
 async def test_a_node_wiped_behind_an_idle_writer_renews_no_lease_and_is_fed_again(
-    nodes: Nodes,
+    nodes: journal_cluster.Nodes,
 ) -> None:
     """Send only heartbeats there: the channel believes it in sync, and nothing is written."""
     lease = 0.4
     writer = nodes.writer(replace(SETTINGS, read_lease_seconds=lease))
     await writer.become_writer()
-    await write_segment(writer, 1, 3)
+    await journal_cluster.write_segment(writer, 1, 3)
     await writer.start_segment(TxId(4))
-    await writer.write(TxId(4), 3, edits(4, 6))
+    await writer.write(TxId(4), 3, journal_cluster.edits(4, 6))
     await writer.settle(timeout_seconds=30)
     await nodes.stop(1, 2)
     await formatted_alone(nodes)
@@ -170,12 +167,14 @@ async def test_a_node_wiped_behind_an_idle_writer_renews_no_lease_and_is_fed_aga
     await writer.close()
 
 
-async def test_a_hole_in_what_was_let_go_of_keeps_no_learner_out(nodes: Nodes) -> None:
+async def test_a_hole_in_what_was_let_go_of_keeps_no_learner_out(
+    nodes: journal_cluster.Nodes,
+) -> None:
     """Seed 119915 on real nodes: one voter missed a purge, and lacks some of what is before it."""
     writer = nodes.writer(SETTINGS)
     await writer.become_writer()
     for first in (1, 4, 7):
-        await write_segment(writer, first, first + 2)
+        await journal_cluster.write_segment(writer, first, first + 2)
     await writer.settle(timeout_seconds=30)
     await nodes.stop(2)
     writer.purge_logs(TxId(7))

@@ -9,21 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from journal.core.requests import (
-    AcceptRecovery,
-    CatchUp,
-    DiscardSegments,
-    FinalizeUpgrade,
-    Format,
-    Heartbeat,
-    PrepareRecovery,
-    PreUpgrade,
-    PurgeLogs,
-    Request,
-    ResumeSegment,
-    RollBack,
-    Upgrade,
-)
+from journal.core import requests as core_requests
 from journal.core.state import JournalState
 from journal.errors import JournalError
 from journal.model import LAYOUT_VERSION, JournalId, TxId
@@ -34,40 +20,40 @@ from tests.journal.core.requests_of import LIFE, NAMESPACE, LocalJournal, Writer
 UPGRADED = replace(NAMESPACE, ctime=77)
 
 
-def requests() -> Iterator[Request]:
+def requests() -> Iterator[core_requests.Request]:
     """Yield one journal's life, with every request of a writer in it."""
     one, two, three, four = (Writer(epoch) for epoch in (1, 2, 3, 4))
-    yield Format(NAMESPACE, incarnation=LIFE)
+    yield core_requests.Format(NAMESPACE, incarnation=LIFE)
     yield one.new_epoch()
     yield one.start(1)
     yield one.batch(1, 1, 3)
-    yield Heartbeat(one.stamp())
-    yield ResumeSegment(one.stamp(), TxId(1), LAYOUT_VERSION)
+    yield core_requests.Heartbeat(one.stamp())
+    yield core_requests.ResumeSegment(one.stamp(), TxId(1), LAYOUT_VERSION)
     one.committed = 3
     yield one.batch(1, 4, 5)
-    yield CatchUp(one.stamp(), segment(1, 5), LAYOUT_VERSION)
+    yield core_requests.CatchUp(one.stamp(), segment(1, 5), LAYOUT_VERSION)
     yield one.batch(1, 6, 6)
     yield two.new_epoch()
-    yield PrepareRecovery(two.stamp(), TxId(1))
-    yield AcceptRecovery(two.stamp(), segment(1, 6))
+    yield core_requests.PrepareRecovery(two.stamp(), TxId(1))
+    yield core_requests.AcceptRecovery(two.stamp(), segment(1, 6))
     yield two.finalize(1, 6, 1)
     two.committed = 6
     yield two.start(7)
     yield two.batch(7, 7, 9)
     yield two.finalize(7, 9)
     two.committed = 9
-    yield PurgeLogs(two.stamp(), TxId(7))
-    yield PreUpgrade(two.stamp())
-    yield Upgrade(two.stamp(), UPGRADED)
-    yield RollBack(two.stamp())
+    yield core_requests.PurgeLogs(two.stamp(), TxId(7))
+    yield core_requests.PreUpgrade(two.stamp())
+    yield core_requests.Upgrade(two.stamp(), UPGRADED)
+    yield core_requests.RollBack(two.stamp())
     yield three.new_epoch()
     yield three.start(10)
     yield three.batch(10, 10, 12)
     yield three.finalize(10, 12)
-    yield DiscardSegments(three.stamp(), TxId(10))
-    yield PreUpgrade(three.stamp())
-    yield Upgrade(three.stamp(), UPGRADED)
-    yield FinalizeUpgrade(three.stamp())
+    yield core_requests.DiscardSegments(three.stamp(), TxId(10))
+    yield core_requests.PreUpgrade(three.stamp())
+    yield core_requests.Upgrade(three.stamp(), UPGRADED)
+    yield core_requests.FinalizeUpgrade(three.stamp())
     yield four.new_epoch()
 
 
@@ -82,7 +68,7 @@ def roots() -> Iterator[Iterator[Path]]:
         yield (Path(folder) / str(i) for i in count())
 
 
-def told(journal: LocalJournal, request: Request) -> JournalError | None:
+def told(journal: LocalJournal, request: core_requests.Request) -> JournalError | None:
     try:
         journal.ask(request)
     except JournalError as refusal:

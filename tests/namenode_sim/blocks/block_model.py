@@ -9,17 +9,7 @@ from typing import assert_never
 
 from namenode_sim.blocks.judge import Circumstances, Stored, Verdict, judge
 from namenode_sim.blocks.model import Deleted, Reason, ReplicaState, Reported, Role, Stage
-from namenode_sim.namespace.changes import (
-    BlockAdded,
-    BlockChange,
-    BlockCut,
-    BlockIdGiven,
-    BlockSettled,
-    BlocksGone,
-    BlocksMoved,
-    ReplicationSet,
-    StampGiven,
-)
+from namenode_sim.namespace import changes
 
 Name = tuple[str, str]
 """A DataNode and one of its storages."""
@@ -80,9 +70,9 @@ class BlockModel:
 
     # ---- edits ----
 
-    def follow(self, change: BlockChange) -> None:  # noqa: C901 - flat dispatch
+    def follow(self, change: changes.BlockChange) -> None:  # noqa: C901 - flat dispatch
         match change:
-            case BlockAdded():
+            case changes.BlockAdded():
                 stage = Stage.COMPLETE if change.complete else Stage.UNDER_CONSTRUCTION
                 self.blocks[change.block_id] = Block(
                     change.file_id, change.stamp, change.length, change.expected, stage
@@ -90,27 +80,27 @@ class BlockModel:
                 self.replicas[change.block_id] = {}
                 self._shown(change.block_id, change.stamp)
                 self.judge_waiting(change.block_id)
-            case BlockSettled():
+            case changes.BlockSettled():
                 self._settled(change)
-            case BlocksGone():
+            case changes.BlocksGone():
                 for number in change.block_ids:
                     self._gone(number)
-            case BlocksMoved():
+            case changes.BlocksMoved():
                 for number in change.block_ids:
                     block = self.blocks[number]
                     self.blocks[number] = replace(
                         block, file_id=change.file_id, expected=change.expected
                     )
-            case ReplicationSet():
+            case changes.ReplicationSet():
                 for number in change.block_ids:
                     self.blocks[number] = replace(self.blocks[number], expected=change.expected)
-            case StampGiven():
+            case changes.StampGiven():
                 self.given = max(self.given[0], change.stamp), self.given[1]
                 self._active_has_seen()
-            case BlockIdGiven():
+            case changes.BlockIdGiven():
                 self.given = self.given[0], max(self.given[1], change.block_id)
                 self._active_has_seen()
-            case BlockCut():
+            case changes.BlockCut():
                 pass
             case _:
                 assert_never(change)
@@ -122,7 +112,7 @@ class BlockModel:
         if self.role is Role.ACTIVE:
             self.seen = self.given
 
-    def _settled(self, change: BlockSettled) -> None:
+    def _settled(self, change: changes.BlockSettled) -> None:
         number, block = change.block_id, self.blocks[change.block_id]
         held = self.replicas[number]
         if block.stage is Stage.COMPLETE:

@@ -7,20 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from journal.model import TxId
-from namenode_sim.blocks import follow, incoming, reports
+from namenode_sim.blocks import follow, incoming, model, reports
 from namenode_sim.blocks.columns import CELLS
 from namenode_sim.blocks.invalidations import Invalidations
-from namenode_sim.blocks.model import (
-    NO_STORAGE,
-    Construction,
-    CorruptMark,
-    Reason,
-    Role,
-    Slot,
-    Stage,
-    Storage,
-    StorageNumber,
-)
 from namenode_sim.blocks.replicas import Replicas
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.blocks.waiting import Told, Waiting
@@ -73,7 +62,7 @@ def _demote_with_orders(state: BlockState) -> None:
 _demote = BlockState.demote
 
 
-def _any_report_confirms(state: BlockState, storage: Storage, *, made_after: float) -> None:
+def _any_report_confirms(state: BlockState, storage: model.Storage, *, made_after: float) -> None:
     _finish(state, storage, made_after=made_after)
     storage.confirmed = True
 
@@ -81,7 +70,7 @@ def _any_report_confirms(state: BlockState, storage: Storage, *, made_after: flo
 _finish = reports.finish
 
 
-def _replaces(waiting: Waiting, block_id: int, number: StorageNumber, told: Told) -> object:
+def _replaces(waiting: Waiting, block_id: int, number: model.StorageNumber, told: Told) -> object:
     _forget(waiting, block_id, number)
     return _put(waiting, block_id, number, told)
 
@@ -89,12 +78,14 @@ def _replaces(waiting: Waiting, block_id: int, number: StorageNumber, told: Told
 _forget = Waiting.forget
 
 
-def _any_stamp(orders: Invalidations, number: StorageNumber, block_id: int, _stamp: int) -> bool:
+def _any_stamp(
+    orders: Invalidations, number: model.StorageNumber, block_id: int, _stamp: int
+) -> bool:
     return block_id in orders.blocks_of(number)
 
 
 def _at_once(
-    orders: Invalidations, number: StorageNumber, _durable: TxId, limit: int
+    orders: Invalidations, number: model.StorageNumber, _durable: TxId, limit: int
 ) -> list[tuple[int, int]]:
     return _take_due(orders, number, TxId(2**62), limit)
 
@@ -109,70 +100,70 @@ def _given_is_seen(state: BlockState, change: BlockChange) -> None:
 
 
 def _deleted_now(
-    state: BlockState, storage: Storage, block_id: int, told: Told, *, from_future: bool
+    state: BlockState, storage: model.Storage, block_id: int, told: Told, *, from_future: bool
 ) -> None:
     _deleted(state, storage, block_id, told, from_future=False)  # type: ignore[arg-type]
 
 
-def _finished_without_a_look(state: BlockState, slot: Slot) -> None:
-    is_active = state.role is Role.ACTIVE
-    state.set_stage(slot, Stage.COMMITTED if is_active else Stage.COMPLETE)
+def _finished_without_a_look(state: BlockState, slot: model.Slot) -> None:
+    is_active = state.role is model.Role.ACTIVE
+    state.set_stage(slot, model.Stage.COMMITTED if is_active else model.Stage.COMPLETE)
     state.complete_if_committed(slot)
 
 
-def _complete_at_once(state: BlockState, slot: Slot) -> None:
-    if state.columns.stage(slot) is Stage.COMMITTED:
-        state.set_stage(slot, Stage.COMPLETE)
+def _complete_at_once(state: BlockState, slot: model.Slot) -> None:
+    if state.columns.stage(slot) is model.Stage.COMMITTED:
+        state.set_stage(slot, model.Stage.COMPLETE)
 
 
-def _removed_without_the_swap(replicas: Replicas, slot: Slot, storage: Storage) -> None:
+def _removed_without_the_swap(replicas: Replicas, slot: model.Slot, storage: model.Storage) -> None:
     position = replicas._take_out(slot, storage.number)
     last = storage.slots.pop()
     if position < len(storage.slots):
         storage.slots[position] = last
 
 
-def _gap_stays(replicas: Replicas, slot: Slot, number: int) -> int:
+def _gap_stays(replicas: Replicas, slot: model.Slot, number: int) -> int:
     columns, cell = replicas._columns, replicas._cell(slot, number)
     if cell is None:
-        return _take_out(replicas, slot, StorageNumber(number))
-    columns.storages[cell] = NO_STORAGE
+        return _take_out(replicas, slot, model.StorageNumber(number))
+    columns.storages[cell] = model.NO_STORAGE
     return columns.positions[cell]
 
 
 _take_out = Replicas._take_out
 
 
-def _two_on_a_node(state: BlockState, slot: Slot, storage: Storage) -> None:
+def _two_on_a_node(state: BlockState, slot: model.Slot, storage: model.Storage) -> None:
     if not state.replicas.holds(slot, storage.number):
         state.replicas.add(slot, storage)
 
 
-def _corrupt_ones_live(state: BlockState, slot: Slot) -> int:
+def _corrupt_ones_live(state: BlockState, slot: model.Slot) -> int:
     return state.replicas.count(slot)
 
 
-def _all_counted(state: BlockState, slot: Slot, sign: int) -> None:
+def _all_counted(state: BlockState, slot: model.Slot, sign: int) -> None:
     if state.columns.ids[slot] > 0:
         state.complete += sign
         state.safe += sign * (state.live(slot) >= state.safe_minimum)
 
 
 def _nothing_odd(
-    _state: BlockState, _storage: Storage, rows: reports.Rows
+    _state: BlockState, _storage: model.Storage, rows: reports.Rows
 ) -> npt.NDArray[np.bool_]:
     return np.zeros(len(rows), bool)
 
 
-def _reopened_nowhere(state: BlockState, slot: Slot) -> None:
+def _reopened_nowhere(state: BlockState, slot: model.Slot) -> None:
     for number in state.replicas.storages(slot):
         if state.is_good(slot, number):
             state.drop(slot, state.storages.at(number))
-    state.set_stage(slot, Stage.UNDER_CONSTRUCTION)
-    state.constructions[slot] = Construction()
+    state.set_stage(slot, model.Stage.UNDER_CONSTRUCTION)
+    state.constructions[slot] = model.Construction()
 
 
-def _reopened_with_orders(state: BlockState, slot: Slot) -> None:
+def _reopened_with_orders(state: BlockState, slot: model.Slot) -> None:
     kept = [order for order in state.invalidations if order[1] == state.columns.ids[slot]]
     _reopen(state, slot)
     for order in kept:
@@ -189,21 +180,25 @@ def _registered_with_old_reports(state: BlockState, node: str) -> None:
         state.waiting.put(block_id, number, told)
 
 
-def _stored_stamp_deletes(state: BlockState, number: StorageNumber, block_id: int, _: int) -> None:
+def _stored_stamp_deletes(
+    state: BlockState, number: model.StorageNumber, block_id: int, _: int
+) -> None:
     slot = state.index.get(block_id)
     stamp = _ if slot is None else state.columns.stamps[slot]
     state.invalidations.add(number, block_id, stamp, state.applied)
 
 
-def _marked_for_ever(state: BlockState, slot: Slot, storage: Storage, mark: CorruptMark) -> None:
-    _mark(state, slot, storage, replace(mark, reason=Reason.SIZE_MISMATCH))
+def _marked_for_ever(
+    state: BlockState, slot: model.Slot, storage: model.Storage, mark: model.CorruptMark
+) -> None:
+    _mark(state, slot, storage, replace(mark, reason=model.Reason.SIZE_MISMATCH))
 
 
 _mark = BlockState.mark_corrupt
 
 
-def _fourth_in_the_third_cell(replicas: Replicas, slot: Slot, storage: Storage) -> None:
-    cell = replicas._cell(slot, NO_STORAGE)
+def _fourth_in_the_third_cell(replicas: Replicas, slot: model.Slot, storage: model.Storage) -> None:
+    cell = replicas._cell(slot, model.NO_STORAGE)
     cell = slot * CELLS + CELLS - 1 if cell is None else cell
     replicas._columns.storages[cell] = storage.number
     replicas._columns.positions[cell] = len(storage.slots)

@@ -8,18 +8,7 @@ from namenode_sim.blocks import incoming
 from namenode_sim.blocks.commit import commit, would_complete
 from namenode_sim.blocks.model import Reason, ReplicaState, Reported, Slot, Stage
 from namenode_sim.blocks.state import BlockState
-from tests.namenode_sim.blocks.test_reports import (
-    FINALIZED,
-    RBW,
-    RWR,
-    B,
-    added,
-    after,
-    corrupt,
-    good,
-    stage_of,
-    told,
-)
+from tests.namenode_sim.blocks import test_reports
 
 
 def being_written(
@@ -27,28 +16,28 @@ def being_written(
 ) -> tuple[BlockState, Slot]:
     """An active's map with one block of stamp 1001, of which DataNodes report these replicas."""
     state = BlockState(minimum=minimum)
-    after(state, added())
+    test_reports.after(state, test_reports.added())
     incoming.activate(state)
     for number, (replica, stamp, length) in enumerate(replicas):
         storage = state.storages.add(f"n{number}", "a")
-        told(state, storage, (B, Reported(replica, stamp, length)))
-    slot = state.index.get(B)
+        test_reports.told(state, storage, (test_reports.B, Reported(replica, stamp, length)))
+    slot = state.index.get(test_reports.B)
     assert slot is not None
     return state, slot
 
 
-WHOLE: Final = FINALIZED, 1001, 700
+WHOLE: Final = test_reports.FINALIZED, 1001, 700
 ENOUGH: Final = {
     "one whole replica of one": (1, [WHOLE], True),
     "one whole replica of two": (2, [WHOLE], False),
     "two whole replicas of two": (2, [WHOLE, WHOLE], True),
     "none": (1, [], False),
-    "one that is being written": (1, [(RBW, 1001, 700)], False),
-    "one that a restart cut off": (1, [(RWR, 1001, 700)], False),
-    "one with a newer stamp": (1, [(FINALIZED, 1002, 700)], False),
-    "one that is shorter": (1, [(FINALIZED, 1001, 699)], False),
-    "one that is longer": (1, [(FINALIZED, 1001, 701)], False),
-    "a whole one beside a shorter one": (1, [(FINALIZED, 1001, 699), WHOLE], True),
+    "one that is being written": (1, [(test_reports.RBW, 1001, 700)], False),
+    "one that a restart cut off": (1, [(test_reports.RWR, 1001, 700)], False),
+    "one with a newer stamp": (1, [(test_reports.FINALIZED, 1002, 700)], False),
+    "one that is shorter": (1, [(test_reports.FINALIZED, 1001, 699)], False),
+    "one that is longer": (1, [(test_reports.FINALIZED, 1001, 701)], False),
+    "a whole one beside a shorter one": (1, [(test_reports.FINALIZED, 1001, 699), WHOLE], True),
 }
 
 
@@ -59,23 +48,29 @@ def test_a_block_would_be_complete_with_enough_whole_replicas(
     """``would_complete`` foretells it and changes nothing; ``commit`` then does it."""
     state, slot = being_written(minimum, *replicas)
     assert would_complete(state, slot, 700) is enough
-    assert stage_of(state) is Stage.UNDER_CONSTRUCTION
+    assert test_reports.stage_of(state) is Stage.UNDER_CONSTRUCTION
     commit(state, slot, 700)
-    assert stage_of(state) is (Stage.COMPLETE if enough else Stage.COMMITTED)
+    assert test_reports.stage_of(state) is (Stage.COMPLETE if enough else Stage.COMMITTED)
 
 
 def test_replicas_are_judged_by_the_length_that_the_writer_tells() -> None:
-    state, slot = being_written(1, WHOLE, (FINALIZED, 1001, 600))
+    state, slot = being_written(1, WHOLE, (test_reports.FINALIZED, 1001, 600))
     commit(state, slot, 700)
     assert state.columns.lengths[slot] == 700
-    assert (good(state), corrupt(state)) == (["n0"], [Reason.SIZE_MISMATCH])
+    assert (test_reports.good(state), test_reports.corrupt(state)) == (
+        ["n0"],
+        [Reason.SIZE_MISMATCH],
+    )
 
 
 def test_a_replica_that_comes_after_the_length_is_judged_by_it() -> None:
     state, slot = being_written(1)
     commit(state, slot, 700)
     short, whole = (state.storages.add(node, "a") for node in ("short", "whole"))
-    told(state, short, (B, Reported(FINALIZED, 1001, 600)))
-    assert (stage_of(state), corrupt(state)) == (Stage.COMMITTED, [Reason.SIZE_MISMATCH])
-    told(state, whole, (B, Reported(FINALIZED, 1001, 700)))
-    assert (stage_of(state), good(state)) == (Stage.COMPLETE, ["whole"])
+    test_reports.told(state, short, (test_reports.B, Reported(test_reports.FINALIZED, 1001, 600)))
+    assert (test_reports.stage_of(state), test_reports.corrupt(state)) == (
+        Stage.COMMITTED,
+        [Reason.SIZE_MISMATCH],
+    )
+    test_reports.told(state, whole, (test_reports.B, Reported(test_reports.FINALIZED, 1001, 700)))
+    assert (test_reports.stage_of(state), test_reports.good(state)) == (Stage.COMPLETE, ["whole"])

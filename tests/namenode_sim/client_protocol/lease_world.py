@@ -15,19 +15,9 @@ from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks.check import check
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.values import Block
+from tests.namenode_sim.client_protocol import recovering_datanodes
 from tests.namenode_sim.client_protocol.datanodes_in_memory import add_block, sized, with_datanodes
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
-from tests.namenode_sim.client_protocol.recovering_datanodes import (
-    FINALIZED,
-    RBW,
-    RWR,
-    Disks,
-    Request,
-    Told,
-    at,
-    commit,
-    holders,
-)
 
 SETTINGS = Settings(block_recovery_seconds=10.0, hard_lease_seconds=100.0)
 BLOCK_SIZE = 1 << 27
@@ -42,14 +32,14 @@ class World:
     """
 
     served: Served
-    disks: Disks
+    disks: recovering_datanodes.Disks
     chance: Random
     acknowledged: int = 0
     whole: int = 0
     writing: ExtendedBlockProto | None = None
     pipeline: list[str] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
-    results: list[Request] = field(default_factory=list)
+    told: list[recovering_datanodes.Told] = field(default_factory=list)
+    results: list[recovering_datanodes.Request] = field(default_factory=list)
     has_lost: bool = False
 
     @property
@@ -67,7 +57,10 @@ class World:
         if self.writing is None or self._recovers():
             return
         known = [self.disks.replicas[name, self.writing.blockId] for name in self.pipeline]
-        if any(one.state is not RBW or one.stamp != self.writing.generationStamp for one in known):
+        if any(
+            one.state is not recovering_datanodes.RBW or one.stamp != self.writing.generationStamp
+            for one in known
+        ):
             self.writing = None
             return
         longest = max(one.length for one in known)
@@ -109,7 +102,7 @@ class World:
         self.pipeline = [place.id.datanodeUuid for place in added.locs]
         if self.chance.random() < 0.8:
             lengths = dict.fromkeys(self.pipeline, 0)
-            self.disks.write(added.b, RBW, **lengths)
+            self.disks.write(added.b, recovering_datanodes.RBW, **lengths)
         else:
             self.writing = None
 
@@ -120,7 +113,9 @@ class World:
         known = [self.disks.replicas[name, self.writing.blockId] for name in self.pipeline]
         length = max(one.length for one in known)
         last = sized(self.writing, length)
-        self.disks.write(last, FINALIZED, **dict.fromkeys(self.pipeline, length))
+        self.disks.write(
+            last, recovering_datanodes.FINALIZED, **dict.fromkeys(self.pipeline, length)
+        )
         file = self.served.namespace.tree.file("/f").under_construction
         client = file.client_name if file is not None else "nobody"
         self.writing = None
@@ -159,7 +154,7 @@ class World:
     async def wait(self) -> None:
         """Time passes: recoveries and leases grow old."""
         seconds = self.chance.choice([1.0, 11.0, 120.0])
-        at(self.served, seconds)
+        recovering_datanodes.at(self.served, seconds)
         for holder in self.served.namespace.tree.leases:
             idle = self.served.face.leases.idle_seconds(holder, time.monotonic())
             self.served.face.leases.renew(holder, time.monotonic() - idle - seconds)
@@ -185,7 +180,7 @@ class World:
         """A result arrives, perhaps once more."""
         if self.results:
             try:
-                await commit(self.served, self.chance.choice(self.results))
+                await recovering_datanodes.commit(self.served, self.chance.choice(self.results))
             except RemoteFault:
                 return
 
@@ -202,13 +197,15 @@ class World:
         """A DataNode restarts: what it was writing waits for a recovery."""
         name = self.chance.choice(["d1", "d2", "d3"])
         for (node, number), replica in self.disks.replicas.items():
-            if node == name and replica.state is RBW:
-                self.disks.replicas[node, number] = replace(replica, state=RWR)
+            if node == name and replica.state is recovering_datanodes.RBW:
+                self.disks.replicas[node, number] = replace(replica, state=recovering_datanodes.RWR)
 
     async def lose(self) -> None:
         """A DataNode loses what it was writing, once in a life, and its writer with it."""
         lost = [
-            key for key, replica in self.disks.replicas.items() if replica.state is not FINALIZED
+            key
+            for key, replica in self.disks.replicas.items()
+            if replica.state is not recovering_datanodes.FINALIZED
         ]
         if lost and not self.has_lost and self.is_open:
             del self.disks.replicas[self.chance.choice(lost)]
@@ -240,7 +237,7 @@ class World:
         if not self.is_open:
             assert length >= self.acknowledged, (length, self.acknowledged)
         for block in self.blocks[:-1] if self.is_open else self.blocks:
-            for name in holders(self.served, block.block_id):
+            for name in recovering_datanodes.holders(self.served, block.block_id):
                 replica = self.disks.replicas[name, block.block_id]
                 said = block.generation_stamp, block.num_bytes
                 assert (replica.stamp, replica.length) == said, (name, replica, block)
@@ -251,7 +248,7 @@ class World:
         self.disks.unreachable.clear()
         for _ in range(12):
             await self.report()
-            at(self.served, 11.0)
+            recovering_datanodes.at(self.served, 11.0)
             await self.take()
             await self.look()
             for name, node in self.served.cluster.nodes.items():
@@ -259,7 +256,7 @@ class World:
                     told = self.disks.heartbeat(name)
                     result = self.disks.carry_out(told) if told is not None else None
                     if result is not None:
-                        await commit(self.served, result)
+                        await recovering_datanodes.commit(self.served, result)
             self.ensure()
             if not self.is_open:
                 return
@@ -278,7 +275,7 @@ async def run(seed: int, steps: int) -> None:
     """One life of a file; the seed is in the failure."""
     served = with_datanodes(serve(settings=SETTINGS))
     await served.create("/f")
-    world = World(served, Disks(served, careful=True), Random(seed))
+    world = World(served, recovering_datanodes.Disks(served, careful=True), Random(seed))
     await world._next_block("writer")
     done: list[str] = []
     try:

@@ -18,12 +18,8 @@ from namenode_sim.blocks.model import ReplicaState, Slot, Stage
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.datanodes.model import RecoveryOrder
 from namenode_sim.datanodes.recovery import participants
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    POOL,
-    add_block,
-    report,
-    with_datanodes,
-)
+from tests.namenode_sim.client_protocol import datanodes_in_memory
+from tests.namenode_sim.client_protocol.datanodes_in_memory import report
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 RBW, RWR, FINALIZED = ReplicaState.RBW, ReplicaState.RWR, ReplicaState.FINALIZED
@@ -118,7 +114,7 @@ class Disks:
             return None
         request = Request(
             block=ExtendedBlockProto(
-                poolId=POOL, blockId=block.block_id, generationStamp=block.stamp
+                poolId=datanodes_in_memory.POOL, blockId=block.block_id, generationStamp=block.stamp
             ),
             newGenStamp=order.recovery_stamp,
             newLength=0,
@@ -150,7 +146,7 @@ class Disks:
         for (name, number), replica in self.replicas.items():
             if number == block_id:
                 block = ExtendedBlockProto(
-                    poolId=POOL, blockId=number, generationStamp=replica.stamp
+                    poolId=datanodes_in_memory.POOL, blockId=number, generationStamp=replica.stamp
                 )
                 report(self.served, block, name, length=replica.length, state=replica.state)
 
@@ -181,9 +177,9 @@ async def half_written(
     settings: Settings | None = None, **lengths: int
 ) -> tuple[Served, Disks, ExtendedBlockProto]:
     """``/f`` is open with one block, of which the DataNodes have so many bytes each."""
-    served = with_datanodes(serve(settings=settings))
+    served = datanodes_in_memory.with_datanodes(serve(settings=settings))
     await served.create("/f")
-    block = (await add_block(served, "/f")).b
+    block = (await datanodes_in_memory.add_block(served, "/f")).b
     disks = Disks(served)
     disks.write(block, RBW, **(lengths or {"d1": 700, "d2": 600, "d3": 500}))
     return served, disks, block

@@ -13,18 +13,7 @@ from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.open_files.open_files import close_edit
 from namenode_sim.edits.ops import Append, Close
 from namenode_sim.edits.values import Block
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    add_block,
-    report,
-    sized,
-    with_datanodes,
-    written,
-)
-from tests.namenode_sim.client_protocol.namenode_in_memory import (
-    Served,
-    serve,
-    silent_beyond_the_soft_limit,
-)
+from tests.namenode_sim.client_protocol import datanodes_in_memory, namenode_in_memory
 from tests.namenode_sim.client_protocol.recovering_datanodes import stage, without_replicas
 
 CREATE, APPEND, NEW_BLOCK = 1, 4, 32
@@ -32,7 +21,9 @@ BLOCK = 1 << 27
 U64 = 1 << 64
 
 
-async def append(served: Served, src: str = "/f", **more: object) -> calls.AppendResponseProto:
+async def append(
+    served: namenode_in_memory.Served, src: str = "/f", **more: object
+) -> calls.AppendResponseProto:
     answer = await served.call("append", **{"src": src, "clientName": "other", **more})  # type: ignore[arg-type]
     assert isinstance(answer, calls.AppendResponseProto)
     return answer
@@ -40,10 +31,10 @@ async def append(served: Served, src: str = "/f", **more: object) -> calls.Appen
 
 @pytest.mark.row("B26")
 async def test_a_block_that_is_not_full_goes_on() -> None:
-    served = with_datanodes(serve())
-    first, last = await written(served, "/f", BLOCK, 700)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    first, last = await datanodes_in_memory.written(served, "/f", BLOCK, 700)
     answer = await append(served, host="10.0.0.2")
-    assert (answer.block.b, answer.block.offset) == (sized(last, 700), BLOCK)
+    assert (answer.block.b, answer.block.offset) == (datanodes_in_memory.sized(last, 700), BLOCK)
     assert {place.id.datanodeUuid for place in answer.block.locs} == {"d1", "d2", "d3"}
     assert len(answer.block.storageIDs) == 3
     assert answer.stat.length == BLOCK + 700
@@ -58,26 +49,26 @@ async def test_a_block_that_is_not_full_goes_on() -> None:
 
 
 async def test_behind_a_full_block_the_writer_asks_for_a_new_one() -> None:
-    served = with_datanodes(serve())
-    (last,) = await written(served, "/f", BLOCK)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    (last,) = await datanodes_in_memory.written(served, "/f", BLOCK)
     assert not (await append(served)).HasField("block")
     assert stage(served, last.blockId) is Stage.COMPLETE
-    added = await add_block(served, "/f", clientName="other")
+    added = await datanodes_in_memory.add_block(served, "/f", clientName="other")
     assert added.offset == BLOCK
 
 
 @pytest.mark.parametrize("flag", [NEW_BLOCK, APPEND | NEW_BLOCK])
 async def test_a_new_block_may_be_asked_for(flag: int) -> None:
-    served = with_datanodes(serve())
-    (last,) = await written(served, "/f", 700)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    (last,) = await datanodes_in_memory.written(served, "/f", 700)
     answer = await append(served, flag=flag)
-    assert (answer.block.b, answer.block.offset) == (sized(last, 700), U64 - 1)
+    assert (answer.block.b, answer.block.offset) == (datanodes_in_memory.sized(last, 700), U64 - 1)
     assert not answer.block.locs
     assert stage(served, last.blockId) is Stage.COMPLETE
 
 
 async def test_an_empty_file_has_no_block_to_go_on_with() -> None:
-    served = with_datanodes(serve())
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
     await served.touch("/f")
     assert not (await append(served)).HasField("block")
 
@@ -85,8 +76,8 @@ async def test_an_empty_file_has_no_block_to_go_on_with() -> None:
 @pytest.mark.row("B26")
 @pytest.mark.parametrize("flag", [0, APPEND, CREATE | APPEND])
 async def test_a_repeated_call_gets_the_same_block(flag: int) -> None:
-    served = with_datanodes(serve())
-    (last,) = await written(served, "/f", 700)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    (last,) = await datanodes_in_memory.written(served, "/f", 700)
     first = await append(served, call_id=90, flag=flag)
     assert stage(served, last.blockId) is Stage.UNDER_CONSTRUCTION
     edits = len(served.log.frames)
@@ -98,8 +89,8 @@ async def test_a_repeated_call_gets_the_same_block(flag: int) -> None:
 
 
 async def test_replicas_of_a_reopened_block_are_not_deleted() -> None:
-    served = with_datanodes(serve())
-    (last,) = await written(served, "/f", 700)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    (last,) = await datanodes_in_memory.written(served, "/f", 700)
     slot = served.cluster.blocks.index.get(last.blockId)
     assert slot is not None
     number = served.cluster.blocks.replicas.storages(slot)[0]
@@ -122,8 +113,8 @@ async def test_replicas_of_a_reopened_block_are_not_deleted() -> None:
 async def test_the_last_block_needs_replicas(
     needed: int, living: int, replicas: int, *, fits: bool
 ) -> None:
-    served = with_datanodes(serve())
-    (last,) = await written(served, "/f", 700)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    (last,) = await datanodes_in_memory.written(served, "/f", 700)
     served.cluster.blocks.minimum = needed
     for name in ("d1", "d2", "d3")[living:]:
         served.cluster.nodes[name].alive = False
@@ -136,43 +127,43 @@ async def test_the_last_block_needs_replicas(
 
 
 async def test_a_repeated_call_is_refused_as_the_first_was() -> None:
-    served = with_datanodes(serve())
-    (last,) = await written(served, "/f", 700)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    (last,) = await datanodes_in_memory.written(served, "/f", 700)
     without_replicas(served, last, "d1", "d2", "d3")
     for _ in range(2):
         edits = len(served.log.frames)
         with pytest.raises(RemoteFault, match="is not sufficiently replicated yet"):
             await append(served, call_id=90)
         assert len(served.log.frames) == edits
-        report(served, last, "d1")
+        datanodes_in_memory.report(served, last, "d1")
     assert (await append(served, call_id=91)).HasField("block")
 
 
 async def test_the_blocks_before_the_last_need_none() -> None:
-    served = with_datanodes(serve())
-    first, _ = await written(served, "/f", BLOCK, 700)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    first, _ = await datanodes_in_memory.written(served, "/f", BLOCK, 700)
     without_replicas(served, first, "d1", "d2", "d3")
     assert (await append(served)).HasField("block")
 
 
 async def test_the_file_of_a_silent_writer_is_closed_although_its_end_has_no_replica() -> None:
-    served = with_datanodes(serve())
-    (last,) = await written(served, "/f", 700)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    (last,) = await datanodes_in_memory.written(served, "/f", 700)
     await append(served, clientName="gone", flag=NEW_BLOCK)
-    silent_beyond_the_soft_limit(served, "gone")
+    namenode_in_memory.silent_beyond_the_soft_limit(served, "gone")
     without_replicas(served, last, "d1", "d2", "d3")
     edits = len(served.log.frames)
     with pytest.raises(RemoteFault, match="is not sufficiently replicated yet"):
         await append(served)
     assert [type(op) for op in served.log.ops()[edits:]] == [Close]
     assert served.namespace.tree.leases == {}
-    report(served, last, "d1")
+    datanodes_in_memory.report(served, last, "d1")
     assert (await append(served)).HasField("block")
 
 
 async def test_who_appends_is_alive() -> None:
-    served = with_datanodes(serve())
-    await written(served, "/f", 700)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    await datanodes_in_memory.written(served, "/f", 700)
     await served.create("/other", clientName="other")
     served.face.leases.renew("other", time.monotonic() - 1000)
     await append(served)
@@ -180,8 +171,8 @@ async def test_who_appends_is_alive() -> None:
 
 
 async def test_only_who_may_write_a_file_appends_to_it() -> None:
-    served = with_datanodes(serve())
-    await written(served, "/f", 700)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    await datanodes_in_memory.written(served, "/f", 700)
     with pytest.raises(RemoteFault, match="Permission denied: user=carol, access=WRITE"):
         await append(served, user="carol")
     with pytest.raises(RemoteFault, match="Failed to append to non-existent file /none"):
@@ -189,22 +180,22 @@ async def test_only_who_may_write_a_file_appends_to_it() -> None:
 
 
 async def test_a_committed_last_block() -> None:
-    served = with_datanodes(serve())
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
     await served.create("/f")
-    last = (await add_block(served, "/f")).b
-    served.namespace.apply(*closed(served, sized(last, 700)))
+    last = (await datanodes_in_memory.add_block(served, "/f")).b
+    served.namespace.apply(*closed(served, datanodes_in_memory.sized(last, 700)))
     java_class, text = await refusal(served)
     assert java_class == "org.apache.hadoop.ipc.RetriableException"
     assert text == (
         "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException: append: "
         f"lastBlock={named(last)} of src=/f is COMMITTED but not yet COMPLETE."
     )
-    report(served, sized(last, 700), "d1")
+    datanodes_in_memory.report(served, datanodes_in_memory.sized(last, 700), "d1")
     assert (await append(served)).HasField("block")
 
 
 async def test_what_cannot_be_appended_to() -> None:
-    served = with_datanodes(serve())
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
     await served.mkdirs("/d")
     assert await refusal(served, "/d") == (
         "org.apache.hadoop.fs.FileAlreadyExistsException",
@@ -233,7 +224,7 @@ async def test_what_cannot_be_appended_to() -> None:
     )
 
 
-async def refusal(served: Served, src: str = "/f") -> tuple[str, str]:
+async def refusal(served: namenode_in_memory.Served, src: str = "/f") -> tuple[str, str]:
     edits = len(served.log.frames)
     with pytest.raises(RemoteFault) as refused:
         await append(served, src)
@@ -245,7 +236,7 @@ def named(block: ExtendedBlockProto) -> str:
     return f"blk_{block.blockId}_{block.generationStamp}"
 
 
-def closed(served: Served, last: ExtendedBlockProto) -> tuple[TxId, Close]:
+def closed(served: namenode_in_memory.Served, last: ExtendedBlockProto) -> tuple[TxId, Close]:
     """The edit of a former active that closed the file, of whose last block nothing is reported."""
     file = served.namespace.tree.file("/f")
     block = Block(last.blockId, last.numBytes, last.generationStamp)

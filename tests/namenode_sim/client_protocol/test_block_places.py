@@ -7,13 +7,7 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from hadoop.proto.hdfs_types_pb2 import AddBlockFlagProto
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    add_block,
-    joined,
-    report,
-    sized,
-    with_datanodes,
-)
+from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 BLOCK_SIZE = 1 << 27
@@ -28,7 +22,7 @@ def on_two_racks() -> Served:
     """d1 and d2 (which is at ``BESIDE``) are on one rack, d3 to d9 on another."""
     served = serve()
     for number in range(1, 10):
-        joined(served.cluster, f"d{number}", rack="/a" if number < 3 else "/b")
+        datanodes_in_memory.joined(served.cluster, f"d{number}", rack="/a" if number < 3 else "/b")
     return served
 
 
@@ -37,7 +31,7 @@ async def first_places(served: Served, host: str, **more: object) -> set[str]:
     found = set()
     for number in range(12):
         await served.create(f"/f{number}", host=host, replication=1)
-        (place,) = (await add_block(served, f"/f{number}", None, **more)).locs
+        (place,) = (await datanodes_in_memory.add_block(served, f"/f{number}", None, **more)).locs
         found.add(place.id.datanodeUuid)
     return found
 
@@ -65,13 +59,13 @@ async def test_a_writer_whose_place_says_nothing(host: str, flags: list[int]) ->
 
 async def test_of_several_datanodes_beside_a_writer_each_gets_some() -> None:
     served = on_two_racks()
-    joined(served.cluster, "other", rack="/b", ip=BESIDE)
+    datanodes_in_memory.joined(served.cluster, "other", rack="/b", ip=BESIDE)
     assert await first_places(served, BESIDE) == {"d2", "other"}
 
 
 async def test_a_dead_datanode_is_beside_nobody() -> None:
     served = on_two_racks()
-    joined(served.cluster, "dead", rack="/b", ip=BESIDE).alive = False
+    datanodes_in_memory.joined(served.cluster, "dead", rack="/b", ip=BESIDE).alive = False
     assert await first_places(served, BESIDE) == {"d2"}
 
 
@@ -95,23 +89,23 @@ async def test_a_dead_datanode_is_beside_nobody() -> None:
 )  # fmt: skip
 async def test_favored_datanodes(favored: list[str], places: set[str]) -> None:
     served = on_two_racks()
-    other = joined(served.cluster, "other", rack="/b", ip="10.0.0.8")
+    other = datanodes_in_memory.joined(served.cluster, "other", rack="/b", ip="10.0.0.8")
     other.id = replace(other.id, transfer_port=1234)
-    joined(served.cluster, "dead", rack="/b", ip="10.0.0.9").alive = False
+    datanodes_in_memory.joined(served.cluster, "dead", rack="/b", ip="10.0.0.9").alive = False
     assert await first_places(served, BESIDE, favoredNodes=favored) == places
 
 
 @pytest.mark.parametrize(("remaining", "fits"), [(BLOCK_SIZE, True), (BLOCK_SIZE - 1, False)])
 async def test_a_storage_has_room_for_a_whole_block(remaining: int, *, fits: bool) -> None:
-    served = with_datanodes(serve(), 1)
+    served = datanodes_in_memory.with_datanodes(serve(), 1)
     (storage,) = served.cluster.nodes["d1"].storages.values()
     storage.room = replace(storage.room, remaining=remaining)
     await served.create("/f", blockSize=BLOCK_SIZE)
     if fits:
-        await add_block(served, "/f")
+        await datanodes_in_memory.add_block(served, "/f")
         return
     with pytest.raises(RemoteFault, match="DataNodes not taken: 1 no room"):
-        await add_block(served, "/f")
+        await datanodes_in_memory.add_block(served, "/f")
 
 
 def scheduled(served: Served) -> list[int]:
@@ -121,22 +115,22 @@ def scheduled(served: Served) -> list[int]:
 
 
 async def test_a_new_block_is_on_its_way_to_its_places_until_they_report_it() -> None:
-    served = with_datanodes(serve())
+    served = datanodes_in_memory.with_datanodes(serve())
     await served.create("/f")
-    block = await add_block(served, "/f")
+    block = await datanodes_in_memory.add_block(served, "/f")
     assert scheduled(served) == [1, 1, 1]
-    await add_block(served, "/f")  # its answer was lost
+    await datanodes_in_memory.add_block(served, "/f")  # its answer was lost
     assert scheduled(served) == [1, 1, 1]
-    report(served, sized(block.b, 5), "d1", "d3")
+    datanodes_in_memory.report(served, datanodes_in_memory.sized(block.b, 5), "d1", "d3")
     assert scheduled(served) == [0, 1, 0]
-    await add_block(served, "/f", sized(block.b, 5))
+    await datanodes_in_memory.add_block(served, "/f", datanodes_in_memory.sized(block.b, 5))
     assert scheduled(served) == [1, 2, 1]
 
 
 async def test_a_repeated_call_gets_the_places_of_the_first() -> None:
     served = on_two_racks()
     await served.create("/f")
-    first = await add_block(served, "/f")
+    first = await datanodes_in_memory.add_block(served, "/f")
     for _ in range(5):
-        again = await add_block(served, "/f")
+        again = await datanodes_in_memory.add_block(served, "/f")
         assert list(again.storageIDs) == list(first.storageIDs)

@@ -10,18 +10,11 @@ from hadoop.proto.hdfs_types_pb2 import ChecksumTypeProto, FsServerDefaultsProto
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import SetStoragePolicy
-from tests.namenode_sim.client_protocol import test_create
-from tests.namenode_sim.client_protocol.namenode_in_memory import (
-    Fields,
-    Served,
-    linked,
-    prepared,
-    serve,
-)
+from tests.namenode_sim.client_protocol import namenode_in_memory, test_create
 
 
 async def test_the_defaults_of_clients_are_settings() -> None:
-    served = serve(
+    served = namenode_in_memory.serve(
         settings=Settings(
             block_size=1 << 20,
             bytes_per_checksum=256,
@@ -50,15 +43,15 @@ async def test_the_defaults_of_clients_are_settings() -> None:
 
 
 async def test_all_storage_policies_are_listed() -> None:
-    answer = await serve().call("getStoragePolicies")
+    answer = await namenode_in_memory.serve().call("getStoragePolicies")
     assert isinstance(answer, calls.GetStoragePoliciesResponseProto)
     found = {policy.policyId: policy.name for policy in answer.policies}
     assert (len(found), found[7], found[2]) == (8, "HOT", "COLD")
 
 
-async def with_policies() -> Served:
+async def with_policies() -> namenode_in_memory.Served:
     """``/cold`` has a policy, ``/cold/warm`` another; a snapshot of ``/cold`` has both."""
-    served = await linked()
+    served = await namenode_in_memory.linked()
     await served.mkdirs("/cold/warm")
     await served.touch("/cold/f")
     await served.touch("/cold/warm/f")
@@ -102,7 +95,7 @@ WITHOUT_POLICY: dict[str, tuple[str, str, str]] = {
 async def test_what_has_no_storage_policy(
     path: str, java_class: str, words: str, user: str
 ) -> None:
-    served = await linked()
+    served = await namenode_in_memory.linked()
     await served.mkdirs("/strange")
     served.log_and_apply(SetStoragePolicy("/strange", 3))
     with pytest.raises(RemoteFault, match=words) as refusal:
@@ -129,12 +122,12 @@ async def test_a_directory_s_new_files_are_coded_by_the_nearest_policy(src: str,
 
 
 async def test_all_erasure_coding_policies_are_listed() -> None:
-    answer = await serve().call("getErasureCodingPolicies")
+    answer = await namenode_in_memory.serve().call("getErasureCodingPolicies")
     assert isinstance(answer, calls.GetErasureCodingPoliciesResponseProto)
     assert [policy.id for policy in answer.ecPolicies] == [1, 2, 3, 4, 5]
 
 
-ANSWERS: dict[str, tuple[str, Fields, Message]] = {
+ANSWERS: dict[str, tuple[str, namenode_in_memory.Fields, Message]] = {
     "no encryption zone": ("getEZForPath", {"src": "/d"}, calls.GetEZForPathResponseProto()),
     "no encryption zone of a path without an inode": (
         "getEZForPath",
@@ -159,21 +152,21 @@ ANSWERS: dict[str, tuple[str, Fields, Message]] = {
 
 @pytest.mark.parametrize(("method", "fields", "answer"), ANSWERS.values(), ids=ANSWERS.keys())
 async def test_what_is_not_served_is_told_as_absent(
-    method: str, fields: Fields, answer: Message
+    method: str, fields: namenode_in_memory.Fields, answer: Message
 ) -> None:
-    served = await prepared()
+    served = await namenode_in_memory.prepared()
     assert await served.call(method, **fields) == answer
 
 
 async def test_the_last_edit_is_told() -> None:
-    served = await prepared()
+    served = await namenode_in_memory.prepared()
     answer = await served.call("getCurrentEditLogTxid")
     assert answer == calls.GetCurrentEditLogTxidResponseProto(txid=len(served.log.frames))
 
 
 @pytest.mark.parametrize("src", ["/none", "/d/none"])
 async def test_what_is_not_there_has_no_erasure_coding_policy(src: str) -> None:
-    served = await prepared()
+    served = await namenode_in_memory.prepared()
     with pytest.raises(RemoteFault, match=f"Path not found: {src}") as refusal:
         await served.call("getErasureCodingPolicy", src=src)
     assert refusal.value.java_class == FILE_NOT_FOUND
@@ -199,9 +192,9 @@ ASKED: dict[str, tuple[str, str]] = {
 async def test_who_may_not_read_a_path_is_told_nothing_of_it(
     method: str, field: str, path: str, words: str
 ) -> None:
-    served = await prepared()
+    served = await namenode_in_memory.prepared()
     await served.mkdirs("/closed", 0o700)
-    fields: Fields = {field: path}
+    fields: namenode_in_memory.Fields = {field: path}
     with pytest.raises(RemoteFault, match=words) as refusal:
         await served.call(method, user="bob", **fields)
     assert refusal.value.java_class == ACCESS_CONTROL
@@ -210,8 +203,8 @@ async def test_who_may_not_read_a_path_is_told_nothing_of_it(
 @pytest.mark.parametrize(
     ("method", "fields"), [("listEncryptionZones", {"id": 0}), ("getCurrentEditLogTxid", {})]
 )
-async def test_only_the_superuser_asks(method: str, fields: Fields) -> None:
-    served = await prepared()
+async def test_only_the_superuser_asks(method: str, fields: namenode_in_memory.Fields) -> None:
+    served = await namenode_in_memory.prepared()
     with pytest.raises(RemoteFault, match="Superuser privilege is required") as refusal:
         await served.call(method, user="bob", **fields)
     assert refusal.value.java_class == ACCESS_CONTROL

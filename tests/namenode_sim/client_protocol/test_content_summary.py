@@ -6,12 +6,7 @@ from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto
 from namenode_sim.client_protocol.reads.summary import Counts, counting
 from namenode_sim.namespace.inode import STRIPED
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    report,
-    sized,
-    with_datanodes,
-    written,
-)
+from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Served, linked, serve
 
 NO_QUOTA = (1 << 64) - 1
@@ -19,9 +14,9 @@ NO_QUOTA = (1 << 64) - 1
 
 async def filled() -> Served:
     """``/d`` has a link, three directories and files of 10 bytes, 7 bytes and none."""
-    served = with_datanodes(await linked())
-    await written(served, "/d/ten", 6, 4)
-    await written(served, "/d/e/seven", 7)
+    served = datanodes_in_memory.with_datanodes(await linked())
+    await datanodes_in_memory.written(served, "/d/ten", 6, 4)
+    await datanodes_in_memory.written(served, "/d/e/seven", 7)
     await served.call("setReplication", src="/d/e/seven", replication=2)
     await served.mkdirs("/d/e/empty")
     return served
@@ -101,8 +96,8 @@ async def append(served: Served, src: str, length: int) -> None:
     """Write so many bytes more into a file's last block."""
     opened = await served.call("append", src=src, clientName="writer")
     assert isinstance(opened, calls.AppendResponseProto)
-    block = sized(opened.block.b, opened.block.b.numBytes + length)
-    report(served, block, "d1", "d2", "d3")
+    block = datanodes_in_memory.sized(opened.block.b, opened.block.b.numBytes + length)
+    datanodes_in_memory.report(served, block, "d1", "d2", "d3")
     assert await served.complete(src, last=block)
 
 

@@ -9,12 +9,7 @@ from ha.rpc.java_names import IO_EXCEPTION
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, RECOVERY_IN_PROGRESS
 from namenode_sim.edits.ops import Add
 from namenode_sim.edits.values import RpcIds
-from tests.namenode_sim.client_protocol.namenode_in_memory import (
-    Fields,
-    Served,
-    serve,
-    silent_beyond_the_soft_limit,
-)
+from tests.namenode_sim.client_protocol import namenode_in_memory
 from tests.namenode_sim.client_protocol.recovering_datanodes import half_written
 from tests.namenode_sim.namespace.given_edits import striped
 
@@ -27,9 +22,9 @@ INVALID = "org.apache.hadoop.fs.InvalidPathException"
 ILLEGAL = HADOOP_ILLEGAL_ARGUMENT
 
 
-async def prepared() -> Served:
+async def prepared() -> namenode_in_memory.Served:
     """``/d``, where all may write, with ``/d/f`` of alice's; ``/s``, whose files are striped."""
-    served = serve()
+    served = namenode_in_memory.serve()
     for path in ("/d", "/s/in"):
         await served.mkdirs(path)
     await served.call("setPermission", src="/d", permission={"perm": 0o777})
@@ -48,7 +43,7 @@ class Refusal:
     told: str
     flags: int = CREATE
     user: str = "bob"
-    fields: Fields = field(default_factory=dict)
+    fields: namenode_in_memory.Fields = field(default_factory=dict)
 
 
 STRIPED = "writes no striped files"
@@ -124,7 +119,7 @@ class Made:
 
     src: str
     flags: int = CREATE
-    fields: Fields = field(default_factory=dict)
+    fields: namenode_in_memory.Fields = field(default_factory=dict)
 
 
 MADE: dict[str, Made] = {
@@ -160,7 +155,7 @@ async def test_a_file_is_made_as_asked_for(row: Made) -> None:
     assert op.ec_policy_id == 0
 
 
-def added(served: Served) -> Add:
+def added(served: namenode_in_memory.Served) -> Add:
     """The edit of the last file made."""
     op = served.log.ops()[-1]
     assert isinstance(op, Add)
@@ -186,7 +181,7 @@ async def test_a_file_s_own_storage_policy(
     directory: str, asked: str | None, flags: int, own: int
 ) -> None:
     """LAZY_PERSIST is copied from the directory and goes before others, as in Hadoop."""
-    served = serve()
+    served = namenode_in_memory.serve()
     await served.mkdirs("/d")
     await served.touch("/d/f")
     await served.call("setStoragePolicy", src="/d", policyName=directory)
@@ -197,9 +192,9 @@ async def test_a_file_s_own_storage_policy(
 
 
 async def test_who_creates_is_alive() -> None:
-    served = serve()
+    served = namenode_in_memory.serve()
     await served.create("/f")
-    silent_beyond_the_soft_limit(served)
+    namenode_in_memory.silent_beyond_the_soft_limit(served)
     await served.create("/g")
     with pytest.raises(RemoteFault, match="currently owned by writer"):
         await served.create("/f", clientName="other")
@@ -207,7 +202,7 @@ async def test_who_creates_is_alive() -> None:
 
 async def test_a_taken_name_is_told_after_the_recovery_that_the_call_causes() -> None:
     served, disks, _ = await half_written()
-    silent_beyond_the_soft_limit(served)
+    namenode_in_memory.silent_beyond_the_soft_limit(served)
     with pytest.raises(RemoteFault, match="Failed to CREATE_FILE /f for other") as refusal:
         await served.create("/f", clientName="other")
     assert refusal.value.java_class == RECOVERY_IN_PROGRESS
@@ -222,7 +217,7 @@ async def test_a_taken_name_is_told_after_the_recovery_that_the_call_causes() ->
     ],
 )
 async def test_who_changes_the_replication_is_not_named(replication: int, told: str) -> None:
-    served = serve()
+    served = namenode_in_memory.serve()
     await served.touch("/f")
     with pytest.raises(RemoteFault) as refusal:
         await served.call("setReplication", src="/f", replication=replication)

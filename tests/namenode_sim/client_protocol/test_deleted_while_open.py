@@ -9,17 +9,15 @@ from ha.rpc.errors import RemoteFault
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks.check import check
 from namenode_sim.namespace.dump import differences
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    POOL,
-    add_block,
-    report,
-    sized,
-    with_datanodes,
-)
+from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
 
-BLOCK = ExtendedBlockProto(poolId=POOL, blockId=2**30 + 1, generationStamp=1001, numBytes=10)
-NEWER = ExtendedBlockProto(poolId=POOL, blockId=2**30 + 1, generationStamp=1002, numBytes=10)
+BLOCK = ExtendedBlockProto(
+    poolId=datanodes_in_memory.POOL, blockId=2**30 + 1, generationStamp=1001, numBytes=10
+)
+NEWER = ExtendedBlockProto(
+    poolId=datanodes_in_memory.POOL, blockId=2**30 + 1, generationStamp=1002, numBytes=10
+)
 NO_FILE = "java.io.FileNotFoundException"
 IO = "java.io.IOException"
 CREATE, OVERWRITE = 1, 2
@@ -27,14 +25,14 @@ CREATE, OVERWRITE = 1, 2
 
 async def deleted() -> tuple[Served, int]:
     """``/s/f`` had a block that has come to its DataNodes; the number is the file's id."""
-    served = with_datanodes(serve())
+    served = datanodes_in_memory.with_datanodes(serve())
     await served.mkdirs("/s")
     file = await served.create("/s/f")
-    one = sized((await add_block(served, "/s/f")).b, 10)
+    one = datanodes_in_memory.sized((await datanodes_in_memory.add_block(served, "/s/f")).b, 10)
     assert one == BLOCK
     await served.call("fsync", src="/s/f", client="writer", lastBlockLength=10)
     await served.call("updateBlockForPipeline", block=one, clientName="writer")
-    report(served, one, "d1", "d2", "d3")
+    datanodes_in_memory.report(served, one, "d1", "d2", "d3")
     await served.take_snapshot("/s", "one")
     await served.call("delete", src="/s/f", recursive=False)
     return served, file.fileId
@@ -104,14 +102,16 @@ async def test_the_lease_of_its_writer_ends_with_it() -> None:
 
 
 async def test_one_that_was_only_moved_away_is_written_on() -> None:
-    served = with_datanodes(serve())
+    served = datanodes_in_memory.with_datanodes(serve())
     await served.mkdirs("/s")
     await served.mkdirs("/t")
     file = await served.create("/s/f")
     await served.take_snapshot("/s", "one")
     await served.call("rename2", src="/s/f", dst="/t/g", overwriteDest=False)
-    block = sized((await add_block(served, "/s/f", fileId=file.fileId)).b, 10)
-    report(served, block, "d1", "d2", "d3")
+    block = datanodes_in_memory.sized(
+        (await datanodes_in_memory.add_block(served, "/s/f", fileId=file.fileId)).b, 10
+    )
+    datanodes_in_memory.report(served, block, "d1", "d2", "d3")
     assert await served.complete("/s/f", last=block, fileId=file.fileId)
     assert served.namespace.tree.file("/t/g").length() == 10
 
@@ -138,11 +138,11 @@ GOING: dict[str, tuple[str, Fields]] = {
 async def test_its_empty_last_block_goes_and_datanodes_are_told(
     method: str, fields: Fields
 ) -> None:
-    served = with_datanodes(serve())
+    served = datanodes_in_memory.with_datanodes(serve())
     await served.mkdirs("/s")
     await served.touch("/other")
     await served.create("/s/f")
-    last = (await add_block(served, "/s/f")).b
+    last = (await datanodes_in_memory.add_block(served, "/s/f")).b
     await served.take_snapshot("/s", "one")
     await served.call(method, **fields)
     blocks = served.cluster.blocks

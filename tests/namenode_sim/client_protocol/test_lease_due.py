@@ -8,12 +8,7 @@ from namenode_sim.client_protocol.open_files.lease_calls import due_files, relea
 from namenode_sim.client_protocol.open_files.lease_release import Released
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import Close, ReassignLease, SetGenstampV2
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    add_block,
-    report,
-    sized,
-    with_datanodes,
-)
+from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 from tests.namenode_sim.client_protocol.recovering_datanodes import RBW
 
@@ -23,7 +18,7 @@ SETTINGS = Settings(hard_lease_seconds=HARD_LIMIT, block_recovery_seconds=RECOVE
 
 def begun() -> Served:
     """A NameNode at NOW."""
-    served = with_datanodes(serve(settings=SETTINGS))
+    served = datanodes_in_memory.with_datanodes(serve(settings=SETTINGS))
     served.face.clock = lambda: NOW
     return served
 
@@ -39,10 +34,12 @@ async def opened(served: Served, path: str, client: str = "writer") -> int:
 async def recovered_since(served: Served, path: str, seconds: float, client: str = "writer") -> int:
     """A file of two blocks; the recovery of the one that is being written began so long ago."""
     number = await opened(served, path, client)
-    first = sized((await add_block(served, path, clientName=client)).b, 10)
-    report(served, first, "d1", "d2", "d3")
-    last = (await add_block(served, path, first, clientName=client)).b
-    report(served, last, "d1", "d2", "d3", length=10, state=RBW)
+    first = datanodes_in_memory.sized(
+        (await datanodes_in_memory.add_block(served, path, clientName=client)).b, 10
+    )
+    datanodes_in_memory.report(served, first, "d1", "d2", "d3")
+    last = (await datanodes_in_memory.add_block(served, path, first, clientName=client)).b
+    datanodes_in_memory.report(served, last, "d1", "d2", "d3", length=10, state=RBW)
     served.face.clock = lambda: NOW - seconds
     await served.call("recoverLease", src=path, clientName=client)
     served.face.clock = lambda: NOW
@@ -103,9 +100,9 @@ async def in_recovery(served: Served) -> int:
 async def in_a_snapshot_only(served: Served) -> int:
     await served.mkdirs("/s")
     number = await opened(served, "/s/f")
-    block = sized((await add_block(served, "/s/f")).b, 10)
+    block = datanodes_in_memory.sized((await datanodes_in_memory.add_block(served, "/s/f")).b, 10)
     await served.call("fsync", src="/s/f", client="writer", lastBlockLength=10)
-    report(served, block, "d1", "d2", "d3")
+    datanodes_in_memory.report(served, block, "d1", "d2", "d3")
     await served.take_snapshot("/s", "one")
     await served.call("delete", src="/s/f", recursive=False)
     silent_for(served, "writer", HARD_LIMIT + 1)
@@ -147,7 +144,9 @@ async def test_a_silent_writer_s_file_is_closed_wherever_it_is_now() -> None:
 async def test_the_namenode_holds_a_silent_writer_s_file_while_it_is_recovered() -> None:
     served = begun()
     number = await opened(served, "/f")
-    report(served, (await add_block(served, "/f")).b, "d1", length=10, state=RBW)
+    datanodes_in_memory.report(
+        served, (await datanodes_in_memory.add_block(served, "/f")).b, "d1", length=10, state=RBW
+    )
     silent_for(served, "writer", HARD_LIMIT + 1)
     stamp, holder = (await released(served, number)).ops
     assert stamp == SetGenstampV2(1002)

@@ -15,33 +15,14 @@ from namenode_sim.datanodes.recovery import participants
 from namenode_sim.edits.ops import Close, Op, ReassignLease, SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.changes import BlockSettled
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    joined,
-    locations,
-    report,
-    sized,
-    with_datanodes,
-)
-from tests.namenode_sim.client_protocol.namenode_in_memory import (
-    Served,
-    serve,
-    silent_beyond_the_soft_limit,
-)
-from tests.namenode_sim.client_protocol.recovering_datanodes import (
-    FINALIZED,
-    RBW,
-    RWR,
-    at,
-    commit,
-    half_written,
-    holders,
-    recover_lease,
-    slot_of,
-    stage,
+from tests.namenode_sim.client_protocol import (
+    datanodes_in_memory,
+    namenode_in_memory,
+    recovering_datanodes,
 )
 
 
-def edits_since(served: Served, count: int) -> list[Op]:
+def edits_since(served: namenode_in_memory.Served, count: int) -> list[Op]:
     return served.log.ops()[count:]
 
 
@@ -50,89 +31,89 @@ def edits_since(served: Served, count: int) -> list[Op]:
 
 @pytest.mark.row("B24")
 async def test_recover_lease_has_the_shortest_replica_win() -> None:
-    served, disks, block = await half_written()
+    served, disks, block = await recovering_datanodes.half_written()
     edits = len(served.log.frames)
-    assert not await recover_lease(served)
+    assert not await recovering_datanodes.recover_lease(served)
     stamp = block.generationStamp + 1
     assert edits_since(served, edits) == [
         SetGenstampV2(stamp),
         ReassignLease("writer", "/f", "other"),
     ]
-    assert stage(served, block.blockId) is Stage.UNDER_RECOVERY
+    assert recovering_datanodes.stage(served, block.blockId) is Stage.UNDER_RECOVERY
     result = disks.lead(disks.leader())
     assert (result.newLength, result.newGenStamp, len(result.newTaragets)) == (500, stamp, 3)
-    await commit(served, result)
+    await recovering_datanodes.commit(served, result)
     (close,) = edits_since(served, edits + 2)
     assert isinstance(close, Close)
     assert close.blocks == (Block(block.blockId, 500, stamp),)
-    assert stage(served, block.blockId) is Stage.COMPLETE
-    assert holders(served, block.blockId) == ["d1", "d2", "d3"]
-    assert await recover_lease(served)
-    answer = await locations(served, "/f")
+    assert recovering_datanodes.stage(served, block.blockId) is Stage.COMPLETE
+    assert recovering_datanodes.holders(served, block.blockId) == ["d1", "d2", "d3"]
+    assert await recovering_datanodes.recover_lease(served)
+    answer = await datanodes_in_memory.locations(served, "/f")
     assert (answer.fileLength, len(answer.blocks[0].locs)) == (500, 3)
     assert served.log.replayed().tree.file("/f").blocks == close.blocks
 
 
 async def test_the_order_waits_for_the_edit_with_its_stamp() -> None:
-    served, disks, _ = await half_written()
+    served, disks, _ = await recovering_datanodes.half_written()
     edits = len(served.log.frames)
-    await recover_lease(served)
+    await recovering_datanodes.recover_lease(served)
     order = disks.take_order(disks.leader())
     assert order.cause == len(served.log.frames) == edits + 2
 
 
 async def test_a_result_told_twice_counts_once() -> None:
-    served, disks, _ = await half_written()
-    await recover_lease(served)
+    served, disks, _ = await recovering_datanodes.half_written()
+    await recovering_datanodes.recover_lease(served)
     result = disks.lead(disks.leader())
-    await commit(served, result)
+    await recovering_datanodes.commit(served, result)
     edits = len(served.log.frames)
-    await commit(served, result)
+    await recovering_datanodes.commit(served, result)
     assert len(served.log.frames) == edits
 
 
 async def test_a_block_of_which_nobody_has_a_byte_is_given_up() -> None:
-    served, disks, block = await half_written(d1=0, d2=0, d3=0)
+    served, disks, block = await recovering_datanodes.half_written(d1=0, d2=0, d3=0)
     edits = len(served.log.frames)
-    await recover_lease(served)
+    await recovering_datanodes.recover_lease(served)
     result = disks.lead(disks.leader())
     assert result.deleteBlock
-    await commit(served, result)
+    await recovering_datanodes.commit(served, result)
     assert [type(op) for op in edits_since(served, edits + 2)] == [UpdateBlocks, Close]
     assert served.namespace.tree.file("/f").blocks == ()
     assert served.cluster.blocks.index.get(block.blockId) is None
-    await commit(served, result)  # a repetition finds nothing to do
+    await recovering_datanodes.commit(served, result)  # a repetition finds nothing to do
 
 
 async def test_a_finalized_replica_is_the_truth() -> None:
-    served, disks, block = await half_written(d1=700, d2=700)
-    disks.write(block, FINALIZED, d3=650)
-    await recover_lease(served)
+    served, disks, block = await recovering_datanodes.half_written(d1=700, d2=700)
+    disks.write(block, recovering_datanodes.FINALIZED, d3=650)
+    await recovering_datanodes.recover_lease(served)
     result = disks.lead(disks.leader())
-    await commit(served, result)
+    await recovering_datanodes.commit(served, result)
     assert result.newLength == 650
-    assert holders(served, block.blockId) == ["d3"]
+    assert recovering_datanodes.holders(served, block.blockId) == ["d3"]
 
 
 async def test_replicas_that_took_no_part_are_gone_or_corrupt() -> None:
-    served, disks, block = await half_written(d1=700, d2=700)
-    disks.write(block, FINALIZED, d3=700)
+    served, disks, block = await recovering_datanodes.half_written(d1=700, d2=700)
+    disks.write(block, recovering_datanodes.FINALIZED, d3=700)
     disks.unreachable = {"d3"}
-    await recover_lease(served)
+    await recovering_datanodes.recover_lease(served)
     result = disks.lead(disks.leader())
-    await commit(served, result)
-    assert holders(served, block.blockId) == ["d1", "d2"]
+    await recovering_datanodes.commit(served, result)
+    assert recovering_datanodes.holders(served, block.blockId) == ["d1", "d2"]
     state = served.cluster.blocks
-    (mark,) = state.corrupt[slot_of(served, block.blockId)].values()
+    (mark,) = state.corrupt[recovering_datanodes.slot_of(served, block.blockId)].values()
     assert mark.stamp == block.generationStamp
     disks.tell_all(block.blockId)  # whoever comes back late stays corrupt
-    assert holders(served, block.blockId) == ["d1", "d2"]
+    assert recovering_datanodes.holders(served, block.blockId) == ["d1", "d2"]
 
 
 async def test_a_replica_whose_datanode_restarted_counts_only_where_no_other_does() -> None:
-    served, disks, block = await half_written(d1=600)
-    disks.write(block, RWR, d2=900, d3=900)
-    await recover_lease(served)
+    served, disks, block = await recovering_datanodes.half_written(d1=600)
+    disks.write(block, recovering_datanodes.RWR, d2=900, d3=900)
+    await recovering_datanodes.recover_lease(served)
     result = disks.lead(disks.leader())
     assert (result.newLength, len(result.newTaragets)) == (600, 1)
 
@@ -141,43 +122,43 @@ async def test_a_replica_whose_datanode_restarted_counts_only_where_no_other_doe
 
 
 async def test_while_a_recovery_runs_no_other_begins() -> None:
-    served, disks, _ = await half_written()
-    await recover_lease(served)
+    served, disks, _ = await recovering_datanodes.half_written()
+    await recovering_datanodes.recover_lease(served)
     edits = len(served.log.frames)
     first = disks.take_order(disks.leader())
-    assert not await recover_lease(served)
+    assert not await recovering_datanodes.recover_lease(served)
     assert len(served.log.frames) == edits
-    at(served, 90.0)
-    assert not await recover_lease(served)
+    recovering_datanodes.at(served, 90.0)
+    assert not await recovering_datanodes.recover_lease(served)
     assert disks.take_order(disks.leader()).recovery_stamp == first.recovery_stamp + 1
 
 
 async def test_each_recovery_has_another_leader_until_all_were_asked() -> None:
-    served, disks, _ = await half_written()
+    served, disks, _ = await recovering_datanodes.half_written()
     leaders = []
     for _ in range(4):
-        await recover_lease(served)
+        await recovering_datanodes.recover_lease(served)
         leaders.append(disks.leader())
         disks.take_order(leaders[-1])
-        at(served, 90.0)
+        recovering_datanodes.at(served, 90.0)
     assert sorted(leaders[:3]) == ["d1", "d2", "d3"]
     assert leaders[3] == leaders[0]
 
 
 async def test_the_dead_lead_nothing() -> None:
-    served, disks, _ = await half_written()
+    served, disks, _ = await recovering_datanodes.half_written()
     for name in ("d1", "d3"):
         served.cluster.nodes[name].alive = False
-    await recover_lease(served)
+    await recovering_datanodes.recover_lease(served)
     assert disks.leader() == "d2"
 
 
 async def test_without_a_living_datanode_nothing_is_lost() -> None:
-    served, disks, block = await half_written()
+    served, disks, block = await recovering_datanodes.half_written()
     for node in served.cluster.nodes.values():
         node.alive = False
-    assert not await recover_lease(served)
-    assert stage(served, block.blockId) is Stage.UNDER_RECOVERY
+    assert not await recovering_datanodes.recover_lease(served)
+    assert recovering_datanodes.stage(served, block.blockId) is Stage.UNDER_RECOVERY
     assert await served.face.release_expired_leases() == 0
     served.cluster.nodes["d2"].alive = True
     assert await served.face.release_expired_leases() == 1
@@ -185,48 +166,52 @@ async def test_without_a_living_datanode_nothing_is_lost() -> None:
 
 
 async def test_an_untouched_block_waits_until_every_datanode_that_lives_is_known() -> None:
-    before, _, _ = await half_written()
-    served = with_datanodes(serve(namespace=before.log.replayed()))
+    before, _, _ = await recovering_datanodes.half_written()
+    served = datanodes_in_memory.with_datanodes(
+        namenode_in_memory.serve(namespace=before.log.replayed())
+    )
     served.cluster.registered_by = time.monotonic() + 1000.0
     with pytest.raises(RemoteFault, match="No DataNode has told of its last block yet"):
-        await recover_lease(served)
+        await recovering_datanodes.recover_lease(served)
     assert len(served.namespace.tree.file("/f").blocks) == 1
     served.cluster.registered_by = time.monotonic()
-    assert await recover_lease(served)
+    assert await recovering_datanodes.recover_lease(served)
     assert served.namespace.tree.file("/f").blocks == ()
 
 
 async def test_after_the_soft_limit_a_writer_waits_for_the_recovery_that_it_causes() -> None:
-    served, disks, _ = await half_written()
-    silent_beyond_the_soft_limit(served)
+    served, disks, _ = await recovering_datanodes.half_written()
+    namenode_in_memory.silent_beyond_the_soft_limit(served)
     for _ in range(2):
         with pytest.raises(RemoteFault, match="in progress") as refused:
             await served.call("append", src="/f", clientName="other")
         assert refused.value.java_class.endswith("RecoveryInProgressException")
     result = disks.lead(disks.leader())
-    await commit(served, result)
+    await recovering_datanodes.commit(served, result)
     await served.call("append", src="/f", clientName="other")
     assert set(served.namespace.tree.leases) == {"other"}
 
 
 async def test_the_namenode_recovers_what_the_hard_limit_gives_it() -> None:
-    served, disks, _ = await half_written(Settings(hard_lease_seconds=0.0))
+    served, disks, _ = await recovering_datanodes.half_written(Settings(hard_lease_seconds=0.0))
     assert await served.face.release_expired_leases() == 1
     (holder,) = served.namespace.tree.leases
     assert holder.startswith("HDFS_NameNode-")
     result = disks.lead(disks.leader())
-    await commit(served, result)
+    await recovering_datanodes.commit(served, result)
     assert served.namespace.tree.leases == {}
 
 
 @pytest.mark.row("B24")
 async def test_b24_an_open_file_outlives_a_rename_and_a_restart_and_loses_its_dead_writer() -> None:
-    before, disks, block = await half_written()
+    before, disks, block = await recovering_datanodes.half_written()
     await before.mkdirs("/d")
     await before.call("rename2", src="/f", dst="/d/g", overwriteDest=False)
     await before.call("rename2", src="/d", dst="/e", overwriteDest=False)
     settings = Settings(hard_lease_seconds=0.0)
-    served = with_datanodes(serve(settings=settings, namespace=before.log.replayed()))
+    served = datanodes_in_memory.with_datanodes(
+        namenode_in_memory.serve(settings=settings, namespace=before.log.replayed())
+    )
     served.log.frames, disks.served = list(before.log.frames), served
     file = served.namespace.tree.file("/e/g")
     assert served.namespace.tree.leases == {"writer": {file.id}}
@@ -237,36 +222,36 @@ async def test_b24_an_open_file_outlives_a_rename_and_a_restart_and_loses_its_de
     (holder,) = served.namespace.tree.leases
     assert holder.startswith("HDFS_NameNode-")
     result = disks.lead(disks.leader())
-    await commit(served, result)
+    await recovering_datanodes.commit(served, result)
     assert served.namespace.tree.leases == {}
     assert served.namespace.tree.file("/e/g").length() == 500
-    assert holders(served, block.blockId) == ["d1", "d2", "d3"]
+    assert recovering_datanodes.holders(served, block.blockId) == ["d1", "d2", "d3"]
     with pytest.raises(RemoteFault, match="File is not open for writing: /e/g"):
         await served.complete("/e/g")  # its writer comes back
 
 
 async def test_a_recovery_that_failed_is_ordered_again_by_itself() -> None:
-    served, disks, _ = await half_written()
-    await recover_lease(served)
+    served, disks, _ = await recovering_datanodes.half_written()
+    await recovering_datanodes.recover_lease(served)
     first = disks.take_order(disks.leader())
     assert await served.face.release_expired_leases() == 0
-    at(served, 90.0)
+    recovering_datanodes.at(served, 90.0)
     assert await served.face.release_expired_leases() == 1
     assert disks.take_order(disks.leader()).recovery_stamp > first.recovery_stamp
 
 
 async def test_a_committed_block_waits_for_its_replica() -> None:
-    served, disks, block = await half_written()
-    assert not await served.complete("/f", last=sized(block, 700))
-    report(served, sized(block, 700), "d1")
-    assert await recover_lease(served)
+    served, disks, block = await recovering_datanodes.half_written()
+    assert not await served.complete("/f", last=datanodes_in_memory.sized(block, 700))
+    datanodes_in_memory.report(served, datanodes_in_memory.sized(block, 700), "d1")
+    assert await recovering_datanodes.recover_lease(served)
     assert served.namespace.tree.file("/f").length() == 700
     assert disks.served.namespace.tree.leases == {}
 
 
 @pytest.mark.row("B24")
 async def test_who_may_not_write_a_file_cannot_take_it() -> None:
-    served, _, _ = await half_written()
+    served, _, _ = await recovering_datanodes.half_written()
     with pytest.raises(RemoteFault, match="Permission denied: user=carol, access=WRITE"):
         await served.call("recoverLease", src="/f", clientName="other", user="carol")
     assert set(served.namespace.tree.leases) == {"writer"}
@@ -275,7 +260,7 @@ async def test_who_may_not_write_a_file_cannot_take_it() -> None:
 async def test_a_look_that_takes_long_leaves_the_rest_to_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    served = serve(settings=Settings(hard_lease_seconds=10.0))
+    served = namenode_in_memory.serve(settings=Settings(hard_lease_seconds=10.0))
     for number, silent in enumerate((30.0, 50.0, 40.0)):
         await served.create(f"/f{number}", clientName=f"w{number}")
         served.face.leases.renew(f"w{number}", time.monotonic() - silent)
@@ -290,11 +275,15 @@ async def test_a_look_that_takes_long_leaves_the_rest_to_the_next(
 # ---- DataNodes that died ----
 
 
-@pytest.mark.parametrize("state", [RBW, FINALIZED], ids=lambda state: state.name)
+@pytest.mark.parametrize(
+    "state",
+    [recovering_datanodes.RBW, recovering_datanodes.FINALIZED],
+    ids=lambda state: state.name,
+)
 async def test_bytes_on_datanodes_that_are_dead_are_waited_for(state: ReplicaState) -> None:
     """What was flushed is on all of them, and no edit tells its length."""
-    served, disks, block = await half_written()
-    joined(served.cluster, "d4")
+    served, disks, block = await recovering_datanodes.half_written()
+    datanodes_in_memory.joined(served.cluster, "d4")
     disks.write(block, state, d1=700, d2=700, d3=700)
     for name in ("d1", "d2", "d3"):
         node = served.cluster.nodes[name]
@@ -303,52 +292,52 @@ async def test_bytes_on_datanodes_that_are_dead_are_waited_for(state: ReplicaSta
             forget_some(served.cluster, storage.held, 100)
             served.cluster.blocks.empty_storage(storage.held)
     with pytest.raises(RemoteFault, match="No DataNode has told of its last block yet"):
-        await recover_lease(served)
+        await recovering_datanodes.recover_lease(served)
     served.cluster.nodes["d2"].alive = True
-    report(served, block, "d2", length=700, state=state)
-    assert not await recover_lease(served)
-    await commit(served, disks.lead("d2"))
+    datanodes_in_memory.report(served, block, "d2", length=700, state=state)
+    assert not await recovering_datanodes.recover_lease(served)
+    await recovering_datanodes.commit(served, disks.lead("d2"))
     assert served.namespace.tree.file("/f").length() == 700
 
 
 @pytest.mark.parametrize("alive", [True, False], ids=["its DataNode lives", "so is its DataNode"])
 async def test_a_storage_that_failed_is_not_waited_for(*, alive: bool) -> None:
-    served, _, block = await half_written()
+    served, _, block = await recovering_datanodes.half_written()
     for node in served.cluster.nodes.values():
         node.alive = alive
         for storage in node.storages.values():
             storage.state = StorageState.FAILED
             served.cluster.blocks.empty_storage(storage.held)
-    joined(served.cluster, "d4")
-    assert await recover_lease(served)
+    datanodes_in_memory.joined(served.cluster, "d4")
+    assert await recovering_datanodes.recover_lease(served)
     assert served.cluster.blocks.index.get(block.blockId) is None
 
 
 async def test_datanodes_that_are_back_without_the_block_are_not_waited_for() -> None:
-    served, _, block = await half_written()
+    served, _, block = await recovering_datanodes.half_written()
     for node in served.cluster.nodes.values():
         for storage in node.storages.values():
             served.cluster.blocks.empty_storage(storage.held)
             storage.held.reports, storage.held.confirmed = 1, True
-    assert await recover_lease(served)
+    assert await recovering_datanodes.recover_lease(served)
     assert served.cluster.blocks.index.get(block.blockId) is None
 
 
 async def test_a_new_pipeline_has_all_that_a_dead_datanode_had() -> None:
-    served, _, block = await half_written()
+    served, _, block = await recovering_datanodes.half_written()
     (storage,) = served.cluster.nodes["d1"].storages.values()
     served.cluster.blocks.empty_storage(storage.held)
-    slot = slot_of(served, block.blockId)
+    slot = recovering_datanodes.slot_of(served, block.blockId)
     assert served.cluster.blocks.constructions[slot].lost == {storage.held.number}
     served.cluster.expect(slot, served.cluster.nodes["d2"].storages.values())
     assert served.cluster.blocks.constructions[slot].lost == frozenset()
 
 
 async def test_a_standby_that_reads_of_a_new_pipeline_waits_for_no_former_one() -> None:
-    served, _, block = await half_written()
+    served, _, block = await recovering_datanodes.half_written()
     (storage,) = served.cluster.nodes["d1"].storages.values()
     served.cluster.blocks.empty_storage(storage.held)
-    slot = slot_of(served, block.blockId)
+    slot = recovering_datanodes.slot_of(served, block.blockId)
     renewed = BlockSettled(block.blockId, 0, block.generationStamp + 1, complete=False)
     follow(served.cluster.blocks, TxId(served.cluster.blocks.applied + 1), (renewed,))
     assert served.cluster.blocks.constructions[slot].lost == frozenset()
@@ -356,11 +345,16 @@ async def test_a_standby_that_reads_of_a_new_pipeline_waits_for_no_former_one() 
 
 async def test_of_a_storage_that_was_removed_nothing_is_awaited() -> None:
     """Another storage may get its number."""
-    served, _, block = await half_written()
+    served, _, block = await recovering_datanodes.half_written()
     node = served.cluster.nodes["d1"]
     (storage,) = node.storages.values()
     served.cluster.remove_storage(node, storage)
-    assert served.cluster.blocks.constructions[slot_of(served, block.blockId)].lost == frozenset()
+    assert (
+        served.cluster.blocks.constructions[
+            recovering_datanodes.slot_of(served, block.blockId)
+        ].lost
+        == frozenset()
+    )
 
 
 @pytest.mark.parametrize(
@@ -371,8 +365,8 @@ async def test_of_a_storage_that_was_removed_nothing_is_awaited() -> None:
 async def test_a_damaged_replica_takes_part_by_its_stamp(
     newer: int | None, *, takes_part: bool
 ) -> None:
-    served, _, block = await half_written(d1=700)
-    slot = slot_of(served, block.blockId)
+    served, _, block = await recovering_datanodes.half_written(d1=700)
+    slot = recovering_datanodes.slot_of(served, block.blockId)
     stamp = None if newer is None else block.generationStamp + newer
     for node in served.cluster.nodes.values():
         for storage in node.storages.values():

@@ -17,20 +17,8 @@ from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.datanodes.model import StorageState
 from namenode_sim.edits.ops import Close, SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    POOL,
-    add_block,
-    report,
-    with_datanodes,
-)
+from tests.namenode_sim.client_protocol import datanodes_in_memory, recovering_datanodes
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
-from tests.namenode_sim.client_protocol.recovering_datanodes import (
-    RBW,
-    half_written,
-    recover_lease,
-    slot_of,
-    stage,
-)
 
 NOW = 1000.0
 FIRST, LAST = Block(2**30 + 1, 700, 1001), Block(2**30 + 2, 0, 1002)
@@ -46,7 +34,7 @@ def release(served: Served) -> Released:
 
 def told(block: Block) -> ExtendedBlockProto:
     return ExtendedBlockProto(
-        poolId=POOL,
+        poolId=datanodes_in_memory.POOL,
         blockId=block.block_id,
         generationStamp=block.generation_stamp,
         numBytes=block.num_bytes,
@@ -55,15 +43,15 @@ def told(block: Block) -> ExtendedBlockProto:
 
 async def of_two_blocks(*, holders: tuple[str, ...] = ("d1", "d2", "d3")) -> Served:
     """A NameNode that has just taken over; nobody has told of the last block of the open ``/f``."""
-    before = with_datanodes(serve())
+    before = datanodes_in_memory.with_datanodes(serve())
     await before.create("/f")
-    await add_block(before, "/f")
-    report(before, told(FIRST), "d1", "d2", "d3")
-    await add_block(before, "/f", told(FIRST))
-    served = with_datanodes(serve(namespace=before.log.replayed()))
+    await datanodes_in_memory.add_block(before, "/f")
+    datanodes_in_memory.report(before, told(FIRST), "d1", "d2", "d3")
+    await datanodes_in_memory.add_block(before, "/f", told(FIRST))
+    served = datanodes_in_memory.with_datanodes(serve(namespace=before.log.replayed()))
     at_time(served, NOW)
     assert served.namespace.tree.file("/f").blocks == (FIRST, LAST)
-    report(served, told(FIRST), *holders)
+    datanodes_in_memory.report(served, told(FIRST), *holders)
     return served
 
 
@@ -89,7 +77,9 @@ async def test_a_file_is_not_closed_behind_a_block_without_replicas() -> None:
 
 async def test_two_blocks_at_once_are_not_written() -> None:
     served = await of_two_blocks()
-    served.cluster.blocks.set_stage(slot_of(served, FIRST.block_id), Stage.UNDER_CONSTRUCTION)
+    served.cluster.blocks.set_stage(
+        recovering_datanodes.slot_of(served, FIRST.block_id), Stage.UNDER_CONSTRUCTION
+    )
     with pytest.raises(FsError, match="but file is already closed") as refused:
         release(served)
     assert refused.value.java_class == "java.io.IOException"
@@ -97,21 +87,21 @@ async def test_two_blocks_at_once_are_not_written() -> None:
 
 async def test_of_two_blocks_the_last_one_is_recovered() -> None:
     served = await of_two_blocks()
-    report(served, told(LAST), "d2", length=50, state=RBW)
+    datanodes_in_memory.report(served, told(LAST), "d2", length=50, state=recovering_datanodes.RBW)
     released = release(served)
     assert released.ops == (SetGenstampV2(1003),)
     assert (released.blocks, released.closed) == ((FIRST, LAST), False)
     released.then()
-    assert stage(served, FIRST.block_id) is Stage.COMPLETE
-    assert stage(served, LAST.block_id) is Stage.UNDER_RECOVERY
+    assert recovering_datanodes.stage(served, FIRST.block_id) is Stage.COMPLETE
+    assert recovering_datanodes.stage(served, LAST.block_id) is Stage.UNDER_RECOVERY
     (order,) = served.cluster.nodes["d2"].recovery_orders
     assert (order.block_id, order.recovery_stamp) == (LAST.block_id, 1003)
 
 
 async def test_while_the_last_block_is_recovered_no_other_writer_gets_the_file() -> None:
     served = await of_two_blocks()
-    report(served, told(LAST), "d2", length=50, state=RBW)
-    assert not await recover_lease(served)
+    datanodes_in_memory.report(served, told(LAST), "d2", length=50, state=recovering_datanodes.RBW)
+    assert not await recovering_datanodes.recover_lease(served)
     with pytest.raises(RemoteFault, match="another recovery is in progress by other") as refused:
         await served.call("append", src="/f", clientName="third")
     assert refused.value.java_class == RECOVERY_IN_PROGRESS
@@ -168,13 +158,13 @@ async def test_who_must_have_told(
 
 
 async def test_whoever_holds_the_file_while_a_recovery_runs_counts_as_just_renewed() -> None:
-    served, _, _ = await half_written()
+    served, _, _ = await recovering_datanodes.half_written()
     times = served.face.leases
     for later in (NOW, NOW + 10.0):  # the recovery is ordered, and then it runs
         times.renew("writer", NOW - 500.0)
         times.renew("other", NOW - 500.0)
         at_time(served, later)
-        assert not await recover_lease(served)
+        assert not await recovering_datanodes.recover_lease(served)
         heard = times.last_heard(["writer", "other"], later)
         assert heard == {"writer": NOW - 500.0, "other": later}
 
@@ -184,9 +174,9 @@ async def test_whoever_holds_the_file_while_a_recovery_runs_counts_as_just_renew
 
 async def recovering() -> tuple[Served, int]:
     """``/f``, the recovery of whose block was ordered at NOW."""
-    served, _, block = await half_written()
+    served, _, block = await recovering_datanodes.half_written()
     at_time(served, NOW)
-    assert not await recover_lease(served)
+    assert not await recovering_datanodes.recover_lease(served)
     return served, block.blockId
 
 
@@ -206,5 +196,5 @@ async def test_a_recovery_waits_where_nobody_lives_to_lead_it() -> None:
 
 async def test_what_is_written_or_complete_is_not_stalled() -> None:
     served = await of_two_blocks()
-    report(served, told(LAST), "d2", length=50, state=RBW)
+    datanodes_in_memory.report(served, told(LAST), "d2", length=50, state=recovering_datanodes.RBW)
     assert [is_stalled(served.scene(), one.block_id) for one in (FIRST, LAST)] == [False, False]

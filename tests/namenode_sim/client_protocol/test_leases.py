@@ -8,18 +8,14 @@ from namenode_sim.client_protocol.words.leases import LeaseTimes
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
+from tests.namenode_sim.client_protocol import namenode_in_memory
 from tests.namenode_sim.client_protocol.datanodes_in_memory import joined
-from tests.namenode_sim.client_protocol.namenode_in_memory import (
-    Served,
-    serve,
-    silent_beyond_the_soft_limit,
-)
 
 AT_ONCE = Settings(hard_lease_seconds=-1.0)
 
 
 async def test_within_the_soft_limit_a_file_is_its_writer_s() -> None:
-    served = serve()
+    served = namenode_in_memory.serve()
     await served.create("/f")
     with pytest.raises(RemoteFault, match="currently owned by writer"):
         await served.call("append", src="/f", clientName="other")
@@ -27,30 +23,30 @@ async def test_within_the_soft_limit_a_file_is_its_writer_s() -> None:
 
 @pytest.mark.row("B24")
 async def test_after_the_soft_limit_another_writer_takes_it() -> None:
-    served = serve()
+    served = namenode_in_memory.serve()
     await served.create("/f")
-    silent_beyond_the_soft_limit(served)
+    namenode_in_memory.silent_beyond_the_soft_limit(served)
     await served.call("append", src="/f", clientName="other")
     assert set(served.namespace.tree.leases) == {"other"}
 
 
 async def test_after_the_soft_limit_a_create_closes_it_and_finds_the_name_taken() -> None:
-    served = serve()
+    served = namenode_in_memory.serve()
     await served.create("/f")
-    silent_beyond_the_soft_limit(served)
+    namenode_in_memory.silent_beyond_the_soft_limit(served)
     with pytest.raises(RemoteFault, match=r"/f for client 127\.0\.0\.1 already exists"):
         await served.create("/f", clientName="other")
     assert served.namespace.tree.leases == {}
 
 
-def with_a_block(served: Served, path: str) -> None:
+def with_a_block(served: namenode_in_memory.Served, path: str) -> None:
     """As a log from a NameNode with DataNodes would have it."""
     served.log_and_apply(AddBlock(path, None, Block(2**30 + 1, 0, 1001)))
 
 
 async def test_a_block_that_no_datanode_has_goes_with_its_writer() -> None:
     """Not before all have told: one that is not back yet may hold acknowledged bytes."""
-    served = serve(settings=AT_ONCE)
+    served = namenode_in_memory.serve(settings=AT_ONCE)
     await served.create("/f")
     with_a_block(served, "/f")
     assert not await served.complete("/f")
@@ -66,7 +62,7 @@ async def test_a_block_that_no_datanode_has_goes_with_its_writer() -> None:
 
 @pytest.mark.row("B24")
 async def test_after_the_hard_limit_files_are_closed() -> None:
-    served = serve(settings=AT_ONCE)
+    served = namenode_in_memory.serve(settings=AT_ONCE)
     for path in ("/a", "/b"):
         await served.create(path)
     await served.create("/c", clientName="other")
@@ -76,7 +72,7 @@ async def test_after_the_hard_limit_files_are_closed() -> None:
 
 
 async def test_a_lease_can_be_taken_away_by_request() -> None:
-    served = serve()
+    served = namenode_in_memory.serve()
     await served.create("/f")
     await served.call("recoverLease", src="/f", clientName="other")
     assert served.namespace.tree.file("/f").under_construction is None
@@ -108,7 +104,7 @@ def test_the_namenode_s_own_name_is_good_for_one_hard_limit() -> None:
 
 
 async def test_a_client_renews_the_lease_of_what_it_writes_and_no_other() -> None:
-    served = serve()
+    served = namenode_in_memory.serve()
     await served.create("/f")
     served.face.clock = lambda: 15.0
     for holder in ("writer", "reader"):
@@ -130,7 +126,7 @@ ASKED: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize(("path", "user", "why"), ASKED.values(), ids=ASKED.keys())
 async def test_whether_a_lease_can_be_recovered(path: str, user: str, why: str) -> None:
-    served = serve()
+    served = namenode_in_memory.serve()
     await served.touch("/closed")
     await served.create("/open")
     edits = len(served.log.frames)
@@ -144,7 +140,7 @@ async def test_whether_a_lease_can_be_recovered(path: str, user: str, why: str) 
 
 
 async def test_an_open_file_without_a_lease_is_not_recovered() -> None:
-    served = serve()
+    served = namenode_in_memory.serve()
     await served.create("/f")
     served.namespace.tree.leases.clear()
     with pytest.raises(RemoteFault, match="under construction but no leases found") as refused:

@@ -5,18 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ha.rpc.java_names import FILE_NOT_FOUND, INVALID_PATH
+from namenode_sim.client_protocol.words import paths
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, FsError
 from namenode_sim.client_protocol.words.model import Settings
-from namenode_sim.client_protocol.words.paths import (
-    MAX_PATH_CHARACTERS,
-    MAX_PATH_DEPTH,
-    check_length,
-    check_new_name,
-    is_too_long,
-    is_valid_name,
-    resolve,
-    route_to,
-)
 from namenode_sim.edits import ops
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.tree import components
@@ -37,7 +28,7 @@ PARTS = st.sampled_from(["", ".", "..", "...", ".a", "a.", "a:b", "a", "ä", ".r
 )  # fmt: skip
 def test_a_name_is_valid_as_in_hadoop(path: str, valid: bool) -> None:
     """tests/interop/test_path_names.py asks Hadoop's own."""
-    assert is_valid_name(path) is valid
+    assert paths.is_valid_name(path) is valid
 
 
 @given(st.lists(PARTS, max_size=6).map("/".join))
@@ -48,16 +39,16 @@ def test_the_names_along_a_path(path: str) -> None:
 
 @pytest.mark.parametrize("name", ["a", "abc" * 2])
 def test_a_path_has_a_thousand_levels_at_most(name: str) -> None:
-    check_length("mkdirs", f"/{name}" * MAX_PATH_DEPTH)
+    paths.check_length("mkdirs", f"/{name}" * paths.MAX_PATH_DEPTH)
     with pytest.raises(FsError, match="Pathname too long"):
-        check_length("mkdirs", f"/{name}" * (MAX_PATH_DEPTH + 1))
+        paths.check_length("mkdirs", f"/{name}" * (paths.MAX_PATH_DEPTH + 1))
 
 
 def test_a_path_has_eight_thousand_characters_at_most() -> None:
-    longest = "/a".ljust(MAX_PATH_CHARACTERS, "a")
-    check_length("mkdirs", longest)
+    longest = "/a".ljust(paths.MAX_PATH_CHARACTERS, "a")
+    paths.check_length("mkdirs", longest)
     with pytest.raises(FsError, match="Pathname too long"):
-        check_length("mkdirs", f"{longest}a")
+        paths.check_length("mkdirs", f"{longest}a")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +57,7 @@ def test_a_path_has_eight_thousand_characters_at_most() -> None:
 )
 def test_a_name_has_a_limit_in_bytes(limit_bytes: int, name: str, too_long: bool) -> None:
     settings = Settings(max_component_bytes=limit_bytes)
-    assert is_too_long(name.encode(), settings) is too_long
+    assert paths.is_too_long(name.encode(), settings) is too_long
 
 
 @pytest.mark.parametrize(
@@ -79,10 +70,10 @@ def test_a_name_has_a_limit_in_bytes(limit_bytes: int, name: str, too_long: bool
 def test_what_moves_cannot_get_a_reserved_name(parent: str, name: bytes, reserved: bool) -> None:
     above = directory(after(mkdir("/d")), parent)
     if not reserved:
-        check_new_name(name, above, Settings())
+        paths.check_new_name(name, above, Settings())
         return
     with pytest.raises(FsError, match="reserved") as refusal:
-        check_new_name(name, above, Settings())
+        paths.check_new_name(name, above, Settings())
     assert refusal.value.java_class == HADOOP_ILLEGAL_ARGUMENT
 
 
@@ -133,7 +124,7 @@ SNAPSHOT_ROUTES = {
 
 @pytest.mark.parametrize("path", [*ROUTES, *SNAPSHOT_ROUTES])
 def test_a_path_leads_along_inodes(path: str) -> None:
-    route = resolve(snapshotted(), path)
+    route = paths.resolve(snapshotted(), path)
     nodes = ["-" if node is None else node.name.decode() or "/" for node in route.nodes]
     names = " ".join(name.decode() for name in route.names)
     assert (names, " ".join(nodes)) == {**ROUTES, **SNAPSHOT_ROUTES}[path]
@@ -152,7 +143,7 @@ def test_a_path_leads_along_inodes(path: str) -> None:
 def test_a_path_has_a_parent(
     path: str, parent: bytes | None, parent_path: str, name: bytes
 ) -> None:
-    route = resolve(snapshotted(), path)
+    route = paths.resolve(snapshotted(), path)
     assert (route.parent_path, route.name) == (parent_path, name)
     assert (None if route.parent is None else route.parent.name) == parent
     assert route.parent is (None if parent is None else route.nodes[-2])
@@ -169,15 +160,15 @@ def test_a_path_has_a_parent(
 def test_a_path_may_begin_at_the_id_of_an_inode(of: str, below: str, path: str) -> None:
     """What follows ``..`` does not count (FSDirectory.resolveDotInodesPath)."""
     namespace = snapshotted()
-    route = resolve(namespace, f"/.reserved/.inodes/{namespace.tree.node(of).id}{below}")
-    known = resolve(namespace, path)
+    route = paths.resolve(namespace, f"/.reserved/.inodes/{namespace.tree.node(of).id}{below}")
+    known = paths.resolve(namespace, path)
     assert (route.path, route.names) == (path, known.names)
     assert [node and node.id for node in route.nodes] == [node and node.id for node in known.nodes]
 
 
 @pytest.mark.parametrize("path", ["/", "/d", "/d/e/x", "/d/.snapshot/s0/e"])
 def test_a_raw_path_is_known_by_the_path_behind_it(path: str) -> None:
-    assert resolve(snapshotted(), f"/.reserved/raw{path}").path == path
+    assert paths.resolve(snapshotted(), f"/.reserved/raw{path}").path == path
 
 
 NOWHERE = {
@@ -199,14 +190,14 @@ NOWHERE = {
 @pytest.mark.parametrize(("path", "java_class", "message"), NOWHERE.values(), ids=NOWHERE)
 def test_a_path_that_leads_nowhere(path: str, java_class: str, message: str) -> None:
     with pytest.raises(FsError, match=message) as refusal:
-        resolve(snapshotted(), path)
+        paths.resolve(snapshotted(), path)
     assert refusal.value.java_class == java_class
 
 
 @pytest.mark.parametrize("path", ["/", "/d", "/d/e/n"])
 def test_the_route_to_an_inode_is_that_of_its_path(path: str) -> None:
     namespace = snapshotted()
-    route, known = route_to(namespace.tree.node(path)), resolve(namespace, path)
+    route, known = paths.route_to(namespace.tree.node(path)), paths.resolve(namespace, path)
     assert (route.path, route.names, list(map(id, route.nodes))) == (
         path, known.names, list(map(id, known.nodes)),
     )  # fmt: skip

@@ -13,11 +13,7 @@ from hadoop.proto.hdfs_types_pb2 import SafeModeActionProto
 from namenode_sim.blocks.safemode import Extension, Off, Pending, SafeMode
 from namenode_sim.client_protocol.safe_mode import WORDS
 from namenode_sim.client_protocol.table import WRITES
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    locations,
-    with_datanodes,
-    written,
-)
+from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, prepared, serve
 from tests.namenode_sim.client_protocol.recovering_datanodes import without_replicas
 
@@ -66,18 +62,22 @@ async def test_b13_edits_are_refused_and_reads_answered(mode: str) -> None:
 @pytest.mark.parametrize("lost", [{0}, {1}, {0, 1}], ids=["the first", "the last", "both"])
 @pytest.mark.parametrize("mode", MODES)
 async def test_blocks_without_a_place_are_not_told_as_lost(mode: str, lost: set[int]) -> None:
-    served = with_datanodes(serve())
-    blocks = await written(served, "/f", 10, 10)
+    served = datanodes_in_memory.with_datanodes(serve())
+    blocks = await datanodes_in_memory.written(served, "/f", 10, 10)
     held, java_class = MODES[mode]
     served.cluster.set_safe_mode(held)
-    assert [len(block.locs) for block in (await locations(served, "/f")).blocks] == [3, 3]
+    assert [
+        len(block.locs) for block in (await datanodes_in_memory.locations(served, "/f")).blocks
+    ] == [3, 3]
     for number in lost:
         without_replicas(served, blocks[number], "d1", "d2", "d3")
     with pytest.raises(RemoteFault, match=r"Zero blocklocations for /f\. Name node is") as refused:
-        await locations(served, "/f")
+        await datanodes_in_memory.locations(served, "/f")
     assert refused.value.java_class == java_class
     served.cluster.set_safe_mode(SafeMode(Off()))
-    found = [bool(block.locs) for block in (await locations(served, "/f")).blocks]
+    found = [
+        bool(block.locs) for block in (await datanodes_in_memory.locations(served, "/f")).blocks
+    ]
     assert found == [number not in lost for number in range(2)]
 
 

@@ -4,15 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from namenode_sim.client_protocol.words import client_blocks
 from namenode_sim.client_protocol.words.block_locations import extended
-from namenode_sim.client_protocol.words.client_blocks import (
-    committed,
-    expected_places,
-    name_of,
-    pooled_name,
-    same,
-    told_block,
-)
+from namenode_sim.client_protocol.words.client_blocks import committed
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.edits.values import Block
 from tests.namenode_sim.client_protocol.datanodes_in_memory import POOL, with_datanodes, written
@@ -29,7 +23,7 @@ NUMBERS = {0: 0, 2**63 - 1: 2**63 - 1, 2**63: -(2**63), 2**64 - 1: -1}
 def test_a_block_s_number_has_a_sign(on_the_wire: int, number: int) -> None:
     told = extended(serve().scene(), Block(number, 100, 1001))
     assert told.blockId == on_the_wire
-    assert told_block(told) == Block(number, 100, 1001)
+    assert client_blocks.told_block(told) == Block(number, 100, 1001)
 
 
 SAME: dict[str, tuple[Block | None, Block | None, bool]] = {
@@ -47,22 +41,25 @@ SAME: dict[str, tuple[Block | None, Block | None, bool]] = {
 def test_blocks_are_told_apart_by_number_and_stamp(
     one: Block | None, other: Block | None, answer: bool
 ) -> None:
-    assert same(one, other) is answer
+    assert client_blocks.same(one, other) is answer
 
 
 def test_a_block_has_the_names_that_hadoop_prints() -> None:
     scene = serve().scene()
-    assert (name_of(ONE), name_of(None)) == ("blk_7_1001", "null")
-    assert (pooled_name(scene, ONE), pooled_name(scene, None)) == (f"{POOL}:blk_7_1001", "null")
+    assert (client_blocks.name_of(ONE), client_blocks.name_of(None)) == ("blk_7_1001", "null")
+    assert (client_blocks.pooled_name(scene, ONE), client_blocks.pooled_name(scene, None)) == (
+        f"{POOL}:blk_7_1001",
+        "null",
+    )
 
 
 async def test_only_a_block_that_is_being_written_is_expected_somewhere() -> None:
     served, _, told = await half_written()
-    places = expected_places(served.scene(), told_block(told))
+    places = client_blocks.expected_places(served.scene(), client_blocks.told_block(told))
     assert sorted(node.id.uuid for node, _ in places) == ["d1", "d2", "d3"]
     served = with_datanodes(serve())
     (whole,) = await written(served, "/f", 10)
-    assert expected_places(served.scene(), told_block(whole)) == []
+    assert client_blocks.expected_places(served.scene(), client_blocks.told_block(whole)) == []
 
 
 # ---- which last block with which length a writer may tell ----
@@ -76,7 +73,7 @@ async def flushed() -> tuple[Served, Block]:
     """The writer of ``/f`` has told that a hundred bytes are in its only block."""
     served, _, told = await half_written()
     await served.call("fsync", src="/f", client="writer", lastBlockLength=100)
-    return served, replace(told_block(told), num_bytes=100)
+    return served, replace(client_blocks.told_block(told), num_bytes=100)
 
 
 @pytest.mark.parametrize("length", [100, 101])
@@ -113,7 +110,7 @@ async def test_a_block_under_recovery_is_ended_by_nobody_else() -> None:
 
 async def test_a_block_that_is_committed_is_not_committed_again() -> None:
     served, _, told = await half_written()
-    last = replace(told_block(told), num_bytes=700)
+    last = replace(client_blocks.told_block(told), num_bytes=700)
     assert not await served.complete("/f", last=extended(served.scene(), last))
     assert tell(served, replace(last, num_bytes=900)) is None
 

@@ -9,63 +9,42 @@ from journal.model import TxId
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import Cut, Role, Stage
 from namenode_sim.datanodes.damage import Damaged, note_damage
-from namenode_sim.edits.ops import (
-    AllocateBlockId,
-    Close,
-    RollingUpgradeStart,
-    SetGenstampV2,
-    Truncate,
-)
+from namenode_sim.edits import ops
 from namenode_sim.edits.values import Block
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    add_block,
-    sized,
-    with_datanodes,
-    written,
-)
-from tests.namenode_sim.client_protocol.namenode_in_memory import (
-    Served,
-    serve,
-    silent_beyond_the_soft_limit,
-)
-from tests.namenode_sim.client_protocol.recovering_datanodes import (
-    FINALIZED,
-    RBW,
-    Disks,
-    at,
-    changed,
-    commit,
-    holders,
-    slot_of,
-    stage,
+from tests.namenode_sim.client_protocol import (
+    datanodes_in_memory,
+    namenode_in_memory,
+    recovering_datanodes,
 )
 
 NAMES = ("d1", "d2", "d3")
 
 
-async def file_of(*lengths: int) -> tuple[Served, Disks, list[ExtendedBlockProto]]:
+async def file_of(
+    *lengths: int,
+) -> tuple[namenode_in_memory.Served, recovering_datanodes.Disks, list[ExtendedBlockProto]]:
     """The closed ``/d/f``, with three replicas of each block."""
-    served = with_datanodes(serve())
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
     await served.mkdirs("/d")
-    disks = Disks(served)
-    blocks = await written(served, "/d/f", *lengths)
+    disks = recovering_datanodes.Disks(served)
+    blocks = await datanodes_in_memory.written(served, "/d/f", *lengths)
     for block in blocks:
-        disks.write(block, FINALIZED, **dict.fromkeys(NAMES, block.numBytes))
+        disks.write(block, recovering_datanodes.FINALIZED, **dict.fromkeys(NAMES, block.numBytes))
     return served, disks, blocks
 
 
-async def truncate(served: Served, length: int, client: str = "writer") -> bool:
+async def truncate(served: namenode_in_memory.Served, length: int, client: str = "writer") -> bool:
     answer = await served.call("truncate", src="/d/f", newLength=length, clientName=client)
     assert isinstance(answer, calls.TruncateResponseProto)
     return answer.result
 
 
-def stored(served: Served) -> tuple[Block, ...]:
+def stored(served: namenode_in_memory.Served) -> tuple[Block, ...]:
     return served.namespace.tree.file("/d/f").blocks
 
 
-def cut_of(served: Served, block_id: int) -> Cut | None:
-    return served.cluster.blocks.constructions[slot_of(served, block_id)].cut
+def cut_of(served: namenode_in_memory.Served, block_id: int) -> Cut | None:
+    return served.cluster.blocks.constructions[recovering_datanodes.slot_of(served, block_id)].cut
 
 
 async def test_to_the_length_that_it_has() -> None:
@@ -94,14 +73,14 @@ async def test_inside_a_block_its_replicas_are_cut() -> None:
     assert not await truncate(served, 400)
     stamp = last.generationStamp + 1
     number, edit = served.log.ops()[edits:]
-    assert number == SetGenstampV2(stamp)
-    assert isinstance(edit, Truncate)
+    assert number == ops.SetGenstampV2(stamp)
+    assert isinstance(edit, ops.Truncate)
     assert (edit.new_length, edit.block) == (400, Block(first.blockId, 1000, stamp))
     assert served.namespace.tree.leases == {"writer": {served.namespace.tree.file("/d/f").id}}
     assert cut_of(served, first.blockId) == Cut(400, stamp, first.blockId)
     assert await closes(served, disks)
     assert stored(served) == (Block(first.blockId, 400, stamp),)
-    assert holders(served, first.blockId) == ["d1", "d2", "d3"]
+    assert recovering_datanodes.holders(served, first.blockId) == ["d1", "d2", "d3"]
     assert disks.replicas["d1", first.blockId].length == 400
     assert served.log.replayed().tree.file("/d/f").blocks == stored(served)
 
@@ -115,10 +94,10 @@ async def test_a_file_ends_where_it_was_cut(length: int, left: list[int]) -> Non
     assert [block.num_bytes for block in stored(served)] == left
 
 
-async def closes(served: Served, disks: Disks) -> bool:
+async def closes(served: namenode_in_memory.Served, disks: recovering_datanodes.Disks) -> bool:
     """The recovery that was ordered ends, and the file is closed."""
     result = disks.lead(disks.leader())
-    await commit(served, result)
+    await recovering_datanodes.commit(served, result)
     check(served.cluster.blocks)
     return served.namespace.tree.file("/d/f").under_construction is None
 
@@ -131,29 +110,33 @@ async def test_a_block_that_a_snapshot_has_is_copied() -> None:
     assert not await truncate(served, 400)
     identity, number, edit = served.log.ops()[edits:]
     copy, stamp = block.blockId + 1, block.generationStamp + 1
-    assert (identity, number) == (AllocateBlockId(copy), SetGenstampV2(stamp))
-    assert isinstance(edit, Truncate)
+    assert (identity, number) == (ops.AllocateBlockId(copy), ops.SetGenstampV2(stamp))
+    assert isinstance(edit, ops.Truncate)
     assert edit.block == Block(copy, 0, stamp)
     assert cut_of(served, copy) == Cut(400, stamp, block.blockId)
     result = disks.lead(disks.leader())
     assert result.block.blockId == block.blockId
-    await commit(served, result)
+    await recovering_datanodes.commit(served, result)
     assert stored(served) == (Block(copy, 400, stamp),)
-    assert holders(served, copy) == holders(served, block.blockId) == ["d1", "d2", "d3"]
+    assert (
+        recovering_datanodes.holders(served, copy)
+        == recovering_datanodes.holders(served, block.blockId)
+        == ["d1", "d2", "d3"]
+    )
     assert disks.replicas["d1", block.blockId].length == 700
     assert len(served.cluster.blocks.invalidations) == 0
 
 
 async def test_a_block_is_copied_from_damaged_replicas_where_there_are_no_others() -> None:
-    served = with_datanodes(serve(), 1)
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve(), 1)
     await served.mkdirs("/d")
-    (block,) = await written(served, "/d/f", 700)
-    disks = Disks(served)
-    disks.write(block, FINALIZED, d1=700)
+    (block,) = await datanodes_in_memory.written(served, "/d/f", 700)
+    disks = recovering_datanodes.Disks(served)
+    disks.write(block, recovering_datanodes.FINALIZED, d1=700)
     await served.take_snapshot("/d", "s")
     note_damage(served.cluster, Damaged(block.blockId, block.generationStamp, "d1"))
     await served.call("truncate", src="/d/f", clientName="writer", newLength=400)
-    await commit(served, disks.lead("d1"))
+    await recovering_datanodes.commit(served, disks.lead("d1"))
     file = served.namespace.tree.file("/d/f")
     assert (file.length(), file.under_construction) == (400, None)
 
@@ -162,9 +145,11 @@ async def test_what_was_appended_since_the_snapshot_is_cut_in_place() -> None:
     served, disks, (block,) = await file_of(700)
     await served.take_snapshot("/d", "s")
     await served.call("append", src="/d/f", clientName="writer", flag=32)
-    added = (await add_block(served, "/d/f", sized(block, 700))).b
-    disks.write(sized(added, 300), FINALIZED, d1=300)
-    assert await served.complete("/d/f", last=sized(added, 300))
+    added = (
+        await datanodes_in_memory.add_block(served, "/d/f", datanodes_in_memory.sized(block, 700))
+    ).b
+    disks.write(datanodes_in_memory.sized(added, 300), recovering_datanodes.FINALIZED, d1=300)
+    assert await served.complete("/d/f", last=datanodes_in_memory.sized(added, 300))
     assert not await truncate(served, 800)
     assert cut_of(served, added.blockId) == Cut(100, added.generationStamp + 1, added.blockId)
     assert await closes(served, disks)
@@ -197,10 +182,10 @@ async def test_a_repeated_call_names_the_length_of_the_whole_file() -> None:
 
 
 async def test_a_file_without_blocks() -> None:
-    served = serve()
+    served = namenode_in_memory.serve()
     await served.mkdirs("/d")
     await served.create("/d/f", clientName="gone")
-    silent_beyond_the_soft_limit(served, "gone")
+    namenode_in_memory.silent_beyond_the_soft_limit(served, "gone")
     assert await truncate(served, 0)
     assert served.namespace.tree.leases == {}
     assert await truncate(served, 0)
@@ -231,8 +216,8 @@ async def test_another_length_than_the_asked_one_does_not_count(wrong: dict[str,
     await truncate(served, 400)
     result = disks.lead(disks.leader())
     with pytest.raises(RemoteFault, match="is being truncated to 400 bytes, not"):
-        await commit(served, changed(result, **wrong))
-    await commit(served, result)
+        await recovering_datanodes.commit(served, recovering_datanodes.changed(result, **wrong))
+    await recovering_datanodes.commit(served, result)
     assert served.namespace.tree.leases == {}
 
 
@@ -241,10 +226,10 @@ async def test_the_result_must_name_the_source_of_a_copy() -> None:
     await served.take_snapshot("/d", "s")
     await truncate(served, 400)
     result = disks.lead(disks.leader())
-    wrong = changed(result)
+    wrong = recovering_datanodes.changed(result)
     wrong.block.blockId = block.blockId + 1
     with pytest.raises(RemoteFault, match=f"is that of block {block.blockId + 1}, not of"):
-        await commit(served, wrong)
+        await recovering_datanodes.commit(served, wrong)
 
 
 async def test_after_a_failover_a_truncation_goes_on_from_its_edit() -> None:
@@ -255,7 +240,7 @@ async def test_after_a_failover_a_truncation_goes_on_from_its_edit() -> None:
     state.demote()
     state.role = Role.ACTIVE
     with pytest.raises(RemoteFault, match="does not match current recovery id 0"):
-        await commit(served, late)
+        await recovering_datanodes.commit(served, late)
     assert not await truncate(served, 400)
     assert await served.face.release_expired_leases() == 1
     assert cut_of(served, first.blockId) == Cut(400, late.newGenStamp + 1, first.blockId)
@@ -268,7 +253,7 @@ async def test_a_truncation_whose_leader_died_is_ordered_again() -> None:
     await truncate(served, 400)
     disks.take_order(disks.leader())
     assert await served.face.release_expired_leases() == 0
-    at(served, 90.0)
+    recovering_datanodes.at(served, 90.0)
     assert await served.face.release_expired_leases() == 1
     assert await closes(served, disks)
 
@@ -276,7 +261,7 @@ async def test_a_truncation_whose_leader_died_is_ordered_again() -> None:
 async def test_a_standby_learns_from_the_edit_what_is_to_be_cut() -> None:
     served, _, (first, _) = await file_of(1000, 700)
     await truncate(served, 400)
-    standby = serve()
+    standby = namenode_in_memory.serve()
     for txid, op in enumerate(served.log.ops(), start=1):
         standby.namespace.apply(TxId(txid), op)
     assert cut_of(standby, first.blockId) == cut_of(served, first.blockId)
@@ -285,34 +270,38 @@ async def test_a_standby_learns_from_the_edit_what_is_to_be_cut() -> None:
 async def test_an_abandoned_file_is_closed_and_then_cut() -> None:
     served, disks, _ = await file_of(700)
     await served.call("append", src="/d/f", clientName="gone", flag=32)
-    silent_beyond_the_soft_limit(served, "gone")
+    namenode_in_memory.silent_beyond_the_soft_limit(served, "gone")
     edits = len(served.log.frames)
     assert not await truncate(served, 400)
-    assert [type(op) for op in served.log.ops()[edits:]] == [Close, SetGenstampV2, Truncate]
+    assert [type(op) for op in served.log.ops()[edits:]] == [
+        ops.Close,
+        ops.SetGenstampV2,
+        ops.Truncate,
+    ]
     assert await closes(served, disks)
 
 
 async def test_an_abandoned_file_is_closed_and_then_emptied() -> None:
     served, _, _ = await file_of(700)
     await served.call("append", src="/d/f", clientName="gone", flag=32)
-    silent_beyond_the_soft_limit(served, "gone")
+    namenode_in_memory.silent_beyond_the_soft_limit(served, "gone")
     edits = len(served.log.frames)
     assert await truncate(served, 0)
-    assert [type(op) for op in served.log.ops()[edits:]] == [Close, Truncate]
+    assert [type(op) for op in served.log.ops()[edits:]] == [ops.Close, ops.Truncate]
     assert (stored(served), served.namespace.tree.leases) == ((), {})
 
 
 async def test_an_abandoned_block_is_recovered_first() -> None:
     served, disks, (block,) = await file_of(700)
     await served.call("append", src="/d/f", clientName="gone")
-    disks.write(block, RBW, d1=900, d2=900, d3=900)
-    silent_beyond_the_soft_limit(served, "gone")
+    disks.write(block, recovering_datanodes.RBW, d1=900, d2=900, d3=900)
+    namenode_in_memory.silent_beyond_the_soft_limit(served, "gone")
     with pytest.raises(RemoteFault, match="lease recovery is in progress"):
         await truncate(served, 400)
     assert await closes(served, disks)
     assert sum(one.num_bytes for one in stored(served)) == 900
     assert not await truncate(served, 400)
-    assert stage(served, block.blockId) is Stage.UNDER_RECOVERY
+    assert recovering_datanodes.stage(served, block.blockId) is Stage.UNDER_RECOVERY
 
 
 @pytest.mark.parametrize("path", ["/d/f", "/d"])
@@ -340,7 +329,7 @@ async def test_what_is_no_file_cannot_be_cut(path: str, user: str, text: str) ->
 
 async def test_what_cannot_be_cut() -> None:
     served, _, _ = await file_of(700)
-    served.log_and_apply(RollingUpgradeStart(1))
+    served.log_and_apply(ops.RollingUpgradeStart(1))
     edits = len(served.log.frames)
     with pytest.raises(RemoteFault, match="while a rolling upgrade is in progress"):
         await truncate(served, 400)

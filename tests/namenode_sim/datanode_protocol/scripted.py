@@ -3,15 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from datanode.model import (
-    BeingWritten,
-    Block,
-    BlockId,
-    Finalized,
-    GenerationStamp,
-    Replica,
-    StorageId,
-)
+from datanode import model
 from datanode.namenodes.report_rows import encode_rows
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
@@ -71,7 +63,7 @@ class DataNode:
         )
         return Heartbeat(self.id, reports, failed_volumes=self.failed_volumes)
 
-    async def report(self, *replicas: Replica, lease: int = 0) -> bool:
+    async def report(self, *replicas: model.Replica, lease: int = 0) -> bool:
         """A full report: of the first storage these, of the others nothing."""
         listed = [
             listed_storage(one, replicas if one == self.storages[0] else ())
@@ -84,7 +76,7 @@ class DataNode:
         news = StorageNews(storage or self.storages[0], DISK, NORMAL, items)
         await self.at.keeper.intake.receive(self.id, [news])
 
-    async def joined(self, *replicas: Replica) -> "DataNode":
+    async def joined(self, *replicas: model.Replica) -> "DataNode":
         """Registered, heard and reported."""
         self.register()
         lease = self.heartbeat(wants_lease=True).lease
@@ -92,7 +84,7 @@ class DataNode:
         return self
 
 
-def listed_storage(uuid: str, replicas: Sequence[Replica]) -> ListedStorage:
+def listed_storage(uuid: str, replicas: Sequence[model.Replica]) -> ListedStorage:
     count, buffers = encode_rows(replicas)
     message = pb.StorageBlockReportProto(
         storage=hdfs.DatanodeStorageProto(storageUuid=uuid),
@@ -102,17 +94,17 @@ def listed_storage(uuid: str, replicas: Sequence[Replica]) -> ListedStorage:
     return ListedStorage(uuid, DISK, NORMAL, message)
 
 
-def whole(number: int = 0, stamp: int = 1001, length: int = 10) -> Finalized:
+def whole(number: int = 0, stamp: int = 1001, length: int = 10) -> model.Finalized:
     """A finalized replica as it stands in a full report."""
-    return Finalized(_block(number, stamp), StorageId(""), length)
+    return model.Finalized(_block(number, stamp), model.StorageId(""), length)
 
 
-def being_written(number: int = 0, stamp: int = 1001, length: int = 5) -> BeingWritten:
-    return BeingWritten(_block(number, stamp), StorageId(""), length)
+def being_written(number: int = 0, stamp: int = 1001, length: int = 5) -> model.BeingWritten:
+    return model.BeingWritten(_block(number, stamp), model.StorageId(""), length)
 
 
-def _block(number: int, stamp: int) -> Block:
-    return Block(BlockId(FIRST + number), GenerationStamp(stamp))
+def _block(number: int, stamp: int) -> model.Block:
+    return model.Block(model.BlockId(FIRST + number), model.GenerationStamp(stamp))
 
 
 def received(number: int = 0, stamp: int = 1001, length: int = 10) -> tuple[int, Told]:

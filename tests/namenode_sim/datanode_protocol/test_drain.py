@@ -17,14 +17,8 @@ from namenode_sim.datanodes.model import DatanodeId
 from namenode_sim.datanodes.redundancy import note_hint
 from namenode_sim.edits import ops
 from namenode_sim.term.role import Role
-from tests.namenode_sim.datanode_protocol.scripted import (
-    FIRST,
-    STAMP,
-    DataNode,
-    deleted,
-    edits,
-    whole,
-)
+from tests.namenode_sim.datanode_protocol import scripted
+from tests.namenode_sim.datanode_protocol.scripted import DataNode
 from tests.namenode_sim.datanode_protocol.served import RULES, Clock, NameNode, in_memory
 
 HADOOPS = "3.5.0"
@@ -178,11 +172,11 @@ def too_many(here: Scene) -> None:
 
 def hinted(here: Scene) -> None:
     too_many(here)
-    note_hint(here.made.cluster, FIRST, "o")
+    note_hint(here.made.cluster, scripted.FIRST, "o")
 
 
 def damaged(here: Scene) -> None:
-    here.made.keeper.damaged([Damaged(FIRST, STAMP, "o")])
+    here.made.keeper.damaged([Damaged(scripted.FIRST, scripted.STAMP, "o")])
     too_many(here)
 
 
@@ -194,10 +188,10 @@ async def with_a_doomed_replica(
 ) -> tuple[Scene, DataNode]:
     """The former active has ordered Hadoop's DataNode to delete its replica, which it lists."""
     here = await obeying(rules=rules)
-    here.made.apply(*edits())
+    here.made.apply(*scripted.edits())
     here.pages.deletions = 1
-    other = await DataNode(here.made, "o", ["DS-o"]).joined(whole())
-    await here.reports(whole())
+    other = await DataNode(here.made, "o", ["DS-o"]).joined(scripted.whole())
+    await here.reports(scripted.whole())
     await here.made.keeper.upkeep.look()
     assert other.is_confirmed()
     # The other storage is the fuller one, so that its replica goes first.
@@ -219,16 +213,16 @@ async def test_b34_no_other_replica_goes_on_the_word_of_one_that_is_doomed(reaso
     await here.look()
     here.pages.heartbeats += 1
     await here.look()
-    await here.reports(whole())
+    await here.reports(scripted.whole())
     await here.made.keeper.upkeep.look()
     assert not deletes(other)
-    await here.java.tell(deleted())
+    await here.java.tell(scripted.deleted())
     here.pages.deletions = 0
     await here.look()
     assert await here.reports()
     await here.made.keeper.upkeep.look()
     assert not deletes(other)
-    assert here.made.holders(FIRST) == ["DS-o"]
+    assert here.made.holders(scripted.FIRST) == ["DS-o"]
 
 
 @pytest.mark.parametrize("reason", REASONS)
@@ -268,7 +262,7 @@ async def test_b34_without_its_page_a_long_silence_is_needed() -> None:
 async def test_b34_a_deletion_that_we_did_not_order_ends_the_silence() -> None:
     here = await unreadable()
     await here.look(QUIET - 40.0)
-    await here.java.tell(deleted(5))
+    await here.java.tell(scripted.deleted(5))
     await here.look(QUIET - 1.0)
     assert not await here.reports()
     await here.look(1.0)
@@ -277,12 +271,12 @@ async def test_b34_a_deletion_that_we_did_not_order_ends_the_silence() -> None:
 
 async def test_deletions_that_we_ordered_do_not_count() -> None:
     here = await unreadable()
-    here.made.apply(*edits())
-    await here.java.report(whole(), lease=here.java.heartbeat(wants_lease=True).lease)
+    here.made.apply(*scripted.edits())
+    await here.java.report(scripted.whole(), lease=here.java.heartbeat(wants_lease=True).lease)
     here.made.apply(ops.Delete("/f0", 30))
     assert deletes(here.java)
     await here.look(QUIET - 40.0)
-    await here.java.tell(deleted())
+    await here.java.tell(scripted.deleted())
     await here.look(40.0)
     assert await here.reports()
 

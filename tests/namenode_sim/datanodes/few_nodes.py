@@ -7,16 +7,8 @@ from typing import Final
 import numpy as np
 
 from journal.model import TxId
-from namenode_sim.blocks import follow, incoming, reports
+from namenode_sim.blocks import follow, incoming, model, reports
 from namenode_sim.blocks.check import check
-from namenode_sim.blocks.model import (
-    CorruptMark,
-    Deleted,
-    Reason,
-    ReplicaState,
-    Reported,
-    Slot,
-)
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node, NodeStorage
@@ -51,7 +43,7 @@ class Few:
         """A full report, of what is known, after a heartbeat."""
         held, columns = self.storages[name].held, self.state.columns
         held.heartbeated = True
-        slots = sorted(Slot(slot) for slot in held.slots)
+        slots = sorted(model.Slot(slot) for slot in held.slots)
         rows = reports.Rows(
             np.array([columns.ids[slot] for slot in slots], np.int64),
             np.array([columns.lengths[slot] for slot in slots], np.int64),
@@ -85,7 +77,7 @@ class Few:
         self.txid += 1
         follow.follow(self.state, TxId(self.txid), changes)
 
-    def block(self, on: str, expected: int, number: int = BLOCK) -> Slot:
+    def block(self, on: str, expected: int, number: int = BLOCK) -> model.Slot:
         """A complete block with replicas on some DataNodes, one letter each."""
         self.edit(BlockAdded(1, number, LENGTH, STAMP, expected, complete=True))
         for name in on:
@@ -95,17 +87,17 @@ class Few:
         return slot
 
     def received(self, name: str, number: int = BLOCK, stamp: int = STAMP) -> None:
-        told = Reported(ReplicaState.FINALIZED, stamp, LENGTH)
+        told = model.Reported(model.ReplicaState.FINALIZED, stamp, LENGTH)
         incoming.receive(self.state, self.storages[name].held, [(number, told)], self.now)
 
     def deleted(self, name: str, number: int = BLOCK) -> None:
-        told = [(number, Deleted(STAMP))]
+        told = [(number, model.Deleted(STAMP))]
         incoming.receive(self.state, self.storages[name].held, told, self.now)
 
-    def damaged(self, slot: Slot, *names: str, stamp: int = STAMP) -> None:
+    def damaged(self, slot: model.Slot, *names: str, stamp: int = STAMP) -> None:
         """Replicas are found damaged."""
         for name in names:
-            mark = CorruptMark(Reason.CORRUPTION_REPORTED, stamp)
+            mark = model.CorruptMark(model.Reason.CORRUPTION_REPORTED, stamp)
             self.state.mark_corrupt(slot, self.storages[name].held, mark)
 
     def dies(self, name: str) -> None:

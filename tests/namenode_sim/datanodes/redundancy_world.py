@@ -12,28 +12,12 @@ from typing import Final
 import numpy as np
 
 from journal.model import TxId
-from namenode_sim.blocks import follow, incoming, reports
-from namenode_sim.blocks.model import (
-    CorruptMark,
-    Deleted,
-    Reason,
-    ReplicaState,
-    Reported,
-    Role,
-    Slot,
-    Stage,
-)
+from namenode_sim.blocks import follow, incoming, model, reports
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import DatanodeId, Node, NodeStorage, Room
 from namenode_sim.datanodes.redundancy import Redundancy
-from namenode_sim.namespace.changes import (
-    BlockAdded,
-    BlockChange,
-    BlockSettled,
-    BlocksGone,
-    ReplicationSet,
-)
+from namenode_sim.namespace import changes as namespace_changes
 
 LENGTH: Final = 100
 
@@ -129,7 +113,7 @@ class World:
         """How many replicas the NameNode waits for."""
         return len(self.redundancy.pending.places(block_id))
 
-    def slot(self, block_id: int) -> Slot:
+    def slot(self, block_id: int) -> model.Slot:
         slot = self.state.index.get(block_id)
         assert slot is not None
         return slot
@@ -142,7 +126,7 @@ class World:
 
     # ---- the namespace ----
 
-    def edit(self, *changes: BlockChange) -> None:
+    def edit(self, *changes: namespace_changes.BlockChange) -> None:
         self.txid += 1
         follow.follow(self.state, TxId(self.txid), changes)
 
@@ -154,14 +138,14 @@ class World:
         self.last_id, self.last_stamp = self.last_id + 1, self.last_stamp + 1
         number, stamp, expected = self.last_id, self.last_stamp, len(pipeline)
         self.blocks[number] = Block(stamp, LENGTH, expected)
-        self.edit(BlockAdded(1, number, 0, stamp, expected, complete=False))
+        self.edit(namespace_changes.BlockAdded(1, number, 0, stamp, expected, complete=False))
         self.cluster.expect(self.slot(number), [one.storage for one in pipeline])
         told = chance.randint(0, len(pipeline))
         for machine in pipeline:
             machine.disk[number] = Replica(stamp, LENGTH)
         for machine in pipeline[:told]:
             self.tells(machine, number)
-        self.edit(BlockSettled(number, LENGTH, stamp, complete=True))
+        self.edit(namespace_changes.BlockSettled(number, LENGTH, stamp, complete=True))
         for machine in pipeline[told:]:
             if chance.random() < 0.8:
                 self.tells(machine, number)
@@ -173,30 +157,32 @@ class World:
         slot = self.state.index.get(number) if number else None
         if number is None or slot is None or not pipeline:
             return
-        if self.state.columns.stage(slot) is not Stage.COMPLETE:
+        if self.state.columns.stage(slot) is not model.Stage.COMPLETE:
             return
         pipeline = chance.sample(pipeline, chance.randint(1, len(pipeline)))
         self.last_stamp += 1
         block = self.blocks[number]
         block.stamp, block.length = self.last_stamp, block.length + 1
-        self.edit(BlockSettled(number, block.length - 1, block.stamp, complete=False))
+        self.edit(
+            namespace_changes.BlockSettled(number, block.length - 1, block.stamp, complete=False)
+        )
         for machine in pipeline:
             machine.disk[number] = Replica(block.stamp, block.length)
             self.tells(machine, number)
-        self.edit(BlockSettled(number, block.length, block.stamp, complete=True))
+        self.edit(namespace_changes.BlockSettled(number, block.length, block.stamp, complete=True))
 
     def sets_replication(self, chance: Random) -> None:
         number = self.any_block(chance)
         if number is not None:
             block = self.blocks[number]
             block.expected = chance.randint(1, min(4, len(self.machines)))
-            self.edit(ReplicationSet((number,), block.expected))
+            self.edit(namespace_changes.ReplicationSet((number,), block.expected))
 
     def deletes(self, chance: Random) -> None:
         number = self.any_block(chance)
         if number is not None:
             del self.blocks[number]
-            self.edit(BlocksGone((number,)))
+            self.edit(namespace_changes.BlocksGone((number,)))
 
     def any_block(self, chance: Random) -> int | None:
         return chance.choice(list(self.blocks)) if self.blocks else None
@@ -207,9 +193,9 @@ class World:
         """An incremental report, of what is or is no longer on the disk."""
         replica = machine.disk.get(block_id)
         told = (
-            Deleted(0)
+            model.Deleted(0)
             if replica is None
-            else Reported(ReplicaState.FINALIZED, replica.stamp, replica.length)
+            else model.Reported(model.ReplicaState.FINALIZED, replica.stamp, replica.length)
         )
         incoming.receive(self.state, machine.storage.held, [(block_id, told)], self.now)
 
@@ -235,7 +221,7 @@ class World:
         for number, replica in machine.disk.items():
             slot = self.state.index.get(number)
             if replica.damaged and slot is not None and self.state.is_good(slot, held.number):
-                mark = CorruptMark(Reason.CORRUPTION_REPORTED, replica.stamp)
+                mark = model.CorruptMark(model.Reason.CORRUPTION_REPORTED, replica.stamp)
                 self.state.mark_corrupt(slot, held, mark)
 
     def is_drained(self, machine: Machine) -> bool:
@@ -316,14 +302,14 @@ class World:
             return
         number = chance.choice(held)
         slot, replica = self.slot(number), machine.disk[number]
-        if self.state.columns.stage(slot) is Stage.COMPLETE and (
+        if self.state.columns.stage(slot) is model.Stage.COMPLETE and (
             self.state.is_good(slot, machine.storage.held.number)
         ):
             if chance.random() < 0.8:
                 self.now += 1
                 self.losses[number] = self.now
                 machine.disk[number] = replace(replica, damaged=True)
-            mark = CorruptMark(Reason.CORRUPTION_REPORTED, replica.stamp)
+            mark = model.CorruptMark(model.Reason.CORRUPTION_REPORTED, replica.stamp)
             self.state.mark_corrupt(slot, machine.storage.held, mark)
 
     # ---- the role, and time ----
@@ -341,7 +327,7 @@ class World:
                 self.executes(machine, chance.randint(0, 3))
         self.term += 1
         incoming.activate(self.state)
-        assert self.state.role is Role.ACTIVE
+        assert self.state.role is model.Role.ACTIVE
 
     def other_deletes(self, number: int, chance: Random) -> None:
         """The other active chooses among the replicas that are too many."""

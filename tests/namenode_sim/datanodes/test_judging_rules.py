@@ -9,12 +9,7 @@ from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.judging import RedundancyRules, is_complete
 from namenode_sim.datanodes.model import Room
 from namenode_sim.datanodes.redundancy import Redundancy
-from namenode_sim.namespace.changes import (
-    BlockAdded,
-    BlockSettled,
-    BlocksGone,
-    ReplicationSet,
-)
+from namenode_sim.namespace import changes
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, LENGTH, STAMP, Few
 
 AT_ONCE: Final = RedundancyRules(delete_corrupt_at_once=True)
@@ -36,7 +31,7 @@ def test_complete_blocks_that_are_not_striped_are_judged(
     number: int, complete: bool, judged: bool
 ) -> None:
     few = Few("a")
-    few.edit(BlockAdded(1, number, LENGTH, STAMP, 1, complete=complete))
+    few.edit(changes.BlockAdded(1, number, LENGTH, STAMP, 1, complete=complete))
     slot = few.state.index.get(number)
     assert slot is not None
     assert is_complete(few.cluster, slot) is judged
@@ -45,7 +40,7 @@ def test_complete_blocks_that_are_not_striped_are_judged(
 def test_the_place_of_a_block_that_is_gone_is_not_judged() -> None:
     few = Few("a")
     slot = few.block("a", expected=1)
-    few.edit(BlocksGone((BLOCK,)))
+    few.edit(changes.BlocksGone((BLOCK,)))
     assert not is_complete(few.cluster, slot)
 
 
@@ -58,7 +53,7 @@ def test_of_a_block_that_is_written_again_nothing_is_copied_awaited_or_postponed
     assert few.targets() == ["d"]
     assert few.state.needed.priority(slot) is Priority.LOW
     assert (slot in few.state.postponed, len(few.redundancy.pending)) == (True, 1)
-    few.edit(BlockSettled(BLOCK, LENGTH, STAMP + 1, complete=False))
+    few.edit(changes.BlockSettled(BLOCK, LENGTH, STAMP + 1, complete=False))
     few.work()
     assert few.state.needed.priority(slot) is None
     assert (slot in few.state.postponed, len(few.redundancy.pending)) == (False, 0)
@@ -104,12 +99,12 @@ def test_a_copy_has_no_more_time_because_its_block_is_judged_again() -> None:
 
 def test_a_storage_that_is_gone_when_its_written_block_is_judged_is_not_waited_for() -> None:
     few = Few("abc")
-    few.edit(BlockAdded(1, BLOCK, 0, STAMP, 3, complete=False))
+    few.edit(changes.BlockAdded(1, BLOCK, 0, STAMP, 3, complete=False))
     slot = few.state.index.get(BLOCK)
     assert slot is not None
     few.cluster.expect(slot, [few.storages[name] for name in "abc"])
     few.received("a")
-    few.edit(BlockSettled(BLOCK, LENGTH, STAMP, complete=True))
+    few.edit(changes.BlockSettled(BLOCK, LENGTH, STAMP, complete=True))
     few.cluster.remove_storage(few.nodes["c"], few.storages["c"])
     few.work()
     assert few.redundancy.pending.places(BLOCK) == ((few.nodes["b"], few.storages["b"]),)
@@ -121,7 +116,7 @@ def test_a_copy_to_a_storage_that_is_gone_is_not_waited_for() -> None:
     few.round()
     assert len(few.redundancy.pending) == 1
     few.cluster.remove_storage(few.nodes["b"], few.storages["b"])
-    few.edit(ReplicationSet((BLOCK,), 2))
+    few.edit(changes.ReplicationSet((BLOCK,), 2))
     few.work()
     assert few.nodes["b"].alive
     assert len(few.redundancy.pending) == 0
@@ -199,7 +194,7 @@ def test_a_block_without_a_corrupt_replica_to_delete_waits_for_nobody() -> None:
     few.work()
     assert few.losing() == "d"
     few.unconfirmed("a")
-    few.edit(ReplicationSet((BLOCK,), 2), ReplicationSet((BLOCK + 1,), 3))
+    few.edit(changes.ReplicationSet((BLOCK,), 2), changes.ReplicationSet((BLOCK + 1,), 3))
     few.work()
     assert (whole in few.state.postponed, settled in few.state.postponed) == (False, False)
 

@@ -5,25 +5,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from journal.model import TxId
-from namenode_sim.datanodes import recovery
-from namenode_sim.datanodes.heartbeat import (
-    Command,
-    Copies,
-    Copy,
-    Delete,
-    Recoveries,
-    Recovery,
-    forget_some,
-    orders,
-)
+from namenode_sim.datanodes import heartbeat, recovery
 from namenode_sim.datanodes.liveness import LivenessRules
 from namenode_sim.datanodes.model import CopyOrder, RecoveryOrder
-from namenode_sim.namespace.changes import (
-    BlockAdded,
-    BlockCut,
-    BlockSettled,
-    BlocksGone,
-)
+from namenode_sim.namespace import changes
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, LENGTH, STAMP, Few
 
 RULES = LivenessRules(stale_seconds=30.0)
@@ -31,9 +16,11 @@ RECOVERY_STAMP = STAMP + 7
 SOURCE = BLOCK - 1
 
 
-def leave(few: Few, name: str = "a", *, durable: int = 9, limit: int = 1000) -> tuple[Command, ...]:
+def leave(
+    few: Few, name: str = "a", *, durable: int = 9, limit: int = 1000
+) -> tuple[heartbeat.Command, ...]:
     """What leaves when the edits up to ``durable`` are durable."""
-    return orders(few.cluster, few.nodes[name], TxId(durable), RULES, few.now, limit)
+    return heartbeat.orders(few.cluster, few.nodes[name], TxId(durable), RULES, few.now, limit)
 
 
 # ---- copies ----
@@ -44,9 +31,9 @@ def has_to_copy(few: Few, *targets: str, number: int = BLOCK, cause: int = 1) ->
     few.nodes["a"].copy_orders.append(CopyOrder(number, to, TxId(cause)))
 
 
-def copy_to(few: Few, *targets: str, number: int = BLOCK) -> Copy:
+def copy_to(few: Few, *targets: str, number: int = BLOCK) -> heartbeat.Copy:
     to = tuple((few.nodes[name], few.storages[name]) for name in targets)
-    return Copy(number, STAMP, LENGTH, to)
+    return heartbeat.Copy(number, STAMP, LENGTH, to)
 
 
 def test_copies_leave_once_their_edits_are_durable() -> None:
@@ -55,9 +42,9 @@ def test_copies_leave_once_their_edits_are_durable() -> None:
     has_to_copy(few, "b", cause=5)
     has_to_copy(few, "c", cause=6)
     assert leave(few, durable=4) == ()
-    assert leave(few, durable=5) == (Copies((copy_to(few, "b"),)),)
+    assert leave(few, durable=5) == (heartbeat.Copies((copy_to(few, "b"),)),)
     assert leave(few, durable=5) == ()
-    assert leave(few, durable=6) == (Copies((copy_to(few, "c"),)),)
+    assert leave(few, durable=6) == (heartbeat.Copies((copy_to(few, "c"),)),)
 
 
 def _dies(few: Few) -> None:
@@ -85,7 +72,7 @@ def test_a_copy_goes_to_those_that_are_still_there(
     few.block("a", 1)
     has_to_copy(few, *asked)
     change(few)
-    assert leave(few) == ((Copies((copy_to(few, *told),)),) if told else ())
+    assert leave(few) == ((heartbeat.Copies((copy_to(few, *told),)),) if told else ())
 
 
 def test_nobody_copies_a_block_that_is_gone() -> None:
@@ -93,7 +80,7 @@ def test_nobody_copies_a_block_that_is_gone() -> None:
     few.block("a", 1)
     has_to_copy(few, "b", number=BLOCK + 1)
     has_to_copy(few, "b")
-    assert leave(few) == (Copies((copy_to(few, "b"),)),)
+    assert leave(few) == (heartbeat.Copies((copy_to(few, "b"),)),)
 
 
 @pytest.mark.parametrize(("under_way", "leaves"), [(0, 2), (1, 1), (2, 0), (3, 0)])
@@ -104,7 +91,7 @@ def test_a_datanode_makes_two_copies_at_once(under_way: int, leaves: int) -> Non
         has_to_copy(few, "b", number=BLOCK + number)
     few.nodes["a"].copies = under_way
     copies = [copy_to(few, "b", number=BLOCK + number) for number in range(4)]
-    told = (Copies(tuple(copies[:leaves])),) if leaves else ()
+    told = (heartbeat.Copies(tuple(copies[:leaves])),) if leaves else ()
     assert leave(few) == told
     assert len(few.nodes["a"].copy_orders) == 4 - leaves
 
@@ -118,9 +105,9 @@ def test_deletions_leave_once_their_edits_are_durable() -> None:
     few.state.invalidations.add(number, BLOCK, STAMP, TxId(5))
     few.state.invalidations.add(number, BLOCK + 1, STAMP + 1, TxId(6))
     assert leave(few, durable=4) == ()
-    assert leave(few, durable=5) == (Delete(((BLOCK, STAMP),)),)
+    assert leave(few, durable=5) == (heartbeat.Delete(((BLOCK, STAMP),)),)
     assert leave(few, durable=5) == ()
-    assert leave(few, durable=6) == (Delete(((BLOCK + 1, STAMP + 1),)),)
+    assert leave(few, durable=6) == (heartbeat.Delete(((BLOCK + 1, STAMP + 1),)),)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +124,7 @@ def test_so_many_deletions_leave_at_once_those_of_all_storages_together(
         storage = list(few.nodes["a"].storages.values())[turn // 2]
         few.state.invalidations.add(storage.held.number, block_id, stamp, TxId(1))
     for count in leaving:
-        assert leave(few, limit=limit) == (Delete(tuple(replicas[:count])),)
+        assert leave(few, limit=limit) == (heartbeat.Delete(tuple(replicas[:count])),)
         del replicas[:count]
     assert leave(few, limit=limit) == ()
 
@@ -147,7 +134,7 @@ def test_so_many_deletions_leave_at_once_those_of_all_storages_together(
 
 def written(few: Few, on: Sequence[str], number: int = BLOCK) -> None:
     """A block that is being written, with a replica on some DataNodes."""
-    few.edit(BlockAdded(1, number, LENGTH, STAMP, len(on), complete=False))
+    few.edit(changes.BlockAdded(1, number, LENGTH, STAMP, len(on), complete=False))
     slot = few.state.index.get(number)
     assert slot is not None
     few.cluster.expect(slot, [few.storages[name] for name in on])
@@ -160,9 +147,11 @@ def recovered(few: Few, number: int = BLOCK, *, stamp: int = RECOVERY_STAMP, cau
     return leader.id.uuid
 
 
-def recovery_on(few: Few, on: Sequence[str], number: int = BLOCK) -> Recovery:
+def recovery_on(few: Few, on: Sequence[str], number: int = BLOCK) -> heartbeat.Recovery:
     places = tuple((few.nodes[name], few.storages[name]) for name in on)
-    return Recovery(number, STAMP, LENGTH, RECOVERY_STAMP, places, becomes=number, cut=None)
+    return heartbeat.Recovery(
+        number, STAMP, LENGTH, RECOVERY_STAMP, places, becomes=number, cut=None
+    )
 
 
 def test_a_recovery_leaves_once_its_edit_is_durable() -> None:
@@ -170,7 +159,7 @@ def test_a_recovery_leaves_once_its_edit_is_durable() -> None:
     written(few, "ab")
     leader = recovered(few, cause=5)
     assert leave(few, leader, durable=4) == ()
-    assert leave(few, leader, durable=5) == (Recoveries((recovery_on(few, "ab"),)),)
+    assert leave(few, leader, durable=5) == (heartbeat.Recoveries((recovery_on(few, "ab"),)),)
     assert leave(few, leader, durable=5) == ()
 
 
@@ -180,18 +169,18 @@ def test_a_hundred_recoveries_leave_at_once() -> None:
         written(few, "a", BLOCK + number)
         recovered(few, BLOCK + number)
     told = [recovery_on(few, "a", BLOCK + number) for number in range(101)]
-    assert leave(few) == (Recoveries(tuple(told[:100])),)
-    assert leave(few) == (Recoveries(tuple(told[100:])),)
+    assert leave(few) == (heartbeat.Recoveries(tuple(told[:100])),)
+    assert leave(few) == (heartbeat.Recoveries(tuple(told[100:])),)
 
 
 def _is_completed(few: Few) -> None:
     few.received("a")
-    few.edit(BlockSettled(BLOCK, LENGTH, STAMP, complete=True))
+    few.edit(changes.BlockSettled(BLOCK, LENGTH, STAMP, complete=True))
     assert not few.state.constructions
 
 
 VOID: dict[str, Callable[[Few], object]] = {
-    "the block is gone": lambda few: few.edit(BlocksGone((BLOCK,))),
+    "the block is gone": lambda few: few.edit(changes.BlocksGone((BLOCK,))),
     "the block is complete": _is_completed,
     "another recovery was begun": lambda few: recovered(few, stamp=RECOVERY_STAMP + 1, cause=99),
 }
@@ -232,17 +221,17 @@ def test_the_stale_take_part_only_where_less_than_two_others_could(
     for name, node in few.nodes.items():
         node.last_heard = few.now - (30.0 if name in stale else 29.9)
         node.alive = name not in dead
-    assert leave(few, leader) == (Recoveries((recovery_on(few, take_part),)),)
+    assert leave(few, leader) == (heartbeat.Recoveries((recovery_on(few, take_part),)),)
 
 
 def test_a_cut_block_is_told_with_its_new_length() -> None:
     few = Few("a")
     few.block("a", 1)
-    reopened = BlockSettled(BLOCK, LENGTH, STAMP, complete=False)
-    few.edit(reopened, BlockCut(BLOCK, 40, STAMP + 1, BLOCK))
+    reopened = changes.BlockSettled(BLOCK, LENGTH, STAMP, complete=False)
+    few.edit(reopened, changes.BlockCut(BLOCK, 40, STAMP + 1, BLOCK))
     recovered(few)
     (command,) = leave(few)
-    assert isinstance(command, Recoveries)
+    assert isinstance(command, heartbeat.Recoveries)
     (told,) = command.blocks
     assert (told.block_id, told.becomes, told.stamp, told.length) == (BLOCK, BLOCK, STAMP, LENGTH)
     assert told.recovery_stamp == RECOVERY_STAMP
@@ -253,8 +242,8 @@ def test_a_cut_block_is_told_with_its_new_length() -> None:
 def copied_cut(few: Few) -> None:
     """A block is to become the first half of another one, which a snapshot keeps."""
     few.block("a", 1, SOURCE)
-    few.edit(BlockAdded(1, BLOCK, 40, STAMP + 1, 1, complete=False))
-    few.edit(BlockCut(BLOCK, 40, STAMP + 1, SOURCE))
+    few.edit(changes.BlockAdded(1, BLOCK, 40, STAMP + 1, 1, complete=False))
+    few.edit(changes.BlockCut(BLOCK, 40, STAMP + 1, SOURCE))
     recovered(few)
 
 
@@ -262,7 +251,7 @@ def test_a_copied_cut_is_told_with_its_source() -> None:
     few = Few("a")
     copied_cut(few)
     (command,) = leave(few)
-    assert isinstance(command, Recoveries)
+    assert isinstance(command, heartbeat.Recoveries)
     (told,) = command.blocks
     assert (told.block_id, told.stamp, told.length) == (SOURCE, STAMP, LENGTH)
     assert (told.becomes, told.recovery_stamp) == (BLOCK, RECOVERY_STAMP)
@@ -272,7 +261,7 @@ def test_a_copied_cut_is_told_with_its_source() -> None:
 def test_a_copied_cut_without_its_source_is_not_told() -> None:
     few = Few("a")
     copied_cut(few)
-    few.edit(BlocksGone((SOURCE,)))
+    few.edit(changes.BlocksGone((SOURCE,)))
     few.state.invalidations.clear()
     assert leave(few) == ()
 
@@ -287,8 +276,11 @@ def test_a_recovery_goes_alone_and_copies_before_deletions() -> None:
     has_to_copy(few, "b")
     few.state.invalidations.add(few.storages["a"].held.number, BLOCK + 2, STAMP, TxId(1))
     recovered(few, BLOCK + 1)
-    assert leave(few) == (Recoveries((recovery_on(few, "a", BLOCK + 1),)),)
-    assert leave(few) == (Copies((copy_to(few, "b"),)), Delete(((BLOCK + 2, STAMP),)))
+    assert leave(few) == (heartbeat.Recoveries((recovery_on(few, "a", BLOCK + 1),)),)
+    assert leave(few) == (
+        heartbeat.Copies((copy_to(few, "b"),)),
+        heartbeat.Delete(((BLOCK + 2, STAMP),)),
+    )
     assert leave(few) == ()
 
 
@@ -297,7 +289,7 @@ def test_a_recovery_that_is_over_keeps_nothing_back() -> None:
     few.block("a", 1)
     has_to_copy(few, "b")
     few.nodes["a"].recovery_orders.append(RecoveryOrder(BLOCK, RECOVERY_STAMP, TxId(1)))
-    assert leave(few) == (Copies((copy_to(few, "b"),)),)
+    assert leave(few) == (heartbeat.Copies((copy_to(few, "b"),)),)
 
 
 # ---- storages that are gone ----
@@ -308,5 +300,5 @@ def test_replicas_of_a_storage_that_is_gone_are_dropped_in_parts() -> None:
     for number in range(5):
         few.block("a", 1, BLOCK + number)
     storage = few.storages["a"].held
-    parts = [(forget_some(few.cluster, storage, 2), len(storage.slots)) for _ in range(4)]
+    parts = [(heartbeat.forget_some(few.cluster, storage, 2), len(storage.slots)) for _ in range(4)]
     assert parts == [(2, 3), (2, 1), (1, 0), (0, 0)]

@@ -6,36 +6,21 @@ from typing import Final
 import pytest
 
 from journal.model import TxId
-from namenode_sim.blocks import incoming
-from namenode_sim.blocks.model import (
-    CorruptMark,
-    Reason,
-    ReplicaState,
-    Reported,
-    Slot,
-    Stage,
-)
+from namenode_sim.blocks import incoming, model
+from namenode_sim.datanodes import recovery
 from namenode_sim.datanodes.model import StorageState
-from namenode_sim.datanodes.recovery import (
-    Before,
-    before,
-    begin,
-    can_be_led,
-    participants,
-    reopen,
-    take_recovered,
-)
+from namenode_sim.datanodes.recovery import participants
 from namenode_sim.namespace.changes import BlockAdded, BlockCut, BlockSettled, BlocksGone
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, LENGTH, STAMP, Few
 
 RECOVERY_STAMP: Final = 2001
-FINAL, WRITTEN = ReplicaState.FINALIZED, ReplicaState.RBW
+FINAL, WRITTEN = model.ReplicaState.FINALIZED, model.ReplicaState.RBW
 
-Told = Mapping[str, tuple[ReplicaState, int]]
+Told = Mapping[str, tuple[model.ReplicaState, int]]
 """What DataNodes tell of their replicas: the state, and by how much its stamp is newer."""
 
 
-def being_written(few: Few, told: Told) -> Slot:
+def being_written(few: Few, told: Told) -> model.Slot:
     few.edit(BlockAdded(1, BLOCK, LENGTH, STAMP, len(told), complete=False))
     for name, (state, newer) in told.items():
         tells(few, name, state, STAMP + newer)
@@ -44,12 +29,12 @@ def being_written(few: Few, told: Told) -> Slot:
     return slot
 
 
-def tells(few: Few, name: str, state: ReplicaState, stamp: int, length: int = LENGTH) -> None:
-    told = Reported(state, stamp, length)
+def tells(few: Few, name: str, state: model.ReplicaState, stamp: int, length: int = LENGTH) -> None:
+    told = model.Reported(state, stamp, length)
     incoming.receive(few.state, few.storages[name].held, [(BLOCK, told)], few.now)
 
 
-def who_takes_part(few: Few, slot: Slot) -> str:
+def who_takes_part(few: Few, slot: model.Slot) -> str:
     return "".join(sorted(node.id.uuid for node, _ in participants(few.cluster, slot)))
 
 
@@ -96,9 +81,9 @@ def test_of_a_block_that_is_cut_as_a_copy_the_good_replicas_of_its_source_take_p
     few.damaged(source, "c")
     slot = being_written(few, {})
     few.edit(BlockCut(BLOCK, 40, STAMP + 1, BLOCK - 1))
-    assert (who_takes_part(few, slot), can_be_led(few.cluster, slot)) == ("ab", True)
+    assert (who_takes_part(few, slot), recovery.can_be_led(few.cluster, slot)) == ("ab", True)
     few.edit(BlocksGone((BLOCK - 1,)))
-    assert (who_takes_part(few, slot), can_be_led(few.cluster, slot)) == ("", False)
+    assert (who_takes_part(few, slot), recovery.can_be_led(few.cluster, slot)) == ("", False)
 
 
 CAN_BE_LED: Final = {
@@ -122,8 +107,8 @@ def test_a_living_datanode_with_a_storage_that_works_can_lead(
         few.nodes[name].alive = False
     for name in failed:
         few.storages[name].state = StorageState.FAILED
-    assert can_be_led(few.cluster, slot) is can_be
-    leader = begin(few.cluster, BLOCK, RECOVERY_STAMP, TxId(5), few.now)
+    assert recovery.can_be_led(few.cluster, slot) is can_be
+    leader = recovery.begin(few.cluster, BLOCK, RECOVERY_STAMP, TxId(5), few.now)
     assert (leader is not None) is can_be
 
 
@@ -136,10 +121,10 @@ def test_a_recovery_is_noted_and_the_next_one_is_led_by_another_datanode() -> No
     few.nodes["b"].last_heard = 1.0
     for turn, name in enumerate("ba", start=1):
         stamp, now = RECOVERY_STAMP + turn, 50.0 * turn
-        assert begin(few.cluster, BLOCK, stamp, TxId(5), now) is few.nodes[name]
+        assert recovery.begin(few.cluster, BLOCK, stamp, TxId(5), now) is few.nodes[name]
         known = few.state.constructions[slot]
         tried = frozenset(few.storages[each].held.number for each in "ba"[:turn])
-        assert few.state.columns.stage(slot) is Stage.UNDER_RECOVERY
+        assert few.state.columns.stage(slot) is model.Stage.UNDER_RECOVERY
         assert (known.recovery_stamp, known.recovery_began) == (stamp, now)
         assert (known.tried, known.cut) == (tried, None)
 
@@ -148,9 +133,9 @@ def test_a_recovery_that_nobody_can_lead_has_not_begun() -> None:
     few = Few("a")
     slot = being_written(few, {"a": (WRITTEN, 0)})
     few.nodes["a"].alive = False
-    assert begin(few.cluster, BLOCK, RECOVERY_STAMP, TxId(5), 50.0) is None
+    assert recovery.begin(few.cluster, BLOCK, RECOVERY_STAMP, TxId(5), 50.0) is None
     known = few.state.constructions[slot]
-    assert few.state.columns.stage(slot) is Stage.UNDER_RECOVERY
+    assert few.state.columns.stage(slot) is model.Stage.UNDER_RECOVERY
     assert (known.recovery_stamp, known.recovery_began) == (RECOVERY_STAMP, None)
     assert not few.nodes["a"].recovery_orders
 
@@ -163,20 +148,20 @@ def test_good_replicas_are_what_a_recovery_may_make_obsolete() -> None:
     slot = few.block("abc", 3)
     few.damaged(slot, "c")
     held = tuple(few.storages[name].held.number for name in "ab")
-    assert before(few.state, slot) == Before(STAMP, held)
+    assert recovery.before(few.state, slot) == recovery.Before(STAMP, held)
 
 
 def test_a_recovered_block_is_where_its_leader_says_and_what_others_have_is_corrupt() -> None:
     few = Few("abc")
     slot = being_written(few, dict.fromkeys("abc", (FINAL, 0)))
-    was = before(few.state, slot)
+    was = recovery.before(few.state, slot)
     few.edit(BlockSettled(BLOCK, LENGTH, RECOVERY_STAMP, complete=True))
-    take_recovered(few.cluster, BLOCK, [few.storages[name] for name in "ab"], was)
+    recovery.take_recovered(few.cluster, BLOCK, [few.storages[name] for name in "ab"], was)
     numbers = {name: few.storages[name].held.number for name in "abc"}
-    assert few.state.columns.stage(slot) is Stage.COMPLETE
+    assert few.state.columns.stage(slot) is model.Stage.COMPLETE
     assert [few.state.is_good(slot, numbers[name]) for name in "abc"] == [True, True, False]
     assert few.state.corrupt[slot] == {
-        numbers["c"]: CorruptMark(Reason.GENSTAMP_MISMATCH, STAMP)
+        numbers["c"]: model.CorruptMark(model.Reason.GENSTAMP_MISMATCH, STAMP)
     }  # fmt: skip
 
 
@@ -184,9 +169,9 @@ def test_a_replica_that_was_recovered_on_another_storage_of_its_datanode_is_not_
     few = Few("a")
     other, empty = (few.cluster.add_storage(few.nodes["a"], uuid) for uuid in ("DS-2", "DS-3"))
     slot = being_written(few, {"a": (FINAL, 0)})
-    was = before(few.state, slot)
+    was = recovery.before(few.state, slot)
     few.edit(BlockSettled(BLOCK, LENGTH, RECOVERY_STAMP, complete=True))
-    take_recovered(few.cluster, BLOCK, [other], was)
+    recovery.take_recovered(few.cluster, BLOCK, [other], was)
     assert few.state.replicas.storages(slot) == [other.held.number]
     assert not few.state.replicas.holds(slot, empty.held.number)
     assert slot not in few.state.corrupt
@@ -195,12 +180,12 @@ def test_a_replica_that_was_recovered_on_another_storage_of_its_datanode_is_not_
 def test_a_recovered_block_that_is_written_on_keeps_what_datanodes_have_told() -> None:
     few = Few("ab")
     slot = being_written(few, dict.fromkeys("ab", (WRITTEN, 0)))
-    begin(few.cluster, BLOCK, RECOVERY_STAMP, TxId(5), 50.0)
+    recovery.begin(few.cluster, BLOCK, RECOVERY_STAMP, TxId(5), 50.0)
     few.edit(BlockSettled(BLOCK, LENGTH, RECOVERY_STAMP, complete=False))
     tells(few, "a", WRITTEN, RECOVERY_STAMP, LENGTH + 7)
-    reopen(few.cluster, BLOCK, [few.storages[name] for name in "ab"])
+    recovery.reopen(few.cluster, BLOCK, [few.storages[name] for name in "ab"])
     known = few.state.constructions[slot]
-    assert few.state.columns.stage(slot) is Stage.UNDER_CONSTRUCTION
+    assert few.state.columns.stage(slot) is model.Stage.UNDER_CONSTRUCTION
     assert (known.recovery_stamp, known.recovery_began, known.tried) == (None, None, frozenset())
     found = {name: known.at(few.storages[name].held.number) for name in "ab"}
     assert [(one.state, one.stamp, one.length) for one in found.values() if one is not None] == [

@@ -10,12 +10,7 @@ from namenode_sim.blocks.model import CorruptMark, Reason
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.model import Room
 from namenode_sim.datanodes.redundancy import note_hint
-from namenode_sim.namespace.changes import (
-    BlockAdded,
-    BlockSettled,
-    BlocksGone,
-    ReplicationSet,
-)
+from namenode_sim.namespace import changes
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, LENGTH, STAMP, Few
 
 TIMEOUT: Final = 300.0
@@ -85,12 +80,12 @@ def test_a_copy_to_a_datanode_that_is_gone_is_not_waited_for(replaced: bool) -> 
 
 def test_a_written_block_waits_for_the_rest_of_its_pipeline() -> None:
     few = Few("abc")
-    few.edit(BlockAdded(1, BLOCK, 0, STAMP, 3, complete=False))
+    few.edit(changes.BlockAdded(1, BLOCK, 0, STAMP, 3, complete=False))
     slot = few.state.index.get(BLOCK)
     assert slot is not None
     few.cluster.expect(slot, [few.storages[name] for name in "abc"])
     few.received("a")
-    few.edit(BlockSettled(BLOCK, LENGTH, STAMP, complete=True))
+    few.edit(changes.BlockSettled(BLOCK, LENGTH, STAMP, complete=True))
     few.work()
     few.round()
     assert (few.copies(), len(few.redundancy.pending)) == ({}, 1)
@@ -145,7 +140,7 @@ def test_a_deleted_block_is_in_no_queue() -> None:
     few = Few("ab")
     few.block("a", expected=2)
     few.work()
-    few.edit(BlocksGone((BLOCK,)))
+    few.edit(changes.BlocksGone((BLOCK,)))
     few.round()
     assert (len(few.state.needed), few.copies()) == (0, {})
 
@@ -202,7 +197,7 @@ def test_a_lower_replication_deletes_at_once() -> None:
     few = Few("abc")
     slot = few.block("abc", expected=3)
     few.work()
-    few.edit(ReplicationSet((BLOCK,), 1))
+    few.edit(changes.ReplicationSet((BLOCK,), 1))
     few.work()
     assert len(few.losing()) == 2
     assert few.state.needed.priority(slot) is None
@@ -213,7 +208,7 @@ def test_a_lower_replication_deletes_at_once() -> None:
 def test_what_is_to_go_does_not_count() -> None:
     few = Few("abc")
     slot = few.block("abc", expected=3)
-    few.edit(ReplicationSet((BLOCK,), 2))
+    few.edit(changes.ReplicationSet((BLOCK,), 2))
     few.work()
     few.dies("a" if few.losing() != "a" else "b")
     few.work()
@@ -290,7 +285,7 @@ def test_an_append_takes_orders_back() -> None:
     few = Few("ab")
     slot = few.block("ab", expected=1)
     few.work()
-    few.edit(BlockSettled(BLOCK, LENGTH, STAMP + 1, complete=False))
+    few.edit(changes.BlockSettled(BLOCK, LENGTH, STAMP + 1, complete=False))
     few.work()
     assert (few.losing(), len(few.state.doomed), few.state.needed.priority(slot)) == ("", 0, None)
 
@@ -361,9 +356,9 @@ def test_a_damaged_replica_goes_by_the_stamp_that_a_recovery_gave_it() -> None:
     """A DataNode deletes no replica that is newer than it is told."""
     few = Few("abcd")
     slot = few.block("abc", expected=3)
-    few.edit(BlockSettled(BLOCK, LENGTH, STAMP, complete=False))
+    few.edit(changes.BlockSettled(BLOCK, LENGTH, STAMP, complete=False))
     few.damaged(slot, "a")
-    few.edit(BlockSettled(BLOCK, LENGTH, STAMP + 1, complete=True))
+    few.edit(changes.BlockSettled(BLOCK, LENGTH, STAMP + 1, complete=True))
     for name in "abc":
         few.received(name, stamp=STAMP + 1)
     few.round()

@@ -6,29 +6,25 @@ from dataclasses import replace
 import pytest
 
 from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanodes import registry
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import StillElsewhere, StrangeNamespace, VersionTooOld
 from namenode_sim.datanodes.model import DatanodeId
-from namenode_sim.datanodes.registry import (
-    NamespaceIds,
-    Registration,
-    RegistryRules,
-    check_namespace,
-    register,
-)
 
-IDS = NamespaceIds(77, "CID-1", 1234)
-RULES = RegistryRules(namespace=IDS, elsewhere_seconds=9.0)
+IDS = registry.NamespaceIds(77, "CID-1", 1234)
+RULES = registry.RegistryRules(namespace=IDS, elsewhere_seconds=9.0)
 NOW = 1000.0
 
 
-def told(uuid: str = "u1", port: int = 9866, version: str = "3.5.0-nnha") -> Registration:
-    return Registration(DatanodeId(uuid, "10.0.0.1", "host", port, 9864, 9867), IDS, version)
+def told(uuid: str = "u1", port: int = 9866, version: str = "3.5.0-nnha") -> registry.Registration:
+    return registry.Registration(
+        DatanodeId(uuid, "10.0.0.1", "host", port, 9864, 9867), IDS, version
+    )
 
 
 def cluster() -> Cluster:
     made = Cluster("BP-1", BlockState(), random.Random(1))
-    made.add_storage(register(made, told(), RULES, NOW).node, "DS-1")
+    made.add_storage(registry.register(made, told(), RULES, NOW).node, "DS-1")
     return made
 
 
@@ -43,9 +39,9 @@ STRANGERS = {
 def test_strangers_are_refused_in_every_call(stranger: str) -> None:
     made, asks = cluster(), replace(told("u2", 1), namespace=STRANGERS[stranger])
     with pytest.raises(StrangeNamespace):
-        register(made, asks, RULES, NOW)
+        registry.register(made, asks, RULES, NOW)
     with pytest.raises(StrangeNamespace):
-        check_namespace(asks, RULES)
+        registry.check_namespace(asks, RULES)
     assert list(made.nodes) == ["u1"]
 
 
@@ -62,18 +58,18 @@ VERSIONS = {
 def test_old_software_is_refused(version: str) -> None:
     made, asks = cluster(), told("u2", 1, version)
     if VERSIONS[version]:
-        assert register(made, asks, RULES, NOW).node.software_version == version
+        assert registry.register(made, asks, RULES, NOW).node.software_version == version
         return
     with pytest.raises(VersionTooOld, match=r"2\.1\.0-beta"):
-        register(made, asks, RULES, NOW)
+        registry.register(made, asks, RULES, NOW)
     assert list(made.nodes) == ["u1"]
 
 
 def test_where_the_oldest_version_names_no_numbers_all_that_name_some_are_let_in() -> None:
     made, rules = cluster(), replace(RULES, oldest_version="any")
-    register(made, told("u2", 1, "0.1"), rules, NOW)
+    registry.register(made, told("u2", 1, "0.1"), rules, NOW)
     with pytest.raises(VersionTooOld, match="'three'"):
-        register(made, told("u3", 2, "three"), rules, NOW)
+        registry.register(made, told("u3", 2, "three"), rules, NOW)
     assert list(made.nodes) == ["u1", "u2"]
 
 
@@ -84,7 +80,7 @@ def test_one_that_comes_again_keeps_its_replicas_but_proves_nothing() -> None:
     storage.held.reports, storage.held.confirmed, storage.held.heartbeated = 3, True, True
     node.alive, node.broken = False, True
     node.must_register, node.told_active = True, True
-    found = register(made, told(version="3.6.0"), RULES, NOW + 1)
+    found = registry.register(made, told(version="3.6.0"), RULES, NOW + 1)
     assert found.node is node
     assert found.replaced == ()
     assert (node.alive, node.broken) == (True, False)
@@ -114,10 +110,10 @@ def test_an_address_stays_its_own_while_it_is_heard(
     node.alive, node.broken, node.must_register = alive, broken, must_register
     if not lets_in:
         with pytest.raises(StillElsewhere, match="copied"):
-            register(made, told(port=1), RULES, NOW + silent)
+            registry.register(made, told(port=1), RULES, NOW + silent)
         assert node.id.transfer_port == 9866
         return
-    assert register(made, told(port=1), RULES, NOW + silent).node is node
+    assert registry.register(made, told(port=1), RULES, NOW + silent).node is node
     assert node.id.transfer_port == 1
     assert list(node.storages) == ["DS-1"]
 
@@ -125,7 +121,7 @@ def test_an_address_stays_its_own_while_it_is_heard(
 def test_a_formatted_datanode_ends_the_one_that_was_there() -> None:
     made = cluster()
     old = made.nodes["u1"]
-    found = register(made, told("u2"), RULES, NOW)
+    found = registry.register(made, told("u2"), RULES, NOW)
     assert found.replaced == (old,)
     assert not old.alive
     assert list(made.nodes) == ["u2"]

@@ -5,14 +5,8 @@ from itertools import permutations, product
 import pytest
 
 from ha.conf.keys.blocks import STALE_AFTER
+from namenode_sim.datanodes import topology
 from namenode_sim.datanodes.model import DatanodeId, Node
-from namenode_sim.datanodes.topology import (
-    STALE_SECONDS,
-    distance,
-    distance_from,
-    on_host,
-    shuffled,
-)
 
 
 def node(name: str, rack: str, ip: str = "10.0.0.9") -> Node:
@@ -34,8 +28,8 @@ HERE, SAME_RACK, ELSEWHERE = 0, 2, 4
     ],
 )
 def test_the_distance_of_two_datanodes(one: Node, other: Node, far: int) -> None:
-    assert distance(one, other) == far
-    assert distance(other, one) == far
+    assert topology.distance(one, other) == far
+    assert topology.distance(other, one) == far
 
 
 @pytest.mark.parametrize(
@@ -53,7 +47,7 @@ def test_the_distance_of_two_datanodes(one: Node, other: Node, far: int) -> None
 def test_the_distance_from_a_client_is_that_from_the_datanodes_at_its_address(
     local: list[Node], to: Node, far: int
 ) -> None:
-    assert distance_from(local, to) == far
+    assert topology.distance_from(local, to) == far
 
 
 @pytest.mark.parametrize(
@@ -67,7 +61,7 @@ def test_the_distance_from_a_client_is_that_from_the_datanodes_at_its_address(
 )
 def test_datanodes_are_found_by_address_and_by_name(asked: str, found: list[str]) -> None:
     among = [node("p", "/a", "10.0.0.1"), node("q", "/a", "10.0.0.1"), node("r", "/a", "10.0.0.2")]
-    assert [one.id.uuid for one in on_host(among, asked)] == found
+    assert [one.id.uuid for one in topology.on_host(among, asked)] == found
 
 
 class Drawn:
@@ -92,10 +86,10 @@ def test_each_order_is_as_likely_as_any(things: str) -> None:
     orders = []
     for numbers in product(*map(range, stops)):
         draw = Drawn(*numbers)
-        orders.append(tuple(shuffled(things, draw)))
+        orders.append(tuple(topology.shuffled(things, draw)))
         assert draw.stops == stops
     assert sorted(orders) == sorted(permutations(things))
 
 
 def test_the_default_of_a_silence_is_that_of_its_key() -> None:
-    assert STALE_AFTER.parse(STALE_AFTER.default) == STALE_SECONDS == 30.0
+    assert STALE_AFTER.parse(STALE_AFTER.default) == topology.STALE_SECONDS == 30.0

@@ -6,16 +6,9 @@ import pytest
 
 from journal.frame import MAX_OP_BYTES
 from journal.model import TxId
-from namenode_sim.edits import ops
+from namenode_sim.edits import ops, values
 from namenode_sim.edits.codec import decode, decode_all, encode
 from namenode_sim.edits.errors import EditsError
-from namenode_sim.edits.values import (
-    DelegationTokenIdentifier,
-    Permission,
-    RpcIds,
-    XAttr,
-    XAttrNamespace,
-)
 from tests.namenode_sim.edits.framed_bytes import NO_CALL, TXID, framed, i16, i32, i64, sealed, text
 from tests.namenode_sim.edits.segments import FRAMED, LAYOUTS, OLD
 
@@ -137,7 +130,7 @@ def test_no_frame_of_more_than_50_mib_is_written(layout: int) -> None:
     op = longest(layout)
     assert len(encode(op, TXID, layout)) == MAX_OP_BYTES
     with pytest.raises(EditsError, match="no reader takes more than 52428800") as refusal:
-        encode(replace(op, rpc=RpcIds(b"x", -2)), TXID, layout)
+        encode(replace(op, rpc=values.RpcIds(b"x", -2)), TXID, layout)
     assert refusal.value.txid == TXID
 
 
@@ -158,14 +151,14 @@ UNFIT: dict[str, ops.Op] = {
     "a mode of less than nothing": ops.SetPermissions("/f", -1),
     "a policy of nine bits": ops.SetStoragePolicy("/f", 128),
     "a name that is no text": ops.SetXAttr(
-        "/f", (XAttr(XAttrNamespace.USER, 5, b""),)  # type: ignore[arg-type]
+        "/f", (values.XAttr(values.XAttrNamespace.USER, 5, b""),)  # type: ignore[arg-type]
     ),
     "an attribute without a name": ops.SetXAttr(
-        "/f", (XAttr(XAttrNamespace.USER, None, b""),)  # type: ignore[arg-type]
+        "/f", (values.XAttr(values.XAttrNamespace.USER, None, b""),)  # type: ignore[arg-type]
     ),
-    "an owner that is no text": ops.Mkdir(1, "/d", 1, 1, Permission("\ud800", "g", 0)),
+    "an owner that is no text": ops.Mkdir(1, "/d", 1, 1, values.Permission("\ud800", "g", 0)),
     "a sequence number of 33 bits": ops.CancelDelegationToken(
-        DelegationTokenIdentifier("o", "r", "u", 1, 2, 2**31, 3)
+        values.DelegationTokenIdentifier("o", "r", "u", 1, 2, 2**31, 3)
     ),
     "a time that is no number": ops.Delete("/f", "now"),  # type: ignore[arg-type]
 }  # fmt: skip

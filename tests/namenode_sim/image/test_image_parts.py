@@ -9,16 +9,7 @@ from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.values import Block
-from namenode_sim.image.codecs import (
-    BZIP2_CODEC,
-    GZIP_CODEC,
-    LZ4_CODEC,
-    SNAPPY_CODEC,
-    ZLIB_CODEC,
-    ZSTD_CODEC,
-    compressor,
-    decompressed,
-)
+from namenode_sim.image import codecs as image_codecs
 from namenode_sim.image.container import read_summary, section_messages
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
@@ -30,8 +21,12 @@ from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.image.image_world import PERMISSION, rich_namespace, saved
 from tests.worlds.files import info
 
-PACKAGES = {LZ4_CODEC: "cramjam", SNAPPY_CODEC: "cramjam", ZSTD_CODEC: "zstandard"}
-CODECS = ["", ZLIB_CODEC, GZIP_CODEC, BZIP2_CODEC, *PACKAGES]
+PACKAGES = {
+    image_codecs.LZ4_CODEC: "cramjam",
+    image_codecs.SNAPPY_CODEC: "cramjam",
+    image_codecs.ZSTD_CODEC: "zstandard",
+}
+CODECS = ["", image_codecs.ZLIB_CODEC, image_codecs.GZIP_CODEC, image_codecs.BZIP2_CODEC, *PACKAGES]
 
 
 def _divided(namespace: Namespace, codec: str, sub_sections: int) -> bytes:
@@ -96,12 +91,12 @@ def test_sub_sections_that_are_not_the_section_are_refused() -> None:
 @pytest.mark.parametrize("codec", [codec for codec in CODECS if codec])
 def test_a_compressed_stream_cut_anywhere_is_refused(codec: str) -> None:
     plain = bytes(range(256)) * 1500
-    stream = compressor(codec)
+    stream = image_codecs.compressor(codec)
     data = stream.compress(plain) + stream.flush()
-    assert b"".join(decompressed(iter([data[:7], data[7:]]), codec)) == plain
+    assert b"".join(image_codecs.decompressed(iter([data[:7], data[7:]]), codec)) == plain
     for size in range(1, len(data), max(1, len(data) // 50)):
         with pytest.raises(ImageError):
-            assert b"".join(decompressed(iter([data[:size]]), codec)) != plain
+            assert b"".join(image_codecs.decompressed(iter([data[:size]]), codec)) != plain
 
 
 @pytest.mark.parametrize(("codec", "package"), PACKAGES.items())

@@ -6,37 +6,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from journal.model import TxId
-from namenode_sim.edits import ops
-from namenode_sim.edits.values import (
-    AclEntry,
-    AclScope,
-    AclType,
-    Block,
-    CacheDirective,
-    CachePool,
-    DelegationKey,
-    DelegationTokenIdentifier,
-    EcPolicy,
-    StorageType,
-    XAttr,
-    XAttrNamespace,
-)
+from namenode_sim.edits import ops, values
 from namenode_sim.image.codecs import GZIP_CODEC, ZLIB_CODEC
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.writer import write_namespace
+from namenode_sim.namespace import inode as namespace_inode
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.file_numbers import pack_numbers
-from namenode_sim.namespace.inode import (
-    STRIPED,
-    FileTraits,
-    INode,
-    INodeDirectory,
-    INodeFile,
-    INodeSymlink,
-    Quotas,
-    UnderConstruction,
-    full_path,
-)
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.state import Counters, EcState, ErasureCodingPolicy
 from tests.namenode_sim.image.image_world import PERMISSION
@@ -47,13 +23,13 @@ COUNT = st.integers(0, 2**63 - 1)
 USER = st.sampled_from(["hdfs", "alice", "bob", "", "ü", "a b"])
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 NAME = st.binary(min_size=1, max_size=6).filter(lambda name: b"/" not in name)
-BLOCK = st.builds(Block, st.integers(-(2**63), 2**63 - 1), COUNT, COUNT)
+BLOCK = st.builds(values.Block, st.integers(-(2**63), 2**63 - 1), COUNT, COUNT)
 QUOTA = st.just(-1) | COUNT
 ACL = st.lists(
     st.builds(
-        AclEntry,
-        st.sampled_from(AclScope),
-        st.sampled_from(AclType),
+        values.AclEntry,
+        st.sampled_from(values.AclScope),
+        st.sampled_from(values.AclType),
         st.none() | st.sampled_from(["bob", "staff", "hdfs"]),
         st.integers(0, 7),
     ),
@@ -62,8 +38,8 @@ ACL = st.lists(
 ).map(tuple)
 XATTRS = st.lists(
     st.builds(
-        XAttr,
-        st.sampled_from(XAttrNamespace),
+        values.XAttr,
+        st.sampled_from(values.XAttrNamespace),
         st.sampled_from(["bob", "hdfs.crypto", "x"]),
         st.none() | st.binary(min_size=1, max_size=9),
     ),
@@ -71,11 +47,11 @@ XATTRS = st.lists(
     max_size=3,
 ).map(tuple)
 QUOTAS = st.builds(
-    Quotas,
+    namespace_inode.Quotas,
     QUOTA,
     QUOTA,
     st.lists(
-        st.tuples(st.sampled_from(StorageType).map(int), COUNT),
+        st.tuples(st.sampled_from(values.StorageType).map(int), COUNT),
         max_size=3,
         unique_by=lambda one: one[0],
     ).map(tuple),
@@ -83,28 +59,40 @@ QUOTAS = st.builds(
 
 
 @st.composite
-def inodes(draw: st.DrawFn, number: int) -> INode:
+def inodes(draw: st.DrawFn, number: int) -> namespace_inode.INode:
     """A file, a directory or a symlink with whatever such a thing can have."""
     common = (number, draw(NAME), draw(USER), draw(USER), draw(st.integers(0, 0xFFFF)), draw(TIME))
     acl, xattrs = draw(st.none() | ACL), draw(st.none() | XATTRS)
     kind = draw(
-        st.sampled_from((INodeFile, INodeFile, INodeDirectory, INodeDirectory, INodeSymlink))
+        st.sampled_from(
+            (
+                namespace_inode.INodeFile,
+                namespace_inode.INodeFile,
+                namespace_inode.INodeDirectory,
+                namespace_inode.INodeDirectory,
+                namespace_inode.INodeSymlink,
+            )
+        )
     )
-    if kind is INodeSymlink:
-        return INodeSymlink(*common, draw(TIME), draw(st.binary(max_size=9)))
-    if kind is INodeDirectory:
-        return INodeDirectory(*common, acl, xattrs, draw(QUOTAS))
+    if kind is namespace_inode.INodeSymlink:
+        return namespace_inode.INodeSymlink(*common, draw(TIME), draw(st.binary(max_size=9)))
+    if kind is namespace_inode.INodeDirectory:
+        return namespace_inode.INodeDirectory(*common, acl, xattrs, draw(QUOTAS))
     _, name, user, group, mode, mtime = common
     size = draw(st.integers(1, 2**40))
-    traits = FileTraits(user, group, mode, draw(st.integers(0, 512)), size)
-    file = INodeFile(name, pack_numbers(number, mtime, draw(TIME)), traits)
+    traits = namespace_inode.FileTraits(user, group, mode, draw(st.integers(0, 512)), size)
+    file = namespace_inode.INodeFile(name, pack_numbers(number, mtime, draw(TIME)), traits)
     file.blocks = tuple(draw(st.lists(BLOCK, max_size=3)))
     file.acl, file.xattrs = acl, xattrs
     file.storage_policy_id = draw(st.integers(0, 127))
     if draw(st.integers(0, 5)) == 0:
-        file.block_type, file.ec_policy_id, file.replication = STRIPED, draw(st.integers(1, 99)), 0
+        file.block_type, file.ec_policy_id, file.replication = (
+            namespace_inode.STRIPED,
+            draw(st.integers(1, 99)),
+            0,
+        )
     if draw(st.integers(0, 3)) == 0:
-        file.under_construction = UnderConstruction(draw(TEXT), draw(TEXT))
+        file.under_construction = namespace_inode.UnderConstruction(draw(TEXT), draw(TEXT))
     return file
 
 
@@ -119,9 +107,9 @@ def namespaces(draw: st.DrawFn) -> Namespace:
         if inode.name in parent.children:
             continue
         namespace.tree.link(parent, inode)
-        if isinstance(inode, INodeDirectory):
+        if isinstance(inode, namespace_inode.INodeDirectory):
             directories.append(inode)
-        elif isinstance(inode, INodeFile) and inode.under_construction is not None:
+        elif isinstance(inode, namespace_inode.INodeFile) and inode.under_construction is not None:
             namespace.tree.add_lease(inode)
     namespace.last_applied = TxId(draw(st.integers(0, 2**60)))
     namespace.counters = draw(
@@ -142,8 +130,8 @@ def _fill_secrets(draw: st.DrawFn, namespace: Namespace) -> None:
     secrets.token_sequence_number = draw(st.integers(0, 2**31))
     for number in range(draw(st.integers(0, 2))):
         content = draw(st.none() | st.binary(max_size=4))
-        secrets.keys[number] = DelegationKey(number, draw(TIME), content)
-        token = DelegationTokenIdentifier(
+        secrets.keys[number] = values.DelegationKey(number, draw(TIME), content)
+        token = values.DelegationTokenIdentifier(
             draw(TEXT), draw(TEXT), draw(TEXT), draw(TIME), draw(TIME), number, number
         )
         secrets.tokens[token] = draw(TIME)
@@ -152,29 +140,31 @@ def _fill_secrets(draw: st.DrawFn, namespace: Namespace) -> None:
 def _fill_cache_and_policies(draw: st.DrawFn, namespace: Namespace) -> None:
     cache = namespace.cache
     for number in range(1, draw(st.integers(1, 3))):
-        pool = CachePool(
+        pool = values.CachePool(
             f"pool{number}", draw(TEXT), draw(TEXT), draw(st.integers(0, 0o777)), draw(COUNT),
             draw(COUNT), draw(st.integers(1, 9)),
         )  # fmt: skip
         cache.pools[pool.name] = pool
         expiry = draw(st.none() | TIME)
-        cache.directives[number] = CacheDirective(number, f"/{draw(TEXT)}", 2, pool.name, expiry)
+        cache.directives[number] = values.CacheDirective(
+            number, f"/{draw(TEXT)}", 2, pool.name, expiry
+        )
     for policy in namespace.ec_policies.values():
         policy.state = draw(st.sampled_from(EcState))
     if draw(st.booleans()):
-        schema = EcPolicy(draw(TEXT), 6, 3, 1024, ((draw(TEXT), draw(TEXT)),))
+        schema = values.EcPolicy(draw(TEXT), 6, 3, 1024, ((draw(TEXT), draw(TEXT)),))
         policy = ErasureCodingPolicy(64, draw(TEXT), schema, draw(st.sampled_from(EcState)))
         namespace.ec_policies[64] = policy
 
 
 def _take_snapshots(
-    draw: st.DrawFn, namespace: Namespace, directories: list[INodeDirectory]
+    draw: st.DrawFn, namespace: Namespace, directories: list[namespace_inode.INodeDirectory]
 ) -> None:
     """A snapshot of a directory, and changes since: ops know what that means for the diffs."""
     if not draw(st.booleans()):
         return
     top = draw(st.sampled_from(directories))
-    path = full_path(top)
+    path = namespace_inode.full_path(top)
     if "\ufffd" in path:  # not a path that an op can name
         return
     base = path.rstrip("/")

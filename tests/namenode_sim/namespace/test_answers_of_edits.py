@@ -4,29 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from namenode_sim.edits import ops
+from namenode_sim.edits import ops, values
 from namenode_sim.edits.ops import Op
-from namenode_sim.edits.values import (
-    Block,
-    CacheDirective,
-    CachePool,
-    DelegationKey,
-    DelegationTokenIdentifier,
-    EcPolicy,
-    RpcIds,
-    StorageType,
-    XAttr,
-    XAttrNamespace,
-)
 from namenode_sim.namespace.retry_cache import DONE, Opened, SnapshotTaken
 from tests.namenode_sim.namespace.given_edits import B1, WHO, add, after, close, file, mkdir
 
-RPC = RpcIds(b"client-of-16byte", 7)
-MARK = (XAttr(XAttrNamespace.USER, "a", b"1"),)
-EC = EcPolicy("rs", 3, 2, 8192)
-POOL, DIRECTIVE = CachePool("p", "o", "g", 0o700, 1, 2), CacheDirective(4, "/d", 1, "p", 9)
-TOKEN = DelegationTokenIdentifier("o", "r", "", 1, 2, 7, 3)
-KEY_GIVEN = ops.UpdateMasterKey(DelegationKey(3, 99, b"k"))
+RPC = values.RpcIds(b"client-of-16byte", 7)
+MARK = (values.XAttr(values.XAttrNamespace.USER, "a", b"1"),)
+EC = values.EcPolicy("rs", 3, 2, 8192)
+POOL, DIRECTIVE = (
+    values.CachePool("p", "o", "g", 0o700, 1, 2),
+    values.CacheDirective(4, "/d", 1, "p", 9),
+)
+TOKEN = values.DelegationTokenIdentifier("o", "r", "", 1, 2, 7, 3)
+KEY_GIVEN = ops.UpdateMasterKey(values.DelegationKey(3, 99, b"k"))
 TOKEN_GIVEN = ops.GetDelegationToken(TOKEN, 5)
 WITH_SNAPSHOT: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d"), ops.CreateSnapshot("/d", "s", 5)]
 
@@ -42,12 +33,12 @@ DONE_ONCE: list[tuple[list[Op], Op]] = [
     ([mkdir("/d")], ops.SetXAttr("/d", MARK)),
     ([mkdir("/d"), ops.SetXAttr("/d", MARK)], ops.RemoveXAttr("/d", MARK)),
     ([], ops.AddCachePool(POOL)),
-    ([ops.AddCachePool(POOL)], ops.ModifyCachePool(CachePool("p", limit=5))),
+    ([ops.AddCachePool(POOL)], ops.ModifyCachePool(values.CachePool("p", limit=5))),
     ([ops.AddCachePool(POOL)], ops.RemoveCachePool("p")),
     ([ops.AddCachePool(POOL)], ops.AddCacheDirective(DIRECTIVE)),
     (
         [ops.AddCachePool(POOL), ops.AddCacheDirective(DIRECTIVE)],
-        ops.ModifyCacheDirective(CacheDirective(4, replication=3)),
+        ops.ModifyCacheDirective(values.CacheDirective(4, replication=3)),
     ),
     ([ops.AddCachePool(POOL), ops.AddCacheDirective(DIRECTIVE)], ops.RemoveCacheDirective(4)),
     ([], ops.AddErasureCodingPolicy(EC)),
@@ -91,7 +82,7 @@ REPEATABLE: list[tuple[list[Op], Op]] = [
     ([], mkdir("/d")),
     ([add("/f")], close("/f")),
     ([add("/f")], ops.AddBlock("/f", None, B1, rpc=RPC)),
-    (file("/f", B1), ops.Truncate("/f", "w", "m", 50, 5, Block(1, 100, 21))),
+    (file("/f", B1), ops.Truncate("/f", "w", "m", 50, 5, values.Block(1, 100, 21))),
     (file("/f"), ops.SetReplication("/f", 2)),
     ([add("/f")], ops.ReassignLease("writer", "/f", "other")),
     ([], ops.SetGenstampV1(7)),
@@ -103,7 +94,7 @@ REPEATABLE: list[tuple[list[Op], Op]] = [
     ([mkdir("/d")], ops.SetQuota("/d", 5, 6)),
     ([mkdir("/d")], ops.SetNsQuota("/d", 5)),
     ([mkdir("/d")], ops.ClearNsQuota("/d")),
-    ([mkdir("/d")], ops.SetQuotaByStorageType("/d", StorageType.SSD, 5)),
+    ([mkdir("/d")], ops.SetQuotaByStorageType("/d", values.StorageType.SSD, 5)),
     ([mkdir("/d")], ops.SetAcl("/d", ())),
     ([mkdir("/d")], ops.SetStoragePolicy("/d", 7)),
     ([mkdir("/d")], ops.AllowSnapshot("/d")),

@@ -4,42 +4,25 @@ from dataclasses import replace
 
 import pytest
 
-from namenode_sim.edits import ops
+from namenode_sim.edits import ops, values
 from namenode_sim.edits.ops import Op
-from namenode_sim.edits.values import (
-    AclEntry,
-    AclScope,
-    AclType,
-    Permission,
-    RenameOption,
-    XAttr,
-    XAttrNamespace,
-)
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import INodeDirectory, INodeSymlink
 from namenode_sim.namespace.paths import old_rename_target
-from tests.namenode_sim.namespace.given_edits import (
-    WHO,
-    add,
-    after,
-    file,
-    go_on,
-    mkdir,
-    mtime,
-    paths,
-)
+from tests.namenode_sim.namespace import given_edits
+from tests.namenode_sim.namespace.given_edits import add, file, mkdir, mtime
 
-OVERWRITE = (RenameOption.OVERWRITE,)
-NO_GROUP = Permission("alice", "", 0o750)
-THREE = (AclType.USER, AclType.GROUP, AclType.OTHER)
-ACCESS = tuple(AclEntry(AclScope.ACCESS, kind, None, 5) for kind in THREE)
-DEFAULT = tuple(AclEntry(AclScope.DEFAULT, kind, None, 7) for kind in THREE)
+OVERWRITE = (values.RenameOption.OVERWRITE,)
+NO_GROUP = values.Permission("alice", "", 0o750)
+THREE = (values.AclType.USER, values.AclType.GROUP, values.AclType.OTHER)
+ACCESS = tuple(values.AclEntry(values.AclScope.ACCESS, kind, None, 5) for kind in THREE)
+DEFAULT = tuple(values.AclEntry(values.AclScope.DEFAULT, kind, None, 7) for kind in THREE)
 
 
 def test_what_a_new_directory_has() -> None:
-    marks = (XAttr(XAttrNamespace.USER, "a", b"1"),)
-    given = ops.Mkdir(16400, "/d", 10, 20, WHO, (*ACCESS, *DEFAULT), marks)
-    made = after(given).tree.node("/d")
+    marks = (values.XAttr(values.XAttrNamespace.USER, "a", b"1"),)
+    given = ops.Mkdir(16400, "/d", 10, 20, given_edits.WHO, (*ACCESS, *DEFAULT), marks)
+    made = given_edits.after(given).tree.node("/d")
     assert isinstance(made, INodeDirectory)
     assert (made.id, made.name, made.mtime) == (16400, b"d", 10)
     assert (made.user, made.group, made.mode) == ("alice", "staff", 0o555)
@@ -47,13 +30,15 @@ def test_what_a_new_directory_has() -> None:
 
 
 def test_a_new_directory_without_an_acl_has_the_mode_of_the_edit() -> None:
-    made = after(mkdir("/d")).tree.node("/d")
+    made = given_edits.after(mkdir("/d")).tree.node("/d")
     assert isinstance(made, INodeDirectory)
     assert (made.mode, made.acl) == (0o750, None)
 
 
 def test_what_a_new_symlink_has() -> None:
-    made = after(ops.Symlink(16400, "/l", "/t\ud800x", 5, 6, WHO)).tree.node("/l")
+    made = given_edits.after(
+        ops.Symlink(16400, "/l", "/t\ud800x", 5, 6, given_edits.WHO)
+    ).tree.node("/l")
     assert isinstance(made, INodeSymlink)
     assert (made.id, made.name, made.target) == (16400, b"l", b"/t?x")
     assert (made.mtime, made.atime) == (5, 6)
@@ -69,14 +54,18 @@ WITHOUT_GROUP: list[Op] = [
 
 @pytest.mark.parametrize("op", WITHOUT_GROUP, ids=lambda op: type(op).__name__)
 def test_an_edit_without_a_group_takes_the_directory_s(op: Op) -> None:
-    made = after(mkdir("/d"), op).tree.node("/d/n")
+    made = given_edits.after(mkdir("/d"), op).tree.node("/d/n")
     assert (made.user, made.group) == ("alice", "staff")
 
 
 def test_the_names_of_a_user_and_a_group_are_kept_once() -> None:
-    namespace = after(
-        ops.Mkdir(0, "/d", 1, 1, Permission("".join(["al", "ice"]), "".join(["st", "aff"]), 0)),
-        ops.Symlink(0, "/l", "/t", 1, 1, Permission("".join(["ali", "ce"]), "st" + "aff", 0)),
+    namespace = given_edits.after(
+        ops.Mkdir(
+            0, "/d", 1, 1, values.Permission("".join(["al", "ice"]), "".join(["st", "aff"]), 0)
+        ),
+        ops.Symlink(
+            0, "/l", "/t", 1, 1, values.Permission("".join(["ali", "ce"]), "st" + "aff", 0)
+        ),
     )
     one, other = namespace.tree.node("/d"), namespace.tree.node("/l")
     assert one.user is other.user
@@ -85,7 +74,7 @@ def test_the_names_of_a_user_and_a_group_are_kept_once() -> None:
 
 INODE_IDS: dict[str, tuple[list[Op], list[int], int]] = {
     "of old logs, which have none": ([mkdir("/a"), mkdir("/b")], [16386, 16387], 16387),
-    "a symlink's": ([ops.Symlink(0, "/a", "/t", 1, 1, WHO)], [16386], 16386),
+    "a symlink's": ([ops.Symlink(0, "/a", "/t", 1, 1, given_edits.WHO)], [16386], 16386),
     "a file's": ([add("/a")], [16386], 16386),
     "the edit's own": ([replace(mkdir("/a"), inode_id=17000)], [17000], 17000),
     "the next after the edit's own": (
@@ -108,7 +97,7 @@ INODE_IDS: dict[str, tuple[list[Op], list[int], int]] = {
 
 @pytest.mark.parametrize(("given", "ids", "last"), INODE_IDS.values(), ids=INODE_IDS.keys())
 def test_the_ids_of_new_inodes(given: list[Op], ids: list[int], last: int) -> None:
-    namespace = after(given)
+    namespace = given_edits.after(given)
     names = sorted(namespace.tree.root.children)
     assert [namespace.tree.root.children[name].id for name in names] == ids
     assert namespace.counters.last_inode_id == last
@@ -144,10 +133,12 @@ NOTHING_DONE: dict[str, tuple[list[Op], Op]] = {
 
 @pytest.mark.parametrize(("given", "op"), NOTHING_DONE.values(), ids=NOTHING_DONE.keys())
 def test_an_edit_that_does_nothing(given: list[Op], op: Op) -> None:
-    namespace = after(given)
-    before = [(path, mtime(namespace, path)) for path in ["/", *paths(namespace)]]
-    go_on(namespace, op)
-    assert [(path, mtime(namespace, path)) for path in ["/", *paths(namespace)]] == before
+    namespace = given_edits.after(given)
+    before = [(path, mtime(namespace, path)) for path in ["/", *given_edits.paths(namespace)]]
+    given_edits.go_on(namespace, op)
+    assert [
+        (path, mtime(namespace, path)) for path in ["/", *given_edits.paths(namespace)]
+    ] == before
     assert len(namespace.tree.inodes) == len(before)
 
 
@@ -168,12 +159,12 @@ MOVED: dict[str, tuple[list[Op], Op, list[str]]] = {
         ["/g"],
     ),
     "rename of a symlink onto a file": (
-        [ops.Symlink(0, "/l", "/t", 1, 1, WHO), *file("/g")],
+        [ops.Symlink(0, "/l", "/t", 1, 1, given_edits.WHO), *file("/g")],
         ops.Rename("/l", "/g", 90, OVERWRITE),
         ["/g"],
     ),
     "rename of a file onto a symlink": (
-        [ops.Symlink(0, "/l", "/t", 1, 1, WHO), *file("/g")],
+        [ops.Symlink(0, "/l", "/t", 1, 1, given_edits.WHO), *file("/g")],
         ops.Rename("/g", "/l", 90, OVERWRITE),
         ["/l"],
     ),
@@ -189,7 +180,7 @@ MOVED: dict[str, tuple[list[Op], Op, list[str]]] = {
     ),
     "rename with other options": (
         [mkdir("/d")],
-        ops.Rename("/d", "/e", 90, (RenameOption.TO_TRASH,)),
+        ops.Rename("/d", "/e", 90, (values.RenameOption.TO_TRASH,)),
         ["/e"],
     ),
 }
@@ -197,8 +188,8 @@ MOVED: dict[str, tuple[list[Op], Op, list[str]]] = {
 
 @pytest.mark.parametrize(("given", "op", "expected"), MOVED.values(), ids=MOVED.keys())
 def test_a_move(given: list[Op], op: Op, expected: list[str]) -> None:
-    namespace = after(given, op)
-    assert paths(namespace) == expected
+    namespace = given_edits.after(given, op)
+    assert given_edits.paths(namespace) == expected
     assert len(namespace.tree.inodes) == len(expected) + 1
 
 
@@ -207,17 +198,17 @@ REFUSED: dict[str, tuple[list[Op], Op, str]] = {
     "mkdir below a file": (file("/f"), mkdir("/f/y"), "/f/y has no directory to be created in"),
     "a symlink below nothing": (
         [],
-        ops.Symlink(0, "/x/l", "/t", 1, 1, WHO),
+        ops.Symlink(0, "/x/l", "/t", 1, 1, given_edits.WHO),
         "/x/l has no directory to be created in",
     ),
     "a symlink as the root": (
         [],
-        ops.Symlink(0, "/", "/t", 1, 1, WHO),
+        ops.Symlink(0, "/", "/t", 1, 1, given_edits.WHO),
         "/ has no directory to be created in",
     ),
     "a symlink on a name that is taken": (
         [mkdir("/d")],
-        ops.Symlink(0, "/d", "/t", 1, 1, WHO),
+        ops.Symlink(0, "/d", "/t", 1, 1, given_edits.WHO),
         "already has an entry b'd'",
     ),
     "rename onto itself": (
@@ -242,7 +233,7 @@ REFUSED: dict[str, tuple[list[Op], Op, str]] = {
     ),
     "rename without overwriting": (
         [mkdir("/a"), mkdir("/b")],
-        ops.Rename("/a", "/b", 5, (RenameOption.NONE,)),
+        ops.Rename("/a", "/b", 5, (values.RenameOption.NONE,)),
         "/b exists and /a may not replace it",
     ),
     "rename of a file onto a directory": (
@@ -271,9 +262,9 @@ REFUSED: dict[str, tuple[list[Op], Op, str]] = {
 
 @pytest.mark.parametrize(("given", "op", "text"), REFUSED.values(), ids=REFUSED.keys())
 def test_an_edit_that_contradicts_the_names(given: list[Op], op: Op, text: str) -> None:
-    namespace = after(given)
+    namespace = given_edits.after(given)
     with pytest.raises(ApplyError, match=f"{type(op).__name__}: .*{text}"):
-        go_on(namespace, op)
+        given_edits.go_on(namespace, op)
 
 
 # Whose modification time is asked for, after what.
@@ -281,10 +272,10 @@ OLD, NEW = [mkdir("/old", 10), mkdir("/old/x", 10)], [mkdir("/new", 10)]
 OVER = [*OLD, *NEW, mkdir("/new/y", 10)]
 TIMES: dict[str, tuple[list[Op], str, int]] = {
     "a new symlink raises its directory's": (
-        [mkdir("/d", 10), ops.Symlink(0, "/d/l", "/t", 30, 90, WHO)], "/d", 30,
+        [mkdir("/d", 10), ops.Symlink(0, "/d/l", "/t", 30, 90, given_edits.WHO)], "/d", 30,
     ),
     "an older symlink leaves it": (
-        [mkdir("/d", 40), ops.Symlink(0, "/d/l", "/t", 30, 90, WHO)], "/d", 40,
+        [mkdir("/d", 40), ops.Symlink(0, "/d/l", "/t", 30, 90, given_edits.WHO)], "/d", 40,
     ),
     "a new directory raises it": ([mkdir("/d", 10), mkdir("/d/e", 30)], "/d", 30),
     "a delete raises it": ([*OLD, ops.Delete("/old/x", 60)], "/old", 60),
@@ -322,13 +313,13 @@ TIMES: dict[str, tuple[list[Op], str, int]] = {
 
 @pytest.mark.parametrize(("given", "path", "expected"), TIMES.values(), ids=TIMES.keys())
 def test_times_of_modification(given: list[Op], path: str, expected: int) -> None:
-    assert mtime(after(given), path) == expected
+    assert mtime(given_edits.after(given), path) == expected
 
 
 def test_what_is_replaced_is_gone_with_all_that_was_below() -> None:
-    namespace = after(file("/f"), file("/g"))
+    namespace = given_edits.after(file("/f"), file("/g"))
     gone, moved = namespace.tree.file("/g"), namespace.tree.file("/f")
-    go_on(namespace, ops.Rename("/f", "/g", 60, OVERWRITE))
+    given_edits.go_on(namespace, ops.Rename("/f", "/g", 60, OVERWRITE))
     assert namespace.tree.file("/g") is moved
     assert (moved.name, moved.parent) == (b"g", namespace.tree.root)
     assert gone.id not in namespace.tree.inodes
@@ -358,5 +349,5 @@ OLD_TARGETS: list[tuple[str, str, str | None]] = [
 
 @pytest.mark.parametrize(("source", "asked", "expected"), OLD_TARGETS)
 def test_where_a_boolean_rename_goes(source: str, asked: str, expected: str | None) -> None:
-    tree = after(mkdir("/d"), mkdir("/d/e"), file("/f"), file("/g")).tree
+    tree = given_edits.after(mkdir("/d"), mkdir("/d/e"), file("/f"), file("/g")).tree
     assert old_rename_target(tree, source, asked) == expected

@@ -4,39 +4,26 @@ import pytest
 
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.errors import ApplyError
-from namenode_sim.namespace.inode import (
-    ROOT_ID,
-    ROOT_QUOTAS,
-    INode,
-    INodeDirectory,
-    UnderConstruction,
-)
 from namenode_sim.namespace.tree import Tree, components, new_root, size
-from tests.namenode_sim.namespace.given_edits import (
-    WHO,
-    add,
-    after,
-    directory,
-    file,
-    go_on,
-    mkdir,
-)
+from tests.namenode_sim.namespace import given_edits
+from tests.namenode_sim.namespace.given_edits import add, file
 
 GIVEN: list[Op] = [
-    mkdir("/d"),
-    mkdir("/d/e"),
+    given_edits.mkdir("/d"),
+    given_edits.mkdir("/d/e"),
     *file("/d/f"),
-    ops.Symlink(0, "/l", "/d", 5, 5, WHO),
+    ops.Symlink(0, "/l", "/d", 5, 5, given_edits.WHO),
 ]
 
 
-def known(node: INode | None) -> bytes | None:
+def known(node: inode.INode | None) -> bytes | None:
     return None if node is None else node.name
 
 
-def new_directory(number: int, name: bytes) -> INodeDirectory:
-    return INodeDirectory(number, name, "u", "g", 0o755, 0)
+def new_directory(number: int, name: bytes) -> inode.INodeDirectory:
+    return inode.INodeDirectory(number, name, "u", "g", 0o755, 0)
 
 
 NAMES: dict[str, list[bytes]] = {
@@ -56,10 +43,10 @@ def test_the_names_along_a_path(path: str, names: list[bytes]) -> None:
 
 def test_an_empty_file_system_is_a_root() -> None:
     root = new_root("hdfs", "supergroup")
-    assert (root.id, root.name, root.user, root.group) == (ROOT_ID, b"", "hdfs", "supergroup")
-    assert (root.mode, root.mtime, root.quotas) == (0o755, 0, ROOT_QUOTAS)
+    assert (root.id, root.name, root.user, root.group) == (inode.ROOT_ID, b"", "hdfs", "supergroup")
+    assert (root.mode, root.mtime, root.quotas) == (0o755, 0, inode.ROOT_QUOTAS)
     tree = Tree(root)
-    assert list(tree.inodes) == [ROOT_ID]
+    assert list(tree.inodes) == [inode.ROOT_ID]
     assert (tree.leases, tree.has_snapshots) == ({}, False)
 
 
@@ -83,7 +70,7 @@ FOUND: dict[str, tuple[bytes | None, bytes | None, bytes]] = {
 
 @pytest.mark.parametrize(("path", "expected"), FOUND.items(), ids=FOUND)
 def test_what_lies_at_a_path(path: str, expected: tuple[bytes | None, bytes | None, bytes]) -> None:
-    tree = after(GIVEN).tree
+    tree = given_edits.after(GIVEN).tree
     parent, name = tree.parent_of(path)
     assert (known(tree.find(path)), known(parent), name) == expected
 
@@ -100,40 +87,40 @@ ALONG: dict[str, list[bytes | None]] = {
 
 @pytest.mark.parametrize(("path", "expected"), ALONG.items(), ids=ALONG)
 def test_the_inodes_along_a_path(path: str, expected: list[bytes | None]) -> None:
-    assert list(map(known, after(GIVEN).tree.along(components(path)))) == expected
+    assert list(map(known, given_edits.after(GIVEN).tree.along(components(path)))) == expected
 
 
 @pytest.mark.parametrize("path", ["/none", "/d/f/x"])
 def test_an_inode_that_is_not_there(path: str) -> None:
     with pytest.raises(ApplyError, match=f"{path} does not exist"):
-        after(GIVEN).tree.node(path)
+        given_edits.after(GIVEN).tree.node(path)
 
 
 @pytest.mark.parametrize("path", ["/d", "/l", "/none"])
 def test_what_is_no_file(path: str) -> None:
     with pytest.raises(ApplyError, match=f"{path} is not a file"):
-        after(GIVEN).tree.file(path)
+        given_edits.after(GIVEN).tree.file(path)
 
 
 def test_a_name_is_given_once_in_a_directory() -> None:
-    tree = after(GIVEN).tree
+    tree = given_edits.after(GIVEN).tree
     before = tree.node("/d/e")
     again = new_directory(20000, b"e")
     with pytest.raises(ApplyError, match="/d already has an entry b'e'"):
-        tree.link(directory(after(GIVEN), "/d"), again)
+        tree.link(given_edits.directory(given_edits.after(GIVEN), "/d"), again)
     assert tree.node("/d/e") is before
     assert 20000 not in tree.inodes
 
 
 def test_the_root_stays() -> None:
-    tree = after(GIVEN).tree
+    tree = given_edits.after(GIVEN).tree
     with pytest.raises(ApplyError, match="the root cannot be unlinked"):
         tree.unlink(tree.root)
 
 
 def test_what_is_unlinked_is_known_until_it_is_forgotten() -> None:
-    namespace = after(GIVEN)
-    tree, top = namespace.tree, directory(namespace, "/d")
+    namespace = given_edits.after(GIVEN)
+    tree, top = namespace.tree, given_edits.directory(namespace, "/d")
     below = [tree.node("/d/e"), tree.node("/d/f")]
     assert tree.unlink(top) is tree.root
     assert (top.parent, tree.find("/d")) == (None, None)
@@ -149,21 +136,24 @@ SIZES: dict[str, int] = {"/": 5, "/d": 3, "/d/e": 1, "/d/f": 1, "/l": 1}
 
 @pytest.mark.parametrize(("path", "expected"), SIZES.items(), ids=SIZES)
 def test_how_many_inodes_there_are(path: str, expected: int) -> None:
-    assert size(after(GIVEN).tree.node(path)) == expected
+    assert size(given_edits.after(GIVEN).tree.node(path)) == expected
 
 
 # What happens after the counts of these directories were asked for, and the counts then.
 COUNTED: dict[str, tuple[list[Op], dict[str, int]]] = {
     "nothing": ([], {"/": 5, "/d": 3, "/d/e": 1}),
-    "something is made further below": ([mkdir("/d/e/x")], {"/": 6, "/d": 4, "/d/e": 2}),
+    "something is made further below": (
+        [given_edits.mkdir("/d/e/x")],
+        {"/": 6, "/d": 4, "/d/e": 2},
+    ),
     "a tree goes": ([ops.Delete("/d", 5)], {"/": 2}),
     "a part of it goes": ([ops.Delete("/d/f", 5)], {"/": 4, "/d": 2, "/d/e": 1}),
     "a tree moves out": (
-        [mkdir("/d/e/x"), ops.Rename("/d/e", "/e", 5)],
+        [given_edits.mkdir("/d/e/x"), ops.Rename("/d/e", "/e", 5)],
         {"/": 6, "/d": 2, "/e": 2},
     ),
     "a tree moves below what was not counted": (
-        [mkdir("/x"), ops.Rename("/d", "/x/d", 5)],
+        [given_edits.mkdir("/x"), ops.Rename("/d", "/x/d", 5)],
         {"/": 6, "/x": 4, "/x/d": 3, "/x/d/e": 1},
     ),
 }
@@ -171,25 +161,27 @@ COUNTED: dict[str, tuple[list[Op], dict[str, int]]] = {
 
 @pytest.mark.parametrize(("then", "expected"), COUNTED.values(), ids=COUNTED.keys())
 def test_a_count_is_kept_right(then: list[Op], expected: dict[str, int]) -> None:
-    namespace = after(GIVEN)
+    namespace = given_edits.after(GIVEN)
     for path in ("/", "/d", "/d/e"):
-        namespace.tree.count(directory(namespace, path))
-    go_on(namespace, then)
-    counts = {path: namespace.tree.count(directory(namespace, path)) for path in expected}
+        namespace.tree.count(given_edits.directory(namespace, path))
+    given_edits.go_on(namespace, then)
+    counts = {
+        path: namespace.tree.count(given_edits.directory(namespace, path)) for path in expected
+    }
     assert counts == expected
 
 
 def test_a_count_is_kept_so_that_the_next_question_costs_no_walk() -> None:
-    namespace = after(GIVEN)
-    top = directory(namespace, "/d")
+    namespace = given_edits.after(GIVEN)
+    top = given_edits.directory(namespace, "/d")
     assert namespace.tree.count(top) == 3
     top.children.clear()  # behind the tree's back
     assert namespace.tree.count(top) == 3
 
 
 def test_the_count_of_what_is_forgotten_is_forgotten() -> None:
-    namespace = after(GIVEN)
-    tree, top = namespace.tree, directory(namespace, "/d")
+    namespace = given_edits.after(GIVEN)
+    tree, top = namespace.tree, given_edits.directory(namespace, "/d")
     assert tree.count(top) == 3
     tree.unlink(top)
     tree.forget(top)
@@ -200,8 +192,8 @@ def test_the_count_of_what_is_forgotten_is_forgotten() -> None:
 
 ORDERED: dict[str, tuple[list[Op], list[bytes]]] = {
     "nothing": ([], [b"b", b"c", b"e"]),
-    "one is made between": ([mkdir("/d/d")], [b"b", b"c", b"d", b"e"]),
-    "one that is no ASCII is made": ([mkdir("/d/é")], ["é".encode(), b"b", b"c", b"e"]),
+    "one is made between": ([given_edits.mkdir("/d/d")], [b"b", b"c", b"d", b"e"]),
+    "one that is no ASCII is made": ([given_edits.mkdir("/d/é")], ["é".encode(), b"b", b"c", b"e"]),
     "one goes": ([ops.Delete("/d/c", 5)], [b"b", b"e"]),
     "one gets another name": ([ops.Rename("/d/b", "/d/x", 5)], [b"c", b"e", b"x"]),
 }
@@ -209,14 +201,21 @@ ORDERED: dict[str, tuple[list[Op], list[bytes]]] = {
 
 @pytest.mark.parametrize(("then", "expected"), ORDERED.values(), ids=ORDERED.keys())
 def test_names_that_were_asked_for_stay_in_order(then: list[Op], expected: list[bytes]) -> None:
-    namespace = after(mkdir("/d"), mkdir("/d/e"), mkdir("/d/b"), mkdir("/d/c"))
-    directory(namespace, "/d").ordered_names()
-    go_on(namespace, then)
-    assert directory(namespace, "/d").ordered_names() == expected
+    namespace = given_edits.after(
+        given_edits.mkdir("/d"),
+        given_edits.mkdir("/d/e"),
+        given_edits.mkdir("/d/b"),
+        given_edits.mkdir("/d/c"),
+    )
+    given_edits.directory(namespace, "/d").ordered_names()
+    given_edits.go_on(namespace, then)
+    assert given_edits.directory(namespace, "/d").ordered_names() == expected
 
 
 def test_a_writer_has_a_lease_as_long_as_it_writes_a_file() -> None:
-    namespace = after(add("/f"), add("/g"), add("/h", client_name="other"), file("/closed"))
+    namespace = given_edits.after(
+        add("/f"), add("/g"), add("/h", client_name="other"), file("/closed")
+    )
     tree = namespace.tree
     first, second, third = (tree.file(path) for path in ("/f", "/g", "/h"))
     assert tree.leases == {"writer": {first.id, second.id}, "other": {third.id}}
@@ -232,7 +231,7 @@ def test_a_writer_has_a_lease_as_long_as_it_writes_a_file() -> None:
 
 
 def test_the_lease_goes_with_a_file_that_is_forgotten() -> None:
-    namespace = after(mkdir("/d"), add("/d/f"), file("/d/g"))
+    namespace = given_edits.after(given_edits.mkdir("/d"), add("/d/f"), file("/d/g"))
     tree = namespace.tree
     tree.forget(tree.file("/d/g"))
     assert tree.leases == {"writer": {tree.file("/d/f").id}}
@@ -241,15 +240,15 @@ def test_the_lease_goes_with_a_file_that_is_forgotten() -> None:
 
 
 def test_a_lease_is_of_whoever_writes_now() -> None:
-    tree = after(add("/f")).tree
+    tree = given_edits.after(add("/f")).tree
     made = tree.file("/f")
     tree.drop_lease(made)
-    made.under_construction = UnderConstruction("other", "there")
+    made.under_construction = inode.UnderConstruction("other", "there")
     tree.add_lease(made)
     assert tree.leases == {"other": {made.id}}
 
 
 def test_names_of_users_are_one_object_each() -> None:
-    tree = after(GIVEN).tree
+    tree = given_edits.after(GIVEN).tree
     one, other = "".join(["us", "er"]), "".join(["u", "ser"])
     assert tree.intern(one) is tree.intern(other)

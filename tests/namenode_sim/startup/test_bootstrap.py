@@ -24,25 +24,17 @@ from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
 from namenode_sim.transfer.image_server import ImageServer, TransferLimits
 from namenode_sim.transfer.namenode_protocol import Facts
 from tests.namenode_sim.image.image_world import rich_namespace
-from tests.namenode_sim.startup.startup_world import (
-    FORCE,
-    NEVER_ASK,
-    OPEN,
-    World,
-    in_use,
-    peer,
-    snapshot,
-    world,
-)
+from tests.namenode_sim.startup import startup_world
+from tests.namenode_sim.startup.startup_world import peer
 from tests.worlds.files import frames, info
 
 IMAGE = rich_namespace()
-BEHIND = len(OPEN)
+BEHIND = len(startup_world.OPEN)
 
 
 def saved(directory: Path) -> Path:
     """A peer's name directory with one image."""
-    in_use(directory)
+    startup_world.in_use(directory)
     storage = open_name_dirs([directory])
     storage.save(IMAGE)
     storage.close()
@@ -55,14 +47,14 @@ def facts(last: int | None = None, **other: object) -> Facts:
     return replace(known, last_txid=TxId(reached), **other)  # type: ignore[arg-type]
 
 
-async def write_journal(at: World, *, close: bool = True) -> None:
+async def write_journal(at: startup_world.World, *, close: bool = True) -> None:
     """The edits behind the image, in the journal."""
     writer = at.writer(info())
     await writer.format()
     await writer.become_writer()
     first = TxId(IMAGE.last_applied + 1)
     await writer.start_segment(first)
-    await writer.write(first, BEHIND, frames(first, OPEN))
+    await writer.write(first, BEHIND, frames(first, startup_world.OPEN))
     if close:
         await writer.finalize_segment(TxId(first + BEHIND - 1))
     await writer.settle(timeout_seconds=30)
@@ -70,7 +62,11 @@ async def write_journal(at: World, *, close: bool = True) -> None:
 
 
 async def bootstrap(
-    at: World, overrides: list[str], consent: Consent = NEVER_ASK, *, check: bool = True
+    at: startup_world.World,
+    overrides: list[str],
+    consent: Consent = startup_world.NEVER_ASK,
+    *,
+    check: bool = True,
 ) -> None:
     conf, place = at.conf(*overrides), at.place(*overrides)
     await bootstrap_standby(conf, place, consent, check_shared_edits=check)
@@ -95,7 +91,7 @@ def assert_copied(directory: Path) -> None:
 @pytest.mark.parametrize("closed", [True, False])
 async def test_ids_and_image_are_copied_into_every_directory(tmp_path: Path, closed: bool) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
-    async with world(tmp_path, **{"dfs.namenode.name.dir": f"{a},{b}"}) as at:
+    async with startup_world.world(tmp_path, **{"dfs.namenode.name.dir": f"{a},{b}"}) as at:
         await write_journal(at, close=closed)
         async with peer(facts(), saved(tmp_path / "peer")) as overrides:
             await bootstrap(at, overrides)
@@ -103,7 +99,7 @@ async def test_ids_and_image_are_copied_into_every_directory(tmp_path: Path, clo
     assert_copied(b)
 
 
-async def test_nobody_answers_is_2(at: World, tmp_path: Path) -> None:
+async def test_nobody_answers_is_2(at: startup_world.World, tmp_path: Path) -> None:
     with pytest.raises(ExitWith, match="no other NameNode answers") as refusal:
         await bootstrap(at, [])
     assert refusal.value.code == 2
@@ -117,7 +113,7 @@ VERSIONS = {
 
 
 @pytest.mark.parametrize("case", VERSIONS)
-async def test_another_version_is_3(at: World, tmp_path: Path, case: str) -> None:
+async def test_another_version_is_3(at: startup_world.World, tmp_path: Path, case: str) -> None:
     async with peer(VERSIONS[case], tmp_path) as overrides:
         with pytest.raises(ExitWith) as refusal:
             await bootstrap(at, overrides)
@@ -126,23 +122,23 @@ async def test_another_version_is_3(at: World, tmp_path: Path, case: str) -> Non
 
 
 async def test_a_file_system_that_is_there_is_5_unless_it_is_forced(
-    at: World, tmp_path: Path
+    at: startup_world.World, tmp_path: Path
 ) -> None:
     await write_journal(at)
-    in_use(at.name_dir)
-    before = snapshot(at.name_dir)
+    startup_world.in_use(at.name_dir)
+    before = startup_world.snapshot(at.name_dir)
     async with peer(facts(), saved(tmp_path / "peer")) as overrides:
         with pytest.raises(ExitWith, match="holds a file system already") as refusal:
             await bootstrap(at, overrides)
         assert refusal.value.code == 5
-        assert snapshot(at.name_dir) == before
-        await bootstrap(at, overrides, FORCE)
+        assert startup_world.snapshot(at.name_dir) == before
+        await bootstrap(at, overrides, startup_world.FORCE)
     assert_copied(tmp_path / "name")
 
 
 @pytest.mark.row("8.7 BootstrapStandbyWithQJM")
 async def test_edits_that_the_journal_lacks_are_6_unless_not_asked_for(
-    at: World, tmp_path: Path
+    at: startup_world.World, tmp_path: Path
 ) -> None:
     await write_journal(at)
     too_far = facts(IMAGE.last_applied + BEHIND + 1)
@@ -155,26 +151,28 @@ async def test_edits_that_the_journal_lacks_are_6_unless_not_asked_for(
     assert_copied(tmp_path / "name")
 
 
-async def test_an_image_that_cannot_be_had_changes_nothing(at: World, tmp_path: Path) -> None:
-    in_use(at.name_dir)
-    before = snapshot(at.name_dir)
+async def test_an_image_that_cannot_be_had_changes_nothing(
+    at: startup_world.World, tmp_path: Path
+) -> None:
+    startup_world.in_use(at.name_dir)
+    before = startup_world.snapshot(at.name_dir)
     damaged = saved(tmp_path / "peer")
     image = damaged / "current" / f"fsimage_{IMAGE.last_applied:019d}"
     image.write_bytes(image.read_bytes()[:-1] + b"x")
     async with peer(facts(), damaged) as overrides:
         with pytest.raises(ExitWith, match="it came damaged") as refusal:
-            await bootstrap(at, overrides, FORCE, check=False)
+            await bootstrap(at, overrides, startup_world.FORCE, check=False)
     assert refusal.value.code == 4
-    assert snapshot(at.name_dir) == before
+    assert startup_world.snapshot(at.name_dir) == before
     assert [path.name for path in at.name_dir.iterdir()] == ["current"]
 
 
-async def test_a_directory_in_use_is_refused(at: World, tmp_path: Path) -> None:
+async def test_a_directory_in_use_is_refused(at: startup_world.World, tmp_path: Path) -> None:
     async with peer(facts(), saved(tmp_path / "peer")) as overrides:
-        in_use(at.name_dir)
+        startup_world.in_use(at.name_dir)
         storage = open_name_dirs([at.name_dir])
         with pytest.raises(InUse):
-            await bootstrap(at, overrides, FORCE, check=False)
+            await bootstrap(at, overrides, startup_world.FORCE, check=False)
         storage.close()
 
 

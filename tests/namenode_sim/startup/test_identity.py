@@ -8,13 +8,7 @@ import pytest
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import NameNodeAddress
-from namenode_sim.startup.identity import (
-    NameNodeIdentity,
-    copy_directories,
-    edits_directories,
-    name_directories,
-    required_directories,
-)
+from namenode_sim.startup import identity
 from tests.namenode_sim.startup.startup_world import KEYS, write_site
 
 NAME = "dfs.namenode.name.dir"
@@ -40,7 +34,7 @@ def place(folder: Path, keys: dict[str, str]) -> tuple[Configuration, NameNodeAd
     site = {**KEYS, NAME: "/a,/b", "dfs.namenode.shared.edits.dir": JOURNAL, **keys}
     write_site(folder / "conf", site)
     conf = load_configuration(folder / "conf", (), environment={})
-    return conf, NameNodeIdentity.from_configuration(conf).address
+    return conf, identity.NameNodeIdentity.from_configuration(conf).address
 
 
 @pytest.mark.parametrize(("keys", "edits", "copies"), PLACES.values(), ids=PLACES)
@@ -48,19 +42,19 @@ def test_where_edits_may_lie_and_where_copies_are_kept(
     tmp_path: Path, keys: dict[str, str], edits: list[str], copies: list[str]
 ) -> None:
     conf, address = place(tmp_path, keys)
-    assert edits_directories(conf, address) == [Path(one) for one in edits]
-    assert copy_directories(conf, address) == [Path(one) for one in copies]
+    assert identity.edits_directories(conf, address) == [Path(one) for one in edits]
+    assert identity.copy_directories(conf, address) == [Path(one) for one in copies]
 
 
 def test_the_journal_is_no_directory_that_must_be_there(tmp_path: Path) -> None:
     conf, address = place(tmp_path, {REQUIRED: f"/e,{JOURNAL},file:///f"})
-    assert required_directories(conf, address) == [Path("/e"), Path("/f")]
+    assert identity.required_directories(conf, address) == [Path("/e"), Path("/f")]
 
 
 REMOTE: dict[str, tuple[Find, str]] = {
-    "name directories": (name_directories, NAME),
-    "edits": (edits_directories, EDITS),
-    "required": (required_directories, REQUIRED),
+    "name directories": (identity.name_directories, NAME),
+    "edits": (identity.edits_directories, EDITS),
+    "required": (identity.required_directories, REQUIRED),
 }
 
 
@@ -76,7 +70,7 @@ def test_a_directory_elsewhere_is_refused_by_the_name_of_its_key(
 def test_the_other_namenodes_are_its_peers(tmp_path: Path) -> None:
     keys = {"dfs.ha.namenodes.ns1": "nn3,nn1,nn2", "dfs.namenode.rpc-address.ns1.nn3": "h:3"}
     conf, _ = place(tmp_path, {**keys, "dfs.namenode.http-address.ns1.nn3": "h:4"})
-    found = NameNodeIdentity.from_configuration(conf)
+    found = identity.NameNodeIdentity.from_configuration(conf)
     assert found.address.namenode == "nn1"
     assert sorted(peer.namenode for peer in found.peers) == ["nn2", "nn3"]
     assert found.journal_nodes == [("h1", 1), ("h2", 2), ("h3", 3)]

@@ -18,32 +18,26 @@ from namenode_sim.storage.local_edits import last_local_edit
 from namenode_sim.storage.storage import open_name_dirs
 from tests.journal.node.process import until
 from tests.namenode_sim.image.image_world import real
-from tests.namenode_sim.startup.startup_world import (
-    FORCE,
-    NEVER_ASK,
-    OPEN,
-    ROLLED,
-    World,
-    copy_dir,
-    in_use,
-    mkdir,
-    snapshot,
-    world,
-)
+from tests.namenode_sim.startup import startup_world
+from tests.namenode_sim.startup.startup_world import in_use
 from tests.worlds.files import info, write_segment
 
-LAST = len(ROLLED) + len(OPEN)
+LAST = len(startup_world.ROLLED) + len(startup_world.OPEN)
 
 
-async def initialize(at: World, consent: Consent = NEVER_ASK) -> int:
+async def initialize(at: startup_world.World, consent: Consent = startup_world.NEVER_ASK) -> int:
     done = await initialize_shared_edits(at.conf(), at.place(), consent)
     return done.last_txid
 
 
-async def test_the_journal_holds_every_edit_byte_for_byte(at: World, tmp_path: Path) -> None:
+async def test_the_journal_holds_every_edit_byte_for_byte(
+    at: startup_world.World, tmp_path: Path
+) -> None:
     in_use(at.name_dir)
     assert await initialize(at) == LAST
-    assert await at.journal_ops(info()) == list(enumerate((*ROLLED, *OPEN), start=1))
+    assert await at.journal_ops(info()) == list(
+        enumerate((*startup_world.ROLLED, *startup_world.OPEN), start=1)
+    )
     current = at.name_dir / "current"
     for i in range(3):
         stored = tmp_path / "journal" / f"jn{i}" / "ns1" / "current"
@@ -55,7 +49,7 @@ async def test_the_journal_holds_every_edit_byte_for_byte(at: World, tmp_path: P
     assert not (at.name_dir / "in_use.lock").exists()
 
 
-async def test_only_what_the_image_lacks_is_copied(at: World) -> None:
+async def test_only_what_the_image_lacks_is_copied(at: startup_world.World) -> None:
     namespace = in_use(at.name_dir)
     storage = open_name_dirs([at.name_dir])
     storage.save(namespace)
@@ -66,8 +60,8 @@ async def test_only_what_the_image_lacks_is_copied(at: World) -> None:
 
 async def test_a_directory_of_hadoop_is_taken_as_it_is(tmp_path: Path) -> None:
     source = real("name-dir/VERSION").parent
-    async with world(tmp_path) as at:
-        copy_dir(source, at.name_dir / "current")
+    async with startup_world.world(tmp_path) as at:
+        startup_world.copy_dir(source, at.name_dir / "current")
         storage = open_name_dirs([at.name_dir])
         ids = storage.namespace_info
         storage.close()
@@ -81,7 +75,7 @@ async def test_a_directory_of_hadoop_is_taken_as_it_is(tmp_path: Path) -> None:
         assert segment.read_bytes() == ours.read_bytes()[: segment.stat().st_size]
 
 
-async def test_a_journal_that_exists_is_only_replaced_by_force(at: World) -> None:
+async def test_a_journal_that_exists_is_only_replaced_by_force(at: startup_world.World) -> None:
     in_use(at.name_dir)
     await initialize(at)
     with pytest.raises(ExitWith, match=r"already exists on .*, and nothing was changed") as no:
@@ -96,34 +90,34 @@ async def test_a_journal_that_exists_is_only_replaced_by_force(at: World) -> Non
     with pytest.raises(ExitWith):
         await initialize(at, Consent(force=False, ask=refuse))
     assert "Re-format the journal ns1" in asked[0]
-    assert await initialize(at, FORCE) == LAST
+    assert await initialize(at, startup_world.FORCE) == LAST
     assert len(await at.journal_ops(info())) == LAST
 
 
-async def test_another_file_system_s_journal_is_never_touched(at: World) -> None:
+async def test_another_file_system_s_journal_is_never_touched(at: startup_world.World) -> None:
     in_use(at.name_dir)
     foreign = info(namespace_id=99)
     writer = at.writer(foreign)
     await writer.format()
     await writer.close()
-    before = snapshot(at.name_dir)
+    before = startup_world.snapshot(at.name_dir)
     with pytest.raises(ExitWith, match="belongs to another file system") as refusal:
-        await initialize(at, FORCE)
+        await initialize(at, startup_world.FORCE)
     assert refusal.value.code == 1
-    assert snapshot(at.name_dir) == before
+    assert startup_world.snapshot(at.name_dir) == before
     assert await at.journal_ops(foreign) == []
 
 
-async def test_all_journal_nodes_must_be_up(at: World) -> None:
+async def test_all_journal_nodes_must_be_up(at: startup_world.World) -> None:
     in_use(at.name_dir)
-    before = snapshot(at.name_dir)
+    before = startup_world.snapshot(at.name_dir)
     await at.nodes.stop(2)
     with pytest.raises(ExitWith, match=r"does not answer.*nothing was changed"):
         await initialize(at)
-    assert snapshot(at.name_dir) == before
+    assert startup_world.snapshot(at.name_dir) == before
 
 
-async def test_a_directory_in_use_is_refused(at: World) -> None:
+async def test_a_directory_in_use_is_refused(at: startup_world.World) -> None:
     in_use(at.name_dir)
     storage = open_name_dirs([at.name_dir])
     with pytest.raises(InUse):
@@ -159,7 +153,11 @@ def _spoil_image(current: Path) -> None:
 
 def _unknown_parent(current: Path) -> None:
     next(current.glob("edits_inprogress*")).unlink()
-    write_segment(current, len(ROLLED) + 1, [StartLogSegment(), mkdir("/no/parent")])
+    write_segment(
+        current,
+        len(startup_world.ROLLED) + 1,
+        [StartLogSegment(), startup_world.mkdir("/no/parent")],
+    )
 
 
 DAMAGES = {
@@ -175,19 +173,19 @@ DAMAGES = {
 @pytest.mark.parametrize("case", DAMAGES)
 async def test_damage_is_told_before_anything_is_changed(tmp_path: Path, case: str) -> None:
     damage, error, message = DAMAGES[case]
-    async with world(tmp_path) as at:
+    async with startup_world.world(tmp_path) as at:
         in_use(at.name_dir)
         damage(at.name_dir / "current")
-        before = snapshot(at.name_dir)
+        before = startup_world.snapshot(at.name_dir)
         with pytest.raises(error, match=message):
             await initialize(at)
-        assert snapshot(at.name_dir) == before
+        assert startup_world.snapshot(at.name_dir) == before
         writer = at.writer(info())
         assert set((await writer.formatted()).values()) == {False}
         await writer.close()
 
 
-async def test_a_torn_tail_ends_the_edits_as_hadoop_ends_them(at: World) -> None:
+async def test_a_torn_tail_ends_the_edits_as_hadoop_ends_them(at: startup_world.World) -> None:
     expected = in_use(at.name_dir)
     (path,) = (at.name_dir / "current").glob("edits_inprogress*")
     whole = path.read_bytes().rstrip(b"\xff")
@@ -200,16 +198,16 @@ async def test_an_edits_directory_that_nobody_has_used_yet_has_nothing_to_close(
 ) -> None:
     unused = tmp_path / "edits"
     unused.mkdir()
-    async with world(tmp_path, **{"dfs.namenode.edits.dir": str(unused)}) as at:
+    async with startup_world.world(tmp_path, **{"dfs.namenode.edits.dir": str(unused)}) as at:
         in_use(at.name_dir)
         assert await initialize(at) == LAST
 
 
 async def test_two_directories_give_their_best_copies(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
-    async with world(tmp_path, **{"dfs.namenode.name.dir": f"{a},{b}"}) as at:
+    async with startup_world.world(tmp_path, **{"dfs.namenode.name.dir": f"{a},{b}"}) as at:
         in_use(a)
-        copy_dir(a, b)
+        startup_world.copy_dir(a, b)
         next((a / "current").glob("edits_0*-*")).unlink()
         next((b / "current").glob("edits_inprogress*")).unlink()
         assert await initialize(at) == LAST
@@ -218,7 +216,7 @@ async def test_two_directories_give_their_best_copies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("in_ha_before", [False, True])
 async def test_a_failure_half_way_is_told_and_a_second_run_completes_it(
-    at: World, in_ha_before: bool
+    at: startup_world.World, in_ha_before: bool
 ) -> None:
     """Until then no NameNode becomes active on less, even if these edits once were copies."""
     in_use(at.name_dir)
@@ -226,16 +224,18 @@ async def test_a_failure_half_way_is_told_and_a_second_run_completes_it(
     if in_ha_before:
         (current / MARK).write_text("1\n")
         assert last_local_edit([at.name_dir], TxId(0)) == 0
-    before = {name for name in snapshot(at.name_dir) if "edits" not in name}
+    before = {name for name in startup_world.snapshot(at.name_dir) if "edits" not in name}
     writer_keys = ("dfs.qjournal.finalize-segment.timeout.ms=1ns",)
     with pytest.raises(ExitWith) as failure:
-        await initialize_shared_edits(at.conf(*writer_keys), at.place(*writer_keys), NEVER_ASK)
+        await initialize_shared_edits(
+            at.conf(*writer_keys), at.place(*writer_keys), startup_world.NEVER_ASK
+        )
     assert failure.value.code == 1
     assert "it is not complete. The name directory has everything" in failure.value.message
-    assert before - {f"current/{MARK}"} <= set(snapshot(at.name_dir))
+    assert before - {f"current/{MARK}"} <= set(startup_world.snapshot(at.name_dir))
     assert last_local_edit([at.name_dir], TxId(0)) == LAST
     assert len(list(current.glob("edits_*"))) == 2
-    assert await initialize(at, FORCE) == LAST
+    assert await initialize(at, startup_world.FORCE) == LAST
     assert len(await at.journal_ops(info())) == LAST
 
 

@@ -11,27 +11,18 @@ from namenode_sim.edits.ops import Op, SetXAttr, StartLogSegment
 from namenode_sim.edits.values import XAttr, XAttrNamespace
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.shared_edits import BATCH_BYTES, initialize_shared_edits
-from tests.namenode_sim.startup.startup_world import (
-    FORCE,
-    NEVER_ASK,
-    OPEN,
-    ROLLED,
-    World,
-    in_use,
-    mkdir,
-    snapshot,
-)
+from tests.namenode_sim.startup import startup_world
 from tests.worlds.files import info, write_segment
 from tests.worlds.name_dirs import format_name_dirs
 
 NO_WAIT = "nnha.read-lease.duration=1ms"
 """There is no older writer whose read lease must run out before the first segment."""
-LAST = len(ROLLED) + len(OPEN)
+LAST = len(startup_world.ROLLED) + len(startup_world.OPEN)
 
 
-async def initialize(at: World, *overrides: str) -> int:
+async def initialize(at: startup_world.World, *overrides: str) -> int:
     keys = (NO_WAIT, *overrides)
-    done = await initialize_shared_edits(at.conf(*keys), at.place(*keys), NEVER_ASK)
+    done = await initialize_shared_edits(at.conf(*keys), at.place(*keys), startup_world.NEVER_ASK)
     return done.last_txid
 
 
@@ -49,9 +40,11 @@ SIZES = {
 
 
 @pytest.mark.parametrize("shares", SIZES.values(), ids=SIZES)
-async def test_edits_of_any_size_arrive_in_order(at: World, shares: tuple[float, ...]) -> None:
+async def test_edits_of_any_size_arrive_in_order(
+    at: startup_world.World, shares: tuple[float, ...]
+) -> None:
     format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
-    ops: list[Op] = [*(large("/", share) for share in shares), mkdir("/end")]
+    ops: list[Op] = [*(large("/", share) for share in shares), startup_world.mkdir("/end")]
     write_segment(at.name_dir / "current", 1, ops)
     assert await initialize(at) == len(ops)
     assert await at.journal_ops(info()) == list(enumerate(ops, start=1))
@@ -65,26 +58,28 @@ FOREIGN = {
 
 @pytest.mark.parametrize("theirs", FOREIGN.values(), ids=FOREIGN)
 async def test_a_journal_of_another_file_system_stays_even_by_force(
-    at: World, theirs: NamespaceInfo
+    at: startup_world.World, theirs: NamespaceInfo
 ) -> None:
-    in_use(at.name_dir)
+    startup_world.in_use(at.name_dir)
     writer = at.writer(theirs)
     await writer.format()
     await writer.close()
     with pytest.raises(ExitWith, match="belongs to another file system"):
-        await initialize_shared_edits(at.conf(), at.place(), FORCE)
+        await initialize_shared_edits(at.conf(), at.place(), startup_world.FORCE)
     assert await at.journal_ops(theirs) == []
 
 
 async def test_edits_without_frame_lengths_are_refused_before_anything_is_changed(
-    at: World,
+    at: startup_world.World,
 ) -> None:
     format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
-    write_segment(at.name_dir / "current", 1, (StartLogSegment(), mkdir("/a")), layout=-55)
-    before = snapshot(at.name_dir)
+    write_segment(
+        at.name_dir / "current", 1, (StartLogSegment(), startup_world.mkdir("/a")), layout=-55
+    )
+    before = startup_world.snapshot(at.name_dir)
     with pytest.raises(EditsError, match="layout -55 has no frame lengths"):
         await initialize(at)
-    assert snapshot(at.name_dir) == before
+    assert startup_world.snapshot(at.name_dir) == before
 
 
 HALF_WAY = {
@@ -97,8 +92,8 @@ HALF_WAY = {
 
 
 @pytest.mark.parametrize(("key", "told"), HALF_WAY.values(), ids=HALF_WAY)
-async def test_a_failure_says_how_far_it_came(at: World, key: str, told: str) -> None:
-    in_use(at.name_dir)
+async def test_a_failure_says_how_far_it_came(at: startup_world.World, key: str, told: str) -> None:
+    startup_world.in_use(at.name_dir)
     with pytest.raises(ExitWith) as failure:
         await initialize(at, key)
     assert told in failure.value.message

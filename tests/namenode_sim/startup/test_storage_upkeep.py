@@ -16,13 +16,8 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage import storage as storage_storage
 from namenode_sim.storage.retention import PurgePlan, Retention, plan_purge
-from namenode_sim.storage.storage import (
-    NameStorage,
-    StorageSettings,
-    WriteFile,
-    open_name_dirs,
-)
 from tests.namenode_sim.image.image_world import rich_namespace
 from tests.worlds.files import info
 from tests.worlds.name_dirs import format_name_dirs
@@ -30,16 +25,18 @@ from tests.worlds.name_dirs import format_name_dirs
 WHO = Permission("a", "b", 0o755)
 
 
-def formatted(*directories: Path, settings: StorageSettings | None = None) -> NameStorage:
+def formatted(
+    *directories: Path, settings: storage_storage.StorageSettings | None = None
+) -> storage_storage.NameStorage:
     format_name_dirs(directories, info(), Namespace.empty("hdfs"))
-    return open_name_dirs(directories, settings)
+    return storage_storage.open_name_dirs(directories, settings)
 
 
 def held(directory: Path) -> list[str]:
     return sorted(path.name for path in (directory / "current").iterdir())
 
 
-def standing(storage: NameStorage) -> tuple[list[Path], list[Path]]:
+def standing(storage: storage_storage.NameStorage) -> tuple[list[Path], list[Path]]:
     return list(storage.directories), list(storage.failed)
 
 
@@ -59,12 +56,12 @@ def test_an_empty_directory_beside_a_formatted_one_is_filled(
     storage.write_seen_txid(TxId(24))
     storage.close()
     (b / "current" if with_folder else b).mkdir(parents=True)
-    storage = open_name_dirs([b, a])
+    storage = storage_storage.open_name_dirs([b, a])
     assert storage.directories == (b, a)
     storage.close()
     image = f"fsimage_{namespace.last_applied:019d}"
     assert held(b) == ["VERSION", image, f"{image}.md5", "seen_txid"]
-    alone = open_name_dirs([b])
+    alone = storage_storage.open_name_dirs([b])
     assert (alone.namespace_info, alone.seen_txid) == (info(), 24)
     assert differences(alone.load(), namespace) == []
     alone.close()
@@ -76,9 +73,9 @@ def test_a_current_that_lies_elsewhere_is_filled_where_it_is(tmp_path: Path) -> 
     b.mkdir()
     elsewhere.mkdir()
     (b / "current").symlink_to(elsewhere)
-    open_name_dirs([a, b]).close()
+    storage_storage.open_name_dirs([a, b]).close()
     assert (elsewhere / "VERSION").exists()
-    open_name_dirs([b]).close()
+    storage_storage.open_name_dirs([b]).close()
 
 
 def test_a_directory_is_not_called_formatted_when_filling_it_failed(tmp_path: Path) -> None:
@@ -89,14 +86,14 @@ def test_a_directory_is_not_called_formatted_when_filling_it_failed(tmp_path: Pa
     sound = image.read_bytes()
     image.write_bytes(sound[:-1] + b"x")
     with pytest.raises(ImageError, match="is corrupt"):
-        open_name_dirs([a, b])
+        storage_storage.open_name_dirs([a, b])
     assert not (b / "current").exists()
     assert not (a / "in_use.lock").exists()
     image.write_bytes(sound)
     (b / "current").mkdir()
     (b / "current" / "something").touch()
     with pytest.raises(StorageError, match="holds files but no VERSION"):
-        open_name_dirs([a, b])
+        storage_storage.open_name_dirs([a, b])
 
 
 @pytest.mark.parametrize("at", range(1, 10))
@@ -117,15 +114,15 @@ def test_a_directory_that_could_not_be_filled_is_filled_by_the_next_start(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(StorageError, match="No space left"):
-            open_name_dirs([a, b])
-    storage = open_name_dirs([a, b])
+            storage_storage.open_name_dirs([a, b])
+    storage = storage_storage.open_name_dirs([a, b])
     assert storage.directories == (a, b)
     storage.close()
     assert held(b) == held(a)
     assert [path.name for path in b.iterdir()] == ["current"]
 
 
-def refusing(directory: Path) -> WriteFile:
+def refusing(directory: Path) -> storage_storage.WriteFile:
     def write(current: Path) -> None:
         if current.parent == directory:
             raise OSError(errno.EIO, "Input/output error")
@@ -160,8 +157,8 @@ def test_an_image_that_is_there_is_not_written_again_unless_it_is_damaged(tmp_pa
     damaged = b / "current" / sound.name
     damaged.write_bytes(b"x")
     inode = sound.stat().st_ino
-    gzip = StorageSettings(codec="org.apache.hadoop.io.compress.GzipCodec")
-    storage = open_name_dirs([a, b], gzip)
+    gzip = storage_storage.StorageSettings(codec="org.apache.hadoop.io.compress.GzipCodec")
+    storage = storage_storage.open_name_dirs([a, b], gzip)
     assert storage.save(namespace) == sound
     storage.close()
     assert sound.stat().st_ino == inode
@@ -172,7 +169,7 @@ def test_a_failed_directory_is_restored_by_the_next_save_that_finds_it_well(
     tmp_path: Path,
 ) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
-    storage = formatted(a, b, settings=StorageSettings(restore_failed=True))
+    storage = formatted(a, b, settings=storage_storage.StorageSettings(restore_failed=True))
     namespace = rich_namespace()
     shutil.rmtree(a)
     storage.save(namespace)
@@ -186,16 +183,16 @@ def test_a_failed_directory_is_restored_by_the_next_save_that_finds_it_well(
     assert standing(storage) == ([b, a], [])
     assert differences(load_image(a / "current" / held(a)[-3]), namespace) == []
     with pytest.raises(StorageError, match="is locked by"):
-        open_name_dirs([a])
+        storage_storage.open_name_dirs([a])
     storage.close()
-    open_name_dirs([a, b]).close()
+    storage_storage.open_name_dirs([a, b]).close()
 
 
 def test_a_directory_that_local_edits_have_made_anew_keeps_them_when_it_is_restored(
     tmp_path: Path,
 ) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
-    storage = formatted(a, b, settings=StorageSettings(restore_failed=True))
+    storage = formatted(a, b, settings=storage_storage.StorageSettings(restore_failed=True))
     shutil.rmtree(a / "current")
     storage.write_seen_txid(TxId(7))
     (a / "current").mkdir()
@@ -205,14 +202,14 @@ def test_a_directory_that_local_edits_have_made_anew_keeps_them_when_it_is_resto
     assert standing(storage) == ([b, a], [])
     assert edits.exists()
     storage.close()
-    open_name_dirs([a, b]).close()
+    storage_storage.open_name_dirs([a, b]).close()
 
 
 def test_a_directory_that_only_ran_full_keeps_its_files_when_it_is_restored(
     tmp_path: Path,
 ) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
-    storage = formatted(a, b, settings=StorageSettings(restore_failed=True))
+    storage = formatted(a, b, settings=storage_storage.StorageSettings(restore_failed=True))
     (a / "current").rename(a / "away")
     storage.write_seen_txid(TxId(7))
     assert storage.failed == (a,)
@@ -237,7 +234,7 @@ def test_without_the_setting_a_failed_directory_stays_out(tmp_path: Path) -> Non
 
 def test_a_directory_of_another_file_system_is_never_restored_over(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
-    storage = formatted(a, b, settings=StorageSettings(restore_failed=True))
+    storage = formatted(a, b, settings=storage_storage.StorageSettings(restore_failed=True))
     shutil.rmtree(a / "current")
     storage.write_seen_txid(TxId(7))
     storage.failed, kept = (), storage.failed
@@ -253,7 +250,8 @@ def test_a_directory_of_another_file_system_is_never_restored_over(tmp_path: Pat
 
 def test_a_save_keeps_the_newest_images_and_drops_left_overs(tmp_path: Path) -> None:
     storage = formatted(
-        tmp_path, settings=StorageSettings(retention=Retention(images=2, extra_edits=1))
+        tmp_path,
+        settings=storage_storage.StorageSettings(retention=Retention(images=2, extra_edits=1)),
     )
     namespace = rich_namespace()
     base = namespace.last_applied
@@ -279,7 +277,8 @@ def test_a_segment_that_cannot_be_set_aside_stays_and_the_save_is_none_the_worse
 ) -> None:
     """The image has its name by then, and other journals are still to be told of it."""
     storage = formatted(
-        tmp_path, settings=StorageSettings(retention=Retention(images=1, extra_edits=0))
+        tmp_path,
+        settings=storage_storage.StorageSettings(retention=Retention(images=1, extra_edits=0)),
     )
     namespace = rich_namespace()
     left = tmp_path / "current" / f"edits_inprogress_{namespace.last_applied - 5:019d}"

@@ -13,15 +13,9 @@ from random import Random
 from typing import Any, Final, Protocol
 
 from datanode.model import Block, BlockId, GenerationStamp, Replica, StorageId
-from datanode.namenodes.claim import (
-    Claims,
-    NameNodeId,
-    Said,
-    decode,
-    encode,
-    hear,
-)
+from datanode.namenodes import claim
 from datanode.namenodes.claim import Verdict as Heard
+from datanode.namenodes.claim import decode, hear
 from datanode.namenodes.incremental_reports import IncrementalQueue
 from datanode.replicas.operations import Invalidate, News
 from datanode.replicas.replica import Next, decide
@@ -41,7 +35,7 @@ DELETED: Final = "deleted"
 class Watcher(Protocol):
     """Who judges what a DataNode does."""
 
-    def heard(self, datanode: str, who: str, said: Said, txid: int, verdict: Heard) -> None:
+    def heard(self, datanode: str, who: str, said: claim.Said, txid: int, verdict: Heard) -> None:
         """A NameNode's word has come."""
 
     def answers(self, who: str, datanode: str, answer: Answer) -> None:
@@ -149,7 +143,7 @@ class Life:
         self.map = ReplicaMap(owner.disks)
         self.map.load()
         kept = owner.disks.claim
-        self.claims = Claims() if kept is None or owner.java else decode(kept)
+        self.claims = claim.Claims() if kept is None or owner.java else decode(kept)
         self.queues = {name: IncrementalQueue() for name in owner.namenodes}
         self.wakes = {name: asyncio.Event() for name in owner.namenodes}
         self.commands: deque[tuple[str, Command]] = deque()
@@ -170,12 +164,12 @@ class Life:
 
     def hear(self, who: str, answer: Answer) -> None:
         """Whom to obey, by a NameNode's answer."""
-        said = Said.ACTIVE if answer.standing.active else Said.STANDBY
+        said = claim.Said.ACTIVE if answer.standing.active else claim.Said.STANDBY
         txid = answer.standing.durable
         before = self.claims
-        self.claims, verdict = hear(before, NameNodeId(who), said, txid)
+        self.claims, verdict = hear(before, claim.NameNodeId(who), said, txid)
         if before.obeyed != self.claims.obeyed and not self.owner.java:
-            self.owner.disks.claim = encode(self.claims)
+            self.owner.disks.claim = claim.encode(self.claims)
         self.owner.watcher.heard(self.owner.name, who, said, txid, verdict)
         if verdict is Heard.OBEYED:
             self.drop_orders_of_others(who)

@@ -3,17 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from datanode.model import (
-    BeingWritten,
-    Block,
-    BlockId,
-    Finalized,
-    Replica,
-    StorageId,
-    Temporary,
-    UnderRecovery,
-    WaitingForRecovery,
-)
+from datanode import model
 from datanode.replicas.operations import Operation
 from datanode.replicas.replica import Next, Refused, decide
 
@@ -38,28 +28,28 @@ class Stored:
     before its last operation if its writer's process went on until then.
     """
 
-    replica: Replica
+    replica: model.Replica
     data: bytes = b""
     doomed: bool = False
     lost_its_end: bool = False
     open_length: int = 0
 
 
-def original(replica: Replica) -> Replica:
+def original(replica: model.Replica) -> model.Replica:
     """What a replica under recovery was before."""
-    return original(replica.original) if isinstance(replica, UnderRecovery) else replica
+    return original(replica.original) if isinstance(replica, model.UnderRecovery) else replica
 
 
-def is_whole(replica: Replica) -> bool:
+def is_whole(replica: model.Replica) -> bool:
     """Whether a replica is final, be it under a recovery that has not ended."""
-    return isinstance(original(replica), Finalized)
+    return isinstance(original(replica), model.Finalized)
 
 
 @dataclass(slots=True)
 class Disks:
     """What outlives the process: replicas by volume, and the claim that was obeyed last."""
 
-    volumes: dict[StorageId, dict[BlockId, Stored]]
+    volumes: dict[model.StorageId, dict[model.BlockId, Stored]]
     claim: bytes | None = None
 
     def all(self) -> Iterator[Stored]:
@@ -67,7 +57,7 @@ class Disks:
         for volume in self.volumes.values():
             yield from volume.values()
 
-    def of(self, block_id: BlockId) -> list[Stored]:
+    def of(self, block_id: model.BlockId) -> list[Stored]:
         """The replicas of a block; one at most on each volume."""
         return [volume[block_id] for volume in self.volumes.values() if block_id in volume]
 
@@ -85,15 +75,15 @@ class Disks:
         return True
 
 
-def restarted(replica: Replica) -> Replica | None:
+def restarted(replica: model.Replica) -> model.Replica | None:
     """What a DataNode that starts makes of a replica that it finds; None: it goes."""
     match replica:
-        case Temporary():
+        case model.Temporary():
             return None
-        case UnderRecovery():
+        case model.UnderRecovery():
             return restarted(replica.original)
-        case BeingWritten():
-            return WaitingForRecovery(replica.block, replica.storage, replica.length)
+        case model.BeingWritten():
+            return model.WaitingForRecovery(replica.block, replica.storage, replica.length)
         case _:
             return replica
 
@@ -103,7 +93,7 @@ class ReplicaMap:
     """The replicas that a running DataNode knows."""
 
     disks: Disks
-    known: dict[BlockId, Stored] = field(default_factory=dict)
+    known: dict[model.BlockId, Stored] = field(default_factory=dict)
 
     def load(self) -> None:
         """Take in what lies on the disks; of two replicas of a block the newer one stays."""
@@ -145,12 +135,12 @@ class ReplicaMap:
                     before = self.known[block_id] = Stored(after)
                     self.disks.put(before)
                 was = original(before.replica)
-                before.open_length = was.length if isinstance(was, BeingWritten) else 0
+                before.open_length = was.length if isinstance(was, model.BeingWritten) else 0
                 before.replica = after
                 before.data = before.data[: after.length]
                 return before
 
-    def find(self, block: Block) -> Stored:
+    def find(self, block: model.Block) -> Stored:
         """The replica of exactly this block; raises NotDone if there is none."""
         stored = self.known.get(block.block_id)
         if stored is None or stored.replica.block != block:
@@ -168,7 +158,7 @@ def _worth(stored: Stored) -> tuple[int, bool, int, str]:
     replica = stored.replica
     return (
         replica.block.stamp,
-        isinstance(replica, Finalized),
+        isinstance(replica, model.Finalized),
         replica.length,
         replica.storage,
     )

@@ -5,13 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from datanode.model import (
-    BeingWritten,
-    Block,
-    Finalized,
-    StorageId,
-    readable_length,
-)
+from datanode import model
 from datanode.replicas.operations import Complete, News, Operation, news_of
 from datanode.replicas.replica import acknowledged, received
 from tests.simulation.blocks.datanode import Datanode, Life
@@ -37,7 +31,7 @@ class Place:
     """A DataNode of a pipeline, and the storage that is to have the replica."""
 
     owner: Datanode
-    storage: StorageId
+    storage: model.StorageId
 
 
 Pipeline = Sequence[Place]
@@ -64,7 +58,7 @@ def _life(owner: Datanode) -> Life:
 
 
 async def set_up(
-    origin: str, pipeline: Pipeline, operation: Callable[[StorageId], Operation]
+    origin: str, pipeline: Pipeline, operation: Callable[[model.StorageId], Operation]
 ) -> None:
     """Carry an operation out on every DataNode; raises BadLink."""
 
@@ -82,13 +76,15 @@ async def set_up(
 
 
 def _announce(life: Life, news: News | None, stored: Stored) -> None:
-    if isinstance(stored.replica, Finalized):
+    if isinstance(stored.replica, model.Finalized):
         life.owner.watcher.whole(life.owner.name, stored)
     if news is not None:
         life.announce(news, stored.replica)
 
 
-async def send(origin: str, pipeline: Pipeline, block: Block, start: int, payload: bytes) -> None:
+async def send(
+    origin: str, pipeline: Pipeline, block: model.Block, start: int, payload: bytes
+) -> None:
     """One packet, until all have acknowledged it; raises BadLink."""
 
     async def step(rest: Pipeline) -> None:
@@ -101,7 +97,7 @@ async def send(origin: str, pipeline: Pipeline, block: Block, start: int, payloa
     await onward(origin, pipeline, "packet", PACKET_SECONDS, step)
 
 
-async def write_packet(life: Life, block: Block, start: int, payload: bytes) -> None:
+async def write_packet(life: Life, block: model.Block, start: int, payload: bytes) -> None:
     """Write a packet's bytes; raises NotDone."""
     stored, end = _written(life, block), start + len(payload)
     if stored.replica.length < start:
@@ -110,7 +106,7 @@ async def write_packet(life: Life, block: Block, start: int, payload: bytes) -> 
     stored.replica = received(stored.replica, end)
 
 
-async def finish(origin: str, pipeline: Pipeline, block: Block, length: int) -> None:
+async def finish(origin: str, pipeline: Pipeline, block: model.Block, length: int) -> None:
     """The last, empty packet: every replica becomes final; raises BadLink."""
 
     async def step(rest: Pipeline) -> None:
@@ -122,7 +118,7 @@ async def finish(origin: str, pipeline: Pipeline, block: Block, length: int) -> 
     await onward(origin, pipeline, "last packet", PACKET_SECONDS, step)
 
 
-async def finalize(life: Life, block: Block, length: int) -> None:
+async def finalize(life: Life, block: model.Block, length: int) -> None:
     """Make a replica final, and tell; raises NotDone."""
     if _written(life, block).replica.length != length:
         raise NotDone(f"{block} is not {length} bytes long")
@@ -130,14 +126,14 @@ async def finalize(life: Life, block: Block, length: int) -> None:
     _announce(life, News.RECEIVED, stored)
 
 
-def _written(life: Life, block: Block) -> Stored:
+def _written(life: Life, block: model.Block) -> Stored:
     stored = life.map.find(block)
-    if not isinstance(stored.replica, BeingWritten):
+    if not isinstance(stored.replica, model.BeingWritten):
         raise NotDone(f"{block} is not being written")
     return stored
 
 
-async def read(origin: str, owner: Datanode, block: Block, length: int | None) -> bytes:
+async def read(origin: str, owner: Datanode, block: model.Block, length: int | None) -> bytes:
     """The bytes of a replica that its DataNode shows, at most ``length``.
 
     Raises:
@@ -149,7 +145,7 @@ async def read(origin: str, owner: Datanode, block: Block, length: int | None) -
         stored = life.map.known.get(block.block_id)
         if stored is None or stored.replica.block.stamp < block.stamp:
             raise NotDone(f"{block} is not here")
-        shown = readable_length(stored.replica)
+        shown = model.readable_length(stored.replica)
         if length is not None and shown < length:
             raise NotDone(f"{block} has {shown} bytes here, {length} are wanted")
         return stored.data[: shown if length is None else length]

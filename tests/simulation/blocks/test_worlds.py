@@ -8,13 +8,7 @@ from tests.simulation.blocks.__main__ import main as show
 from tests.simulation.blocks.nemesis import EVENT_KINDS, MESSAGE_KINDS
 from tests.simulation.blocks.simulation import SIMULATION
 from tests.simulation.blocks.world import run
-from tests.simulation.engine.walks import (
-    Record,
-    every_kind_strikes,
-    same_seed_same_trace,
-    told_or_not_is_the_same,
-    walk,
-)
+from tests.simulation.engine import walks
 
 PORTION_SECONDS = 8.0
 LEAST_SEEDS = 20
@@ -49,10 +43,10 @@ before a full report, made the active pass over what that said of it (likewise).
 
 @pytest.mark.row("B5", "B9")
 def test_no_acknowledged_byte_is_lost_and_maps_come_to_say_what_is_true(
-    record_property: Record,
+    record_property: walks.Record,
 ) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
-    closed = walk(
+    closed = walks.walk(
         SIMULATION,
         1,
         record_property,
@@ -64,22 +58,22 @@ def test_no_acknowledged_byte_is_lost_and_maps_come_to_say_what_is_true(
 
 
 @pytest.mark.parametrize("seed", FOUND)
-def test_a_world_that_once_broke_stays_whole(seed: int, record_property: Record) -> None:
+def test_a_world_that_once_broke_stays_whole(seed: int, record_property: walks.Record) -> None:
     outcome = run(seed)
     assert outcome.violation is None, outcome.violation
     record_property(SEEDS_PLAYED, 1)
 
 
 def test_the_same_seed_leaves_the_same_trace() -> None:
-    same_seed_same_trace(run, range(500, 503))
+    walks.same_seed_same_trace(run, range(500, 503))
 
 
 def test_a_trace_does_not_depend_on_being_kept() -> None:
-    told_or_not_is_the_same(run, range(510, 513))
+    walks.told_or_not_is_the_same(run, range(510, 513))
 
 
 def test_every_kind_of_fault_strikes_somewhere() -> None:
-    every_kind_strikes(run, {*MESSAGE_KINDS, *EVENT_KINDS}, range(1, 100))
+    walks.every_kind_strikes(run, {*MESSAGE_KINDS, *EVENT_KINDS}, range(1, 100))
 
 
 def test_a_seed_can_be_shown() -> None:

@@ -6,17 +6,7 @@ from dataclasses import dataclass, field
 from datanode.model import BeingWritten
 from journal.model import TxId
 from namenode_sim.edits.ops import Op, UpdateBlocks
-from namenode_sim.namespace.changes import (
-    BlockAdded,
-    BlockChange,
-    BlockCut,
-    BlockIdGiven,
-    BlockSettled,
-    BlocksGone,
-    BlocksMoved,
-    ReplicationSet,
-    StampGiven,
-)
+from namenode_sim.namespace import changes as namespace_changes
 from namenode_sim.namespace.namespace import Namespace
 from tests.simulation.blocks.disks import Stored, is_whole, original
 
@@ -116,13 +106,13 @@ class Truth:
         self._op = op
         self.namespace.apply(txid, op)
 
-    def _follow(self, _txid: TxId, changes: Iterable[BlockChange]) -> None:
+    def _follow(self, _txid: TxId, changes: Iterable[namespace_changes.BlockChange]) -> None:
         for change in changes:
             self._change(change)
 
-    def _change(self, change: BlockChange) -> None:
+    def _change(self, change: namespace_changes.BlockChange) -> None:
         match change:
-            case BlockAdded():
+            case namespace_changes.BlockAdded():
                 self.blocks[change.block_id] = Known(
                     change.file_id,
                     change.stamp,
@@ -131,24 +121,24 @@ class Truth:
                     [(self.clock(), change.expected)],
                     change.expected,
                 )
-            case BlockSettled():
+            case namespace_changes.BlockSettled():
                 known = self.blocks[change.block_id]
                 known.stamp, known.length = change.stamp, change.length
                 known.complete = change.complete
                 self.touched.add(change.block_id)
-            case BlockCut():
+            case namespace_changes.BlockCut():
                 known = self.blocks[change.block_id]
                 known.acked = min(known.acked, change.length)
-            case BlocksGone():
+            case namespace_changes.BlocksGone():
                 for block_id in change.block_ids:
                     gone = self.blocks.pop(block_id)
                     if isinstance(self._op, UpdateBlocks) and gone.acked:
                         self.dropped[block_id] = gone
-            case BlocksMoved() | ReplicationSet():
+            case namespace_changes.BlocksMoved() | namespace_changes.ReplicationSet():
                 for block_id in change.block_ids:
                     known = self.blocks[block_id]
                     known.file_id = getattr(change, "file_id", known.file_id)
                     known.wanted.append((self.clock(), change.expected))
                     known.excused = min(known.excused, change.expected)
-            case StampGiven() | BlockIdGiven():
+            case namespace_changes.StampGiven() | namespace_changes.BlockIdGiven():
                 pass

@@ -5,15 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from typing import Any, Final
 
+from fencing import model
 from fencing.fencer import fence
-from fencing.model import (
-    FencingOutcome,
-    FencingReport,
-    JournalEpochMethod,
-    MethodSpec,
-    SshMethod,
-    Target,
-)
 from fencing.shell import Finished, Overran
 from fencing.ssh_settings import SshSettings
 from tests.simulation.engine.clock import VirtualLoop
@@ -44,13 +37,13 @@ class Fencers:
 
     async def fence(
         self,
-        methods: Sequence[MethodSpec],
-        target: Target,
+        methods: Sequence[model.MethodSpec],
+        target: model.Target,
         **named: Any,  # noqa: ANN401
-    ) -> FencingReport:
+    ) -> model.FencingReport:
         """The product's own; but what touches nothing must be told from what does."""
         report = await fence(methods, target, run=self.run_command, over_ssh=self.over_ssh, **named)
-        if report.fenced and report.attempts[-1].method == str(JournalEpochMethod()):
+        if report.fenced and report.attempts[-1].method == str(model.JournalEpochMethod()):
             self.on_success(target.namenode, LIFE.get().host.name, None)
         return report
 
@@ -65,15 +58,20 @@ class Fencers:
         return Finished(0 if done else 1, "")
 
     async def over_ssh(
-        self, method: SshMethod, target: Target, settings: SshSettings, *, deadline_seconds: float
-    ) -> tuple[FencingOutcome, str, str]:
+        self,
+        method: model.SshMethod,
+        target: model.Target,
+        settings: SshSettings,
+        *,
+        deadline_seconds: float,
+    ) -> tuple[model.FencingOutcome, str, str]:
         """Kills the process on a machine that runs and can be reached."""
         here = LIFE.get().host.name
         reaches = self._hosts[target.host].on and not self._network.is_cut(here, target.host)
         done = await self._try(target.namenode, deadline_seconds, reaches=reaches)
         if done is None:
-            return FencingOutcome.TIMED_OUT, "gave up", ""
-        return (FencingOutcome.SUCCEEDED if done else FencingOutcome.FAILED), "ssh", ""
+            return model.FencingOutcome.TIMED_OUT, "gave up", ""
+        return (model.FencingOutcome.SUCCEEDED if done else model.FencingOutcome.FAILED), "ssh", ""
 
     async def _try(self, victim: str, deadline_seconds: float, *, reaches: bool) -> bool | None:
         me = LIFE.get().host.name

@@ -6,14 +6,8 @@ from functools import partial
 from typing import Final, Protocol
 
 from ha.rpc.protocol import Call
+from ha.service import model
 from ha.service.errors import HealthCheckFailed, ServiceFailed
-from ha.service.model import (
-    ProcessIdentity,
-    RequestSource,
-    ServiceState,
-    ServiceStatus,
-    WriterSilence,
-)
 from tests.simulation.engine.clock import VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.trace import Trace
@@ -36,7 +30,7 @@ class Witness(Protocol):
     def served_read(self, namenode: str, epoch: int) -> None:
         """An active has answered a read."""
 
-    def became(self, namenode: str, state: ServiceState, asked: int | None) -> None:
+    def became(self, namenode: str, state: model.ServiceState, asked: int | None) -> None:
         """Its role has changed, or was confirmed, by the call of this number (None: by itself)."""
 
     def confirmed(self, namenode: str, asked: int) -> None:
@@ -66,7 +60,7 @@ class SharedLog(Protocol):
     def beat(self, namenode: str, epoch: int) -> None:
         """Send a heartbeat of this epoch."""
 
-    async def silence(self, namenode: str) -> WriterSilence:
+    async def silence(self, namenode: str) -> model.WriterSilence:
         """For how long the newest writer has not been heard, as this NameNode is told."""
 
     def heal(self) -> None:
@@ -98,7 +92,7 @@ class Journal:
     def beat(self, namenode: str, epoch: int) -> None:
         """Nobody counts them here."""
 
-    async def silence(self, namenode: str) -> WriterSilence:
+    async def silence(self, namenode: str) -> model.WriterSilence:
         """Refused: this journal is one for all, and has no nodes."""
         raise ServiceFailed("nobody knows")
 
@@ -160,7 +154,7 @@ class NameNode:
     ) -> None:  # fmt: skip
         self.life = life
         self.name = life.host.name
-        self.state = ServiceState.INITIALIZING
+        self.state = model.ServiceState.INITIALIZING
         self.epoch = 0
         self.lease_until = 0.0
         self.condition = condition
@@ -177,15 +171,15 @@ class NameNode:
     async def start(self, seconds: float) -> None:
         """Load the image, so to say."""
         await asyncio.sleep(seconds)
-        self._become(ServiceState.STANDBY, None)
+        self._become(model.ServiceState.STANDBY, None)
 
     # ---- HAServiceProtocol -----------------------------------------------------------------
 
-    async def status(self) -> ServiceStatus:
+    async def status(self) -> model.ServiceStatus:
         """The NameNode's state, and which process it is."""
-        identity = ProcessIdentity(self.life.pid, self.life.pid, self.name)
+        identity = model.ProcessIdentity(self.life.pid, self.life.pid, self.name)
         reason = "" if self.condition.ready else "in safe mode"
-        return ServiceStatus(self.state, self.condition.ready, reason, identity)
+        return model.ServiceStatus(self.state, self.condition.ready, reason, identity)
 
     async def monitor_health(self) -> None:
         """Well, or not."""
@@ -193,17 +187,17 @@ class NameNode:
             raise HealthCheckFailed(self.condition.unwell)
 
     async def transition_to_active(
-        self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
+        self, source: model.RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
     ) -> None:
         """Become active; it may take long, or fail."""
         if name := self._faults.strikes("promote-fail", self.name):
             self._trace.add(self.name, "will not become active", name)
             raise ServiceFailed("no")
         async with self._turn:
-            if self.state is ServiceState.ACTIVE:
+            if self.state is model.ServiceState.ACTIVE:
                 self._witness.confirmed(self.name, call.call_id)
                 return
-            if self.state is not ServiceState.STANDBY:
+            if self.state is not model.ServiceState.STANDBY:
                 raise ServiceFailed(f"it is {self.state}")
             task = self._promotion = asyncio.create_task(
                 self._take_over(call.call_id, predecessor_gone_until)
@@ -217,7 +211,7 @@ class NameNode:
             finally:
                 self._promotion = None
 
-    async def transition_to_standby(self, source: RequestSource, call: Call) -> None:
+    async def transition_to_standby(self, source: model.RequestSource, call: Call) -> None:
         """Become standby."""
         if name := self._faults.strikes("demote-fail", self.name):
             self._trace.add(self.name, "will not stand by", name)
@@ -227,9 +221,9 @@ class NameNode:
         if self._aborts and self._promotion is not None:
             self._promotion.cancel()
         async with self._turn:
-            if self.state is ServiceState.INITIALIZING:
+            if self.state is model.ServiceState.INITIALIZING:
                 raise ServiceFailed("still starting")
-            self._become(ServiceState.STANDBY, call.call_id)
+            self._become(model.ServiceState.STANDBY, call.call_id)
         late, self.condition.answers_late = self.condition.answers_late, 0.0
         if late:
             await asyncio.sleep(late)
@@ -252,7 +246,7 @@ class NameNode:
             raise ServiceFailed("the journal is another's")
         self.epoch = epoch
         self.lease_until = 0.0
-        self._become(ServiceState.ACTIVE, asked)
+        self._become(model.ServiceState.ACTIVE, asked)
         self._serving = asyncio.create_task(self._serve(epoch))
         if self._journal.beats:
             self._beating = asyncio.create_task(self._beat(epoch))
@@ -261,23 +255,23 @@ class NameNode:
         self._faults.lasts(self._loop.now + seconds / self.life.process.rate)
         await asyncio.sleep(seconds)
 
-    async def writer_silence(self) -> WriterSilence:
+    async def writer_silence(self) -> model.WriterSilence:
         """What its controller asks while the owner of the lock does not answer."""
         return await self._journal.silence(self.name)
 
     async def _beat(self, epoch: int) -> None:
-        while self.state is ServiceState.ACTIVE and self.epoch == epoch:
+        while self.state is model.ServiceState.ACTIVE and self.epoch == epoch:
             self._journal.beat(self.name, epoch)
             await asyncio.sleep(_BEAT_SECONDS)
 
     async def _serve(self, epoch: int) -> None:
         failures = 0
-        while self.state is ServiceState.ACTIVE and self.epoch == epoch:
+        while self.state is model.ServiceState.ACTIVE and self.epoch == epoch:
             if self._loop.time() < self.lease_until:
                 self._witness.served_read(self.name, epoch)
             sent = self._loop.time()
             accepted = await self._journal.write(self.name, epoch)
-            if self.state is not ServiceState.ACTIVE or self.epoch != epoch:
+            if self.state is not model.ServiceState.ACTIVE or self.epoch != epoch:
                 return
             if accepted:
                 failures, self.lease_until = 0, sent + LEASE_SECONDS
@@ -289,11 +283,11 @@ class NameNode:
                     return
             await asyncio.sleep(_BEAT_SECONDS)
 
-    def _become(self, state: ServiceState, asked: int | None) -> None:
+    def _become(self, state: model.ServiceState, asked: int | None) -> None:
         if state is not self.state:
             self._trace.add(self.name, f"NameNode {self.state} -> {state}")
         self.state = state
-        if state is ServiceState.STANDBY:
+        if state is model.ServiceState.STANDBY:
             self.lease_until = 0.0
         self._witness.became(self.name, state, asked)
 

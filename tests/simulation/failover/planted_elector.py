@@ -3,23 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from ha.elector import core, runner, takeover, term_keeper
-from ha.elector.actions import (
-    AbandonTakeover,
-    DeleteBreadcrumb,
-    EnterNeutral,
-    FenceOldActive,
-    ServeAsStandby,
-)
-from ha.elector.events import (
-    BreadcrumbRead,
-    BreadcrumbWritten,
-    LockCreated,
-    LockTaken,
-    LookDue,
-    OldActiveFenced,
-    SessionOpened,
-)
+from ha.elector import actions, core, events, runner, takeover, term_keeper
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Link, Role, Stage, Term
 from ha.elector.runner import Elector
@@ -42,8 +26,8 @@ def node_exists_is_won() -> Planting:
     really = core._lock_news
 
     def news(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
-        if isinstance(event, LockTaken):
-            event = LockCreated(event.session)
+        if isinstance(event, events.LockTaken):
+            event = events.LockCreated(event.session)
         return really(state, event)
 
     return replacing(core, "_lock_news", news)
@@ -60,7 +44,7 @@ def stale_attempt_believed() -> Planting:
 
     def news(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
         changed = {"attempt": state.attempt}
-        if isinstance(event, BreadcrumbRead | BreadcrumbWritten):
+        if isinstance(event, events.BreadcrumbRead | events.BreadcrumbWritten):
             changed["session"] = state.session  # type: ignore[assignment]
         return really(state, replace(event, **changed))
 
@@ -73,8 +57,8 @@ def fence_not_awaited() -> Planting:
 
     def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
         really(self, action)
-        if isinstance(action, FenceOldActive):
-            self.post(OldActiveFenced(action.attempt))
+        if isinstance(action, actions.FenceOldActive):
+            self.post(events.OldActiveFenced(action.attempt))
 
     return replacing(Elector, "_tell_application", tell)
 
@@ -161,8 +145,8 @@ def neutral_demotes() -> Planting:
 
     def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
         really(self, action)
-        if isinstance(action, EnterNeutral):
-            really(self, ServeAsStandby())
+        if isinstance(action, actions.EnterNeutral):
+            really(self, actions.ServeAsStandby())
 
     return replacing(Elector, "_tell_application", tell)
 
@@ -172,7 +156,7 @@ def takeover_not_abandoned() -> Planting:
     really = Elector._tell_application
 
     def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
-        if not isinstance(action, AbandonTakeover):
+        if not isinstance(action, actions.AbandonTakeover):
             really(self, action)
 
     return replacing(Elector, "_tell_application", tell)
@@ -194,7 +178,7 @@ def release_before_the_breadcrumb() -> Planting:
 
     def leave(state: ElectorState, *, before_release: tuple[Any, ...] = ()) -> Step:
         step = really(state, before_release=before_release)
-        last = tuple(one for one in step.actions if isinstance(one, DeleteBreadcrumb))
+        last = tuple(one for one in step.actions if isinstance(one, actions.DeleteBreadcrumb))
         rest = tuple(one for one in step.actions if one not in last)
         return Step(step.state, (*rest[:-1], *last, *rest[-1:]))
 
@@ -206,7 +190,7 @@ def any_version_is_deleted() -> Planting:
     really = KazooKeeper.perform
 
     def perform(self: KazooKeeper, action: Any) -> None:  # noqa: ANN401
-        if isinstance(action, DeleteBreadcrumb):
+        if isinstance(action, actions.DeleteBreadcrumb):
             action = replace(action, version=-1)
         really(self, action)
 
@@ -218,9 +202,9 @@ def never_looks_by_itself() -> Planting:
     really = core.step
 
     def step(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
-        if isinstance(event, LookDue):
+        if isinstance(event, events.LookDue):
             return Step(state)
-        if isinstance(event, SessionOpened) and state.link is Link.SUSPENDED:
+        if isinstance(event, events.SessionOpened) and state.link is Link.SUSPENDED:
             return Step(replace(state, link=Link.CONNECTED))
         return really(state, event)
 

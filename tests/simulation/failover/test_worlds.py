@@ -4,23 +4,9 @@ import pytest
 from click.testing import CliRunner
 
 from tests.pytest_report import SEEDS_PLAYED
-from tests.simulation.engine.walks import (
-    Record,
-    every_kind_strikes,
-    same_seed_same_trace,
-    told_or_not_is_the_same,
-    walk,
-)
+from tests.simulation.engine import walks
+from tests.simulation.failover import nemesis
 from tests.simulation.failover.__main__ import main as show
-from tests.simulation.failover.nemesis import (
-    AIMED_KINDS,
-    EVENT_KINDS,
-    MESSAGE_KINDS,
-    NODE_KINDS,
-    OPERATOR_KINDS,
-    SILENT_KINDS,
-    ZOOKEEPER_KINDS,
-)
 from tests.simulation.failover.simulation import SIMULATION
 from tests.simulation.failover.world import run
 
@@ -145,9 +131,11 @@ it counted the lock as given away, and came back in a drain half a minute later.
 
 
 @pytest.mark.parametrize("first", [1, 50_000])
-def test_one_active_at_a_time_and_service_returns(first: int, record_property: Record) -> None:
+def test_one_active_at_a_time_and_service_returns(
+    first: int, record_property: walks.Record
+) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
-    takeovers = walk(
+    takeovers = walks.walk(
         SIMULATION,
         first,
         record_property,
@@ -159,7 +147,7 @@ def test_one_active_at_a_time_and_service_returns(first: int, record_property: R
 
 
 @pytest.mark.parametrize("seed", FOUND)
-def test_a_world_that_once_broke_stays_whole(seed: int, record_property: Record) -> None:
+def test_a_world_that_once_broke_stays_whole(seed: int, record_property: walks.Record) -> None:
     outcome = run(seed)
     assert outcome.violation is None, outcome.violation
     record_property(SEEDS_PLAYED, 1)
@@ -172,17 +160,23 @@ def test_a_session_asks_each_server_before_one_again() -> None:
 
 
 def test_the_same_seed_leaves_the_same_trace() -> None:
-    same_seed_same_trace(run, range(500, 503))
+    walks.same_seed_same_trace(run, range(500, 503))
 
 
 def test_a_trace_does_not_depend_on_being_kept() -> None:
-    told_or_not_is_the_same(run, range(510, 513))
+    walks.told_or_not_is_the_same(run, range(510, 513))
 
 
 def test_every_kind_of_fault_strikes_somewhere() -> None:
-    drawn = (*MESSAGE_KINDS, *ZOOKEEPER_KINDS, *NODE_KINDS, *EVENT_KINDS, *OPERATOR_KINDS)
-    kinds = {*drawn, *AIMED_KINDS, *SILENT_KINDS}
-    every_kind_strikes(run, kinds, range(1, 300))
+    drawn = (
+        *nemesis.MESSAGE_KINDS,
+        *nemesis.ZOOKEEPER_KINDS,
+        *nemesis.NODE_KINDS,
+        *nemesis.EVENT_KINDS,
+        *nemesis.OPERATOR_KINDS,
+    )
+    kinds = {*drawn, *nemesis.AIMED_KINDS, *nemesis.SILENT_KINDS}
+    walks.every_kind_strikes(run, kinds, range(1, 300))
 
 
 def test_without_faults_nothing_fails_over() -> None:

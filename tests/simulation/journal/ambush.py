@@ -12,17 +12,10 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from tests.simulation.engine.network import Action, Link
+from tests.simulation.journal import swarm
 from tests.simulation.journal.contender import Life
 from tests.simulation.journal.nemesis import Event
 from tests.simulation.journal.strikes import Strikes
-from tests.simulation.journal.swarm import (
-    EVENT_KINDS,
-    LIFE_KINDS,
-    USUAL,
-    WEAR_KINDS,
-    Pace,
-    Swarm,
-)
 from tests.simulation.journal.wear import fragile
 
 if TYPE_CHECKING:
@@ -78,14 +71,14 @@ _LATE: Final = (
 )
 
 
-def drawn(seed: int) -> Swarm:
+def drawn(seed: int) -> swarm.Swarm:
     """What an aimed world is about: mostly calm, or nobody would come to the places."""
     if seed >= FIRST_LATE:
         return _late(seed)
     return drawn_long(seed) if seed >= FIRST_LONG else _aimed(seed)
 
 
-def _late(seed: int) -> Swarm:
+def _late(seed: int) -> swarm.Swarm:
     """Segments change while somebody fetches one, and old requests come between."""
     rng, base = Random(f"{seed} late requests"), drawn_long(seed)
     return replace(
@@ -93,19 +86,19 @@ def _late(seed: int) -> Swarm:
         writers=rng.choice((2, 3, 4)),
         rates=dict.fromkeys(base.rates, 0.0)
         | {"twin": 0.9, "slow-disk": rng.choice((0.02, 0.1, 0.3))},
-        pace=Pace(rng.choice((8, 20, 60)), 4, (0.02, 0.1, 0.1, 0.4)),
+        pace=swarm.Pace(rng.choice((8, 20, 60)), 4, (0.02, 0.1, 0.1, 0.4)),
         unclosed=rng.choice((0.05, 0.5)),
         window_bytes=rng.choice((60, 100, 100, 400)),
         late=True,
     )
 
 
-def drawn_long(seed: int) -> Swarm:
+def drawn_long(seed: int) -> swarm.Swarm:
     """Few writers, with long segments of which they keep little: who missed a part fetches it."""
     rng = Random(f"{seed} long segments")
-    base = Swarm.drawn(seed - FIRST_LONG)
+    base = swarm.Swarm.drawn(seed - FIRST_LONG)
     rates = base.rates if rng.random() < 0.4 else dict.fromkeys(base.rates, 0.0)
-    events = dict.fromkeys((*EVENT_KINDS, *WEAR_KINDS), 0.0)
+    events = dict.fromkeys((*swarm.EVENT_KINDS, *swarm.WEAR_KINDS), 0.0)
     if rng.random() < 0.4:  # what was fetched, or is to be sent again, is torn or decays
         events |= {"power-at-disk": 4.0, "kill-at-disk": 1.0, "rot": 1.5, "kill": 2.0}
     return replace(
@@ -115,21 +108,21 @@ def drawn_long(seed: int) -> Swarm:
         readers=rng.choice((0, 1)),
         rates={**rates, "slow-disk": rng.choice((0.0, 0.02, 0.1)), "twin": rng.choice((0.0, 0.9))},
         events=events,
-        lives=dict.fromkeys(LIFE_KINDS, 0.0),
+        lives=dict.fromkeys(swarm.LIFE_KINDS, 0.0),
         lanes=rng.random() < 0.3,
         crowd=rng.choice((3.0, 10.0)),
         unclosed=0.05,
         upkeep=replace(base.upkeep, hadoop_like=0.0, byzantine=rng.random() < 0.3),
         aimed=True,
         long=True,
-        pace=Pace(rng.choice((60, 60, 200)), 4, (0.02, 0.1, 0.1, 0.4)),
+        pace=swarm.Pace(rng.choice((60, 60, 200)), 4, (0.02, 0.1, 0.1, 0.4)),
         window_bytes=rng.choice((100, 100, 400, 1500, 0)),
     )
 
 
-def _aimed(seed: int) -> Swarm:
+def _aimed(seed: int) -> swarm.Swarm:
     rng = Random(f"{seed} aimed")
-    base = Swarm.drawn(seed - FIRST)
+    base = swarm.Swarm.drawn(seed - FIRST)
     calm, untroubled, steady = (rng.random() < share for share in (0.7, 0.8, 0.6))
     relay = rng.random() < 0.5
     long = not relay and rng.random() < 0.1
@@ -139,14 +132,16 @@ def _aimed(seed: int) -> Swarm:
         nodes=nodes,
         writers=rng.choice((3, 4, 6)) if relay else base.writers,
         rates=dict.fromkeys(base.rates, 0.0) if calm else base.rates,
-        events=dict.fromkeys((*EVENT_KINDS, *WEAR_KINDS), 0.0) if untroubled else base.events,
-        lives=dict.fromkeys(LIFE_KINDS, 0.0) if relay or steady else base.lives,
+        events=dict.fromkeys((*swarm.EVENT_KINDS, *swarm.WEAR_KINDS), 0.0)
+        if untroubled
+        else base.events,
+        lives=dict.fromkeys(swarm.LIFE_KINDS, 0.0) if relay or steady else base.lives,
         lanes=rng.random() < (0.1 if relay else 0.5),
         crowd=4.0 if relay else base.crowd,
         unclosed=0.05 if long else base.unclosed,
         aimed=True,
         relay=relay,
-        pace=Pace(rng.choice((60, 300)), 20) if long else USUAL,
+        pace=swarm.Pace(rng.choice((60, 300)), 20) if long else swarm.USUAL,
         window_bytes=rng.choice((400, 4000)) if rng.random() < 0.2 else 0,
     )
 

@@ -10,16 +10,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final, Protocol
 
+from journal import lane
 from journal.errors import JournalError
-from journal.lane import (
-    HEADER_BYTES,
-    HELLO_BYTES,
-    KEY_BYTES,
-    WELCOME,
-    NoLane,
-    Offer,
-    hello_of,
-)
 from journal.node.faces.lane_codec import LaneFace, face_of
 from journal.node.node import JournalNode
 from tests.simulation.engine.clock import PROCESS, Process, VirtualLoop
@@ -47,7 +39,7 @@ class NodeLanes:
     """In place of the listener: what one node process offers."""
 
     def __init__(self, rng: Random) -> None:
-        self.offer = Offer(LANE_PORT, rng.randbytes(KEY_BYTES))
+        self.offer = lane.Offer(LANE_PORT, rng.randbytes(lane.KEY_BYTES))
 
     def open_to(self, _journal_id: str) -> int:
         return 0
@@ -87,7 +79,7 @@ class LaneEnd:
         data, respond = self._waiting.popleft()
         try:
             respond(self._said(data))
-        except (NoLane, JournalError):
+        except (lane.NoLane, JournalError):
             respond(None)
         except PowerCut:
             return
@@ -98,10 +90,10 @@ class LaneEnd:
     def _said(self, data: bytes) -> bytes:
         if self._face is None:
             assert self._node.lanes is not None
-            hello = hello_of(data[:HELLO_BYTES], data[HELLO_BYTES:])
+            hello = lane.hello_of(data[: lane.HELLO_BYTES], data[lane.HELLO_BYTES :])
             self._face = face_of(self._node, self._node.lanes.offer, hello)
-            return WELCOME
-        return self._face.answered(data[:HEADER_BYTES], data[HEADER_BYTES:])
+            return lane.WELCOME
+        return self._face.answered(data[: lane.HEADER_BYTES], data[lane.HEADER_BYTES :])
 
 
 class LaneBoard:
@@ -164,7 +156,7 @@ class Wire:
             return
         self._post(lambda: self._feed(data))
         network, end = self._board.network, self._end
-        if end is None or len(data) < HEADER_BYTES:
+        if end is None or len(data) < lane.HEADER_BYTES:
             return
         self._board.used(self._process, self._machine)
 

@@ -26,16 +26,7 @@ from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import PowerCut, Violated
-from tests.simulation.journal.grpc_seam import (
-    REFUSED,
-    RESET,
-    Aborted,
-    Context,
-    Failure,
-    Handler,
-    Respond,
-    serve_stream,
-)
+from tests.simulation.journal import grpc_seam
 from tests.simulation.journal.haste import Haste
 from tests.simulation.journal.http_seam import Page
 from tests.simulation.journal.lane_seam import LaneEnd, NodeLanes
@@ -74,7 +65,7 @@ class Machine:
         self._ids = faults.random("incarnations", name)
         self._lane_keys = faults.random("lane keys", name)
         self.takes_lanes = False
-        self._methods: dict[str, Handler] = {}
+        self._methods: dict[str, grpc_seam.Handler] = {}
         self._node: JournalNode | None = None
 
     def format(self, *, founding: bool = True) -> None:
@@ -157,7 +148,9 @@ class Machine:
     def add_generic_rpc_handlers(self, handlers: object) -> None:
         """grpc's server has two ways to take handlers; the other one is enough."""
 
-    def add_registered_method_handlers(self, _service: str, methods: dict[str, Handler]) -> None:
+    def add_registered_method_handlers(
+        self, _service: str, methods: dict[str, grpc_seam.Handler]
+    ) -> None:
         """Take the service's handlers."""
         self._methods = methods
 
@@ -196,7 +189,7 @@ class Machine:
 
     # ---- what the network delivers ----
 
-    def unary(self, method: str, request: bytes, respond: Respond) -> None:
+    def unary(self, method: str, request: bytes, respond: grpc_seam.Respond) -> None:
         """Serve one call."""
         process = self._ready(respond)
         if process is None:
@@ -204,18 +197,20 @@ class Machine:
         handler = self._methods[method]
 
         async def serve() -> None:
-            reply = await handler.unary_unary(handler.request_deserializer(request), Context())
+            reply = await handler.unary_unary(
+                handler.request_deserializer(request), grpc_seam.Context()
+            )
             respond(handler.response_serializer(reply))
 
         process.spawn(self._guarded(serve, respond))
 
-    def open_stream(self, method: str, respond: Respond) -> "_Stream":
+    def open_stream(self, method: str, respond: grpc_seam.Respond) -> "_Stream":
         """Serve a stream."""
         process = self._ready(respond)
         queue: asyncio.Queue[bytes] = asyncio.Queue()
         if process is None:
             return _Stream(queue, None)
-        work = partial(serve_stream, self._methods[method], queue, respond)
+        work = partial(grpc_seam.serve_stream, self._methods[method], queue, respond)
         return _Stream(queue, process.spawn(self._guarded(work, respond)))
 
     def lane_end(self, respond: LaneRespond) -> LaneEnd | None:
@@ -275,25 +270,27 @@ class Machine:
 
         self.process.spawn(guarded())
 
-    def _ready(self, respond: Respond) -> Process | None:
+    def _ready(self, respond: grpc_seam.Respond) -> Process | None:
         if self.process is not None and self.process.alive:
             return self.process
         if not self.silent:
-            respond(REFUSED)
+            respond(grpc_seam.REFUSED)
         return None
 
-    async def _guarded(self, work: Callable[[], Awaitable[None]], respond: Respond) -> None:
+    async def _guarded(
+        self, work: Callable[[], Awaitable[None]], respond: grpc_seam.Respond
+    ) -> None:
         """grpc's server around a handler."""
         try:
             await work()
-        except Aborted as aborted:
+        except grpc_seam.Aborted as aborted:
             respond(aborted.failure)
         except (PowerCut, asyncio.CancelledError):
             if not self.silent:
-                respond(RESET)
+                respond(grpc_seam.RESET)
         except Exception as bug:
             self._trace.add(self.name, f"!handler failed: {bug!r}")
-            respond(Failure(grpc.StatusCode.UNKNOWN, f"Unexpected {bug!r}"))
+            respond(grpc_seam.Failure(grpc.StatusCode.UNKNOWN, f"Unexpected {bug!r}"))
             raise
 
 

@@ -2,12 +2,7 @@
 
 from typing import Final
 
-from journal.core.effects import (
-    ForgetDecision,
-    MoveAside,
-    PersistDecision,
-    PersistWriter,
-)
+from journal.core import effects
 from tests.simulation.engine.mutants import Mutant
 from tests.simulation.journal import planted_lanes as lanes
 from tests.simulation.journal import planted_limits as limits
@@ -94,11 +89,11 @@ MUTANTS: Final = (
     # A node must miss the acceptance, and get the finalization that follows: rare in worlds.
     Mutant("finalizes any length", protocol.finalizes_any_length(), 1500, _CHECKS),
     # ---- what is durable, and when ----
-    Mutant("decision not persisted", storage.without(PersistDecision)),
-    Mutant("decision not forgotten", storage.without(ForgetDecision), 500,
+    Mutant("decision not persisted", storage.without(effects.PersistDecision)),
+    Mutant("decision not forgotten", storage.without(effects.ForgetDecision), 500,
            _CORE + "syncing.py::test_the_decision_about_a_segment_ends_with_its_finalization"),
-    Mutant("writer epoch not persisted", storage.without(PersistWriter)),
-    Mutant("older file left in the way", storage.without(MoveAside), 5000,
+    Mutant("writer epoch not persisted", storage.without(effects.PersistWriter)),
+    Mutant("older file left in the way", storage.without(effects.MoveAside), 5000,
            _X14 + "[killed]"),
     Mutant("segment's writer not recorded", storage.record_not_written()),
     Mutant("segment's record not durable", storage.record_not_durable()),

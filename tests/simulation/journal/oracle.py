@@ -8,21 +8,11 @@ from functools import partial
 
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Violated
+from tests.simulation.journal import views
 from tests.simulation.journal.platter import Platter
 from tests.simulation.journal.recovery_model import Log, common, majorities, recovered
 from tests.simulation.journal.tags import Run, Tag
-from tests.simulation.journal.views import (
-    Accepted,
-    FileReader,
-    Segments,
-    View,
-    as_loaded,
-    closed_at,
-    digest,
-    holds,
-    holds_final,
-    noted_committed,
-)
+from tests.simulation.journal.views import holds
 
 
 class Oracle:
@@ -40,14 +30,14 @@ class Oracle:
         self._trace = trace
         self._platters = platters
         self.names = tuple(platters)
-        self._readers = {name: FileReader(name) for name in platters}
+        self._readers = {name: views.FileReader(name) for name in platters}
         self._majorities = majorities(self.names)
         self._least = len(self.names) // 2 + 1
-        self._views = {name: View() for name in platters}
+        self._views = {name: views.View() for name in platters}
         self._winners: dict[int, str] = {}
         self._decided: dict[tuple[int, int], tuple[int, bytes]] = {}
         self._finals: dict[int, Run] = {}
-        self._past_lives: dict[str, list[View]] = {name: [] for name in platters}
+        self._past_lives: dict[str, list[views.View]] = {name: [] for name in platters}
         self._settled_before = dict.fromkeys(platters, 0)
         self._stores: dict[Tag, set[str]] = {}
         self.purged_below = 1
@@ -130,7 +120,7 @@ class Oracle:
         """A segment was closed at a quorum, unless a newer writer has let go of it since."""
 
         def check() -> None:
-            holders = self._count(partial(closed_at, first, last))
+            holders = self._count(partial(views.closed_at, first, last))
             if last >= self.purged_below and holders < self._least:
                 raise Violated("I8", f"{writer} closed {first}-{last} without a majority")
             self._settle()
@@ -203,13 +193,15 @@ class Oracle:
 
     # ---- what the disks say ----
 
-    def compare_loaded(self, node: str, promised: int, segments: Segments) -> None:
+    def compare_loaded(self, node: str, promised: int, segments: views.Segments) -> None:
         """What a node says it loaded must be what the oracle reads there."""
 
         def check() -> None:
             reader, names = self._readers[node], self._platters[node].cached
             view = reader.view(names, cached=True)
-            ours, theirs = as_loaded(view, reader.rotten(names), noted_committed(names), segments)
+            ours, theirs = views.as_loaded(
+                view, reader.rotten(names), views.noted_committed(names), segments
+            )
             if (promised, theirs) != (view.promised, ours):
                 raise Violated(
                     "I14",
@@ -240,11 +232,11 @@ class Oracle:
         self._note_stores(node, old, new)
         self._check_durability(f"{node} changed")
 
-    def _check_decisions(self, node: str, old: View, new: View) -> None:
+    def _check_decisions(self, node: str, old: views.View, new: views.View) -> None:
         for first, decision in new.accepted.items():
             if old.accepted.get(first) == decision:
                 continue
-            before = old.accepted.get(first, Accepted(0, 0, False, b""))
+            before = old.accepted.get(first, views.Accepted(0, 0, False, b""))
             if decision.epoch < before.epoch or decision.epoch != new.promised:
                 raise Violated(
                     "I4",
@@ -256,7 +248,7 @@ class Oracle:
                 raise Violated("I4", f"epoch {decision.epoch} decided twice about {first}")
             self._choose(node, first, decision)
 
-    def _choose(self, node: str, first: int, decision: Accepted) -> None:
+    def _choose(self, node: str, first: int, decision: views.Accepted) -> None:
         """What a majority accepted in one epoch is chosen for ever, whether anybody knows or not.
 
         As in Paxos, from the earliest moment on: the writer may die before it can tell.
@@ -270,7 +262,7 @@ class Oracle:
                 who = f"a majority accepted in epoch {decision.epoch}"
                 self._require(txid, tag, decision.epoch, who)
 
-    def _check_finals(self, node: str, old: View, new: View) -> None:
+    def _check_finals(self, node: str, old: views.View, new: views.View) -> None:
         for first, run in old.finalized.items():
             now = new.finalized.get(first)
             if now is None and run.last < self.purged_below:
@@ -289,7 +281,7 @@ class Oracle:
             if run.last >= self.purged_below and stored < self._least:
                 raise Violated("I8", f"{node} finalized {first}-{run.last}, {stored} nodes have it")
 
-    def _check_edits(self, node: str, old: View, new: View) -> None:
+    def _check_edits(self, node: str, old: views.View, new: views.View) -> None:
         """Only the promised writer adds edits; its edits never go away again."""
         for first in old.live.keys() | new.live.keys():
             before, after = old.live.get(first), new.live.get(first)
@@ -308,7 +300,7 @@ class Oracle:
             if after is None:
                 continue  # what is finalized is compared with its first copy
             accepted = new.accepted.get(first)
-            if accepted is not None and digest(after) == accepted.digest:
+            if accepted is not None and views.digest(after) == accepted.digest:
                 continue  # a recovery's bytes: many epochs' edits
             # A node that caught up gets the file first and its own last writer behind it.
             caught_up = new.files.get(first) != old.files.get(first)
@@ -322,7 +314,7 @@ class Oracle:
                         f" {new.writers.get(first)}",
                     )
 
-    def _check_admission(self, node: str, old: View, new: View) -> None:
+    def _check_admission(self, node: str, old: views.View, new: views.View) -> None:
         """Under the newest writer only who holds all that may count its lost votes gets a vote.
 
         What is final since then has a majority without it, as when any voter missed it.
@@ -334,7 +326,7 @@ class Oracle:
             if self.purged_below <= run.last <= settled and first not in new.finalized:
                 raise Violated("I21", f"{node} has a vote, and lacks {first}-{run.last}")
 
-    def _note_stores(self, node: str, old: View, new: View) -> None:
+    def _note_stores(self, node: str, old: views.View, new: views.View) -> None:
         """An edit is stored for its writer by voters that promised nobody newer."""
         before = () if old.learner else (*old.live.values(), *old.finalized.values())
         for run in () if new.learner else (*new.live.values(), *new.finalized.values()):
@@ -345,7 +337,7 @@ class Oracle:
                     if len(self._stores[tag]) >= self._least:
                         self.on_quorum = max(self.on_quorum, txid)
 
-    def _count(self, holds: Callable[[View], bool]) -> int:
+    def _count(self, holds: Callable[[views.View], bool]) -> int:
         """How many nodes' votes say so: in this life, or in one that a disk has lost since."""
         return sum(
             any(holds(view) for view in (self._views[node], *lives) if not view.learner)
@@ -387,7 +379,7 @@ class Oracle:
             run = self._finals.get(self.settled + 1)
             if run is None:
                 return
-            holders = self._count(partial(holds_final, run.first))
+            holders = self._count(partial(views.holds_final, run.first))
             if run.last >= self.purged_below and holders < self._least:
                 return
             for txid, tag in enumerate(run.tags, start=run.first):

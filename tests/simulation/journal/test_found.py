@@ -5,18 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from journal.core import requests
 from journal.core.effects import DropDownload, PurgeFiles
 from journal.core.machine import step
 from journal.core.replies import Done, Fetch
-from journal.core.requests import (
-    Admit,
-    AdoptFinalized,
-    AdoptRecovery,
-    CatchUp,
-    PurgeLogs,
-    ResumeSegment,
-    Stamp,
-)
 from journal.core.state import JournalState
 from journal.core.sync import first_wanted, missing
 from journal.errors import BadRequest, Fenced, OutOfSync, StorageFailed
@@ -78,7 +70,7 @@ def test_a_learner_needs_nothing_that_a_writer_has_let_go_of() -> None:
     The syncer brings nothing from before a purge, so the learner was never admitted.
     """
     learner = replace(_PURGED, learner=True)
-    asked = Admit(Stamp(Epoch(1), 1), learner.incarnation, (_OLD, _KEPT), TxId(5))
+    asked = requests.Admit(requests.Stamp(Epoch(1), 1), learner.incarnation, (_OLD, _KEPT), TxId(5))
     admitted = step(learner, asked)
     assert isinstance(admitted.reply, Done)
     assert not admitted.state.learner
@@ -92,9 +84,9 @@ def a_learner(*held: Segment, purged: int = 0) -> JournalState:
     return replace(_PURGED, learner=True, purged=TxId(purged), segments=segments)
 
 
-def admitting(*required: Segment, committed: int, purged: int) -> Admit:
-    stamp = Stamp(Epoch(1), 1, TxId(committed))
-    return Admit(stamp, _PURGED.incarnation, required, TxId(committed), TxId(purged))
+def admitting(*required: Segment, committed: int, purged: int) -> requests.Admit:
+    stamp = requests.Stamp(Epoch(1), 1, TxId(committed))
+    return requests.Admit(stamp, _PURGED.incarnation, required, TxId(committed), TxId(purged))
 
 
 def test_a_hole_below_the_purge_point_keeps_nobody_out() -> None:
@@ -143,7 +135,7 @@ def test_the_newest_segment_is_needed_wherever_the_purge_point_lies() -> None:
         refused = step(learner, admitting(_KEPT, _NEWER, committed=7, purged=8))
         assert isinstance(refused.reply, OutOfSync)
         assert missing(learner, [_KEPT, _NEWER]).segments[-1] == _NEWER
-        brought = step(learner, AdoptFinalized(_NEWER, fetched=True))
+        brought = step(learner, requests.AdoptFinalized(_NEWER, fetched=True))
         assert isinstance(brought.reply, Done)
     assert first_wanted(a_learner(purged=8)) == 1
     assert first_wanted(a_learner(_NEWER, purged=7)) == 7
@@ -154,7 +146,7 @@ def test_the_newest_segment_is_needed_wherever_the_purge_point_lies() -> None:
 
 def test_a_lower_purge_does_not_take_the_purge_point_back() -> None:
     """What is on the disk afterwards is what is remembered."""
-    done = step(_PURGED, PurgeLogs(Stamp(Epoch(1), 1), TxId(2)))
+    done = step(_PURGED, requests.PurgeLogs(requests.Stamp(Epoch(1), 1), TxId(2)))
     assert done.state.purged == 4
     assert [effect.minimum for effect in done.effects if isinstance(effect, PurgeFiles)] == [4]
 
@@ -168,7 +160,7 @@ def test_damage_below_the_purge_point_is_repaired() -> None:
 
 def test_a_download_that_nobody_needs_any_more_is_dropped() -> None:
     """Seed 4350: the syncer brought the segment while a recovery fetched it as well."""
-    fetched = AdoptRecovery(Epoch(1), replace(_KEPT, finalized=False))
+    fetched = requests.AdoptRecovery(Epoch(1), replace(_KEPT, finalized=False))
     assert DropDownload(_KEPT.first, Epoch(1)) in step(_PURGED, fetched).effects
     fenced = step(replace(_PURGED, promised=Epoch(2)), fetched)
     assert isinstance(fenced.reply, Fenced)
@@ -196,10 +188,10 @@ async def test_what_rots_behind_the_scan_of_the_start_is_not_voted_with() -> Non
     journal, writer = a_rotten_restart()
     owner = JournalOwner(JournalId("found"), journal.disk, journal.state)
     with pytest.raises(StorageFailed, match="no vote until it has been replaced"):
-        await owner.ask(ResumeSegment(writer.stamp(), TxId(1), LAYOUT_VERSION))
+        await owner.ask(requests.ResumeSegment(writer.stamp(), TxId(1), LAYOUT_VERSION))
     assert list(owner.state.damaged) == [1]
     # An idle writer has nothing more than this to offer.
-    whole = await owner.ask(CatchUp(writer.stamp(), segment(1, 2), LAYOUT_VERSION))
+    whole = await owner.ask(requests.CatchUp(writer.stamp(), segment(1, 2), LAYOUT_VERSION))
     assert isinstance(whole, Fetch)
     await owner.stop()
     assert owner.failed_because is None
@@ -209,7 +201,7 @@ async def test_what_rots_before_a_catch_up_is_fetched_as_well() -> None:
     """A catch-up that finds all wanted edits here opens the file as a resume does."""
     journal, writer = a_rotten_restart()
     owner = JournalOwner(JournalId("found"), journal.disk, journal.state)
-    reply = await owner.ask(CatchUp(writer.stamp(), segment(1, 2), LAYOUT_VERSION))
+    reply = await owner.ask(requests.CatchUp(writer.stamp(), segment(1, 2), LAYOUT_VERSION))
     assert isinstance(reply, Fetch)
     await owner.stop()
 
@@ -218,5 +210,5 @@ def test_what_rots_in_the_last_moment_stops_the_journal() -> None:
     """Between that look and the opening; what to vote with is not known any more."""
     journal, writer = a_rotten_restart()
     with pytest.raises(StorageFailed, match="has changed since it was read"):
-        journal.ask(ResumeSegment(writer.stamp(), TxId(1), LAYOUT_VERSION))
+        journal.ask(requests.ResumeSegment(writer.stamp(), TxId(1), LAYOUT_VERSION))
     assert journal.disk.failed_because is not None

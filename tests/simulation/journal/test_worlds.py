@@ -7,22 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from tests.pytest_report import SEEDS_PLAYED
-from tests.simulation.engine.walks import (
-    Record,
-    every_kind_strikes,
-    same_seed_same_trace,
-    told_or_not_is_the_same,
-    walk,
-)
+from tests.simulation.engine import walks
+from tests.simulation.journal import swarm
 from tests.simulation.journal.__main__ import main as show
 from tests.simulation.journal.simulation import SIMULATION
-from tests.simulation.journal.swarm import (
-    EVENT_KINDS,
-    LIFE_KINDS,
-    MESSAGE_KINDS,
-    RESTART_KINDS,
-    WEAR_KINDS,
-)
 from tests.simulation.journal.world import run
 
 PORTION_SECONDS = 5.0
@@ -70,10 +58,10 @@ lost while its writer connected, or wrote, counted as open for ever.
 )
 @pytest.mark.parametrize("first", [1, 100_000])
 def test_nothing_acknowledged_is_lost_and_one_history_stands(
-    first: int, record_property: Record
+    first: int, record_property: walks.Record
 ) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
-    acknowledged = walk(
+    acknowledged = walks.walk(
         SIMULATION,
         first,
         record_property,
@@ -86,7 +74,7 @@ def test_nothing_acknowledged_is_lost_and_one_history_stands(
 
 @pytest.mark.parametrize("seed", FOUND)
 def test_a_seed_that_has_found_something_finds_nothing_more(
-    seed: int, record_property: Record
+    seed: int, record_property: walks.Record
 ) -> None:
     """As long as the worlds are drawn as they were, it is the very schedule."""
     outcome = run(seed)
@@ -95,7 +83,7 @@ def test_a_seed_that_has_found_something_finds_nothing_more(
 
 
 def test_the_same_seed_leaves_the_same_trace() -> None:
-    same_seed_same_trace(run, range(500, 503))
+    walks.same_seed_same_trace(run, range(500, 503))
 
 
 def test_the_first_world_of_a_process_is_like_any_other() -> None:
@@ -108,12 +96,18 @@ def test_the_first_world_of_a_process_is_like_any_other() -> None:
 
 
 def test_a_trace_does_not_depend_on_being_kept() -> None:
-    told_or_not_is_the_same(run, range(510, 513))
+    walks.told_or_not_is_the_same(run, range(510, 513))
 
 
 def test_every_kind_of_fault_strikes_somewhere() -> None:
-    kinds = {*MESSAGE_KINDS, *EVENT_KINDS, *LIFE_KINDS, *RESTART_KINDS, *WEAR_KINDS}
-    every_kind_strikes(run, kinds, range(1, 400))
+    kinds = {
+        *swarm.MESSAGE_KINDS,
+        *swarm.EVENT_KINDS,
+        *swarm.LIFE_KINDS,
+        *swarm.RESTART_KINDS,
+        *swarm.WEAR_KINDS,
+    }
+    walks.every_kind_strikes(run, kinds, range(1, 400))
 
 
 def test_without_faults_nothing_goes_wrong() -> None:

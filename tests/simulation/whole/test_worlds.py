@@ -5,13 +5,8 @@ from random import Random
 from click.testing import CliRunner
 
 from tests.simulation.blocks.namenode import BLOCK_SIZE
+from tests.simulation.engine import walks
 from tests.simulation.engine.runs import to_the_end
-from tests.simulation.engine.walks import (
-    Record,
-    same_seed_same_trace,
-    told_or_not_is_the_same,
-    walk,
-)
 from tests.simulation.whole.__main__ import main as show
 from tests.simulation.whole.nemesis import DATANODE_KINDS, EVENT_KINDS, Swarm, plan
 from tests.simulation.whole.simulation import SIMULATION
@@ -22,9 +17,11 @@ LEAST_SEEDS = 6
 MOST_SEEDS = 60
 
 
-def test_what_clients_are_told_has_an_order_and_service_returns(record_property: Record) -> None:
+def test_what_clients_are_told_has_an_order_and_service_returns(
+    record_property: walks.Record,
+) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
-    answered = walk(
+    answered = walks.walk(
         SIMULATION,
         1,
         record_property,
@@ -38,11 +35,11 @@ def test_what_clients_are_told_has_an_order_and_service_returns(record_property:
 def test_the_same_seed_leaves_the_same_trace() -> None:
     seeds = (500, 501, 508, 510)
     assert {Swarm.drawn(seed).datanodes for seed in seeds} == {True, False}
-    same_seed_same_trace(run, seeds)
+    walks.same_seed_same_trace(run, seeds)
 
 
 def test_a_trace_does_not_depend_on_being_kept() -> None:
-    told_or_not_is_the_same(run, range(510, 512))
+    walks.told_or_not_is_the_same(run, range(510, 512))
 
 
 def test_every_kind_of_fault_is_planned_somewhere() -> None:

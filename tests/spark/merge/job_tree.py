@@ -3,14 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from namenode_sim.edits.ops import (
-    Delete,
-    EndLogSegment,
-    Op,
-    Rename,
-    SetPermissions,
-    StartLogSegment,
-)
+from namenode_sim.edits import ops
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
@@ -18,23 +11,23 @@ from tests.namenode_sim.startup.startup_world import held_by, mkdir
 from tests.worlds.files import info, write_segment
 
 DIRECTORIES: Final = 20
-BEFORE: Final[tuple[Op, ...]] = (
-    StartLogSegment(),
+BEFORE: Final[tuple[ops.Op, ...]] = (
+    ops.StartLogSegment(),
     *(mkdir(f"/{d:02d}") for d in range(DIRECTORIES)),
     *(mkdir(f"/{d:02d}/{c:02d}") for d in range(DIRECTORIES) for c in range(15)),
-    EndLogSegment(),
+    ops.EndLogSegment(),
 )
-AFTER: Final[tuple[Op, ...]] = (
-    StartLogSegment(),
-    Delete("/03", 8),
-    Rename("/05", "/06/moved", 9),
+AFTER: Final[tuple[ops.Op, ...]] = (
+    ops.StartLogSegment(),
+    ops.Delete("/03", 8),
+    ops.Rename("/05", "/06/moved", 9),
     mkdir("/06/moved/new"),
-    Rename("/07/01", "/07/renamed", 9),
-    Delete("/07/02", 9),
-    *(SetPermissions(f"/{d:02d}/14", 0o700) for d in range(8, DIRECTORIES)),
-    Rename("/18", "/new", 10),
+    ops.Rename("/07/01", "/07/renamed", 9),
+    ops.Delete("/07/02", 9),
+    *(ops.SetPermissions(f"/{d:02d}/14", 0o700) for d in range(8, DIRECTORIES)),
+    ops.Rename("/18", "/new", 10),
     mkdir("/18"),
-    EndLogSegment(),
+    ops.EndLogSegment(),
 )
 LAST_OF_TREE: Final = len(BEFORE) + len(AFTER)
 BASE_NAME: Final = f"fsimage_{len(BEFORE):019d}"

@@ -14,20 +14,14 @@ from spark.merge.job import merge_on
 from spark.merge.progress import Progress
 from spark.merge.workdir import PREFIX
 from tests import ROOT
-from tests.spark.merge.job_tree import (
-    BASE_NAME,
-    MERGED_NAME,
-    RANGE_BYTES,
-    tree_directory,
-    whole_tree,
-)
+from tests.spark.merge import job_tree
 
 SIGKILLED = -9
 
 
 def killed(current: Path, out: Path, *point: str, engine: str = "inline") -> str:
     """Run a merge until it has killed itself; gives what it printed."""
-    places = (str(current / BASE_NAME), str(current), str(out))
+    places = (str(current / job_tree.BASE_NAME), str(current), str(out))
     ended = subprocess.run(
         [sys.executable, "-m", "tests.spark.merge.killed_merge", engine, *places, *point],
         capture_output=True,
@@ -42,12 +36,12 @@ def killed(current: Path, out: Path, *point: str, engine: str = "inline") -> str
 def assert_nothing_is_visible(out: Path) -> None:
     """Allow a digest: it goes first, and without its image it says nothing."""
     names = {path.name for path in out.iterdir() if not path.name.startswith(PREFIX)}
-    assert names <= {"in_use.lock", "merge.tmp", f"{MERGED_NAME}.md5"}
+    assert names <= {"in_use.lock", "merge.tmp", f"{job_tree.MERGED_NAME}.md5"}
 
 
 @pytest.fixture(scope="module")
 def current(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tree_directory(tmp_path_factory.mktemp("name"))
+    return job_tree.tree_directory(tmp_path_factory.mktemp("name"))
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +49,8 @@ def words(current: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Progr
     """Return every report of progress of an undisturbed merge."""
     out, told = tmp_path_factory.mktemp("out"), list[Progress]()
     merge_on(
-        InlineEngine(), current / BASE_NAME, current, out, out, told.append,
-        range_bytes=RANGE_BYTES,
+        InlineEngine(), current / job_tree.BASE_NAME, current, out, out, told.append,
+        range_bytes=job_tree.RANGE_BYTES,
     )  # fmt: skip
     return told
 
@@ -77,9 +71,9 @@ def test_the_run_after_a_killed_one_succeeds_and_cleans_up(
     killed(current, tmp_path, *point)
     assert list(tmp_path.glob(f"{PREFIX}*")) != []
     assert_nothing_is_visible(tmp_path)
-    done = merge_on(InlineEngine(), current / BASE_NAME, current, tmp_path, tmp_path)
+    done = merge_on(InlineEngine(), current / job_tree.BASE_NAME, current, tmp_path, tmp_path)
     assert not done.merged.already_there
-    assert differences(load_image(done.merged.image), whole_tree()) == []
+    assert differences(load_image(done.merged.image), job_tree.whole_tree()) == []
     check_digest(done.merged.image)
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == [MERGED_NAME, f"{MERGED_NAME}.md5"]
+    assert names == [job_tree.MERGED_NAME, f"{job_tree.MERGED_NAME}.md5"]

@@ -18,13 +18,7 @@ from spark.merge.job import MergedOn, merge_on
 from spark.merge.progress import Progress
 from spark.merge.workdir import PREFIX
 from tests.namenode_sim.image.image_world import real
-from tests.spark.merge.job_tree import (
-    BASE_NAME,
-    MERGED_NAME,
-    RANGE_BYTES,
-    tree_directory,
-    whole_tree,
-)
+from tests.spark.merge import job_tree
 from tests.spark.merge.test_kill import assert_nothing_is_visible, killed
 
 # Starts a Spark; each killed worker is followed by one that loads its modules anew.
@@ -44,14 +38,14 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
 
 @pytest.fixture(scope="module")
 def current(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tree_directory(tmp_path_factory.mktemp("name"))
+    return job_tree.tree_directory(tmp_path_factory.mktemp("name"))
 
 
 def assert_right(done: MergedOn, out: Path) -> None:
     assert done.single_process_because is None
-    assert differences(load_image(done.merged.image), whole_tree()) == []
+    assert differences(load_image(done.merged.image), job_tree.whole_tree()) == []
     names = sorted(path.name for path in out.iterdir())
-    assert names == [MERGED_NAME, f"{MERGED_NAME}.md5"]
+    assert names == [job_tree.MERGED_NAME, f"{job_tree.MERGED_NAME}.md5"]
 
 
 def test_hadoops_own_checkpoint_holds_the_same(engine: SparkEngine, tmp_path: Path) -> None:
@@ -100,7 +94,13 @@ def test_killed_workers_change_nothing(engine: SparkEngine, current: Path, tmp_p
             os.kill(workers[len(stages) % len(workers)], signal.SIGKILL)
 
     done = merge_on(
-        engine, current / BASE_NAME, current, tmp_path, tmp_path, told, range_bytes=RANGE_BYTES
+        engine,
+        current / job_tree.BASE_NAME,
+        current,
+        tmp_path,
+        tmp_path,
+        told,
+        range_bytes=job_tree.RANGE_BYTES,
     )
     assert_right(done, tmp_path)
     assert (len(stages), len(set(stages))) == (KILLS, 3), stages
@@ -113,7 +113,7 @@ def test_a_killed_driver_takes_its_spark_along(
     assert list(tmp_path.glob(f"{PREFIX}*")) != []
     assert_nothing_is_visible(tmp_path)
     # At once, whether or not the dead run's executors are still writing.
-    done = merge_on(engine, current / BASE_NAME, current, tmp_path, tmp_path)
+    done = merge_on(engine, current / job_tree.BASE_NAME, current, tmp_path, tmp_path)
     assert_right(done, tmp_path)
     deadline = time.monotonic() + DEADLINE_SECONDS
     while Path(f"/proc/{jvm}").exists() and time.monotonic() < deadline:
@@ -126,8 +126,8 @@ def test_damage_that_a_task_finds_is_told_in_its_words(
     engine: SparkEngine, current: Path, tmp_path: Path
 ) -> None:
     """Keep the digest right, so that only reading the inodes can show it."""
-    image = tmp_path / BASE_NAME
-    data = bytearray((current / BASE_NAME).read_bytes())
+    image = tmp_path / job_tree.BASE_NAME
+    data = bytearray((current / job_tree.BASE_NAME).read_bytes())
     at = data.index(b"\x08\x02\x10")  # an INode: a directory, and its id
     data[at] = 0x7F
     image.write_bytes(data)

@@ -14,13 +14,7 @@ from ha.daemon.java import find_jars, find_java
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences
 from tests import ROOT
-from tests.spark.merge.job_tree import (
-    BASE_NAME,
-    LAST_OF_TREE,
-    MERGED_NAME,
-    tree_directory,
-    whole_tree,
-)
+from tests.spark.merge import job_tree
 from tests.spark.merge.standalone import standalone
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
@@ -55,21 +49,24 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def merge_arguments(current: Path, out: Path) -> list[str]:
     properties = [text for key, value in SMALL.items() for text in ("--conf", f"{key}={value}")]
-    places = ["--image", current / BASE_NAME, "--edits", current, "--out", out, "--json"]
+    places = ["--image", current / job_tree.BASE_NAME, "--edits", current, "--out", out, "--json"]
     return [*map(str, places), *properties]
 
 
 def assert_merged(ended: "subprocess.CompletedProcess[str]", out: Path) -> dict[str, object]:
     assert ended.returncode == 0, ended.stderr
     facts: dict[str, object] = json.loads(ended.stdout.splitlines()[-1])  # spark-submit mixes
-    assert (facts["engine"], facts["to_txid"]) == ("spark", LAST_OF_TREE)
-    assert differences(load_image(out / MERGED_NAME), whole_tree()) == []
-    assert sorted(path.name for path in out.iterdir()) == [MERGED_NAME, f"{MERGED_NAME}.md5"]
+    assert (facts["engine"], facts["to_txid"]) == ("spark", job_tree.LAST_OF_TREE)
+    assert differences(load_image(out / job_tree.MERGED_NAME), job_tree.whole_tree()) == []
+    assert sorted(path.name for path in out.iterdir()) == [
+        job_tree.MERGED_NAME,
+        f"{job_tree.MERGED_NAME}.md5",
+    ]
     return facts
 
 
 def test_the_command_merges_on_the_cluster(cluster: Cluster, tmp_path: Path) -> None:
-    current, out = tree_directory(tmp_path), tmp_path / "out"
+    current, out = job_tree.tree_directory(tmp_path), tmp_path / "out"
     command = [sys.executable, "-m", "ha.cli.main", "checkpoint", "merge", "--engine", "spark"]
     ended = subprocess.run(
         [*command, "--master", cluster.url, *merge_arguments(current, out)],
@@ -88,7 +85,7 @@ def test_the_command_merges_on_the_cluster(cluster: Cluster, tmp_path: Path) -> 
 @pytest.mark.long
 def test_spark_submit_merges(cluster: Cluster, tmp_path: Path) -> None:
     before = cluster.executors()
-    current, out = tree_directory(tmp_path), tmp_path / "out"
+    current, out = job_tree.tree_directory(tmp_path), tmp_path / "out"
     home = find_jars().parent
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environ |= {

@@ -5,15 +5,8 @@ from random import Random
 from typing import Any
 
 from namenode_sim.edits import ops
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.attributes import storage_policy_of
-from namenode_sim.namespace.inode import (
-    INode,
-    INodeDirectory,
-    INodeFile,
-    INodeSymlink,
-    full_path,
-    subtree,
-)
 from namenode_sim.namespace.namespace import Namespace
 from tests import TESTDATA
 from tests.worlds.attribute_deeds import ATTRIBUTE_DEEDS
@@ -45,7 +38,7 @@ def _text(raw: bytes) -> tuple[str, bytes | None]:
         return raw.decode("utf-8", "replace"), raw
 
 
-def inode_row(node: INode) -> Row:
+def inode_row(node: inode.INode) -> Row:
     name, name_bytes = _text(node.name)
     row: Row = {
         "id": node.id, "type": "SYMLINK", "name": name, "name_bytes": name_bytes,
@@ -55,10 +48,10 @@ def inode_row(node: INode) -> Row:
         "storage_policy_id": storage_policy_of(node), "ns_quota": None, "ds_quota": None,
         "acl": False, "xattrs": 0, "target": None,
     }  # fmt: skip
-    if isinstance(node, INodeSymlink):
+    if isinstance(node, inode.INodeSymlink):
         return row | {"atime_ms": node.atime, "target": _text(node.target)[0] or None}
     row |= {"acl": node.acl is not None, "xattrs": len(node.xattrs or ())}
-    if isinstance(node, INodeDirectory):
+    if isinstance(node, inode.INodeDirectory):
         quotas = {"ns_quota": node.quotas.namespace, "ds_quota": node.quotas.space}
         limits = {name: None if value == -1 else value for name, value in quotas.items()}
         return row | {"type": "DIRECTORY"} | limits
@@ -74,24 +67,24 @@ def inode_row(node: INode) -> Row:
     }
 
 
-def exported_row(node: INode) -> Row:
+def exported_row(node: inode.INode) -> Row:
     row = inode_row(node)
     del row["target"]
     return row | {"parent_id": node.parent.id if node.parent else None}
 
 
-def directory_row(node: INodeDirectory) -> Row:
-    below = list(subtree(node))[1:]
+def directory_row(node: inode.INodeDirectory) -> Row:
+    below = list(inode.subtree(node))[1:]
     children = list(node.children.values())
 
-    def counts(nodes: list[INode]) -> tuple[int, int, int]:
-        directories = sum(isinstance(one, INodeDirectory) for one in nodes)
-        size = sum(one.length() for one in nodes if isinstance(one, INodeFile))
+    def counts(nodes: list[inode.INode]) -> tuple[int, int, int]:
+        directories = sum(isinstance(one, inode.INodeDirectory) for one in nodes)
+        size = sum(one.length() for one in nodes if isinstance(one, inode.INodeFile))
         return len(nodes) - directories, directories, size
 
     files, directories, size = counts(children)
     all_files, all_directories, all_size = counts(below)
-    path = full_path(node)
+    path = inode.full_path(node)
     return {
         "id": node.id, "parent_id": node.parent.id if node.parent else None, "path": path,
         "depth": 0 if path == "/" else path.count("/"), "files": files,

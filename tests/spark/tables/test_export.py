@@ -36,22 +36,16 @@ from spark.tables.images import ImageTables
 from spark.tables.lanes import Ints
 from spark.tables.tree import TreeError, parents_of
 from tests.needs import FILES_OF_HADOOP
-from tests.spark.tables.tables_world import (
-    Row,
-    directory_row,
-    exported_row,
-    random_namespace,
-    real_images,
-)
+from tests.spark.tables import tables_world
 from tests.worlds.files import save
 
 AT = "2026-11-21T00:00:00+00:00"
 PERMISSION = Permission("alice", "users", 0o755)
 
 
-def rows_of(folder: Path) -> list[Row]:
+def rows_of(folder: Path) -> list[tables_world.Row]:
     """Return the rows of a table, sorted by id."""
-    rows: list[Row] = pq.read_table(folder).to_pylist()
+    rows: list[tables_world.Row] = pq.read_table(folder).to_pylist()
     return sorted(rows, key=lambda row: row["id"])
 
 
@@ -60,9 +54,11 @@ def check(image: Path, out: Path) -> None:
     with image.open("rb") as file:
         loaded = read_namespace(file)
     tree = sorted(subtree(loaded.tree.root), key=lambda node: node.id)
-    assert rows_of(out / "inodes") == [exported_row(node) for node in tree]
+    assert rows_of(out / "inodes") == [tables_world.exported_row(node) for node in tree]
     directories = [node for node in tree if isinstance(node, INodeDirectory)]
-    assert rows_of(out / "directories") == [directory_row(node) for node in directories]
+    assert rows_of(out / "directories") == [
+        tables_world.directory_row(node) for node in directories
+    ]
     facts = json.loads((out / "export.json").read_text())
     assert facts == {
         "image": image.name, "txid": loaded.last_applied, "inodes": len(tree),
@@ -78,14 +74,14 @@ def check(image: Path, out: Path) -> None:
     [(1, -67, "", 0), (2, -65, "", 3), (3, -64, ZLIB_CODEC, 0), (4, -64, ZLIB_CODEC, 3)],
 )
 def test_random_namespaces(tmp_path: Path, seed: int, layout: int, codec: str, parts: int) -> None:
-    namespace, _ = random_namespace(seed)
+    namespace, _ = tables_world.random_namespace(seed)
     image = save(namespace, tmp_path, layout=layout, codec=codec, parts=parts)
     export(image, tmp_path / "out", InlineEngine(), at=AT)
     check(image, tmp_path / "out")
 
 
 def test_real_images(tmp_path: Path) -> None:
-    images = real_images()
+    images = tables_world.real_images()
     if not images:
         FILES_OF_HADOOP.skip()
     for number, image in enumerate(images):
@@ -95,7 +91,7 @@ def test_real_images(tmp_path: Path) -> None:
 
 
 def test_pieces_by_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    namespace, _ = random_namespace(7)
+    namespace, _ = tables_world.random_namespace(7)
     image = save(namespace, tmp_path)
     monkeypatch.setattr(split, "SMALLEST_RANGE_BYTES", 1000)
     with PoolEngine(2) as pool:
@@ -207,7 +203,7 @@ export.export(*paths, InlineEngine(), at="", overwrite=True, tell=tell)
 
 @pytest.mark.parametrize("at", ["write", "rename"])
 def test_what_a_killed_export_leaves_is_taken_over_by_the_next(tmp_path: Path, at: str) -> None:
-    image, out = save(random_namespace(3, 50)[0], tmp_path), tmp_path / "out"
+    image, out = save(tables_world.random_namespace(3, 50)[0], tmp_path), tmp_path / "out"
     export(image, out, InlineEngine(), at=AT)
     running = exporting(image, out, at=at)
     try:
@@ -229,7 +225,7 @@ def test_what_a_killed_export_leaves_is_taken_over_by_the_next(tmp_path: Path, a
 
 
 def test_a_torn_image_leaves_nothing(tmp_path: Path) -> None:
-    namespace, _ = random_namespace(5, 100)
+    namespace, _ = tables_world.random_namespace(5, 100)
     image = save(namespace, tmp_path)
     whole = image.read_bytes()
     (tmp_path / f"{image.name}.md5").unlink()
@@ -293,7 +289,7 @@ ODD_IMAGES: dict[str, tuple[str, Callable[[list[bytes]], None], str]] = {
 @pytest.mark.parametrize("case", ODD_IMAGES)
 def test_an_image_that_does_not_add_up(tmp_path: Path, case: str) -> None:
     section, change, said = ODD_IMAGES[case]
-    image = save(random_namespace(8)[0], tmp_path)
+    image = save(tables_world.random_namespace(8)[0], tmp_path)
     with_section(image, section, change)
     with pytest.raises(ImageError, match=said):
         export(image, tmp_path / "out", InlineEngine(), at=AT)
@@ -306,7 +302,7 @@ def run(*arguments: object) -> tuple[int, str]:
 
 
 def test_the_command_and_its_exit_codes(tmp_path: Path) -> None:
-    namespace, _ = random_namespace(6, 100)
+    namespace, _ = tables_world.random_namespace(6, 100)
     image, out = save(namespace, tmp_path), tmp_path / "out"
     code, text = run(image, "--parquet", out, "--json")
     facts: dict[str, Any] = json.loads(text)

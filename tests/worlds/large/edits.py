@@ -13,22 +13,9 @@ import click
 
 from journal.frame import file_header
 from journal.model import TxId
-from namenode_sim.edits import ops
+from namenode_sim.edits import ops, values
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import Op
-from namenode_sim.edits.values import (
-    AclEntry,
-    AclScope,
-    AclType,
-    Block,
-    DelegationKey,
-    DelegationTokenIdentifier,
-    Permission,
-    RenameOption,
-    RpcIds,
-    XAttr,
-    XAttrNamespace,
-)
 from tests.worlds.large.images import LAST_TXID, LAYOUT, how_many, small_state
 from tests.worlds.large.inodes import BLOCK_SIZE, GROUPS, NOW, USERS
 from tests.worlds.large.shape import Shape
@@ -58,15 +45,15 @@ class Day:
         self.left: list[tuple[Folder, str]] = []
         """Names that have become free."""
 
-    def rpc(self) -> RpcIds:
+    def rpc(self) -> values.RpcIds:
         """A new call of some client."""
         self.made += 1
-        return RpcIds((self.made % 997).to_bytes(16, "big"), self.made)
+        return values.RpcIds((self.made % 997).to_bytes(16, "big"), self.made)
 
-    def who(self) -> Permission:
+    def who(self) -> values.Permission:
         """An owner of something new."""
         owner = self.random.randrange(len(USERS))
-        return Permission(USERS[owner], GROUPS[owner % len(GROUPS)], 0o644)
+        return values.Permission(USERS[owner], GROUPS[owner % len(GROUPS)], 0o644)
 
     def folder(self) -> Folder:
         """Where something is to happen: mostly in a directory of the image."""
@@ -118,11 +105,13 @@ def _written(day: Day, folder: Folder, name: str, *, overwrite: bool) -> Iterato
     day.inode += 1
     yield ops.Add(day.inode, path, 3, now, now, BLOCK_SIZE, (), file.permission, (), (), client,
                   "10.1.2.3", overwrite, 0, 0, day.rpc())  # fmt: skip
-    last: Block | None = None
+    last: values.Block | None = None
     for _ in range(day.random.choice((1, 1, 1, 2))):
-        full = None if last is None else Block(last.block_id, BLOCK_SIZE, last.generation_stamp)
+        full = (
+            None if last is None else values.Block(last.block_id, BLOCK_SIZE, last.generation_stamp)
+        )
         yield from _allocated(day)
-        last = Block(day.block, 0, day.stamp)
+        last = values.Block(day.block, 0, day.stamp)
         file.blocks = (*file.blocks[:-1], *((full,) if full else ()), last)
         yield ops.AddBlock(path, full, last)
     yield from _closed(day, file)
@@ -140,7 +129,7 @@ def _closed(day: Day, file: File) -> Iterator[Op]:
     if file.blocks:
         *before, last = file.blocks
         size = max(last.num_bytes, 1 + day.random.randrange(BLOCK_SIZE))
-        file.blocks = (*before, Block(last.block_id, size, last.generation_stamp))
+        file.blocks = (*before, values.Block(last.block_id, size, last.generation_stamp))
     yield ops.Close(0, file.path(), 3, day.now, day.now, BLOCK_SIZE, file.blocks, file.permission)
 
 
@@ -152,7 +141,7 @@ def append(day: Day) -> Iterator[Op]:
         *before, last = file.blocks
         yield ops.SetGenstampV2(day.stamp + 1)
         day.stamp += 1
-        file.blocks = (*before, Block(last.block_id, last.num_bytes, day.stamp))
+        file.blocks = (*before, values.Block(last.block_id, last.num_bytes, day.stamp))
         yield ops.UpdateBlocks(file.path(), file.blocks, day.rpc())
     yield from _closed(day, file)
     day.files.append(file)
@@ -179,17 +168,17 @@ def concat(day: Day) -> Iterator[Op]:
 
 def move(day: Day) -> Iterator[Op]:
     """A file goes to another directory, or gets another name, or takes another's place."""
-    file, options = day.file(), (RenameOption.NONE,)
+    file, options = day.file(), (values.RenameOption.NONE,)
     source = file.path()
     if day.random.random() < 0.15:
         other = day.file()
         folder, name = other.folder, other.name
-        options = (RenameOption.OVERWRITE,)
+        options = (values.RenameOption.OVERWRITE,)
     else:
         folder, name = day.new_name()
     day.left.append((file.folder, file.name))
     file.folder, file.name = folder, name
-    if day.random.random() < 0.1 and options[0] is RenameOption.NONE:
+    if day.random.random() < 0.1 and options[0] is values.RenameOption.NONE:
         yield ops.RenameOld(source, file.path(), day.now, day.rpc())
     else:
         yield ops.Rename(source, file.path(), day.now, options, day.rpc())
@@ -213,7 +202,7 @@ def mkdir(day: Day) -> Iterator[Op]:
     day.inode += 1
     who = day.who()
     yield ops.Mkdir(
-        day.inode, made.path(), day.now, day.now, Permission(who.user, who.group, 0o755)
+        day.inode, made.path(), day.now, day.now, values.Permission(who.user, who.group, 0o755)
     )
     day.folders.append(made)
 
@@ -228,7 +217,7 @@ def move_tree(day: Day) -> Iterator[Op]:
     source, old = tree.path(), (tree.above, tree.name)
     day.made += 1
     tree.above, tree.name = target, f"moved-{day.made}"
-    yield ops.Rename(source, tree.path(), day.now, (RenameOption.NONE,), day.rpc())
+    yield ops.Rename(source, tree.path(), day.now, (values.RenameOption.NONE,), day.rpc())
     day.folders.append(tree)
     day.left.append(old)
 
@@ -252,15 +241,15 @@ def attribute(day: Day) -> Iterator[Op]:
     is_file = day.random.random() < 0.7
     file = day.file() if is_file else None
     path = file.path() if file else day.folder().path() or "/"
-    xattr = XAttr(XAttrNamespace.USER, f"checked-{day.made % 9}", b"yes")
+    xattr = values.XAttr(values.XAttrNamespace.USER, f"checked-{day.made % 9}", b"yes")
     acl = tuple(
-        AclEntry(AclScope.ACCESS, kind, name, 5)
+        values.AclEntry(values.AclScope.ACCESS, kind, name, 5)
         for kind, name in (
-            (AclType.USER, None),
-            (AclType.USER, USERS[day.made % len(USERS)]),
-            (AclType.GROUP, None),
-            (AclType.MASK, None),
-            (AclType.OTHER, None),
+            (values.AclType.USER, None),
+            (values.AclType.USER, USERS[day.made % len(USERS)]),
+            (values.AclType.GROUP, None),
+            (values.AclType.MASK, None),
+            (values.AclType.OTHER, None),
         )
     )
     choices: tuple[Op, ...] = (
@@ -289,8 +278,8 @@ def token(day: Day) -> Iterator[Op]:
     """A key, a token of it, and that it is not needed any more."""
     day.made += 1
     number = day.made
-    yield ops.UpdateMasterKey(DelegationKey(number, _FAR, number.to_bytes(8, "big")))
-    held = DelegationTokenIdentifier("zoë", "yarn", "", day.now, _FAR, number, number)
+    yield ops.UpdateMasterKey(values.DelegationKey(number, _FAR, number.to_bytes(8, "big")))
+    held = values.DelegationTokenIdentifier("zoë", "yarn", "", day.now, _FAR, number, number)
     yield ops.GetDelegationToken(held, _FAR)
     if day.random.random() < 0.8:
         yield ops.RenewDelegationToken(held, _FAR - 1)

@@ -13,12 +13,7 @@ import numpy as np
 
 from journal.model import TxId
 from namenode_sim.edits.attributes import delimited
-from namenode_sim.image.admin_sections import (
-    write_cache,
-    write_erasure_coding,
-    write_ns_info,
-    write_secrets,
-)
+from namenode_sim.image import admin_sections
 from namenode_sim.image.codecs import ZLIB_CODEC
 from namenode_sim.image.container import ImageWriter, SectionStream
 from namenode_sim.image.files import image_name, write_digest
@@ -27,15 +22,7 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.snapshots_writer import write_references, write_snapshots
 from namenode_sim.image.strings import MASK_BITS
 from namenode_sim.namespace.namespace import Namespace
-from tests.worlds.large.inodes import (
-    FIRST_BLOCK,
-    FIRST_STAMP,
-    MOST_BLOCKS,
-    Strings,
-    directory_entries,
-    inode_messages,
-    traits,
-)
+from tests.worlds.large import inodes as large_inodes
 from tests.worlds.large.shape import WINDOW, Shape
 
 LAYOUT: Final = -67
@@ -58,14 +45,14 @@ def write_big_image(
         codec: Hadoop's class name of a compression codec, or empty.
         last: the transaction that the image is of.
     """
-    strings, state = Strings(LAYOUT), small_state(shape, last)
+    strings, state = large_inodes.Strings(LAYOUT), small_state(shape, last)
     path = folder / image_name(last)
     with path.open("wb", buffering=1 << 20) as file:
         writer = ImageWriter(file, layout=LAYOUT, codec=codec)
         with writer.section("NS_INFO") as write:
-            write_ns_info(write, state, NAMESPACE_ID, LAYOUT)
+            admin_sections.write_ns_info(write, state, NAMESPACE_ID, LAYOUT)
         with writer.section("ERASURE_CODING") as write:
-            write_erasure_coding(write, state)
+            admin_sections.write_erasure_coding(write, state)
         with writer.section("INODE", divided=parts > 0) as write:
             _write_inodes(write, shape, strings, parts)
         with writer.section("INODE_DIR", divided=parts > 0) as write:
@@ -79,9 +66,9 @@ def write_big_image(
         with writer.section("INODE_REFERENCE") as write:
             write_references(write, ReferenceNumbers(wanted=False), {})
         with writer.section("SECRET_MANAGER") as write:
-            write_secrets(write, state)
+            admin_sections.write_secrets(write, state)
         with writer.section("CACHE_MANAGER") as write:
-            write_cache(write, state)
+            admin_sections.write_cache(write, state)
         with writer.section("STRING_TABLE") as write:
             _write_strings(write, strings)
         digest = writer.finish()
@@ -94,12 +81,16 @@ def small_state(shape: Shape, last: TxId) -> Namespace:
     state = Namespace.empty("hdfs")
     state.last_applied = last
     state.counters.last_inode_id = shape.last_inode_id
-    state.counters.last_block_id = FIRST_BLOCK + MOST_BLOCKS * shape.inodes
-    state.counters.generation_stamp_v2 = FIRST_STAMP + shape.inodes
+    state.counters.last_block_id = (
+        large_inodes.FIRST_BLOCK + large_inodes.MOST_BLOCKS * shape.inodes
+    )
+    state.counters.generation_stamp_v2 = large_inodes.FIRST_STAMP + shape.inodes
     return state
 
 
-def _write_inodes(write: SectionStream, shape: Shape, strings: Strings, parts: int) -> None:
+def _write_inodes(
+    write: SectionStream, shape: Shape, strings: large_inodes.Strings, parts: int
+) -> None:
     header = pb.INodeSection(lastInodeId=shape.last_inode_id, numInodes=shape.inodes)
     write(delimited(header.SerializeToString()))
     per_part, in_part = -(-shape.inodes // parts) if parts else shape.inodes, 0
@@ -107,7 +98,7 @@ def _write_inodes(write: SectionStream, shape: Shape, strings: Strings, parts: i
         positions = shape.stored(begin, begin + _BATCH)
         while len(positions):
             now = positions[: per_part - in_part]
-            write(inode_messages(shape, strings, now).tobytes())
+            write(large_inodes.inode_messages(shape, strings, now).tobytes())
             positions, in_part = positions[len(now) :], in_part + len(now)
             if in_part == per_part and parts:
                 write.split()
@@ -123,7 +114,7 @@ def _write_entries(write: SectionStream, shape: Shape, parts: int) -> None:
     while begin < count:
         before = int(reached[begin - 1]) if begin else 0
         end = max(int(np.searchsorted(reached, before + per_batch)), begin + 1)
-        write(directory_entries(shape, begin, end).tobytes())
+        write(large_inodes.directory_entries(shape, begin, end).tobytes())
         if parts and int(reached[end - 1]) // split > before // split:
             write.split()
         begin = end
@@ -134,7 +125,7 @@ def open_files(shape: Shape) -> Iterator[tuple[int, str]]:
     found = []
     for begin in range(0, shape.inodes, _BATCH):
         positions = shape.stored(begin, begin + _BATCH)
-        known = traits(shape, positions)
+        known = large_inodes.traits(shape, positions)
         found += [int(each) for each in positions[known.is_open]]
     for position in sorted(found, key=lambda each: int(shape.id_of(np.array([each]))[0])):
         yield int(shape.id_of(np.array([position]))[0]), path_of(shape, position)
@@ -153,7 +144,7 @@ def path_of(shape: Shape, position: int) -> str:
     return "/" + "/".join(reversed(names))
 
 
-def _write_strings(write: SectionStream, strings: Strings) -> None:
+def _write_strings(write: SectionStream, strings: large_inodes.Strings) -> None:
     entries = list(strings.numbers.entries())
     header = pb.StringTableSection(numEntry=len(entries), maskBits=MASK_BITS)
     write(delimited(header.SerializeToString()))

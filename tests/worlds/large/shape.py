@@ -12,15 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from namenode_sim.namespace.inode import ROOT_ID
-from tests.worlds.large.rows import (
-    Column,
-    Numbers,
-    Table,
-    joined,
-    mixed,
-    padded,
-    total,
-)
+from tests.worlds.large import rows as large_rows
+from tests.worlds.large.rows import padded
 
 Places = NDArray[np.int64]
 
@@ -66,8 +59,8 @@ _FORMS: Final = (
     *(_Form(f"{word}-", numbered=True) for word in _WORDS),
 )
 _SUCCESS, _HASHED, _PLAIN, _FOREIGN, _DAY, _DONNEES, _ARCHIV, _WORD = 1, 2, 3, 4, 7, 8, 9, 10
-_TEXTS: Final = Table([form.text.encode() for form in _FORMS])
-_ENDINGS: Final = Table([form.ending.encode() for form in _FORMS])
+_TEXTS: Final = large_rows.Table([form.text.encode() for form in _FORMS])
+_ENDINGS: Final = large_rows.Table([form.ending.encode() for form in _FORMS])
 _NUMBERED: Final = np.array([form.numbered for form in _FORMS])
 _WITH_HASH: Final = np.array([form.hashed for form in _FORMS])
 _HEX: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -158,11 +151,11 @@ class Shape:
         directory = np.searchsorted(self.place, position, side="right") - 1
         return directory, position - self.place[directory] - 1
 
-    def names(self, directory: Places, number: Places) -> Column:
+    def names(self, directory: Places, number: Places) -> large_rows.Column:
         """The name of a file (number ≥ 0), or of the directory itself (number -1)."""
         is_file = number >= 0
         of = np.where(is_file, directory, self.parent[directory])
-        hashed = mixed(of, self.seed + 1)
+        hashed = large_rows.mixed(of, self.seed + 1)
         style = (hashed % np.uint64(10)).astype(np.int64)
         rank = np.where(is_file, number, self.rank[directory])
         form = np.where(is_file, _file_forms(style, number), _directory_forms(style, rank, hashed))
@@ -190,7 +183,7 @@ def _file_forms(style: Places, number: Places) -> Places:
     return np.where(style == 8, _FOREIGN + number % 3, forms)
 
 
-def _directory_forms(style: Places, rank: Places, hashed: Numbers) -> Places:
+def _directory_forms(style: Places, rank: Places, hashed: large_rows.Numbers) -> Places:
     word = (rank + (hashed >> np.uint64(8) & np.uint64(0xFF)).astype(np.int64)) % len(_WORDS)
     forms = _WORD + word + np.where(rank < len(_WORDS), 0, len(_WORDS))
     forms[(style >= 5) & (style < 8)] = _DAY
@@ -199,7 +192,7 @@ def _directory_forms(style: Places, rank: Places, hashed: Numbers) -> Places:
     return forms
 
 
-def _spelled(form: Places, value: Places, hashed: Numbers) -> Column:
+def _spelled(form: Places, value: Places, hashed: large_rows.Numbers) -> large_rows.Column:
     """Names of these forms, on lines padded with zeros."""
     rows = len(form)
     digits = np.empty((rows, 6), np.uint8)
@@ -211,8 +204,8 @@ def _spelled(form: Places, value: Places, hashed: Numbers) -> Column:
         letters[:, index + 1] = _HEX[(hashed >> np.uint64(16 + 4 * index)) & np.uint64(15)]
     columns = [
         _TEXTS.column(form),
-        Column(digits, 6 * _NUMBERED[form]),
-        Column(letters, 9 * _WITH_HASH[form]),
+        large_rows.Column(digits, 6 * _NUMBERED[form]),
+        large_rows.Column(letters, 9 * _WITH_HASH[form]),
         _ENDINGS.column(form),
     ]
-    return padded(joined(columns), total(columns), NAME_BYTES)
+    return padded(large_rows.joined(columns), large_rows.total(columns), NAME_BYTES)

@@ -9,17 +9,8 @@ from email.utils import parsedate_to_datetime
 import click
 from rich.text import Text
 
+from ha.cli.explain.doctor import local
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
-from ha.cli.explain.doctor.local import (
-    check_clients,
-    check_configuration,
-    check_credentials,
-    check_fencing,
-    check_ignored,
-    check_machine,
-    check_names,
-    check_security,
-)
 from ha.cli.explain.doctor.move import ask_namenodes, check_move
 from ha.cli.explain.doctor.znodes import check_znodes
 from ha.cluster.daemon_queries import look_at
@@ -66,22 +57,22 @@ async def _check(place: ClusterCommand) -> tuple[list[Finding], bool]:
     automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)
     view, names, skews, facts, znodes = await asyncio.gather(
         look_at(configuration, nameservice, deadline_seconds=place.timeout_seconds),
-        check_names(configuration, nameservice),
+        local.check_names(configuration, nameservice),
         _skews(place),
         ask_namenodes(configuration, nameservice, seconds=LOOK_SECONDS),
         check_znodes(place, seconds=place.timeout_seconds) if automatic else _nothing(),
     )
-    found: list[Finding] = [*check_configuration(configuration), *names]
-    found += check_ignored(configuration)
-    found += check_clients(configuration)
-    found += check_security(configuration)
+    found: list[Finding] = [*local.check_configuration(configuration), *names]
+    found += local.check_ignored(configuration)
+    found += local.check_clients(configuration)
+    found += local.check_security(configuration)
     found += check_cluster(view)
     found += znodes
     found += check_move(configuration, nameservice, facts)
     found += check_clocks(skews)
-    found += check_fencing(configuration, nameservice) if automatic else ()
-    found += check_credentials(configuration, nameservice)
-    found += check_machine()
+    found += local.check_fencing(configuration, nameservice) if automatic else ()
+    found += local.check_credentials(configuration, nameservice)
+    found += local.check_machine()
     return found, bool(view.silent)
 
 

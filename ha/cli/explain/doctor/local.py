@@ -11,15 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import assert_never
 
-from fencing.model import (
-    JournalEpochMethod,
-    KillMethod,
-    MethodSpec,
-    ShellMethod,
-    SshMethod,
-    proves_gone,
-    shown,
-)
+from fencing import model
 from fencing.ssh_settings import HostKeys, SshSettings
 from ha.cli.explain.configuration_problems import problems_of
 from ha.cluster.finding import Finding, Severity, fail, ok, unknown, warn
@@ -152,14 +144,16 @@ def check_fencing(configuration: Configuration, nameservice: str) -> Iterator[Fi
             yield fail(check, "no method", "set dfs.ha.fencing.methods")
             continue
         yield from (method_finding(check, method, node, plan.ssh) for method in plan.methods)
-        if not proves_gone(plan.methods[-1]) and isinstance(plan.methods[-1], ShellMethod):
+        if not model.proves_gone(plan.methods[-1]) and isinstance(
+            plan.methods[-1], model.ShellMethod
+        ):
             yield fail(
                 check,
-                f"{shown(plan.methods[-1])} reports success and does nothing",
+                f"{model.shown(plan.methods[-1])} reports success and does nothing",
                 "use journal-epoch instead, which does the same and says so, or a method that "
                 "kills",
             )
-        elif not any(proves_gone(method) for method in plan.methods):
+        elif not any(model.proves_gone(method) for method in plan.methods):
             yield warn(
                 check,
                 "edits only: an active that cannot be reached may answer reads until its lease "
@@ -169,17 +163,17 @@ def check_fencing(configuration: Configuration, nameservice: str) -> Iterator[Fi
 
 
 def method_finding(
-    check: str, method: MethodSpec, node: NameNodeAddress, settings: SshSettings
+    check: str, method: model.MethodSpec, node: NameNodeAddress, settings: SshSettings
 ) -> Finding:
     """Check whether one method can run from here."""
     match method:
-        case ShellMethod(command=command):
-            return _shell(check, command, shown(method))
-        case SshMethod():
+        case model.ShellMethod(command=command):
+            return _shell(check, command, model.shown(method))
+        case model.SshMethod():
             return _ssh(check, node, settings)
-        case KillMethod():
+        case model.KillMethod():
             return ok(check, "kill: works where that NameNode runs beside the ZKFC")
-        case JournalEpochMethod():
+        case model.JournalEpochMethod():
             return ok(check, "journal-epoch: the journal refuses the old writer")
     assert_never(method)
 

@@ -2,12 +2,7 @@
 
 import dataclasses
 
-from ha.cli.operate.plan.handover import (
-    JOURNAL_UNKNOWN,
-    doubts_journal,
-    judged,
-    lacks_journal,
-)
+from ha.cli.operate.plan import handover
 from ha.cli.operate.plan.notice_results import not_automatic
 from ha.cluster.successors import prospects, ranked, until
 from ha.cluster.view import ClusterView
@@ -40,7 +35,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             f"paused {until(view.pause)}",
             f"nnha switchover and then nnha drain {node}, or nnha resume first",
         )
-    if lacks_journal(view):
+    if handover.lacks_journal(view):
         ending = _refused(
             view,
             node,
@@ -49,9 +44,9 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             "no quorum",
             f"nnha journal status, or nnha drain {node} --anyway to have it hand over later",
         )
-        return dataclasses.replace(ending, reasons=judged(view, ""))
-    if doubts_journal(view):
-        return _silent(view, node, JOURNAL_UNKNOWN)
+        return dataclasses.replace(ending, reasons=handover.judged(view, ""))
+    if handover.doubts_journal(view):
+        return _silent(view, node, handover.JOURNAL_UNKNOWN)
     if not ranked(view) and any(one.unknown for one in prospects(view) if one.namenode != node):
         told = f"whether a NameNode can take over from {node} is not known"
         return _silent(view, node, told)
@@ -103,5 +98,5 @@ def _refused(view: ClusterView, node: str, code: Code, message: str, hint: str) 
         target=node,
         active_before=active,
         active_now=active,
-        reasons=judged(view, "switchover"),
+        reasons=handover.judged(view, "switchover"),
     )

@@ -15,17 +15,10 @@ from typing import Final
 from google.protobuf.message import Message
 
 from ha.conf.topology import HostPort
+from ha.rpc import packets
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import FrameSplitter
 from ha.rpc.java_names import CLIENT_PROTOCOL, RETRIABLE, SAFE_MODE_EXCEPTION, STANDBY_EXCEPTION
-from ha.rpc.packets import (
-    PREAMBLE,
-    CallAnswer,
-    CallKey,
-    decode_answer,
-    encode_call,
-    encode_context,
-)
 from ha.security.caller import Role
 from ha.security.own_tls import context_for
 
@@ -68,7 +61,9 @@ class Caller:
         self._at = 0
         self._next_call_id = 0
 
-    async def call(self, method: str, request: Message, *, again: bool) -> tuple[CallAnswer, str]:
+    async def call(
+        self, method: str, request: Message, *, again: bool
+    ) -> tuple[packets.CallAnswer, str]:
         """The answer, which may be a refusal, and the name of the NameNode that gave it.
 
         ``again``: it may be sent again after an attempt without an answer.
@@ -84,8 +79,8 @@ class Caller:
         while loop.time() < deadline:
             name, where = self._servers[self._at]
             attempt += 1
-            key = CallKey(self._client_id, number, attempt)
-            frame = encode_call(key, CLIENT_PROTOCOL, method, request.SerializeToString())
+            key = packets.CallKey(self._client_id, number, attempt)
+            frame = packets.encode_call(key, CLIENT_PROTOCOL, method, request.SerializeToString())
             try:
                 answer = await self._attempt(name, where, number, frame)
             except NotSent:
@@ -112,7 +107,9 @@ class Caller:
     def _turn_to_next(self) -> None:
         self._at = (self._at + 1) % len(self._servers)
 
-    async def _attempt(self, name: str, where: HostPort, number: int, frame: bytes) -> CallAnswer:
+    async def _attempt(
+        self, name: str, where: HostPort, number: int, frame: bytes
+    ) -> packets.CallAnswer:
         line = self._lines.get(name)
         if line is None or line.reader.at_eof() or line.writer.is_closing():
             line = await self._connect(name, where)
@@ -137,7 +134,9 @@ class Caller:
                 )
         except (OSError, TimeoutError) as trouble:
             raise NotSent(f"{name}: {trouble!r}") from trouble
-        writer.write(PREAMBLE + encode_context(self._client_id, CLIENT_PROTOCOL, USER, None))
+        writer.write(
+            packets.PREAMBLE + packets.encode_context(self._client_id, CLIENT_PROTOCOL, USER, None)
+        )
         self._lines[name] = line = _Line(reader, writer, FrameSplitter())
         return line
 
@@ -148,10 +147,10 @@ class Caller:
                 line.writer.transport.abort()
 
 
-async def _answer(line: _Line) -> CallAnswer:
+async def _answer(line: _Line) -> packets.CallAnswer:
     while (frame := line.splitter.take_frame(MAX_FRAME_BYTES)) is None:
         data = await line.reader.read(1 << 16)
         if not data:
             raise ConnectionResetError("closed by the peer")
         line.splitter.feed(data)
-    return decode_answer(frame)
+    return packets.decode_answer(frame)

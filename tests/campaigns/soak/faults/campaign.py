@@ -15,7 +15,7 @@ from deploy.local.cluster.java import find_java
 from deploy.local.cluster.layout import JournalNodePorts, Layout
 from deploy.local.cluster.processes import Supervisor, wait_until
 from deploy.local.workload.audit import read_journal
-from tests.campaigns.soak.faults import clients, file_clients
+from tests.campaigns.soak.faults import clients, file_clients, hosts
 from tests.campaigns.soak.faults.certified import CLIENT, calling_under
 from tests.campaigns.soak.faults.cluster import START_SECONDS, Cluster
 from tests.campaigns.soak.faults.disks import Disks, Preloads
@@ -23,19 +23,6 @@ from tests.campaigns.soak.faults.draw import Draw
 from tests.campaigns.soak.faults.faults import Fault
 from tests.campaigns.soak.faults.fitness import Condition
 from tests.campaigns.soak.faults.history import Call, read_calls
-from tests.campaigns.soak.faults.hosts import (
-    CLIENT_PORT,
-    CLIENTS,
-    FILE_CLIENTS,
-    JOURNAL_HTTP_PORT,
-    JOURNAL_PORT,
-    JOURNALNODES,
-    NAMENODE_PORT,
-    NAMENODES,
-    OPERATORS,
-    READERS,
-    address,
-)
 from tests.campaigns.soak.faults.nemesis import Nemesis
 from tests.campaigns.soak.faults.network import Network
 from tests.campaigns.soak.faults.nnha import url
@@ -130,7 +117,7 @@ def _standing(directory: Path, make: Callable[[Disks], System]) -> Iterator[Clus
         network = Network(run_id)
         network.up()
         disks.up()
-        network.enter(OPERATORS)
+        network.enter(hosts.OPERATORS)
         with supervisor:
             yield Cluster(
                 network=network,
@@ -164,7 +151,7 @@ def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: 
         if filing is not None:
             files = _end_files(cluster, filing)
         if cluster.system.tls is not None:
-            strangers = let_in((*JOURNALNODES, *NAMENODES), url)
+            strangers = let_in((*hosts.JOURNALNODES, *hosts.NAMENODES), url)
     except LocalClusterError as failure:
         trouble = str(failure)
         ended = time.monotonic()
@@ -208,7 +195,7 @@ def _round(cluster: Cluster, nemesis: Nemesis, drawn: tuple[Fault, ...]) -> Roun
     ended = time.monotonic()
     settled = cluster.wait_settled(cluster.system.settle_seconds)
     nemesis.log({"event": "settled", "seconds": round(settled, 3), "reasons": cluster.reasons})
-    files = (FILE_CLIENTS,) if cluster.system.datanodes else ()
+    files = (hosts.FILE_CLIENTS,) if cluster.system.datanodes else ()
     for name in ("clients", "readers", *files):
         if (ended_early := cluster.process(name).ended_early()) is not None:
             raise LocalClusterError(f"clients have ended: {ended_early}")
@@ -217,7 +204,7 @@ def _round(cluster: Cluster, nemesis: Nemesis, drawn: tuple[Fault, ...]) -> Roun
 
 def _audit(cluster: Cluster, plan: clients.Plan) -> None:
     """Read every path that was ever asked for, once all is well again."""
-    process = cluster.run_on(CLIENTS, "audit", clients.argv(replace(plan, audit=True)))
+    process = cluster.run_on(hosts.CLIENTS, "audit", clients.argv(replace(plan, audit=True)))
     wait_until(
         lambda: not process.running,
         what="the clients to read all paths again",
@@ -233,14 +220,14 @@ def _begin_clients(cluster: Cluster, seed: int) -> clients.Plan:
     plan = clients.Plan(
         seed=seed,
         clients=CLIENT_COUNT,
-        servers=tuple((host, address(host), NAMENODE_PORT) for host in NAMENODES),
+        servers=tuple((host, hosts.address(host), hosts.NAMENODE_PORT) for host in hosts.NAMENODES),
         root="/faults",
         history=str(directory / HISTORY),
         certificate=str(_certificate(cluster.system, CLIENT) or ""),
     )
-    cluster.run_on(CLIENTS, "clients", clients.argv(plan))
+    cluster.run_on(hosts.CLIENTS, "clients", clients.argv(plan))
     reading = replace(plan, clients=READER_COUNT, first_client=FIRST_READER, reads_only=True)
-    cluster.run_on(READERS, "readers", clients.argv(reading))
+    cluster.run_on(hosts.READERS, "readers", clients.argv(reading))
     wait_until(
         lambda: len(read_calls(directory / HISTORY)) >= CALLS_BEFORE,
         what="clients to ask and be told",
@@ -254,10 +241,10 @@ def _begin_files(cluster: Cluster, seed: int) -> file_clients.Plan:
     plan = file_clients.Plan(
         seed=seed,
         conf_dir=str(directory / "conf"),
-        directory=str(directory / FILE_CLIENTS),
+        directory=str(directory / hosts.FILE_CLIENTS),
         outcome=str(directory / "files.json"),
     )
-    process = cluster.run_on(FILE_CLIENTS, FILE_CLIENTS, file_clients.argv(plan))
+    process = cluster.run_on(hosts.FILE_CLIENTS, hosts.FILE_CLIENTS, file_clients.argv(plan))
     wait_until(
         lambda: file_clients.started(plan),
         what="clients to write and read files",
@@ -268,7 +255,7 @@ def _begin_files(cluster: Cluster, seed: int) -> file_clients.Plan:
 
 
 def _end_files(cluster: Cluster, plan: file_clients.Plan) -> file_clients.Outcome:
-    process = cluster.process(FILE_CLIENTS)
+    process = cluster.process(hosts.FILE_CLIENTS)
     process.send(signal.SIGTERM)
     if process.wait(FILES_SECONDS) != 0:
         raise LocalClusterError(f"Read all files again; {process.ended_early()}")
@@ -279,14 +266,14 @@ def _verify(cluster: Cluster) -> str:
     command = cluster.system.verification()
     if command is None:
         return ""
-    process = cluster.run_on(OPERATORS, "verify", command)
+    process = cluster.run_on(hosts.OPERATORS, "verify", command)
     return "" if process.wait(AUDIT_SECONDS) == 0 else process.ended_early() or "it failed"
 
 
 def _layout(directory: Path) -> Layout:
     """What the audit of JournalNodes' files needs: where they are."""
-    ports = JournalNodePorts(JOURNAL_PORT, JOURNAL_HTTP_PORT)
-    return Layout(directory, CLIENT_PORT, dict.fromkeys(JOURNALNODES, ports), {})
+    ports = JournalNodePorts(hosts.JOURNAL_PORT, hosts.JOURNAL_HTTP_PORT)
+    return Layout(directory, hosts.CLIENT_PORT, dict.fromkeys(hosts.JOURNALNODES, ports), {})
 
 
 def _logger(file: TextIO) -> Callable[[Mapping[str, object]], None]:

@@ -12,15 +12,8 @@ from deploy.local.cluster.java import Java
 from deploy.local.cluster.processes import ManagedProcess, Supervisor, wait_until
 from deploy.local.cluster.zookeeper import server_argv
 from tests import ROOT
+from tests.campaigns.soak.faults import hosts
 from tests.campaigns.soak.faults.disks import Disks, Preloads
-from tests.campaigns.soak.faults.hosts import (
-    JOURNALNODES,
-    NAMENODES,
-    PROCESSES,
-    ZOOKEEPERS,
-    host_of,
-    zkfc_of,
-)
 from tests.campaigns.soak.faults.network import Network
 from tests.campaigns.soak.faults.site import name_dir, write_zookeeper, zookeeper_serves
 from tests.campaigns.soak.faults.system import System
@@ -50,9 +43,9 @@ class Cluster:
 
     def up(self) -> None:
         """Format and start all, as configured; raises LocalClusterError with a failure's log."""
-        for name in (*ZOOKEEPERS, *JOURNALNODES):
+        for name in (*hosts.ZOOKEEPERS, *hosts.JOURNALNODES):
             self.start(name)
-        for host in ZOOKEEPERS:
+        for host in hosts.ZOOKEEPERS:
             wait_until(
                 lambda host=host: zookeeper_serves(host),  # type: ignore[misc]
                 what=f"{host} to serve",
@@ -61,14 +54,14 @@ class Cluster:
                 abandon=self.process(host).ended_early,
             )
         for name, command in self.system.formatting().items():
-            self.finish(name, NAMENODES[0], command)
-        first, *others = NAMENODES
+            self.finish(name, hosts.NAMENODES[0], command)
+        first, *others = hosts.NAMENODES
         for other in others:
             shutil.copytree(name_dir(self.disks, first), name_dir(self.disks, other))
             (name_dir(self.disks, other) / "in_use.lock").unlink(missing_ok=True)
-        for host in NAMENODES:
+        for host in hosts.NAMENODES:
             self.start(host)
-        for name in (*map(zkfc_of, NAMENODES), *self.system.datanodes):
+        for name in (*map(hosts.zkfc_of, hosts.NAMENODES), *self.system.datanodes):
             self.start(name)
 
     def process(self, name: str) -> ManagedProcess:
@@ -77,8 +70,8 @@ class Cluster:
 
     def start(self, name: str) -> ManagedProcess:
         """Start a process on its host, and do not wait for it."""
-        host = host_of(name)
-        if name in ZOOKEEPERS:
+        host = hosts.host_of(name)
+        if name in hosts.ZOOKEEPERS:
             command: Sequence[str] = server_argv(self.java, write_zookeeper(self.disks, host))
         else:
             command = self.system.command(name)
@@ -126,7 +119,7 @@ class Cluster:
     def revive(self) -> None:
         """Start again what has ended by itself a while ago."""
         now = time.monotonic()
-        for name in (*PROCESSES, *self.system.datanodes):
+        for name in (*hosts.PROCESSES, *self.system.datanodes):
             if name in self.held or self.process(name).running:
                 self._ended.pop(name, None)
             elif now - self._ended.setdefault(name, now) >= REVIVE_SECONDS:

@@ -9,19 +9,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from itertools import product
 from typing import Any, Final, TypeAlias
 
-from tests.campaigns.soak.faults.hosts import (
-    CLIENTS,
-    DATANODES,
-    JOURNALNODES,
-    READERS,
-    ZOOKEEPERS,
-)
+from tests.campaigns.soak.faults import hosts
 
 ACTIVE: Final = "active"
 STANDBYS: Final = ("standby1", "standby2")
 ROLES: Final = (ACTIVE, *STANDBYS)
 ZKFCS: Final = tuple(f"zkfc-{role}" for role in ROLES)
-ALL: Final = (*ZOOKEEPERS, *JOURNALNODES, *ROLES, CLIENTS, READERS)
+ALL: Final = (*hosts.ZOOKEEPERS, *hosts.JOURNALNODES, *ROLES, hosts.CLIENTS, hosts.READERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +199,9 @@ def _genus(process: str) -> str:
         return "active" if process == ACTIVE else "standby"
     if process.startswith("zkfc-"):
         return "zkfc"
-    if process in DATANODES:
+    if process in hosts.DATANODES:
         return "datanode"
-    return "journalnode" if process in JOURNALNODES else "zookeeper"
+    return "journalnode" if process in hosts.JOURNALNODES else "zookeeper"
 
 
 def _same(processes: Sequence[str]) -> bool:

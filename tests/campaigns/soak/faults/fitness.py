@@ -12,13 +12,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import Final
 
-from tests.campaigns.soak.faults.hosts import (
-    CLIENTS,
-    JOURNALNODES,
-    NAMENODES,
-    ZOOKEEPERS,
-    zkfc_of,
-)
+from tests.campaigns.soak.faults import hosts
 
 MAJORITY: Final = 2
 
@@ -40,18 +34,18 @@ class Condition:
 
     def has_majorities(self, namenode: str) -> bool:
         """Whether a NameNode and its ZKFC run and reach both majorities."""
-        if self.down & {namenode, zkfc_of(namenode)}:
+        if self.down & {namenode, hosts.zkfc_of(namenode)}:
             return False
-        reached = [host for host in ZOOKEEPERS if self._reaches(namenode, host)]
+        reached = [host for host in hosts.ZOOKEEPERS if self._reaches(namenode, host)]
         quorums = combinations(reached, MAJORITY)
-        journals = sum(self._reaches(namenode, host) for host in JOURNALNODES)
+        journals = sum(self._reaches(namenode, host) for host in hosts.JOURNALNODES)
         return journals >= MAJORITY and any(self.joined(*quorum) for quorum in quorums)
 
     def must_serve(self) -> bool:
         """Whether clients may expect answers within the bound."""
-        able = [name for name in NAMENODES if self.has_majorities(name)]
-        good = [name for name in able if name not in self.bad and self.joined(name, CLIENTS)]
-        return bool(good) and len(good) == len(able) and CLIENTS not in self.bad
+        able = [name for name in hosts.NAMENODES if self.has_majorities(name)]
+        good = [name for name in able if name not in self.bad and self.joined(name, hosts.CLIENTS)]
+        return bool(good) and len(good) == len(able) and hosts.CLIENTS not in self.bad
 
     def _reaches(self, namenode: str, host: str) -> bool:
         return host not in self.down and host not in self.bad and self.joined(namenode, host)

@@ -15,26 +15,9 @@ from ha.conf.topology import HostPort
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError
 from ha.service.model import ServiceState
+from tests.campaigns.soak.faults import hosts
+from tests.campaigns.soak.faults import site as faults_site
 from tests.campaigns.soak.faults.disks import Disks
-from tests.campaigns.soak.faults.hosts import (
-    JOURNAL_PORT,
-    JOURNALNODES,
-    NAMENODE_PORT,
-    NAMENODES,
-    ZKFC_PORT,
-    ZOOKEEPERS,
-    address,
-    host_of,
-)
-from tests.campaigns.soak.faults.site import (
-    LOOK_SECONDS,
-    core_site,
-    hdfs_site,
-    journalnode_keys,
-    listens,
-    write_conf_dir,
-    zookeeper_serves,
-)
 from tests.interop.hadoop_jars import JarsMissing, server_jar
 from tests.interop.hadoop_server import JARS
 from tests.interop.relocated import relocated_zookeeper
@@ -66,22 +49,24 @@ class Hadoop:
 
     def configure(self, directory: Path) -> None:
         """As ``System.configure``."""
-        hdfs = hdfs_site(self.disks, directory, logs_in=self.logs_in)
+        hdfs = faults_site.hdfs_site(self.disks, directory, logs_in=self.logs_in)
         hdfs["dfs.webhdfs.enabled"] = "false"
         self.directory = directory
-        self.conf_dir = write_conf_dir(directory, core_site(directory), hdfs)
+        self.conf_dir = faults_site.write_conf_dir(
+            directory, faults_site.core_site(directory), hdfs
+        )
         (directory / "log4j2.properties").write_text(LOG4J2.format(level="info"))
 
     def command(self, process: str) -> Sequence[str]:
         """As ``System.command``."""
-        if process in JOURNALNODES:
-            return self._java("journalnode", journalnode_keys(self.disks, process))
-        program = "namenode" if process in NAMENODES else "zkfc"
-        return self._java(program, {"dfs.ha.namenode.id": host_of(process)})
+        if process in hosts.JOURNALNODES:
+            return self._java("journalnode", faults_site.journalnode_keys(self.disks, process))
+        program = "namenode" if process in hosts.NAMENODES else "zkfc"
+        return self._java(program, {"dfs.ha.namenode.id": hosts.host_of(process)})
 
     def formatting(self) -> Mapping[str, Sequence[str]]:
         """As ``System.formatting``."""
-        own = {"dfs.ha.namenode.id": NAMENODES[0]}
+        own = {"dfs.ha.namenode.id": hosts.NAMENODES[0]}
         return {
             "format-namenode": self._java("namenode", own, "-format", "-nonInteractive"),
             "format-zk": self._java("zkfc", own, "-formatZK", "-force", "-nonInteractive"),
@@ -114,25 +99,27 @@ class Hadoop:
 
     def unsettled(self) -> str:
         """As ``System.unsettled``: one active, two standbys, everybody else takes connections."""
-        for host in ZOOKEEPERS:
-            if not zookeeper_serves(host):
+        for host in hosts.ZOOKEEPERS:
+            if not faults_site.zookeeper_serves(host):
                 return f"{host} does not serve"
         for host, port in [
-            *((host, JOURNAL_PORT) for host in JOURNALNODES),
-            *((host, ZKFC_PORT) for host in NAMENODES),
+            *((host, hosts.JOURNAL_PORT) for host in hosts.JOURNALNODES),
+            *((host, hosts.ZKFC_PORT) for host in hosts.NAMENODES),
         ]:
-            if not listens(host, port):
+            if not faults_site.listens(host, port):
                 return f"{host}:{port} takes no connection"
-        states = [_state(host) for host in NAMENODES]
+        states = [_state(host) for host in hosts.NAMENODES]
         if sorted(map(str, states)) == sorted(
             map(str, (ServiceState.ACTIVE, ServiceState.STANDBY, ServiceState.STANDBY))
         ):
             return ""
-        return ", ".join(f"{host} is {told}" for host, told in zip(NAMENODES, states, strict=True))
+        return ", ".join(
+            f"{host} is {told}" for host, told in zip(hosts.NAMENODES, states, strict=True)
+        )
 
     def active(self) -> str | None:
         """As ``System.active``."""
-        actives = [host for host in NAMENODES if _state(host) is ServiceState.ACTIVE]
+        actives = [host for host in hosts.NAMENODES if _state(host) is ServiceState.ACTIVE]
         return actives[0] if len(actives) == 1 else None
 
     def _nnha(self, *arguments: str) -> list[str]:
@@ -168,14 +155,14 @@ def hadoop(disks: Disks, *, logs_in: bool) -> Hadoop:
 
 
 def _state(host: str) -> ServiceState | None:
-    return asyncio.run(_ask_state(HostPort(address(host), NAMENODE_PORT)))
+    return asyncio.run(_ask_state(HostPort(hosts.address(host), hosts.NAMENODE_PORT)))
 
 
 async def _ask_state(where: HostPort) -> ServiceState | None:
     try:
-        client = await ServiceClient.open(where, deadline_seconds=LOOK_SECONDS)
+        client = await ServiceClient.open(where, deadline_seconds=faults_site.LOOK_SECONDS)
         try:
-            return (await client.status(deadline_seconds=LOOK_SECONDS)).state
+            return (await client.status(deadline_seconds=faults_site.LOOK_SECONDS)).state
         finally:
             await client.close()
     except ServiceError:

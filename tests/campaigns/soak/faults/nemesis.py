@@ -7,42 +7,10 @@ from typing import Final, assert_never
 
 from deploy.local.cluster.errors import LocalClusterError
 from deploy.local.cluster.processes import ManagedProcess, wait_until
+from tests.campaigns.soak.faults import faults, hosts
 from tests.campaigns.soak.faults.cluster import START_SECONDS, Cluster
-from tests.campaigns.soak.faults.faults import (
-    ACTIVE,
-    STANDBYS,
-    Clock,
-    Cut,
-    Drain,
-    Fault,
-    Freeze,
-    FullDisk,
-    Kill,
-    Loss,
-    Narrow,
-    Pause,
-    ReadOnlyDisk,
-    Revenant,
-    RollingRestart,
-    SlowDisk,
-    Switchover,
-    What,
-    Wipe,
-    named,
-    ways_between,
-)
+from tests.campaigns.soak.faults.faults import What, named
 from tests.campaigns.soak.faults.fitness import Condition
-from tests.campaigns.soak.faults.hosts import (
-    CLIENTS,
-    JOURNAL_PORT,
-    JOURNALNODES,
-    NAMENODES,
-    OPERATORS,
-    READERS,
-    SERVERS,
-    ZOOKEEPERS,
-    processes_of,
-)
 from tests.campaigns.soak.faults.site import listens
 
 STEP_SECONDS: Final = 120.0
@@ -91,7 +59,7 @@ class Nemesis:
         """From now on the record runs; nothing is the matter yet."""
         self.conditions.append(Condition(time.monotonic()))
 
-    def play(self, drawn: tuple[Fault, ...]) -> None:
+    def play(self, drawn: tuple[faults.Fault, ...]) -> None:
         """Strike and heal, each at its time; raises LocalClusterError where a step fails."""
         roles = self._roles()
         self._alone = len(drawn) == 1
@@ -107,9 +75,9 @@ class Nemesis:
         self._await_commands()
 
     def _flapping(
-        self, number: int, fault: Fault, what: What, start: float, end: float
+        self, number: int, fault: faults.Fault, what: What, start: float, end: float
     ) -> list[tuple[float, Callable[[], None]]]:
-        flaps = what.flaps if isinstance(what, Cut) else 1
+        flaps = what.flaps if isinstance(what, faults.Cut) else 1
         length = (end - start) / (2 * flaps - 1)
         steps: list[tuple[float, Callable[[], None]]] = []
         for flap in range(flaps):
@@ -119,54 +87,54 @@ class Nemesis:
         return steps
 
     def _roles(self) -> dict[str, str]:
-        active = self.cluster.system.active() or NAMENODES[0]
-        others = [name for name in NAMENODES if name != active]
-        return {ACTIVE: active, **dict(zip(STANDBYS, others, strict=True))}
+        active = self.cluster.system.active() or hosts.NAMENODES[0]
+        others = [name for name in hosts.NAMENODES if name != active]
+        return {faults.ACTIVE: active, **dict(zip(faults.STANDBYS, others, strict=True))}
 
     # Strikes.
 
-    def _strike(self, number: int, fault: Fault, what: What) -> None:  # noqa: C901, PLR0912 - flat dispatch
+    def _strike(self, number: int, fault: faults.Fault, what: What) -> None:  # noqa: C901, PLR0912 - flat dispatch
         self.log({"event": "strike", **fault.line(), "named": str(what)})
         # Noted before it is done, and a heal after: a fault is never shorter than its record.
         self._standing[number] = standing = _standing(what)
         self._note()
         cluster = self.cluster
         match what:
-            case Kill(processes):
+            case faults.Kill(processes):
                 cluster.hold_down(processes)
-            case Freeze(processes):
+            case faults.Freeze(processes):
                 for name in processes:
                     cluster.process(name).freeze()
-            case Cut() | Loss():
+            case faults.Cut() | faults.Loss():
                 self._apply_drops()
-            case Narrow(host, kilobits, queue):
+            case faults.Narrow(host, kilobits, queue):
                 cluster.network.narrow(host, kilobits, queue)
-            case FullDisk(host):
+            case faults.FullDisk(host):
                 cluster.disks.fill(host)
-            case ReadOnlyDisk(host):
-                cluster.hold_down(processes_of(host))
+            case faults.ReadOnlyDisk(host):
+                cluster.hold_down(hosts.processes_of(host))
                 cluster.disks.read_only(host)
-                cluster.release(processes_of(host))
-            case SlowDisk(host, milliseconds):
+                cluster.release(hosts.processes_of(host))
+            case faults.SlowDisk(host, milliseconds):
                 cluster.preloads.set_flush(host, milliseconds)
-            case Wipe(host):
+            case faults.Wipe(host):
                 self._wipe(host)
-            case Clock(host, offset):
+            case faults.Clock(host, offset):
                 cluster.preloads.set_clock(host, offset)
-            case Switchover(target):
+            case faults.Switchover(target):
                 self._switch_over(target)
-            case Pause(kill):
+            case faults.Pause(kill):
                 self._operate("pause", "pause", "--for", NOTICE_FOR, "--reason", "a fault")
                 if kill:
-                    standing.down = standing.killed = frozenset({self._roles()[ACTIVE]})
+                    standing.down = standing.killed = frozenset({self._roles()[faults.ACTIVE]})
                     cluster.hold_down(sorted(standing.killed))
-            case Drain(namenode):
+            case faults.Drain(namenode):
                 self._operate(
                     "drain", "drain", namenode, "--for", NOTICE_FOR, "--reason", "a fault"
                 )
-            case RollingRestart(processes):
+            case faults.RollingRestart(processes):
                 self._restart_each(processes)
-            case Revenant():
+            case faults.Revenant():
                 self._return_from_the_dead(standing, what)
             case _:
                 assert_never(what)
@@ -175,37 +143,37 @@ class Nemesis:
         ended = self._standing.pop(number)
         cluster = self.cluster
         match what:
-            case Kill() | Pause(True):
+            case faults.Kill() | faults.Pause(True):
                 still = frozenset().union(*(each.killed for each in self._standing.values()))
                 cluster.release(sorted(ended.killed - still))
-            case Freeze(processes):
+            case faults.Freeze(processes):
                 for name in processes:
                     cluster.process(name).thaw()
-            case Cut() | Loss():
+            case faults.Cut() | faults.Loss():
                 self._apply_drops()
-            case Revenant():
+            case faults.Revenant():
                 self._apply_drops()
                 self._judge_return()
-            case Narrow(host):
+            case faults.Narrow(host):
                 cluster.network.widen(host)
-            case FullDisk(host):
+            case faults.FullDisk(host):
                 cluster.disks.make_room(host)
-                self._restart(processes_of(host)[:1])
-            case ReadOnlyDisk(host):
-                cluster.hold_down(processes_of(host))
+                self._restart(hosts.processes_of(host)[:1])
+            case faults.ReadOnlyDisk(host):
+                cluster.hold_down(hosts.processes_of(host))
                 cluster.disks.writable(host)
-                cluster.release(processes_of(host))
-            case SlowDisk(host):
+                cluster.release(hosts.processes_of(host))
+            case faults.SlowDisk(host):
                 cluster.preloads.set_flush(host, 0)
-            case Clock(host):
+            case faults.Clock(host):
                 cluster.preloads.set_clock(host, 0.0)
-            case Drain(namenode):
+            case faults.Drain(namenode):
                 self._operate("drain --end", "drain", namenode, "--end")
-            case Pause() | Wipe() | Switchover() | RollingRestart():
+            case faults.Pause() | faults.Wipe() | faults.Switchover() | faults.RollingRestart():
                 pass
             case _:
                 assert_never(what)
-        if isinstance(what, Pause):
+        if isinstance(what, faults.Pause):
             self._operate("resume", "resume")
         self._note()
         self.log({"event": "heal", "named": str(what)})
@@ -223,7 +191,7 @@ class Nemesis:
         name = f"learn-{self._number()}"
         deadline = time.monotonic() + START_SECONDS
         while True:  # until the node is up, and there is an active that lets others tell of it
-            process = cluster.run_on(OPERATORS, name, learn)
+            process = cluster.run_on(hosts.OPERATORS, name, learn)
             if process.wait(START_SECONDS) == 0:
                 break
             if time.monotonic() > deadline:
@@ -242,11 +210,11 @@ class Nemesis:
             self._restart((name,))
             self.cluster.wait_settled(self.cluster.system.settle_seconds)
 
-    def _return_from_the_dead(self, standing: _Standing, what: Revenant) -> None:
+    def _return_from_the_dead(self, standing: _Standing, what: faults.Revenant) -> None:
         cluster, roles = self.cluster, self._roles()
-        former, others = roles[ACTIVE], [roles[one] for one in STANDBYS]
-        unseen = ways_between((former,), (*ZOOKEEPERS, *others, CLIENTS))
-        self._drop_too(standing, (*unseen, *ways_between((READERS,), others)))
+        former, others = roles[faults.ACTIVE], [roles[one] for one in faults.STANDBYS]
+        unseen = faults.ways_between((former,), (*hosts.ZOOKEEPERS, *others, hosts.CLIENTS))
+        self._drop_too(standing, (*unseen, *faults.ways_between((hosts.READERS,), others)))
         cluster.watched_wait(QUIET_SECONDS)
         standing.down = frozenset({former})
         self._note()
@@ -255,14 +223,14 @@ class Nemesis:
         successor = cluster.process(cluster.system.active() or others[0])
         cluster.watched_wait(WRITING_SECONDS)
         if what.cut_off:
-            self._drop_too(standing, ways_between((former,), JOURNALNODES))
+            self._drop_too(standing, faults.ways_between((former,), hosts.JOURNALNODES))
         if what.restarted:
             standing.down |= frozenset(what.restarted)
-            self._drop_too(standing, ways_between(others, JOURNALNODES))
+            self._drop_too(standing, faults.ways_between(others, hosts.JOURNALNODES))
             cluster.hold_down(what.restarted)
             cluster.release(what.restarted)
             self._wait(
-                lambda: all(listens(host, JOURNAL_PORT) for host in what.restarted),
+                lambda: all(listens(host, hosts.JOURNAL_PORT) for host in what.restarted),
                 f"{' and '.join(what.restarted)} to listen",
             )
         cluster.process(former).thaw()
@@ -292,14 +260,14 @@ class Nemesis:
 
     def _switch_over(self, target: str) -> None:
         """Asked for, and not waited for: the cluster may be struck meanwhile."""
-        active = self._roles()[ACTIVE]
+        active = self._roles()[faults.ACTIVE]
         name = f"switchover-{self._number()}"
-        self.cluster.run_on(OPERATORS, name, self.cluster.system.switchover(active, target))
+        self.cluster.run_on(hosts.OPERATORS, name, self.cluster.system.switchover(active, target))
         self._commands.append(name)
 
     def _operate(self, label: str, *arguments: str) -> None:
         name = f"operate-{self._number()}"
-        self.cluster.run_on(OPERATORS, name, self.cluster.system.operate(*arguments))
+        self.cluster.run_on(hosts.OPERATORS, name, self.cluster.system.operate(*arguments))
         self._await(name, label)
 
     def _await_commands(self) -> None:
@@ -344,23 +312,31 @@ class Nemesis:
 def _standing(what: What) -> _Standing:
     """What a fault does, for the judgement of when the cluster must serve."""
     match what:
-        case Kill(processes):
+        case faults.Kill(processes):
             return _Standing(what, down=frozenset(processes), killed=frozenset(processes))
-        case Freeze(processes):
+        case faults.Freeze(processes):
             return _Standing(what, down=frozenset(processes))
-        case Cut(cut):
+        case faults.Cut(cut):
             return _Standing(what, drops=dict.fromkeys(cut, 100))
-        case Loss(host, percent):
-            others = [other for other in (*SERVERS, CLIENTS, READERS) if other != host]
-            drops = dict.fromkeys(ways_between((host,), others), percent)
+        case faults.Loss(host, percent):
+            others = [
+                other for other in (*hosts.SERVERS, hosts.CLIENTS, hosts.READERS) if other != host
+            ]
+            drops = dict.fromkeys(faults.ways_between((host,), others), percent)
             return _Standing(what, drops=drops, bad=frozenset({host}))
-        case Narrow(host) | FullDisk(host) | SlowDisk(host):
+        case faults.Narrow(host) | faults.FullDisk(host) | faults.SlowDisk(host):
             return _Standing(what, bad=frozenset({host}))
-        case ReadOnlyDisk(host) | Wipe(host):
+        case faults.ReadOnlyDisk(host) | faults.Wipe(host):
             return _Standing(what, down=frozenset({host}))
-        case Clock() | Switchover() | Drain() | RollingRestart() | Revenant():
+        case (
+            faults.Clock()
+            | faults.Switchover()
+            | faults.Drain()
+            | faults.RollingRestart()
+            | faults.Revenant()
+        ):
             return _Standing(what)
-        case Pause(kill):
+        case faults.Pause(kill):
             # Nobody may take over meanwhile.
-            return _Standing(what, bad=frozenset(NAMENODES if kill else ()))
+            return _Standing(what, bad=frozenset(hosts.NAMENODES if kill else ()))
     assert_never(what)

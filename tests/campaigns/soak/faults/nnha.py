@@ -8,43 +8,23 @@ from typing import Final
 
 from deploy.local.cluster import state
 from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
+from tests.campaigns.soak.faults import hosts
+from tests.campaigns.soak.faults import site as faults_site
 from tests.campaigns.soak.faults.certified import make_certificates, tls_folder
 from tests.campaigns.soak.faults.disks import Disks
-from tests.campaigns.soak.faults.hosts import (
-    DATANODE_HTTP_PORT,
-    DATANODES,
-    JOURNAL_HTTP_PORT,
-    JOURNAL_PORT,
-    JOURNALNODES,
-    NAMENODE_HTTP_PORT,
-    NAMENODES,
-    ZKFC_HTTP_PORT,
-    ZOOKEEPERS,
-    address,
-    zkfc_of,
-)
-from tests.campaigns.soak.faults.site import (
-    FILE_KEYS,
-    core_site,
-    datanode_keys,
-    hdfs_site,
-    journalnode_keys,
-    write_conf_dir,
-    zookeeper_serves,
-)
 
 LOOK_SECONDS: Final = 2.0
 
 
 def url(process: str) -> str:
     """Where a daemon has its pages."""
-    if process in JOURNALNODES:
-        return f"http://{address(process)}:{JOURNAL_HTTP_PORT}"
-    if process in DATANODES:
-        return f"http://{address(process)}:{DATANODE_HTTP_PORT}"
-    if process in NAMENODES:
-        return f"http://{address(process)}:{NAMENODE_HTTP_PORT}"
-    return f"http://{address(process.removeprefix('zkfc-'))}:{ZKFC_HTTP_PORT}"
+    if process in hosts.JOURNALNODES:
+        return f"http://{hosts.address(process)}:{hosts.JOURNAL_HTTP_PORT}"
+    if process in hosts.DATANODES:
+        return f"http://{hosts.address(process)}:{hosts.DATANODE_HTTP_PORT}"
+    if process in hosts.NAMENODES:
+        return f"http://{hosts.address(process)}:{hosts.NAMENODE_HTTP_PORT}"
+    return f"http://{hosts.address(process.removeprefix('zkfc-'))}:{hosts.ZKFC_HTTP_PORT}"
 
 
 @dataclass(slots=True)
@@ -66,16 +46,18 @@ class Nnha:
 
     def configure(self, directory: Path) -> None:
         """As ``System.configure``."""
-        hdfs = hdfs_site(self.disks, directory, logs_in=self.logs_in) | {
+        hdfs = faults_site.hdfs_site(self.disks, directory, logs_in=self.logs_in) | {
             "dfs.ha.tail-edits.in-progress": "true",
             SECURITY_MODE.name: Mode.INSECURE,
         }
         if self.datanodes:
-            hdfs |= FILE_KEYS
+            hdfs |= faults_site.FILE_KEYS
         if self.secure:
             hdfs |= make_certificates(directory)
             self.tls = tls_folder(directory)
-        self.conf_dir = write_conf_dir(directory, core_site(directory), hdfs)
+        self.conf_dir = faults_site.write_conf_dir(
+            directory, faults_site.core_site(directory), hdfs
+        )
 
     def nnha(self, *arguments: str, entry: Sequence[str] = ("ha.cli.main",)) -> list[str]:
         """One of nnha's commands with this cluster's configuration."""
@@ -84,20 +66,20 @@ class Nnha:
     def command(self, process: str) -> Sequence[str]:
         """As ``System.command``."""
         entry = self.entries.get(process, ("ha.cli.main",))
-        if process in JOURNALNODES:
-            keys = journalnode_keys(self.disks, process)
+        if process in hosts.JOURNALNODES:
+            keys = faults_site.journalnode_keys(self.disks, process)
             program = "journalnode"
-        elif process in DATANODES:
-            keys = datanode_keys(self.disks, process)
+        elif process in hosts.DATANODES:
+            keys = faults_site.datanode_keys(self.disks, process)
             program = "datanode"
         else:
             keys = {"dfs.ha.namenode.id": process.removeprefix("zkfc-")}
-            program = "namenode" if process in NAMENODES else "zkfc"
+            program = "namenode" if process in hosts.NAMENODES else "zkfc"
         return self.nnha(program, *_options(keys | self._tls_of(process)), entry=entry)
 
     def formatting(self) -> Mapping[str, Sequence[str]]:
         """As ``System.formatting``."""
-        first = NAMENODES[0]
+        first = hosts.NAMENODES[0]
         own = _options({"dfs.ha.namenode.id": first} | self._tls_of(first))
         return {
             "format-namenode": self.nnha("namenode", "--format", "--non-interactive", *own),
@@ -106,7 +88,7 @@ class Nnha:
 
     def learn(self, journalnode: str) -> Sequence[str] | None:
         """As ``System.learn``."""
-        node = f"{address(journalnode)}:{JOURNAL_PORT}"
+        node = f"{hosts.address(journalnode)}:{hosts.JOURNAL_PORT}"
         return self.nnha("journal", "format", "--node", node)
 
     def switchover(self, active: str, target: str) -> Sequence[str]:
@@ -129,7 +111,7 @@ class Nnha:
         """As ``System.unsettled``: one active, the others ready, all JournalNodes in sync."""
         looks = (
             _mute_server(),
-            *(_unready(host) for host in NAMENODES),
+            *(_unready(host) for host in hosts.NAMENODES),
             *(_unobeying(host) for host in self.datanodes),
         )
         if why := next(filter(None, looks), ""):
@@ -139,7 +121,7 @@ class Nnha:
 
     def active(self) -> str | None:
         """As ``System.active``."""
-        looks = {host: state.namenode_status(url(host)) for host in NAMENODES}
+        looks = {host: state.namenode_status(url(host)) for host in hosts.NAMENODES}
         actives = [host for host, told in looks.items() if told and told.state == "active"]
         return actives[0] if len(actives) == 1 else None
 
@@ -149,7 +131,7 @@ class Nnha:
     def _lagging(self, active: str) -> str:
         told = state.status(url(active), deadline_seconds=LOOK_SECONDS) or {}
         nodes = told.get("journal")
-        if not isinstance(nodes, list) or len(nodes) != len(JOURNALNODES):
+        if not isinstance(nodes, list) or len(nodes) != len(hosts.JOURNALNODES):
             return f"{active} does not tell of its journal"
         for node in nodes:
             if not node.get("in_sync") or node.get("learner"):
@@ -158,10 +140,10 @@ class Nnha:
 
 
 def _mute_server() -> str:
-    for host in ZOOKEEPERS:
-        if not zookeeper_serves(host):
+    for host in hosts.ZOOKEEPERS:
+        if not faults_site.zookeeper_serves(host):
             return f"{host} does not serve"
-    for host in JOURNALNODES:
+    for host in hosts.JOURNALNODES:
         if state.status(url(host), deadline_seconds=LOOK_SECONDS) is None:
             return f"{host} does not answer"
     return ""
@@ -173,7 +155,9 @@ def _unready(host: str) -> str:
         return f"{host} does not answer"
     if told.state != "active" and not told.ready:
         return f"{host} is not ready: {told.not_ready_reason}"
-    return "" if state.zkfc_stands(url(zkfc_of(host))) else f"the ZKFC of {host} does not stand"
+    return (
+        "" if state.zkfc_stands(url(hosts.zkfc_of(host))) else f"the ZKFC of {host} does not stand"
+    )
 
 
 def _unobeying(host: str) -> str:

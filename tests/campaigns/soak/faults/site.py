@@ -7,26 +7,9 @@ from typing import Final
 
 from deploy.local.cluster.site import site_xml
 from deploy.local.cluster.zookeeper import four_letters
+from tests.campaigns.soak.faults import hosts
 from tests.campaigns.soak.faults.disks import Disks
-from tests.campaigns.soak.faults.hosts import (
-    CLIENT_PORT,
-    DATANODE_HTTP_PORT,
-    DATANODE_IPC_PORT,
-    DATANODE_PORT,
-    ELECTION_PORT,
-    JOURNAL_HTTP_PORT,
-    JOURNAL_PORT,
-    JOURNALNODES,
-    NAMENODE_HTTP_PORT,
-    NAMENODE_PORT,
-    NAMENODES,
-    NAMESERVICE,
-    PEER_PORT,
-    ZKFC_HTTP_PORT,
-    ZKFC_PORT,
-    ZOOKEEPERS,
-    address,
-)
+from tests.campaigns.soak.faults.hosts import address
 
 FENCE_SCRIPT: Final = "fence.sh"
 LOOK_SECONDS: Final = 2.0
@@ -72,9 +55,9 @@ maxSessionTimeout=40000
 
 
 def core_site(directory: Path) -> dict[str, str]:
-    quorum = ",".join(f"{address(host)}:{CLIENT_PORT}" for host in ZOOKEEPERS)
+    quorum = ",".join(f"{address(host)}:{hosts.CLIENT_PORT}" for host in hosts.ZOOKEEPERS)
     return {
-        "fs.defaultFS": f"hdfs://{NAMESERVICE}",
+        "fs.defaultFS": f"hdfs://{hosts.NAMESERVICE}",
         "hadoop.tmp.dir": str(directory / "tmp"),
         "ha.zookeeper.quorum": quorum,
     }
@@ -87,11 +70,11 @@ def hdfs_site(disks: Disks, directory: Path, *, logs_in: bool) -> dict[str, str]
     cannot, and without, the journal's epochs must do.
     """
     fence = f"shell({directory / 'conf' / FENCE_SCRIPT})\n" if logs_in else ""
-    ns = NAMESERVICE
-    journals = ";".join(f"{address(host)}:{JOURNAL_PORT}" for host in JOURNALNODES)
+    ns = hosts.NAMESERVICE
+    journals = ";".join(f"{address(host)}:{hosts.JOURNAL_PORT}" for host in hosts.JOURNALNODES)
     site = {
         "dfs.nameservices": ns,
-        f"dfs.ha.namenodes.{ns}": ",".join(NAMENODES),
+        f"dfs.ha.namenodes.{ns}": ",".join(hosts.NAMENODES),
         f"dfs.client.failover.proxy.provider.{ns}": _PROXY,
         "dfs.namenode.shared.edits.dir": f"qjournal://{journals}/{ns}",
         "dfs.ha.automatic-failover.enabled": "true",
@@ -100,14 +83,14 @@ def hdfs_site(disks: Disks, directory: Path, *, logs_in: bool) -> dict[str, str]
         "dfs.ha.log-roll.period": "10s",
         "dfs.namenode.safemode.extension": "0",
     }
-    for host in NAMENODES:
+    for host in hosts.NAMENODES:
         own = f"{ns}.{host}"
         site |= {
-            f"dfs.namenode.rpc-address.{own}": f"{address(host)}:{NAMENODE_PORT}",
-            f"dfs.namenode.http-address.{own}": f"{address(host)}:{NAMENODE_HTTP_PORT}",
+            f"dfs.namenode.rpc-address.{own}": f"{address(host)}:{hosts.NAMENODE_PORT}",
+            f"dfs.namenode.http-address.{own}": f"{address(host)}:{hosts.NAMENODE_HTTP_PORT}",
             f"dfs.namenode.name.dir.{own}": name_dir(disks, host).as_uri(),
-            f"dfs.ha.zkfc.port.{own}": str(ZKFC_PORT),
-            f"nnha.zkfc.http-address.{own}": f"{address(host)}:{ZKFC_HTTP_PORT}",
+            f"dfs.ha.zkfc.port.{own}": str(hosts.ZKFC_PORT),
+            f"nnha.zkfc.http-address.{own}": f"{address(host)}:{hosts.ZKFC_HTTP_PORT}",
         }
     return site
 
@@ -120,8 +103,8 @@ def name_dir(disks: Disks, namenode: str) -> Path:
 def journalnode_keys(disks: Disks, host: str) -> dict[str, str]:
     """What one JournalNode is told on its command line."""
     return {
-        "dfs.journalnode.rpc-address": f"{address(host)}:{JOURNAL_PORT}",
-        "dfs.journalnode.http-address": f"{address(host)}:{JOURNAL_HTTP_PORT}",
+        "dfs.journalnode.rpc-address": f"{address(host)}:{hosts.JOURNAL_PORT}",
+        "dfs.journalnode.http-address": f"{address(host)}:{hosts.JOURNAL_HTTP_PORT}",
         "dfs.journalnode.edits.dir": str(disks.place(host)),
     }
 
@@ -140,9 +123,9 @@ FILE_KEYS: Final = {
 def datanode_keys(disks: Disks, host: str) -> dict[str, str]:
     """What one DataNode is told on its command line."""
     return {
-        "dfs.datanode.address": f"{address(host)}:{DATANODE_PORT}",
-        "dfs.datanode.ipc.address": f"{address(host)}:{DATANODE_IPC_PORT}",
-        "dfs.datanode.http.address": f"{address(host)}:{DATANODE_HTTP_PORT}",
+        "dfs.datanode.address": f"{address(host)}:{hosts.DATANODE_PORT}",
+        "dfs.datanode.ipc.address": f"{address(host)}:{hosts.DATANODE_IPC_PORT}",
+        "dfs.datanode.http.address": f"{address(host)}:{hosts.DATANODE_HTTP_PORT}",
         "dfs.datanode.data.dir": disks.place(host).as_uri(),
     }
 
@@ -165,17 +148,19 @@ def write_zookeeper(disks: Disks, host: str) -> Path:
     data.mkdir(exist_ok=True)
     (data / "myid").write_text(host.removeprefix("zk") + "\n")
     members = "\n".join(
-        f"server.{one.removeprefix('zk')}={address(one)}:{PEER_PORT}:{ELECTION_PORT}"
-        for one in ZOOKEEPERS
+        f"server.{one.removeprefix('zk')}={address(one)}:{hosts.PEER_PORT}:{hosts.ELECTION_PORT}"
+        for one in hosts.ZOOKEEPERS
     )
     path = disks.place(host) / "zoo.cfg"
-    path.write_text(_ZOO.format(data=data, port=CLIENT_PORT, own=address(host), members=members))
+    path.write_text(
+        _ZOO.format(data=data, port=hosts.CLIENT_PORT, own=address(host), members=members)
+    )
     return path
 
 
 def zookeeper_serves(host: str) -> bool:
     """Whether a member is part of a quorum."""
-    return "Mode: " in four_letters(address(host), CLIENT_PORT, "srvr")
+    return "Mode: " in four_letters(address(host), hosts.CLIENT_PORT, "srvr")
 
 
 def listens(host: str, port: int) -> bool:

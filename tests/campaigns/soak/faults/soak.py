@@ -14,16 +14,10 @@ from deploy.local.cluster.places import fresh_directory
 from deploy.local.cluster.signals import orderly_end
 from deploy.local.demo.screen import Screen
 from tests.campaigns.bench.report import machine
+from tests.campaigns.soak.faults import draw as faults_draw
 from tests.campaigns.soak.faults import network
 from tests.campaigns.soak.faults.campaign import play
 from tests.campaigns.soak.faults.disks import Disks
-from tests.campaigns.soak.faults.draw import (
-    ALL_KINDS,
-    DATANODE,
-    KINDS,
-    LONGEST_SECONDS,
-    Draw,
-)
 from tests.campaigns.soak.faults.hosts import DATANODES
 from tests.campaigns.soak.faults.mutants import hunt_all
 from tests.campaigns.soak.faults.nnha import Nnha
@@ -47,8 +41,12 @@ _SHOWN: Final = ("faults", "faults_per_hour", "answered", "unanswered", "paths",
 @click.option("--system", "whose", type=click.Choice(("nnha", "hadoop")), default="nnha")
 @click.option("--secure", is_flag=True, help="Strict, with certificates and closed znodes.")
 @click.option("--files", is_flag=True, help="DataNodes too, and Hadoop's client writes files.")
-@click.option("--longest", default=LONGEST_SECONDS, show_default=True, help="Seconds of a fault.")
-@click.option("--only", multiple=True, type=click.Choice(ALL_KINDS), help="Kinds; else all.")
+@click.option(
+    "--longest", default=faults_draw.LONGEST_SECONDS, show_default=True, help="Seconds of a fault."
+)
+@click.option(
+    "--only", multiple=True, type=click.Choice(faults_draw.ALL_KINDS), help="Kinds; else all."
+)
 @click.option("--plant", type=click.Choice(tuple(BUGS)), help="A bug that must be found.")
 @click.option("--mutants", is_flag=True, help="Hunt every planted bug, or that of --plant.")
 @click.option("--schedule", is_flag=True, help="Print the seed's faults, and play nothing.")
@@ -79,7 +77,9 @@ def main(
     are known to show it.
     """
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
-    draw = Draw(seed, count, longest, only or (ALL_KINDS if files else KINDS))
+    draw = faults_draw.Draw(
+        seed, count, longest, only or (faults_draw.ALL_KINDS if files else faults_draw.KINDS)
+    )
     if schedule:
         click.echo("\n".join(draw.lines()))
         return
@@ -93,7 +93,7 @@ def main(
         raise click.UsageError("--secure and --plant are for nnha")
     if files and (whose != "nnha" or secure):
         raise click.UsageError("--files is for nnha, without --secure")
-    if DATANODE in only and not files:
+    if faults_draw.DATANODE in only and not files:
         raise click.UsageError("--only datanode needs --files")
     screen = Screen.on_stderr_if(as_object)
     if mutants:
@@ -107,7 +107,7 @@ def main(
 class Subject:
     """What is struck, and with what."""
 
-    draw: Draw
+    draw: faults_draw.Draw
     whose: str
     secure: bool
     files: bool

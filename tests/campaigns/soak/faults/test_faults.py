@@ -2,20 +2,14 @@
 
 from collections import Counter
 
+from tests.campaigns.soak.faults import faults as faults_faults
 from tests.campaigns.soak.faults.draw import ALL_KINDS, KINDS, Draw
-from tests.campaigns.soak.faults.faults import (
-    ACTIVE,
-    ALL,
-    STANDBYS,
-    Cut,
-    Freeze,
-    Kill,
-    Switchover,
-    named,
-)
 from tests.campaigns.soak.faults.hosts import CLIENTS, DATANODES, PROCESSES, READERS
 
-ROLES = {ACTIVE: "nn2", **dict(zip(STANDBYS, ("nn1", "nn3"), strict=True))}
+ROLES = {
+    faults_faults.ACTIVE: "nn2",
+    **dict(zip(faults_faults.STANDBYS, ("nn1", "nn3"), strict=True)),
+}
 
 
 def test_a_seed_gives_the_same_faults_again() -> None:
@@ -61,7 +55,7 @@ def test_where_clients_write_files_datanodes_are_struck_and_one_lives() -> None:
     ):  # fmt: skip
         assert kinds[kind], kind
     for fault in drawn:
-        if isinstance(fault.what, Kill | Freeze):
+        if isinstance(fault.what, faults_faults.Kill | faults_faults.Freeze):
             assert not set(DATANODES) <= set(fault.what.processes)
 
 
@@ -69,17 +63,19 @@ def test_names_are_real_when_a_fault_strikes() -> None:
     known = {*PROCESSES, CLIENTS, READERS}
     for faults in Draw(2, 500).rounds():
         for fault in faults:
-            match named(fault.what, ROLES):
-                case Kill(processes):
+            match faults_faults.named(fault.what, ROLES):
+                case faults_faults.Kill(processes):
                     assert known.issuperset(processes)
-                case Cut(ways):
+                case faults_faults.Cut(ways):
                     assert ways
                     assert all(known.issuperset(way) for way in ways)
-                case Switchover(target):
+                case faults_faults.Switchover(target):
                     assert target in ("nn1", "nn3")
                 case _:
                     pass
-    assert named(Kill((ACTIVE, "zkfc-active", "jn1")), ROLES) == Kill(("nn2", "zkfc-nn2", "jn1"))
+    assert faults_faults.named(
+        faults_faults.Kill((faults_faults.ACTIVE, "zkfc-active", "jn1")), ROLES
+    ) == faults_faults.Kill(("nn2", "zkfc-nn2", "jn1"))
 
 
 def test_a_bridge_sees_both_sides() -> None:
@@ -87,12 +83,12 @@ def test_a_bridge_sees_both_sides() -> None:
         fault.what
         for faults in Draw(4, 1000).rounds()
         for fault in faults
-        if isinstance(fault.what, Cut) and fault.what.shape == "bridge"
+        if isinstance(fault.what, faults_faults.Cut) and fault.what.shape == "bridge"
     ]
     assert cuts
     for cut in cuts:
         touched = {host for way in cut.ways for host in way}
-        assert len(touched) == len(ALL) - 1
+        assert len(touched) == len(faults_faults.ALL) - 1
 
 
 def test_a_draw_may_be_limited_to_some_kinds() -> None:

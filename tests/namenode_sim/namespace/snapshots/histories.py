@@ -7,20 +7,9 @@ from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block, RenameOption
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.changes import BlockChange, BlocksGone, ReplicationSet
 from namenode_sim.namespace.file_numbers import PACKED_BLOCK
-from namenode_sim.namespace.inode import (
-    DirectoryDiff,
-    Entry,
-    FileDiff,
-    FileHistory,
-    INode,
-    INodeDirectory,
-    INodeFile,
-    NewPlace,
-    OldName,
-    full_path,
-)
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import CURRENT, is_current
 from namenode_sim.namespace.snapshots.view import Sight, look_at_root
@@ -156,7 +145,7 @@ def shown(namespace: Namespace) -> Iterator[str]:
     yield f"now: {' '.join(_below('', tree.root))}"
     for number, taken in namespace.snapshots.snapshottable.items():
         directory = tree.inodes[number]
-        assert isinstance(directory, INodeDirectory)
+        assert isinstance(directory, inode.INodeDirectory)
         for snapshot in taken:
             sight = look_at_root(directory, snapshot)
             yield f"{snapshot.name}: {' '.join(_seen('', sight))}"
@@ -173,9 +162,9 @@ def _id(number: int) -> str:
     return f"#{number - FIRST_ID}"
 
 
-def _about(name: str, node: INode) -> str:
+def _about(name: str, node: inode.INode) -> str:
     text = f"{name}{_id(node.id)}:{node.mode:o}@{node.mtime}"
-    return f"{text}[{_blocks(node.packed_blocks)}]" if isinstance(node, INodeFile) else text
+    return f"{text}[{_blocks(node.packed_blocks)}]" if isinstance(node, inode.INodeFile) else text
 
 
 def _blocks(packed: bytes | None) -> str:
@@ -184,8 +173,8 @@ def _blocks(packed: bytes | None) -> str:
     return " ".join(f"b{number}={size}" for number, size, _ in PACKED_BLOCK.iter_unpack(packed))
 
 
-def _below(path: str, node: INode) -> Iterator[str]:
-    if isinstance(node, INodeDirectory):
+def _below(path: str, node: inode.INode) -> Iterator[str]:
+    if isinstance(node, inode.INodeDirectory):
         for child in node.ordered_children():
             name = f"{path}{child.name.decode()}"
             yield _about(name, child)
@@ -204,19 +193,19 @@ def _since(snapshot_id: int) -> str:
     return "" if snapshot_id == CURRENT else f"s{snapshot_id}"
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: inode.Entry) -> str:
     match entry:
-        case OldName():
+        case inode.OldName():
             return f"old{_id(entry.reference.inode.id)}{_since(entry.last_snapshot_id)}"
-        case NewPlace():
+        case inode.NewPlace():
             return f"new{_id(entry.reference.inode.id)}{_since(entry.snapshot_id)}"
         case _:
             return _id(entry.id)
 
 
-def _diff(diff: FileDiff | DirectoryDiff) -> str:
+def _diff(diff: inode.FileDiff | inode.DirectoryDiff) -> str:
     was = "" if diff.copy is None else _about(diff.copy.name.decode(), diff.copy)
-    if isinstance(diff, FileDiff):
+    if isinstance(diff, inode.FileDiff):
         return f"s{diff.snapshot_id}({was} {diff.size} {_blocks(diff.packed_blocks)})"
     came = [f"+{name.decode()}{_entry(entry)}" for name, entry in sorted(diff.created.items())]
     went = [f"-{name.decode()}{_entry(entry)}" for name, entry in sorted(diff.deleted.items())]
@@ -224,14 +213,14 @@ def _diff(diff: FileDiff | DirectoryDiff) -> str:
     return f"s{diff.snapshot_id}({root}{was} {diff.children_size} {' '.join(came + went)})"
 
 
-def _past(node: INode) -> Iterator[str]:
+def _past(node: inode.INode) -> Iterator[str]:
     if not is_current(node):
-        yield f"only snapshots have {_about(full_path(node), node)}"
-        if isinstance(node, INodeDirectory):
+        yield f"only snapshots have {_about(inode.full_path(node), node)}"
+        if isinstance(node, inode.INodeDirectory):
             yield f"of {sorted(name.decode() for name in node.children)}"
-    if isinstance(node, INodeFile | INodeDirectory) and node.history is not None:
+    if isinstance(node, inode.INodeFile | inode.INodeDirectory) and node.history is not None:
         yield " ".join(_diff(diff) for diff in node.history.diffs)
-        if isinstance(node.history, FileHistory) and node.history.deleted:
+        if isinstance(node.history, inode.FileHistory) and node.history.deleted:
             yield "deleted"
     if node.reference is not None:
         yield " ".join(_entry(name) for name in node.reference.old_names)

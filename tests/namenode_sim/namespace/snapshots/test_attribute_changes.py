@@ -2,16 +2,8 @@
 
 import pytest
 
-from namenode_sim.edits import ops
+from namenode_sim.edits import ops, values
 from namenode_sim.edits.ops import Op
-from namenode_sim.edits.values import (
-    AclEntry,
-    AclScope,
-    AclType,
-    StorageType,
-    XAttr,
-    XAttrNamespace,
-)
 from namenode_sim.namespace.inode import QUOTA_DONT_SET
 from namenode_sim.namespace.snapshots.diffs import diffs_of
 from namenode_sim.namespace.state import SnapshotRules
@@ -19,11 +11,17 @@ from tests.namenode_sim.namespace.given_edits import B1, after, file, go_on, mkd
 
 F, E = "/d/f", "/d/e"
 ALLOWED: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d"), mkdir(E), *file(F, B1)]
-A, B = (XAttr(XAttrNamespace.USER, name, b"1") for name in "ab")
+A, B = (values.XAttr(values.XAttrNamespace.USER, name, b"1") for name in "ab")
 ACL = (
-    *(AclEntry(AclScope.ACCESS, kind, None, 5) for kind in (AclType.USER, AclType.GROUP)),
-    AclEntry(AclScope.ACCESS, AclType.USER, "bob", 6),
-    *(AclEntry(AclScope.ACCESS, kind, None, 5) for kind in (AclType.MASK, AclType.OTHER)),
+    *(
+        values.AclEntry(values.AclScope.ACCESS, kind, None, 5)
+        for kind in (values.AclType.USER, values.AclType.GROUP)
+    ),
+    values.AclEntry(values.AclScope.ACCESS, values.AclType.USER, "bob", 6),
+    *(
+        values.AclEntry(values.AclScope.ACCESS, kind, None, 5)
+        for kind in (values.AclType.MASK, values.AclType.OTHER)
+    ),
 )
 
 SAVES: dict[str, tuple[list[Op], Op]] = {
@@ -36,7 +34,7 @@ SAVES: dict[str, tuple[list[Op], Op]] = {
     "the times 0": ([], ops.Times(F, -1, 0)),
     "both times": ([], ops.Times(F, 99, 99)),
     "a quota": ([], ops.SetQuota(E, 5, 6)),
-    "a quota by type": ([], ops.SetQuotaByStorageType(E, StorageType.SSD, 9)),
+    "a quota by type": ([], ops.SetQuotaByStorageType(E, values.StorageType.SSD, 9)),
     "the first ACL": ([], ops.SetAcl(F, ACL)),
     "another ACL": ([ops.SetAcl(F, ACL)], ops.SetAcl(F, ACL)),
     "an ACL goes": ([ops.SetAcl(F, ACL)], ops.SetAcl(F, ())),
@@ -52,8 +50,8 @@ SAVES_NOTHING: dict[str, tuple[list[Op], Op]] = {
     "no time": ([], ops.Times(F, -1, -1)),
     "the quotas that it has": ([ops.SetQuota(E, 5, 6)], ops.SetQuota(E, 5, QUOTA_DONT_SET)),
     "the quota of a type that it has": (
-        [ops.SetQuotaByStorageType(E, StorageType.SSD, 9)],
-        ops.SetQuotaByStorageType(E, StorageType.SSD, 9),
+        [ops.SetQuotaByStorageType(E, values.StorageType.SSD, 9)],
+        ops.SetQuotaByStorageType(E, values.StorageType.SSD, 9),
     ),
     "no ACL of one without": ([], ops.SetAcl(F, ())),
     "no attributes of one without": ([], ops.SetXAttr(F, ())),

@@ -11,35 +11,14 @@ import pytest
 
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import Block, RenameOption
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.changes import BlocksGone, BlockWatch
 from namenode_sim.namespace.file_numbers import PACKED_BLOCK, pack_blocks, pack_numbers
-from namenode_sim.namespace.inode import (
-    FileDiff,
-    FileHistory,
-    FileTraits,
-    INodeFile,
-    UnderConstruction,
-)
 from namenode_sim.namespace.inode_map import InodeMap
+from namenode_sim.namespace.snapshots import files
 from namenode_sim.namespace.snapshots.diffs import CURRENT, NONE
-from namenode_sim.namespace.snapshots.files import (
-    Reclaim,
-    clean_file,
-    delete_file_diff,
-    destroy_file,
-    leave_file,
-)
-from tests.namenode_sim.namespace.given_edits import (
-    ALLOWED,
-    B1,
-    B2,
-    B3,
-    after,
-    close,
-    file,
-    go_on,
-    take,
-)
+from tests.namenode_sim.namespace import given_edits
+from tests.namenode_sim.namespace.given_edits import file
 
 
 def packed(text: str) -> bytes:
@@ -52,36 +31,36 @@ def listed(blocks: bytes) -> str:
     return " ".join(str(one) if size == 100 else f"{one}={size}" for one, size, _ in found)
 
 
-def given(text: str) -> INodeFile:
+def given(text: str) -> inode.INodeFile:
     blocks, *more = text.split("; ")
-    made = INodeFile(
-        b"f", pack_numbers(20000, 10, 10, packed(blocks)), FileTraits("u", "g", 0o640, 3, 128)
+    made = inode.INodeFile(
+        b"f", pack_numbers(20000, 10, 10, packed(blocks)), inode.FileTraits("u", "g", 0o640, 3, 128)
     )
     if "open" in more:
-        made.under_construction = UnderConstruction("w", "m")
+        made.under_construction = inode.UnderConstruction("w", "m")
     past = [word for word in more if word != "open"]
     if past:
-        made.history = FileHistory([diff(word) for word in past if word[0] == "s"])
+        made.history = inode.FileHistory([diff(word) for word in past if word[0] == "s"])
         made.history.deleted = "deleted" in past
     return made
 
 
-def diff(word: str) -> FileDiff:
+def diff(word: str) -> inode.FileDiff:
     head, _, kept = word.removesuffix("]").partition("[")
     number, _, size = head.removeprefix("s").partition("=")
-    return FileDiff(int(number), int(size), None, packed(kept) or None)
+    return inode.FileDiff(int(number), int(size), None, packed(kept) or None)
 
 
-def past_of(one: INodeFile) -> FileHistory:
+def past_of(one: inode.INodeFile) -> inode.FileHistory:
     assert one.history is not None
     return one.history
 
 
-def shown(one: INodeFile) -> str:
+def shown(one: inode.INodeFile) -> str:
     return "; ".join([listed(one.packed_blocks), *marks(one)])
 
 
-def marks(one: INodeFile) -> Iterator[str]:
+def marks(one: inode.INodeFile) -> Iterator[str]:
     if one.history is not None:
         for was in one.history.diffs:
             kept = "" if was.packed_blocks is None else f"[{listed(was.packed_blocks)}]"
@@ -118,8 +97,8 @@ DELETED: dict[str, tuple[str, int, str]] = {
 
 @pytest.mark.parametrize(("before", "prior", "left"), DELETED.values(), ids=DELETED.keys())
 def test_a_file_is_deleted_that_a_snapshot_has(before: str, prior: int, left: str) -> None:
-    one, context = given(before), Reclaim(None)
-    clean_file(context, one, CURRENT, prior)
+    one, context = given(before), files.Reclaim(None)
+    files.clean_file(context, one, CURRENT, prior)
     assert shown(one) == left
     assert context.removed == []
     assert context.abandoned == ([one] if "open" in before else [])
@@ -135,8 +114,8 @@ GIVEN_UP: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize(("before", "left"), GIVEN_UP.values(), ids=GIVEN_UP.keys())
 def test_a_snapshot_goes_and_the_file_as_it_is_now_with_it(before: str, left: str) -> None:
     """It is neither saved nor marked then: it left the tree before."""
-    one, context = given(before), Reclaim(None, dropping=4)
-    clean_file(context, one, CURRENT, 3)
+    one, context = given(before), files.Reclaim(None, dropping=4)
+    files.clean_file(context, one, CURRENT, 3)
     assert (shown(one), context.removed, context.abandoned) == (left, [], [])
 
 
@@ -167,8 +146,8 @@ DROPPED: dict[str, tuple[str, int, int, str]] = {
     ("before", "snapshot", "prior", "left"), DROPPED.values(), ids=DROPPED.keys()
 )
 def test_a_snapshot_goes(before: str, snapshot: int, prior: int, left: str) -> None:
-    one, context = given(before), Reclaim(None, dropping=snapshot)
-    clean_file(context, one, snapshot, prior)
+    one, context = given(before), files.Reclaim(None, dropping=snapshot)
+    files.clean_file(context, one, snapshot, prior)
     assert (shown(one), context.removed, context.abandoned) == (left, [], [])
 
 
@@ -180,15 +159,15 @@ GONE: dict[str, tuple[str, int, int]] = {
 
 @pytest.mark.parametrize(("before", "snapshot", "prior"), GONE.values(), ids=GONE.keys())
 def test_nothing_is_left_of_a_file(before: str, snapshot: int, prior: int) -> None:
-    one, context = given(before), Reclaim(None, dropping=snapshot)
-    clean_file(context, one, snapshot, prior)
+    one, context = given(before), files.Reclaim(None, dropping=snapshot)
+    files.clean_file(context, one, snapshot, prior)
     assert (one.blocks, one.history, context.removed) == ((), None, [one])
 
 
 @pytest.mark.parametrize("before", ["1 2", "1 2; s1=100"], ids=["", "with a history"])
 def test_a_destroyed_file_holds_nothing(before: str) -> None:
-    one, context = given(before), Reclaim(None)
-    destroy_file(context, one)
+    one, context = given(before), files.Reclaim(None)
+    files.destroy_file(context, one)
     assert (shown(one), context.removed) == ("", [one])
 
 
@@ -201,8 +180,8 @@ LEFT: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize(("before", "left"), LEFT.values(), ids=LEFT.keys())
 def test_a_file_leaves_with_a_directory_that_moved(before: str, left: str) -> None:
-    one, context = given(before), Reclaim(None)
-    leave_file(context, one)
+    one, context = given(before), files.Reclaim(None)
+    files.leave_file(context, one)
     assert shown(one) == left
     assert context.abandoned == ([one] if "open" in before else [])
 
@@ -214,30 +193,43 @@ def test_the_attributes_that_the_diff_before_has_in_the_end(own: bool) -> None:
     later.copy, mine = one.kept_copy(b"later", b""), one.kept_copy(b"earlier", b"")
     earlier.copy = mine if own else None
     expected = mine if own else later.copy
-    clean_file(Reclaim(None, dropping=3), one, 3, 1)
+    files.clean_file(files.Reclaim(None, dropping=3), one, 3, 1)
     assert past_of(one).diffs == [earlier]
     assert earlier.copy is expected
 
 
 def test_blocks_that_go_with_a_diff_are_told() -> None:
     one, watch = given("1 2; s1=100; s3=200; deleted"), BlockWatch()
-    delete_file_diff(Reclaim(watch, dropping=3), one, past_of(one), 3, 1)
+    files.delete_file_diff(files.Reclaim(watch, dropping=3), one, past_of(one), 3, 1)
     assert watch.take(InodeMap([one])) == (BlocksGone((2,)),)
 
 
 def test_a_deleted_file_is_saved_for_the_snapshot() -> None:
-    namespace = after(list(ALLOWED), file("/d/f", B1), take("s0"))
+    namespace = given_edits.after(
+        list(given_edits.ALLOWED), file("/d/f", given_edits.B1), given_edits.take("s0")
+    )
     one = namespace.tree.file("/d/f")
-    go_on(namespace, ops.Delete("/d/f", 60))
+    given_edits.go_on(namespace, ops.Delete("/d/f", 60))
     assert shown(one) == "1; s0=100; deleted"
 
 
 def test_a_moved_file_in_whose_place_another_comes_keeps_its_blocks() -> None:
     """Unlike one that is deleted, which lets go of what no snapshot needs."""
-    namespace = after(list(ALLOWED), file("/d/f", B1), take("s0"), file("/h", B3))
+    namespace = given_edits.after(
+        list(given_edits.ALLOWED),
+        file("/d/f", given_edits.B1),
+        given_edits.take("s0"),
+        file("/h", given_edits.B3),
+    )
     one = namespace.tree.file("/d/f")
-    go_on(namespace, ops.Rename("/d/f", "/g", 60, ()), ops.Append("/g", "c", "host", True))
-    go_on(namespace, ops.AddBlock("/g", B1, B2), close("/g", B1, B2))
-    go_on(namespace, ops.Rename("/h", "/g", 70, (RenameOption.OVERWRITE,)))
-    assert namespace.tree.file("/g").blocks == (B3,)
+    given_edits.go_on(
+        namespace, ops.Rename("/d/f", "/g", 60, ()), ops.Append("/g", "c", "host", True)
+    )
+    given_edits.go_on(
+        namespace,
+        ops.AddBlock("/g", given_edits.B1, given_edits.B2),
+        given_edits.close("/g", given_edits.B1, given_edits.B2),
+    )
+    given_edits.go_on(namespace, ops.Rename("/h", "/g", 70, (RenameOption.OVERWRITE,)))
+    assert namespace.tree.file("/g").blocks == (given_edits.B3,)
     assert shown(one) == "1 2; s0=100[1]; deleted"

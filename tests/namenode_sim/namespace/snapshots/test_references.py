@@ -2,63 +2,52 @@
 
 import pytest
 
+from namenode_sim.namespace import inode as namespace_inode
 from namenode_sim.namespace.errors import ApplyError
-from namenode_sim.namespace.inode import (
-    DirectoryDiff,
-    DirectoryHistory,
-    INode,
-    INodeDirectory,
-    INodeSymlink,
-    NewPlace,
-    OldName,
-    Reference,
-)
+from namenode_sim.namespace.snapshots import references
 from namenode_sim.namespace.snapshots.diffs import CURRENT, NONE
-from namenode_sim.namespace.snapshots.references import (
-    add_old_name,
-    add_to,
-    is_last_place,
-    own_snapshot,
-    prior_place_snapshot,
-    remove_place,
-    snapshot_since,
-)
 
 
-def a_directory(*ids: int, name: bytes = b"d") -> INodeDirectory:
+def a_directory(*ids: int, name: bytes = b"d") -> namespace_inode.INodeDirectory:
     """A directory that has diffs of these snapshots."""
-    directory = INodeDirectory(20000, name, "alice", "staff", 0o750, 10)
+    directory = namespace_inode.INodeDirectory(20000, name, "alice", "staff", 0o750, 10)
     if ids:
-        directory.history = DirectoryHistory([DirectoryDiff(number, 0) for number in ids])
+        directory.history = namespace_inode.DirectoryHistory(
+            [namespace_inode.DirectoryDiff(number, 0) for number in ids]
+        )
     return directory
 
 
-def a_symlink() -> INodeSymlink:
-    return INodeSymlink(20001, b"l", "alice", "staff", 0o777, 10, 10, b"/t")
+def a_symlink() -> namespace_inode.INodeSymlink:
+    return namespace_inode.INodeSymlink(20001, b"l", "alice", "staff", 0o777, 10, 10, b"/t")
 
 
-def moved(inode: INode, *ids: int, placed: bool = True) -> Reference:
+def moved(
+    inode: namespace_inode.INode, *ids: int, placed: bool = True
+) -> namespace_inode.Reference:
     """An inode with old names up to these snapshots, and the place where it is now."""
-    reference = inode.reference = Reference(inode)
-    reference.old_names = [OldName(None, reference, b"old", number) for number in ids]
+    reference = inode.reference = namespace_inode.Reference(inode)
+    reference.old_names = [
+        namespace_inode.OldName(None, reference, b"old", number) for number in ids
+    ]
     if placed:
         inode.parent = a_directory()
-        reference.place = NewPlace(inode.parent, reference, CURRENT)
+        reference.place = namespace_inode.NewPlace(inode.parent, reference, CURRENT)
     return reference
 
 
-def place_of(reference: Reference) -> NewPlace:
+def place_of(reference: namespace_inode.Reference) -> namespace_inode.NewPlace:
     assert reference.place is not None
     return reference.place
 
 
-def ids_of(reference: Reference) -> list[int]:
+def ids_of(reference: namespace_inode.Reference) -> list[int]:
     return [name.last_snapshot_id for name in reference.old_names]
 
 
 def test_what_moves_for_the_first_time_gets_a_reference() -> None:
     parent, child = a_directory(), a_directory(name=b"x")
-    old_name = add_old_name(parent, child, 3)
+    old_name = references.add_old_name(parent, child, 3)
     assert child.reference is not None
     assert child.reference.inode is child
     assert child.reference.old_names == [old_name]
@@ -68,7 +57,7 @@ def test_what_moves_for_the_first_time_gets_a_reference() -> None:
 def test_what_moves_on_keeps_its_reference_and_leaves_its_place() -> None:
     child = a_directory(name=b"x")
     reference = moved(child, 1)
-    old_name = add_old_name(a_directory(), place_of(reference), 3)
+    old_name = references.add_old_name(a_directory(), place_of(reference), 3)
     assert child.reference is reference
     assert (ids_of(reference), reference.place) == ([1, 3], None)
     assert (old_name.reference, old_name.name) == (reference, b"x")
@@ -82,14 +71,14 @@ def test_the_list_in_which_it_came_has_its_old_name_instead() -> None:
     lists = [diff.created for diff in parent.history.diffs]
     lists[0][b"x"] = lists[1][b"x"] = child
     lists[2][b"x"] = other
-    old_name = add_old_name(parent, child, 4)
+    old_name = references.add_old_name(parent, child, 4)
     assert [entries.get(b"x") for entries in lists] == [child, old_name, other, None]
 
 
 def test_old_names_are_in_the_order_of_their_snapshots() -> None:
     reference = moved(a_directory(), 2, 6)
     for number in (4, 1, 8):
-        add_to(reference, OldName(None, reference, b"old", number))
+        references.add_to(reference, namespace_inode.OldName(None, reference, b"old", number))
     assert ids_of(reference) == [1, 2, 4, 6, 8]
 
 
@@ -97,19 +86,19 @@ def test_old_names_are_in_the_order_of_their_snapshots() -> None:
 def test_one_snapshot_has_no_two_names_of_an_inode(number: int) -> None:
     reference = moved(a_directory(), 2, 4, 6)
     with pytest.raises(ApplyError, match=f"two names in snapshot {number}"):
-        add_to(reference, OldName(None, reference, b"old", number))
+        references.add_to(reference, namespace_inode.OldName(None, reference, b"old", number))
     assert ids_of(reference) == [2, 4, 6]
 
 
 @pytest.mark.parametrize("inode", [a_directory(), a_symlink()], ids=["directory", "symlink"])
-def test_what_was_never_moved_has_no_places(inode: INode) -> None:
-    assert remove_place(inode) == -1
+def test_what_was_never_moved_has_no_places(inode: namespace_inode.INode) -> None:
+    assert references.remove_place(inode) == -1
 
 
 def test_an_old_name_goes_alone() -> None:
     child = a_directory()
     reference = moved(child, 2, 4)
-    assert remove_place(reference.old_names[0]) == 2
+    assert references.remove_place(reference.old_names[0]) == 2
     assert (ids_of(reference), reference.place is None) == ([4], False)
     assert child.parent is not None
 
@@ -117,19 +106,19 @@ def test_an_old_name_goes_alone() -> None:
 def test_what_leaves_its_place_is_in_no_directory() -> None:
     child = a_directory()
     reference = moved(child, 2, 4)
-    assert remove_place(place_of(reference)) == 2
+    assert references.remove_place(place_of(reference)) == 2
     assert (ids_of(reference), reference.place, child.parent) == ([2, 4], None, None)
 
 
 def test_a_former_place_says_nothing_of_where_it_is_now() -> None:
     child = a_directory()
     reference = moved(child, 2)
-    former = NewPlace(None, reference, 1)
-    assert remove_place(former) == 2
+    former = namespace_inode.NewPlace(None, reference, 1)
+    assert references.remove_place(former) == 2
     assert place_of(reference).parent is child.parent is not None
 
 
-PRIOR: dict[str, tuple[INode, tuple[int, ...], int | None, int]] = {
+PRIOR: dict[str, tuple[namespace_inode.INode, tuple[int, ...], int | None, int]] = {
     "of the first name": (a_directory(1, 3, 5), (2, 4), 0, NONE),
     "of the second name": (a_directory(1, 3, 5), (2, 4), 1, 1),
     "of the third name": (a_directory(1, 3, 5), (2, 4, 6), 2, 3),
@@ -142,15 +131,15 @@ PRIOR: dict[str, tuple[INode, tuple[int, ...], int | None, int]] = {
 
 @pytest.mark.parametrize(("inode", "ids", "index", "prior"), PRIOR.values(), ids=PRIOR.keys())
 def test_the_newest_snapshot_of_the_place_before(
-    inode: INode, ids: tuple[int, ...], index: int | None, prior: int
+    inode: namespace_inode.INode, ids: tuple[int, ...], index: int | None, prior: int
 ) -> None:
     """``index`` is that of an old name; None is the place where it is now."""
     reference = moved(inode, *ids)
     entry = place_of(reference) if index is None else reference.old_names[index]
-    assert prior_place_snapshot(entry) == prior
+    assert references.prior_place_snapshot(entry) == prior
 
 
-OWN: dict[str, tuple[INode, int]] = {
+OWN: dict[str, tuple[namespace_inode.INode, int]] = {
     "its last": (a_directory(1, 3, 5), 3),
     "without diffs": (a_directory(), NONE),
     "of a symlink": (a_symlink(), NONE),
@@ -158,11 +147,11 @@ OWN: dict[str, tuple[INode, int]] = {
 
 
 @pytest.mark.parametrize(("inode", "own"), OWN.values(), ids=OWN.keys())
-def test_the_newest_snapshot_of_an_old_name(inode: INode, own: int) -> None:
-    assert own_snapshot(moved(inode, 2, 4).old_names[1]) == own
+def test_the_newest_snapshot_of_an_old_name(inode: namespace_inode.INode, own: int) -> None:
+    assert references.own_snapshot(moved(inode, 2, 4).old_names[1]) == own
 
 
-SINCE: dict[str, tuple[INode, int, int]] = {
+SINCE: dict[str, tuple[namespace_inode.INode, int, int]] = {
     "none": (a_directory(1, 3), 3, CURRENT),
     "one": (a_directory(1, 3, 5), 3, 5),
     "without diffs": (a_directory(), 3, CURRENT),
@@ -171,8 +160,10 @@ SINCE: dict[str, tuple[INode, int, int]] = {
 
 
 @pytest.mark.parametrize(("inode", "prior", "since"), SINCE.values(), ids=SINCE.keys())
-def test_the_newest_snapshot_since_the_move(inode: INode, prior: int, since: int) -> None:
-    assert snapshot_since(place_of(moved(inode, 2)), prior) == since
+def test_the_newest_snapshot_since_the_move(
+    inode: namespace_inode.INode, prior: int, since: int
+) -> None:
+    assert references.snapshot_since(place_of(moved(inode, 2)), prior) == since
 
 
 LAST: dict[str, tuple[tuple[int, ...], bool, bool]] = {
@@ -187,6 +178,6 @@ LAST: dict[str, tuple[tuple[int, ...], bool, bool]] = {
 @pytest.mark.parametrize(("ids", "placed", "last"), LAST.values(), ids=LAST.keys())
 def test_whether_only_one_place_is_left(ids: tuple[int, ...], placed: bool, last: bool) -> None:
     inode = a_directory()
-    assert not is_last_place(inode)
+    assert not references.is_last_place(inode)
     moved(inode, *ids, placed=placed)
-    assert is_last_place(inode) == last
+    assert references.is_last_place(inode) == last
