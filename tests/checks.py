@@ -42,8 +42,9 @@ class Outcome:
 
 
 SIDE_BY_SIDE = ("--dist", "loadfile", "--no-loadscope-reorder", "-n")
-"""Files side by side in so many processes, more than a small machine has cores: most tests wait
-for processes, disks and deadlines.  Those that start JVMs or whole clusters do so less."""
+"""Files run in parallel in this number of processes, more than a small machine has cores: most
+tests wait for processes, disks, deadlines.  Those that start JVMs or whole clusters do so less.
+"""
 
 PYTEST = (sys.executable, "-m", "pytest", "-m")
 UNIT = "not cluster and not interop and not long"
@@ -58,7 +59,7 @@ STAGES = (
     Stage("lint", (str(BIN / "ruff"), "check", "--quiet", ".")),
     Stage("types", (str(BIN / "mypy"),)),
     Stage("layers", (str(BIN / "lint-imports"),)),
-    # The slow cluster tests come last, so that a plain mistake is told in the first minute.
+    # The slow cluster tests come last, so that a plain mistake is reported in the first minute.
     Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "3"), least_tests=13700),
     Stage(
         "interop",
@@ -96,7 +97,7 @@ def run_stage(stage: Stage) -> Outcome:
 
 
 def _files_with(marker: str) -> list[str]:
-    """The files whose tests have the marker; none, which is all for pytest, where there is none."""
+    """Return the files whose tests have the marker; none without one, which is all for pytest."""
     if not marker:
         return []
     files = sorted((ROOT / "tests").rglob("test_*.py"))
@@ -115,7 +116,7 @@ def _judged(stage: Stage, told: Report) -> Report:
 
 
 def summary_lines(outcomes: Sequence[Outcome]) -> list[str]:
-    """What was tested, what it took, what stands behind it, and what was left out."""
+    """Return what was tested, what it took, what stands behind it, and what was left out."""
     lines = []
     for one in outcomes:
         tests = f"{one.report.tests:6} tests" if one.report else ""
@@ -132,7 +133,7 @@ def summary_lines(outcomes: Sequence[Outcome]) -> list[str]:
     reasons = Counter(reason for report in reports for reason in report.skips)
     lines.append(f"{reasons.total()} tests were skipped{':' if reasons else ''}")
     lines += [f"{count:7}    {reason}" for reason, count in reasons.most_common()]
-    # Last of all: whoever reads CI sees the last lines of its log first.
+    # Last of all: a reader of CI sees the last lines of its log first.
     return lines + [failure for report in reports for failure in report.failures]
 
 

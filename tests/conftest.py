@@ -83,12 +83,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _a_fresh_log() -> None:
-    """A command that a test ran in this process may have raised the level for all after it."""
+    """Reset the log level: a command that a test ran here may have raised it for all after."""
     structlog.reset_defaults()
 
 
 def tail(text: str, kept: int = KEPT_LINES) -> str:
-    """The last lines of a captured output, and how many were left out before them."""
+    """Return the last lines of a captured output, and how many were left out before them."""
     lines = text.splitlines(keepends=True)
     if len(lines) <= kept:
         return text

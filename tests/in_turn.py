@@ -16,7 +16,7 @@ class Named(Protocol):
 
 
 def in_turn(bugs: Sequence[Named]) -> list[ParameterSet]:
-    """One of three is played by every run, the others by ``./run test long``.
+    """Mark two of three as long, for ``./run test long``; every run plays the others.
 
     They prove the checkers, not the product, and all together take minutes.
     """

@@ -46,7 +46,7 @@ class Need:
         return not self.lacking()
 
     def reason(self, why: str = "") -> str:
-        """The text of a skip."""
+        """Return the text of a skip."""
         return f"{_PREFIX}{self.name}{_SEPARATOR}{why or self.lacking()}"
 
     def skip(self, why: str = "") -> NoReturn:
@@ -120,7 +120,7 @@ STRANGER: Final = 1234
 
 @cache
 def strangers_python() -> str | None:
-    """A Python that another user can run; ours may lie in a folder of root's alone."""
+    """Return a Python that another user can run; ours may lie in a folder of root's alone."""
     for python in (sys.executable, "/usr/bin/python3"):
         with suppress(OSError, subprocess.SubprocessError):
             command = [python, "-I", "-S", "-c", ""]
@@ -170,11 +170,11 @@ CHROMIUM_FLAGS: Final = (
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
     "--disable-quic", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-"""It asks nobody but the page that it is given."""
+"""It sends requests only to the page that it is given."""
 
 
 def chromium() -> str | None:
-    """The browser's path; playwright's own is never fetched."""
+    """Return the browser's path; playwright's own is never fetched."""
     return shutil.which("chromium", path=SEARCHED) or shutil.which("chromium-browser")
 
 
@@ -213,7 +213,7 @@ NEEDS: Final = {
 
 
 def need_of(reason: str) -> Need | None:
-    """The need that a skip's reason names."""
+    """Return the need that a skip's reason names."""
     if not reason.startswith(_PREFIX):
         return None
     name, _, _ = reason.removeprefix(_PREFIX).partition(_SEPARATOR)

@@ -64,7 +64,7 @@ def _reason(element: ET.Element) -> str:
 
 
 def _wrong_with(skip: str) -> str:
-    """Why a skip counts as a failure; empty where it does not."""
+    """Return why a skip counts as a failure; empty where it does not."""
     need = need_of(skip)
     if need is None:
         return f"skipped for a reason that tests/needs.py does not know: {skip}"

@@ -17,10 +17,10 @@ Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[object]
 
 @asynccontextmanager
 async def stand_in(speak: Speak, port: int = 0) -> AsyncIterator[int]:
-    """``speak`` on each connection to a port; at the end it is cancelled and none is left open.
+    """Serve ``speak`` on each connection to a port; at the end cancel it and close all.
 
     ``asyncio.start_server`` leaves open what it has accepted, which the garbage collector then
-    tells in whatever test it comes in.
+    reports in whatever test it comes in.
     """
     writers: list[asyncio.StreamWriter] = []
     tasks: set[asyncio.Task[None]] = set()
@@ -47,14 +47,14 @@ async def stand_in(speak: Speak, port: int = 0) -> AsyncIterator[int]:
 
 
 async def say_nothing(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
-    """As a process that was stopped: its kernel accepts, and nobody answers."""
+    """Accept and never answer, as the kernel of a stopped process."""
     await asyncio.Event().wait()
 
 
 async def hung_up_on_at_the_stop(
     port: int, stop: Callable[[], Awaitable[None]], turns: int
 ) -> None:
-    """Connect, and stop the server so many turns of the loop later: we must be told."""
+    """Connect, stop the server after ``turns`` turns of the loop, and expect to be hung up on."""
     with socket.socket() as newcomer:
         newcomer.setblocking(False)
         loop = asyncio.get_running_loop()

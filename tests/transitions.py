@@ -1,8 +1,8 @@
 """A core's transitions as text: what becomes of each of many states, and what is asked for.
 
-The text lies beside the tests and is compared as a whole, so that no field of a state and no action
-can change unseen.  ``NNHA_REWRITE=1`` writes it anew, to be reviewed as a diff.  What changes
-nothing and asks for nothing has no line.
+The text lies next to the tests and is compared as a whole, so that no field of a state and no
+action can change unseen.  ``NNHA_REWRITE=1`` writes it anew, to be reviewed as a diff.  What
+changes nothing and asks for nothing has no line.
 """
 
 import os
@@ -29,7 +29,7 @@ class Text:
     names: Mapping[object, str] = field(default_factory=dict)
 
     def of(self, value: Any) -> str:  # noqa: ANN401 - one way for each kind of value
-        """A value; of a dataclass the fields that are not as they begin."""
+        """Return a value; of a dataclass the fields that are not as they begin."""
         if isinstance(value, Hashable) and _hashes(value) and value in self.names:
             return self.names[value]
         match value:
@@ -59,13 +59,13 @@ class Text:
                 return str(value)
 
     def _refusal(self, refusal: Exception) -> str:
-        """Its type and the facts that it carries; the words are for people."""
+        """Return its type and the facts that it carries; the words are for people."""
         facts = {name: value for name, value in vars(refusal).items() if value is not None}
         told = ", ".join(f"{name}={self.of(facts[name])}" for name in sorted(facts))
         return f"{type(refusal).__name__}({told})" if told else type(refusal).__name__
 
     def changes(self, before: object, after: object) -> str:
-        """The fields that differ, as they are afterwards."""
+        """Return the fields that differ, as they are afterwards."""
         return ", ".join(self._changes(before, after, ""))
 
     def _changes(self, before: Any, after: Any, prefix: str) -> Iterator[str]:  # noqa: ANN401
@@ -82,7 +82,7 @@ class Text:
                 yield f"{prefix}{each.name}={self.of(new)}"
 
     def step(self, state: S, event: E, step: Step[S, E]) -> tuple[S, str, str]:
-        """One step: the next state, what differs in it, and what is asked for or refused."""
+        """Return the next state, what differs in it, and what is asked for or refused."""
         try:
             after, asked = step(state, event)
         except Exception as refusal:  # noqa: BLE001 - which it is belongs to the text, its words do not
@@ -111,12 +111,12 @@ def explored(
     *,
     most: int,
 ) -> list[str]:
-    """All states that are reached from this one, and all their transitions.
+    """Return all states that are reached from this one, and all their transitions.
 
     ``normal`` puts numbers back that only count upwards, so that there is an end.
 
     Raises:
-        AssertionError: there is none before so many states.
+        AssertionError: there are more than ``most`` states.
     """
     text = Text()
     numbers = {normal(start): 1}
@@ -145,7 +145,7 @@ def crossed(
     step: Step[S, E],
     names: Mapping[object, str] | None = None,
 ) -> list[str]:
-    """Each of these events in each of these states; those with one outcome stand together."""
+    """Return each of these events in each of these states, grouped by their outcomes."""
     text = Text(names or {})
     lines: list[str] = []
     for name, state in states.items():
@@ -169,7 +169,7 @@ def walked(
     step: Step[S, E],
     names: Mapping[object, str] | None = None,
 ) -> list[str]:
-    """One event after another: what each has changed."""
+    """Return what each event changes, one after another."""
     text = Text(names or {})
     lines = []
     for what, event in events:

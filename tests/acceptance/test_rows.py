@@ -39,14 +39,14 @@ class Mark:
 
 
 def rows_in(document: str) -> tuple[list[str], dict[str, str]]:
-    """The ids of all rows, and the reasons of those that do not apply or are not done whole."""
+    """Return all rows' ids, and the reasons of those that do not apply or are not done whole."""
     lines = LINE.findall(document)
     reasons = {row: said for row, said in lines if said.startswith((NOT_OURS, OPEN))}
     return [row for row, said in lines if not said.startswith((NOT_OURS, OPEN))], reasons
 
 
 def marks_in(source: str) -> tuple[list[Mark], list[str]]:
-    """The marks on the tests of one file, and what is marked without being a test."""
+    """Return the marks on the tests of one file, and what is marked without being a test."""
     tree = ast.parse(source)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     marks: list[Mark] = []
@@ -73,7 +73,7 @@ def _marks_of(test: str, call: ast.Call) -> Iterator[Mark]:
 
 
 def says(test: str, row: str) -> bool:
-    """Whether a test's name has the row's name in it, whatever its case and underscores."""
+    """Return whether a test's name contains the row's name, whatever its case and underscores."""
     section, _, name = row.partition(" ")
     if not name:
         return re.search(rf"_{row[0].lower()}0?{row[1:]}_", test) is not None
@@ -89,7 +89,7 @@ def _bare(name: str) -> str:
 
 
 def faults(rows: Sequence[str], reasons: Mapping[str, str], marks: Sequence[Mark]) -> list[str]:
-    """What is wrong between the list, its reasons and the marks; nothing is right."""
+    """Return what is wrong between the list, its reasons and the marks."""
     found = [f"{mark.test}: there is no row {mark.row!r}" for mark in marks if mark.row not in rows]
     found += [f"{row}: a reason for no row" for row in reasons if row not in rows]
     for row in rows:

@@ -1,4 +1,4 @@
-"""A failing test is told at the end of a run, in one line, and its output does not hide it."""
+"""A failing test is named at the end of a run, in one line, and its output does not hide it."""
 
 import subprocess
 import sys

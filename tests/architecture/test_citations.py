@@ -69,7 +69,7 @@ SEED: Final = re.compile(r"\b[Ss]eeds? \d{3,}")
 
 @cache
 def tracked() -> tuple[str, ...]:
-    """All files of the project, those that are not committed yet among them."""
+    """Return all files of the project, those that are not committed yet among them."""
     listing = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True, check=False,
@@ -81,7 +81,7 @@ def tracked() -> tuple[str, ...]:
 
 @cache
 def anchors(name: str) -> frozenset[str]:
-    """The anchors that GitHub gives the headings of one document."""
+    """Return the anchors that GitHub gives the headings of one document."""
     found: dict[str, int] = {}
     slugs = set()
     fenced = False
@@ -97,13 +97,13 @@ def anchors(name: str) -> frozenset[str]:
 
 
 def slug_of(heading: str) -> str:
-    """A heading as GitHub's anchor: no punctuation, blanks to hyphens, lower case."""
+    """Return a heading as GitHub's anchor: no punctuation, blanks to hyphens, lower case."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.strip())
     return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
 
 
 def remarks(name: str, text: str) -> Iterator[tuple[int, str]]:
-    """What people are to read in one file: a document whole, of a source its comments."""
+    """Yield what people are to read in one file: a document whole, of a source its comments."""
     if name.endswith(".py"):
         yield from _comments(text)
     elif name.endswith((".md", ".txt")):
@@ -141,7 +141,7 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def leads_nowhere(name: str, target: str, anchor: str) -> str | None:
-    """Why a citation in the file ``name`` fails, or None."""
+    """Return why a citation in the file ``name`` fails, or None."""
     beside = (ROOT / name).parent / target
     places = [place.resolve() for place in (ROOT / target, beside) if place.exists()]
     if not places or ROOT not in (places[0], *places[0].parents):
@@ -152,7 +152,7 @@ def leads_nowhere(name: str, target: str, anchor: str) -> str | None:
 
 
 def findings(name: str, text: str) -> list[str]:
-    """What is wrong with the citations of one file."""
+    """Return what is wrong with the citations of one file."""
     found = []
     for line, remark in remarks(name, text):
         flat = re.sub(r"\s*\n\s*(?:# |// )?", " ", remark)

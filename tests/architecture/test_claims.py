@@ -23,7 +23,7 @@ PROMISE: Final = re.compile(r"^\* ((?:.|\n  )+)$", re.MULTILINE)
 
 
 def claims(text: str) -> Mapping[str, Mapping[str, list[str]]]:
-    """For each document its claims, each with the tests and commands that show it."""
+    """Return for each document its claims, each with the tests and commands that show it."""
     parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
     return {
         document: {words: re.findall(r"`([^`]+)`", shown) for words, shown in ROW.findall(rows)}
@@ -43,7 +43,7 @@ def _plain(text: str) -> str:
 
 
 def must_be_claimed(document: str) -> set[str]:
-    """The first cells of a document's tables against Hadoop, and README's promises."""
+    """Return the first cells of a document's tables against Hadoop, and README's promises."""
     text = (ROOT / document).read_text().partition("\n## How long a failover takes")[0]
     cells = set(FIRST_CELL.findall(text))
     promises = text.partition("## What it promises")[2].partition("\n## ")[0]
@@ -84,7 +84,7 @@ def test_each_named_test_exists(shown: str) -> None:
 
 @pytest.mark.parametrize("shown", [each for each in SHOWN if each.startswith("./run ")])
 def test_each_named_command_exists(shown: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """An unknown option or scene is refused before the help is shown."""
+    """Refuse an unknown option or scene before the help is shown."""
     kind, *rest = shlex.split(shown)[1:]
     if kind in TASKS:
         assert rest == []

@@ -1,4 +1,4 @@
-"""Generated code is committed; it must be what the .proto files beside it say."""
+"""Generated code is committed; it must be what the .proto files next to it say."""
 
 import subprocess
 import sys

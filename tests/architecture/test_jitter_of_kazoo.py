@@ -1,4 +1,4 @@
-"""What kazoo's threads draw is not seen by a property that runs beside them (tests/conftest.py)."""
+"""What kazoo draws does not disturb a property that runs next to it (tests/conftest.py)."""
 
 import random
 import socket
@@ -9,7 +9,7 @@ _SECONDS = 60
 
 
 def test_a_client_that_looks_for_its_server_leaves_the_module_random_alone() -> None:
-    """It looks again and again for a server that is gone, as after a test that did not close it."""
+    """Look again and again for a server that is gone, as after a test that did not close it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(_SECONDS)
         client = KazooClient(hosts=f"127.0.0.1:{listener.getsockname()[1]}")

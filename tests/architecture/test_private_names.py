@@ -116,12 +116,12 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
 
 
 def is_private(name: str) -> bool:
-    """Whether a name is meant for its own class or module."""
+    """Return whether a name is meant for its own class or module."""
     return name.startswith("_") and not name.startswith("__") and name != "_"
 
 
 def defined(tree: ast.AST) -> Iterator[str]:
-    """The private names that a module or its classes define."""
+    """Yield the private names that a module or its classes define."""
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -137,7 +137,7 @@ def defined(tree: ast.AST) -> Iterator[str]:
 
 
 def accesses(tree: ast.AST, of_product: Iterable[str]) -> Iterator[str]:
-    """Where a test file takes a private name that is the product's and not its own."""
+    """Yield where a test file takes a private name that is the product's and not its own."""
     foreign = frozenset(of_product) - frozenset(defined(tree))
     for node in ast.walk(tree):
         match node:
@@ -155,7 +155,7 @@ def accesses(tree: ast.AST, of_product: Iterable[str]) -> Iterator[str]:
 
 @cache
 def private_names() -> frozenset[str]:
-    """Those of the whole product."""
+    """Return the private names of the whole product."""
     files = (path for name in PRODUCT for path in (ROOT / name).rglob("*.py"))
     return frozenset(
         name for path in files if "_pb2" not in path.name for name in defined(_read(path))

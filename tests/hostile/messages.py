@@ -24,7 +24,7 @@ class Field:
 
 
 def varint(number: int, *, bytes_more: int = 0) -> bytes:
-    """A number, with so many bytes more than it needs."""
+    """Encode a number with ``bytes_more`` bytes more than it needs."""
     out = bytearray()
     while number > 0x7F or bytes_more > 0:
         if number <= 0x7F:
@@ -36,7 +36,7 @@ def varint(number: int, *, bytes_more: int = 0) -> bytes:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int] | None:
-    """The number and where it ends."""
+    """Return the number and where it ends."""
     number = 0
     for shift, byte in enumerate(data[at : at + 10]):
         number |= (byte & 0x7F) << 7 * shift
@@ -46,7 +46,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int] | None:
 
 
 def fields_of(data: bytes) -> list[Field] | None:
-    """The fields of a message; None where the bytes are none."""
+    """Return the fields of a message; None where the bytes are none."""
     found, at = [], 0
     while at < len(data):
         key = read_varint(data, at)
@@ -76,7 +76,6 @@ def fields_of(data: bytes) -> list[Field] | None:
 
 
 def encoded(field: Field) -> bytes:
-    """The field's bytes."""
     key = varint(field.number << 3 | field.wire)
     if isinstance(field.value, int):
         return key + varint(field.value)
@@ -84,7 +83,7 @@ def encoded(field: Field) -> bytes:
 
 
 def damaged_message(data: bytes, source: random.Random) -> bytes:
-    """The message with one or two things changed, at any depth."""
+    """Return the message with one or two things changed, at any depth."""
     for _ in range(source.choice((1, 1, 2))):
         data = _changed(data, source)
     return data
@@ -129,7 +128,7 @@ def _rearranged(field: Field, at: int, raw: list[bytes], source: random.Random) 
 
 
 def nested(field: Field, levels: int) -> bytes:
-    """The field in itself, so many times."""
+    """Return the field nested in itself, ``levels`` deep."""
     value = encoded(field)
     for _ in range(levels):
         value = encoded(Field(field.number, 2, value))
@@ -137,13 +136,13 @@ def nested(field: Field, levels: int) -> bytes:
 
 
 def _lying(field: Field, source: random.Random) -> bytes:
-    """A length that is not that of what follows."""
+    """Encode a length that is not that of what follows."""
     value = field.value if isinstance(field.value, bytes) else b""
     return varint(field.number << 3 | 2) + varint(source.choice(ODD_NUMBERS)) + value
 
 
 def _odd(field: Field, source: random.Random) -> bytes:
-    """The field with a value that its sender would not write."""
+    """Encode the field with a value that its sender would not write."""
     if isinstance(field.value, int):
         key = varint(field.number << 3)
         return key + varint(source.choice(ODD_NUMBERS), bytes_more=source.choice((0, 0, 3, 9, 12)))

@@ -11,7 +11,7 @@ _LEVELS: Final = 4
 
 
 def sample(kind: type[Message], levels: int = _LEVELS) -> Message:
-    """A message with every field set: to a path, to 1, or to the first name of an enum."""
+    """Return a message with every field set: to a path, to 1, or to the first name of an enum."""
     message = kind()
     for field in message.DESCRIPTOR.fields:
         if field.message_type is not None and not levels:

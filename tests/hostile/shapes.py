@@ -14,7 +14,7 @@ _LENGTH_BYTES: Final = 4
 
 
 class Shape(Enum):
-    """The form of a target's sound inputs, beside which any bytes are fed to it, too."""
+    """The form of a target's sound inputs, next to which any bytes are fed to it, too."""
 
     BYTES = auto()
     MESSAGE = auto()
@@ -28,7 +28,7 @@ class Shape(Enum):
 def hostile(
     seeds: Sequence[bytes], source: random.Random, shape: Shape = Shape.BYTES, prefix: int = 0
 ) -> bytes:
-    """An input that a parser may be given by an enemy; ``prefix`` bytes of a seed stay."""
+    """Return an input that an enemy may give a parser; ``prefix`` bytes of a seed stay."""
     if not seeds or source.random() < 0.3:
         return damaged(seeds, source)
     seed = source.choice(seeds)
@@ -51,7 +51,7 @@ def _of_shape(shape: Shape) -> Callable[[bytes, random.Random], bytes]:
 
 
 def _frames(data: bytes) -> list[bytes]:
-    """What stands behind each length."""
+    """Return what stands behind each length."""
     found, at = [], 0
     while at + _LENGTH_BYTES <= len(data):
         size = int.from_bytes(data[at : at + _LENGTH_BYTES], "big")
@@ -69,13 +69,13 @@ def _delimited(frame: bytes) -> list[bytes]:
 
 
 def framed(messages: Sequence[bytes]) -> bytes:
-    """A frame of these messages, with right lengths."""
+    """Return a frame of these messages, with right lengths."""
     body = b"".join(varint(len(one)) + one for one in messages)
     return len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
 
 def _conversation(data: bytes, source: random.Random) -> bytes:
-    """One part of it is changed, and the rest keeps its form."""
+    """Change one part of it; the rest keeps its form."""
     preamble, frames = data[:PREAMBLE_BYTES], _frames(data[PREAMBLE_BYTES:])
     if not frames:
         return damaged([data], source)
@@ -142,7 +142,7 @@ _ODD_JSON: Final = (
 
 
 def _json(data: bytes, source: random.Random) -> bytes:
-    """One value is another one; or it lies deeper than any reader follows."""
+    """Replace one value, or nest it deeper than any reader follows."""
     levels = source.choice((0, 0, 0, 0, 90, source.randint(900, 1000), 5000))
     odd = source.choice(_ODD_JSON)
     if levels:
@@ -167,5 +167,4 @@ def _json(data: bytes, source: random.Random) -> bytes:
 
 
 def nested_object(levels: int) -> str:
-    """An object in an object, so many times."""
     return '{"a":' * levels + "1" + "}" * levels

@@ -13,7 +13,7 @@ BAD_UTF8: Final = (b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b
 
 
 def damaged(seeds: Sequence[bytes], source: random.Random) -> bytes:
-    """One of the seeds, or what a few strokes make of it."""
+    """Return one of the seeds, or what a few strokes make of it."""
     data = bytearray(source.choice(seeds)) if seeds else bytearray()
     for _ in range(source.choice((1, 1, 1, 2, 3, 8))):
         _stroke(data, seeds, source)
@@ -21,7 +21,7 @@ def damaged(seeds: Sequence[bytes], source: random.Random) -> bytes:
 
 
 def pieces(data: bytes, source: random.Random) -> list[bytes]:
-    """The same bytes as several readings from a socket may bring them."""
+    """Cut the bytes as several readings from a socket may bring them."""
     most = min(len(data), source.choice((0, 0, 1, 3, 20)))
     ends = sorted({0, len(data), *(source.randint(0, len(data)) for _ in range(most))})
     return [data[a:b] for a, b in pairwise(ends)]

@@ -20,16 +20,16 @@ _NEGATED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
 }
 _SWAPPED: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
 _ENSURES: Final = frozenset({"ensure"})
-"""Their first argument is a condition; what follows is told to people."""
+"""Their first argument is a condition; what follows is a message for people."""
 
 
 def alternatives(  # noqa: C901, PLR0912 - one case for each kind of syntax
     node: ast.AST, parent: ast.AST, field: str
 ) -> Iterator[ast.AST | None]:
-    """Each piece of syntax that may stand here instead; None: it is left out.
+    """Yield each piece of syntax that may stand here instead; None: it is left out.
 
-    A condition is made true and made false.  Its negation is not tried as well: where that would
-    be noticed, one of the two is.
+    A condition is made true and made false.  Its negation is not tried as well: where that would be
+    noticed, one of the two is.
     """
     if is_condition(parent, field):
         yield from (ast.Constant(value) for value in _forced(node, parent))
@@ -69,7 +69,7 @@ def alternatives(  # noqa: C901, PLR0912 - one case for each kind of syntax
 
 
 def is_condition(parent: ast.AST, field: str) -> bool:
-    """Whether what stands there only decides which way to go."""
+    """Return whether what stands there only decides which way to go."""
     match parent:
         case ast.If() | ast.IfExp() | ast.While():
             return field == "test"
@@ -84,7 +84,7 @@ def is_condition(parent: ast.AST, field: str) -> bool:
 
 
 def called(node: ast.AST) -> str:
-    """The bare name of what is called; empty where it is no call of a name."""
+    """Return the bare name of what is called; empty where it is no call of a name."""
     match node:
         case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
             return name
@@ -93,7 +93,7 @@ def called(node: ast.AST) -> str:
 
 
 def skipped(node: ast.AST, parent: ast.AST, field: str) -> bool:
-    """What is told to people, and what the type checker alone reads."""
+    """Return whether this is a message for people, or read by the type checker alone."""
     match node:
         case ast.JoinedStr() | ast.Raise() | ast.Import() | ast.ImportFrom():
             return True
@@ -141,7 +141,7 @@ def _one_fewer(node: ast.Tuple | ast.Set) -> Iterator[ast.AST]:
 
 
 def _is_list_of_things(node: ast.Tuple | ast.Set, parent: ast.AST, field: str) -> bool:
-    """Not of several values of which each has its place."""
+    """Return False where the values have each their own place."""
     match parent:
         case ast.Subscript() | ast.Match() | ast.Return() | ast.Dict() | ast.For():
             told = any(isinstance(each, ast.Starred | ast.Call) for each in node.elts)

@@ -33,7 +33,7 @@ class Scope:
 
 
 def scope_of(tree: ast.Module, function: Function) -> Scope:
-    """What this function of this file may confuse."""
+    """Return what this function of this file may confuse."""
     every = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     types = {one.arg: ast.unparse(one.annotation) for one in every if one.annotation}
     parameters = {
@@ -49,7 +49,7 @@ def scope_of(tree: ast.Module, function: Function) -> Scope:
 
 
 def confusions(node: ast.AST, parent: ast.AST, scope: Scope) -> Iterator[ast.AST]:
-    """Each thing that may have been written here for another of its kind."""
+    """Yield each thing that may have been written here for another of its kind."""
     match node:
         case ast.Name(id=name, ctx=ast.Load()):
             for other in scope.parameters.get(name, ()):
@@ -81,7 +81,7 @@ def _turned(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
 
 
 def _alike(one: ast.expr, other: ast.expr, scope: Scope) -> bool:
-    """Whether both are of one type, as far as their names tell."""
+    """Return whether both are of one type, as far as their names show."""
     match one, other:
         case ast.Attribute(attr=name), ast.Attribute(attr=then):
             return then in scope.fields.get(name, ())
@@ -93,7 +93,7 @@ def _alike(one: ast.expr, other: ast.expr, scope: Scope) -> bool:
 
 @cache
 def _siblings() -> Mapping[str, tuple[str, ...]]:
-    """Of each field of a class, those of the same type, the nearest first."""
+    """Return for each field of a class those of the same type, the nearest first."""
     found: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for package in _PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
@@ -117,7 +117,7 @@ def _add_siblings(node: ast.ClassDef, found: defaultdict[str, dict[str, int]]) -
 
 
 def _errors(tree: ast.Module) -> Mapping[str, str]:
-    """Each error that is imported, and the next one of those."""
+    """Return each error that is imported, and the next one of those."""
     names = [
         alias.name
         for node in tree.body

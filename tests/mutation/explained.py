@@ -1,4 +1,4 @@
-"""The slips that nobody can notice, or that need not be noticed, each with its reason."""
+"""The slips that no test can notice, or need notice, each with its reason."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ def explained() -> Mapping[str, str]:
 
 
 def reasons_in(name: str) -> Mapping[str, str]:
-    """What a list of this folder has below each reason, with that reason."""
+    """Return what a list of this folder has below each reason, with that reason."""
     reasons: dict[str, str] = {}
     listed = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
     for why, names in listed.items():

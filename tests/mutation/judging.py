@@ -38,8 +38,8 @@ class Limits:
 
     Attributes:
         jobs: processes at a time.
-        measured: so many worlds tell once what they reach.
-        worlds: at most so many of those that reach a slip are played with it.
+        measured: number of worlds whose reach is measured once.
+        worlds: at most this number of those that reach a slip are played with it.
         seconds: for the tests and worlds of one slip.
         first_seed: of the worlds.
     """
@@ -53,7 +53,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Who noticed a slip, empty if nobody did, and how many tests and worlds ran its line."""
+    """What noticed a slip, empty if nothing did, and how many tests and worlds ran its line."""
 
     slip: Slip
     by: str
@@ -68,7 +68,7 @@ Lines = frozenset[tuple[str, int]]
 def judge(
     core: Core, slips: Sequence[Slip], limits: Limits, told: Callable[[Verdict], None]
 ) -> list[Verdict]:
-    """What becomes of each of these slips."""
+    """Return what becomes of each of these slips."""
     hypothesis.configuration.set_hypothesis_home_dir(tempfile.mkdtemp(prefix="nnha-slips-"))
     for path in core.files:
         module_of(path)  # loaded once, before the forks
@@ -102,7 +102,7 @@ class _Judges:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """A property that fails is enough: nobody reads its smallest example."""
+        """Skip the shrinking of examples: that a property fails is enough."""
         phases = (Phase.explicit, Phase.generate)
         settings.register_profile("slips", settings.default, phases=phases)
         settings.load_profile("slips")
@@ -167,7 +167,7 @@ class _Judges:
 
 
 def _reaches(slip: Slip, lines: Lines) -> bool:
-    """A constant of a module may matter anywhere."""
+    """Return whether these lines reach the slip; a constant of a module may matter anywhere."""
     return slip.block == 0 or (slip.path, slip.block) in lines
 
 
@@ -202,7 +202,7 @@ def _failure(item: Any) -> str:  # noqa: ANN401
 
 
 def measure_worlds(core: Core, seeds: range, jobs: int) -> dict[int, Lines]:
-    """Which lines of the core each of these worlds runs; those that fail by themselves are out."""
+    """Return the core's lines that each of these worlds runs, without worlds that fail alone."""
     portions = [seeds[start : start + 10] for start in range(0, len(seeds), 10)]
     named(core.worlds)  # loaded once, before the forks
     works = [lambda part=part: _reach_of_worlds(core.worlds, core.files, part) for part in portions]
@@ -240,7 +240,7 @@ def _by_worlds(core: Core, slip: Slip, seeds: Sequence[int]) -> str:
 
 
 def timed(results: Iterator[object]) -> Iterator[tuple[object, float]]:
-    """Each result, and how long one waited for it."""
+    """Yield each result, and how many seconds one waited for it."""
     began = time.monotonic()
     for result in results:
         yield result, time.monotonic() - began
@@ -248,7 +248,7 @@ def timed(results: Iterator[object]) -> Iterator[tuple[object, float]]:
 
 
 def forked(works: Sequence[Callable[[], object]], jobs: int, seconds: float) -> Iterator[object]:
-    """What each of these gives, in order; one that takes too long or fails gives a text."""
+    """Yield what each of these gives, in order; one that takes too long or fails gives a text."""
     waiting, done = list(enumerate(works)), dict[int, object]()
     running: dict[int, tuple[Any, Any, float]] = {}
     for turn in range(len(works)):

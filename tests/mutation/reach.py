@@ -1,4 +1,4 @@
-"""Which branches of the cores run: every block of their functions tells when it is entered.
+"""Which branches of the cores run: every block of their functions reports when it is entered.
 
 Only the cores pay for it; nothing else of the product or the simulations runs slower.
 """
@@ -38,18 +38,17 @@ class Reached:
         self._blocks: set[Block] = set()
 
     def note(self, block: Block) -> None:
-        """A block is entered."""
         self._blocks.add(block)
 
     def taken(self) -> frozenset[Block]:
-        """Those that were entered, and begin anew."""
+        """Return the blocks that were entered, and begin anew."""
         taken = frozenset(self._blocks)
         self._blocks.clear()
         return taken
 
 
 def probe(paths: Sequence[str], reached: Reached) -> tuple[Block, ...]:
-    """Let all functions of these files tell, for the rest of this process.
+    """Make all functions of these files report their blocks, for the rest of this process.
 
     Returns:
         All blocks that there are.
@@ -74,7 +73,6 @@ def probe(paths: Sequence[str], reached: Reached) -> tuple[Block, ...]:
 
 
 def blocks_of(path: str) -> tuple[Block, ...]:
-    """All blocks of a file."""
     found: list[Block] = []
     for _, function in functions(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
         _Probes(path, found).visit_body_of(function)
@@ -89,7 +87,6 @@ class _Probes(ast.NodeTransformer):
         self._blocks = blocks
 
     def visit_body_of(self, function: Function) -> None:
-        """All of this function."""
         function.body = self._begun(function.body)
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
@@ -139,7 +136,7 @@ class _Probes(ast.NodeTransformer):
 
 
 def shown(block: Block) -> str:
-    """The place of a block and its line, for people."""
+    """Return the place of a block and its line, for people."""
     line = (ROOT / block.path).read_text(encoding="utf-8").splitlines()[block.line - 1].strip()
     what = f"{block.kind} of: " if block.kind else ""
     at = f":{block.column}" if block.column else ""
@@ -147,5 +144,5 @@ def shown(block: Block) -> str:
 
 
 def lines_of(blocks: Iterator[Block] | frozenset[Block]) -> frozenset[tuple[str, int]]:
-    """The files and first lines of blocks, without the operands."""
+    """Return the files and first lines of blocks, without the operands."""
     return frozenset((each.path, each.line) for each in blocks if not each.column and not each.kind)

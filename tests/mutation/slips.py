@@ -56,7 +56,7 @@ class Slip:
         return f"{self.path}::{self.scope}: {self.before} -> {self.after}{more}"
 
     def diff(self) -> str:
-        """For people: where it is, and what changes."""
+        """Return for people where it is, and what changes."""
         where = f"{self.path}:{self.line} {self.scope}"
         return f"{where}\n    - {self.before}\n    + {self.after}"
 
@@ -73,7 +73,7 @@ class Place:
 
     @contextmanager
     def changed(self) -> Iterator[ast.Module]:
-        """The tree with the slip in it, for so long."""
+        """Yield the tree with the slip in it, and put it back afterwards."""
         old = getattr(self.parent, self.field)
         if self.index is None:
             put: Any = self.new
@@ -87,12 +87,11 @@ class Place:
 
 
 def slips_of(path: str) -> tuple[Slip, ...]:
-    """All slips of this file, in its order."""
     return slips_in(path, (ROOT / path).read_text(encoding="utf-8"))
 
 
 def slips_in(path: str, source: str) -> tuple[Slip, ...]:
-    """The slips of this text, taken for the file at ``path``."""
+    """Return the slips of this text, taken for the file at ``path``."""
     tree = ast.parse(source)
     seen: Counter[str] = Counter()
     found = []
@@ -134,7 +133,7 @@ def _slip(
 
 
 def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
-    """Those of the module and of its classes; what is defined inside one belongs to it."""
+    """Yield those of the module and of its classes; what is defined inside one belongs to it."""
     for node in tree.body:
         if isinstance(node, Function):
             yield node.name, node
@@ -166,7 +165,7 @@ class _Walk:
     def below(
         self, parent: ast.AST, field: str, index: int | None, node: ast.AST, block: int
     ) -> Iterator[Slip]:
-        """The slips of a piece of syntax, and of all in it."""
+        """Yield the slips of a piece of syntax, and of all in it."""
         left_out = skipped(node, parent, field)
         if left_out and not isinstance(node, ast.Raise):
             return
@@ -194,7 +193,7 @@ def _first_line(nodes: list[Any], otherwise: int) -> int:
 
 
 def _of_constant(path: str, tree: ast.Module, node: ast.stmt) -> Iterator[Slip]:
-    """A number that is one more, and a table that lacks an entry."""
+    """Yield a number that is one more, and a table that lacks an entry."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             pass
@@ -229,7 +228,7 @@ def _other_values(value: ast.expr) -> Iterator[ast.expr]:
 
 
 def _text(node: ast.AST) -> str:
-    """In one line; of a compound statement its first."""
+    """Return the node in one line; of a compound statement its first."""
     if isinstance(node, ast.match_case):
         return f"case {ast.unparse(node.pattern)}: ..."
     return " ".join(ast.unparse(node).split())
@@ -268,12 +267,12 @@ def _replace_everywhere(name: str, old: object, new: object) -> None:
 
 
 def module_of(path: str) -> ModuleType:
-    """The module that the product imports from this file."""
+    """Return the module that the product imports from this file."""
     return import_module(path.removesuffix(".py").replace("/", "."))
 
 
 def live(module: ModuleType, scope: str) -> FunctionType:
-    """The function that the product calls by this name, below what wraps it."""
+    """Return the function that the product calls by this name, below what wraps it."""
     found: Any = module
     for part in scope.removesuffix(_SETTER).split("."):
         found = vars(found)[part]
@@ -286,7 +285,7 @@ def live(module: ModuleType, scope: str) -> FunctionType:
 
 
 def code_of(module: CodeType, scope: str) -> CodeType:
-    """The code of one function of a compiled module."""
+    """Return the code of one function of a compiled module."""
     name = scope.removesuffix(_SETTER)
     found = [code for code in _codes(module) if code.co_qualname == name]
     if not found:
@@ -303,5 +302,5 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 @cache
 def short(text: str) -> str:
-    """For one line of a terminal."""
+    """Shorten a text for one line of a terminal."""
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

@@ -154,7 +154,7 @@ def test_the_slips_of_a_core_have_names_and_can_be_planted(core: str) -> None:
 
 
 def module_text(tree: object) -> str:
-    """As source, since a changed tree has no lines for what is new."""
+    """Return the source, since a changed tree has no lines for what is new."""
     assert isinstance(tree, ast.Module)
     return ast.unparse(tree)
 

@@ -35,7 +35,7 @@ class Dial:
 
 
 def dialled(number: int) -> int:
-    """What a dial shows that was set."""
+    """Return what a dial shows that was set."""
     dial = Dial()
     dial.number = number
     return dial.number

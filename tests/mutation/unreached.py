@@ -16,7 +16,7 @@ def unreached() -> Mapping[str, str]:
 
 
 def name_of(block: Block) -> str:
-    """Its file, its function, and the line where it begins, which the function may have twice."""
+    """Return its file, its function, and its first line, which the function may have twice."""
     lines, found = _parsed(block.path)
     inside = [name for name, first, last in found if first <= block.line <= last]
     what = f"{block.kind} of: " if block.kind else ""
@@ -25,7 +25,7 @@ def name_of(block: Block) -> str:
 
 @cache
 def _parsed(path: str) -> tuple[list[str], list[tuple[str, int, int]]]:
-    """The lines of a file, and its functions, from outer to inner ones."""
+    """Return the lines of a file, and its functions, from outer to inner ones."""
     text = (ROOT / path).read_text(encoding="utf-8")
     found = functions(ast.parse(text))
     ranges = [(name, each.lineno, each.end_lineno or each.lineno) for name, each in found]

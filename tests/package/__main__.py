@@ -71,9 +71,9 @@ def package(out: Path) -> dict[str, str]:
 
 
 def build_wheel(out: Path, version: str | None = None) -> Path:
-    """One wheel of the tree as it is, for trials: not committed, not compared.
+    """Build one wheel of the tree as it is, for trials: not committed, not compared.
 
-    ``version``: what it calls itself, in place of what it is.
+    ``version``: its version, in place of the real one.
     """
     with tempfile.TemporaryDirectory() as name:
         tools, source = Path(name) / "tools", ROOT
@@ -116,13 +116,13 @@ def _hatch(source: Path, out: Path, tools: Path, *targets: str) -> Path:
 
 
 def commit_time(*paths: Path) -> str:
-    """When the last commit was made, or the last that changed these files; seconds."""
+    """Return when the last commit was made, or the last that changed these files; seconds."""
     words = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct", "--", *map(str, paths)]
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _list_parts(out: Path, tools: Path) -> None:
-    """A CycloneDX list of what requirements.lock pins."""
+    """Write a CycloneDX list of what requirements.lock pins."""
     run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), CYCLONEDX)
     run(
         *(sys.executable, "-m", "cyclonedx_py", "requirements", str(LOCK), "--of", "JSON"),

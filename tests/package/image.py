@@ -26,7 +26,7 @@ from tests.package.locks import LOCK, derived, entries
 FOLDER: Final = ROOT / "deploy" / "image"
 OUT: Final = ROOT / "var" / "image"
 EXTRAS: Final = ("namenode", "ssh", "tls")
-"""What the image has beside the base: every daemon but the checkpoint service runs from it."""
+"""What the image adds to the base: every daemon but the checkpoint service runs from it."""
 PYTHON: Final = "3.11"
 """Debian 12's."""
 SUITE: Final = "bookworm"
@@ -95,7 +95,7 @@ def fill(context: Path, scratch: Path) -> str:
 
 
 def lock_of(extras: Sequence[str]) -> str:
-    """The lines of all these extras' locks together."""
+    """Return the lines of all these extras' locks together."""
     wanted: dict[str, str] = {}
     for extra in ("", *extras):
         wanted |= entries(derived(extra))
@@ -103,7 +103,7 @@ def lock_of(extras: Sequence[str]) -> str:
 
 
 def _for_the_image(locked: str) -> str:
-    """The versions that the image's Python needs: pip asks the one that it runs under."""
+    """Return the versions that the image's Python needs: pip asks the one that it runs under."""
     found = ""
     for one in re.split(r"^(?=\S+==)", locked, flags=re.MULTILINE):
         head, _, hashes = one.partition(" \\\n")
@@ -118,7 +118,7 @@ def _for_the_image(locked: str) -> str:
 
 
 def platforms() -> list[str]:
-    """The wheels that Debian 12 (glibc 2.36) takes on this kind of processor."""
+    """Return the wheels that Debian 12 (glibc 2.36) takes on this kind of processor."""
     machine = platform.machine()
     return [*(f"manylinux_2_{n}_{machine}" for n in range(36, 16, -1)), f"manylinux2014_{machine}"]
 
@@ -161,7 +161,7 @@ def debootstrap(tar: Path) -> None:
 
 
 def layers(image: str) -> list[str]:
-    """The digests of an image's layers."""
+    """Return the digests of an image's layers."""
     told = subprocess.run(
         ["podman", "image", "inspect", image], check=True, capture_output=True, text=True
     )

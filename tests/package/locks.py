@@ -1,7 +1,7 @@
 """The locks of the extras: cut out of requirements.lock, never solved anew.
 
-So a package, an image and the tests have the same files.  Who needs whom is read from the installed
-distributions of ``.venv``, which come from that lock.
+So a package, an image and the tests have the same files.  Which needs which is read from the
+installed distributions of ``.venv``, which come from that lock.
 """
 
 import re
@@ -24,7 +24,7 @@ EXTRAS: Final = {"base": "", "namenode": "namenode", "ssh": "ssh", "spark": "spa
 
 
 def entries(lock: str) -> Mapping[str, str]:
-    """By distribution: its lines of a lock with hashes, for every Python that it names."""
+    """Return by distribution its lines of a lock with hashes, for every Python that it names."""
     found = re.split(r"^(?=\S+==)", lock, flags=re.MULTILINE)
     lines: dict[str, str] = {}
     for one in found:
@@ -35,21 +35,19 @@ def entries(lock: str) -> Mapping[str, str]:
 
 
 def derived(extra: str) -> str:
-    """The lock of the base with this extra (or none)."""
+    """Return the lock of the base with this extra (or none)."""
     known = entries(LOCK.read_text())
     wanted = _closure(_direct(extra))
     return "".join(known[name] for name in sorted(wanted))
 
 
 def write_all() -> None:
-    """All locks anew."""
     FOLDER.mkdir(exist_ok=True)
     for name, extra in EXTRAS.items():
         path_of(name).write_text(derived(extra))
 
 
 def path_of(name: str) -> Path:
-    """Where that lock is kept."""
     return FOLDER / f"{name}.lock"
 
 

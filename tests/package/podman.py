@@ -39,13 +39,13 @@ network_config_dir = "{folder}/networks"
 
 
 def use_own_storage(folder: Path) -> None:
-    """From now on this process and its children use podman with all its files below ``folder``.
+    """Make this process and its children use podman with all its files below ``folder``.
 
     It must have one thread only, and be root's.
 
     Raises:
         OSError: it may not have its own mounts.
-        ValueError: the folder's name is so long that restart policies would do nothing.
+        ValueError: the folder's name is too long: restart policies would do nothing.
     """
     if len(str(folder)) > _MOST_LETTERS:
         raise ValueError(f"{folder} has more than {_MOST_LETTERS} letters")
@@ -74,7 +74,7 @@ def drop_storage(folder: Path) -> None:
 
 
 def podman(*words: str, timeout_seconds: float = 300.0) -> str:
-    """What podman prints; its complaints are part of the error.
+    """Return what podman prints; its complaints are part of the error.
 
     Raises:
         subprocess.CalledProcessError: it failed.
@@ -90,7 +90,7 @@ def podman(*words: str, timeout_seconds: float = 300.0) -> str:
 
 
 def inspected(kind: str, name: str) -> dict[str, object]:
-    """What podman knows of a container, an image or a volume."""
+    """Return what podman reports of a container, an image or a volume."""
     found = json.loads(podman(kind, "inspect", name))[0]
     assert isinstance(found, dict)
     return found

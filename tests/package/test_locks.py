@@ -20,7 +20,7 @@ OURS = frozenset(
 
 @pytest.mark.parametrize("name", EXTRAS)
 def test_a_lock_is_what_requirements_lock_has_for_its_extra(name: str) -> None:
-    """If this fails after a change of the dependencies: ``./run package --locks``."""
+    """Run ``./run package --locks`` if this fails after a change of the dependencies."""
     assert path_of(name).read_text() == derived(EXTRAS[name])
 
 
@@ -43,7 +43,7 @@ def test_a_namenode_gets_numpy_on_every_python(python: str) -> None:
 
 
 def test_no_distribution_that_we_lock_has_a_package_of_one_of_our_names() -> None:
-    """It would find ours instead of its own, where nnha's commands run."""
+    """Prevent that it finds ours instead of its own, where nnha's commands run."""
     locked = set(entries(LOCK.read_text()))
     for name, distributions in metadata.packages_distributions().items():
         theirs = locked & {one.lower() for one in distributions}

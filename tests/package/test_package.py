@@ -1,4 +1,4 @@
-"""A wheel that is built from the last commit, installed beside packages of the same names."""
+"""A wheel that is built from the last commit, installed next to packages of the same names."""
 
 import json
 import subprocess
@@ -62,7 +62,7 @@ def _pip(*words: str) -> None:
 
 
 def _python(site: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    """As in an environment of its own: dependencies of ours, packages of that site."""
+    """Run as in an environment of its own: dependencies of ours, packages of that site."""
     libraries = next(one for one in sys.path if one.endswith("site-packages"))
     start = f"import sys; sys.path[:0] = [{str(site)!r}]; sys.path.append({libraries!r})"
     run = "import runpy; runpy.run_module('nnha', run_name='__main__', alter_sys=True)"

@@ -17,7 +17,7 @@ KEEP, REMOVE = 2**63 - 1, -1
 
 
 def attribute(author: Author) -> None:
-    """One attribute of any node."""
+    """Set one attribute of any node."""
     node = author.node() or author.namespace.tree.root
     path, random = full_path(node), author.random
     if isinstance(node, INodeSymlink):
@@ -38,7 +38,7 @@ def attribute(author: Author) -> None:
 
 
 def quota(author: Author) -> None:
-    """A quota, set or removed; far above what is used, which replay does not look at."""
+    """Set or remove a quota; far above what is used, which replay does not look at."""
     path, random = full_path(author.directory()), author.random
     values = (REMOVE, KEEP, 1000, 10**12)
     kinds = (StorageType.SSD, StorageType.DISK, StorageType.ARCHIVE)

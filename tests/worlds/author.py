@@ -30,23 +30,20 @@ class Author:
     """Names in the root; nothing happens to what is below them."""
 
     def write(self, op: ops.Op) -> None:
-        """One more edit."""
         txid = TxId(self.namespace.last_applied + 1)
         self.namespace.apply(txid, op)
         self.log.append((txid, op))
 
     def step(self, deeds: "Sequence[Deed]") -> None:
-        """One random thing that a client or an administrator could do."""
+        """Do one random thing that a client or an administrator could do."""
         # A clock that goes back as often as not, for what takes the later of two times.
         self.now += self.random.randint(-2000, 2100)
         self.random.choice(deeds)(self)
 
     def directory(self) -> INodeDirectory:
-        """Any directory."""
         return self.random.choice([n for n in self.nodes() if isinstance(n, INodeDirectory)])
 
     def file(self, *, is_open: bool) -> INodeFile | None:
-        """Any file that is open, or any that is closed."""
         found = [
             node
             for node in self.nodes()
@@ -68,7 +65,9 @@ class Author:
         return [root, *(node for top in tops for node in subtree(top))]
 
     def new_path(self, *, absent: bool = True) -> str | None:
-        """A path in an existing directory; one that is not taken, unless that does not matter."""
+        """Return a path in an existing directory; one that is not taken, unless that does not
+        matter.
+        """
         parent = self.directory()
         names = [n for n in NAMES if not absent or n.encode() not in parent.children]
         if not names:
@@ -76,14 +75,13 @@ class Author:
         return f"{full_path(parent).rstrip('/')}/{self.random.choice(names)}"
 
     def permission(self) -> values.Permission:
-        """An owner, a group and a mode."""
         who, mode = self.random.choice(PEOPLE), self.random.randrange(0o2000)
         return values.Permission(who, self.random.choice((*PEOPLE, "staff")), mode)
 
     def creation(
         self, path: str, *, directory: bool
     ) -> tuple[values.Permission, tuple[values.AclEntry, ...]]:
-        """The owner, mode and ACL that a NameNode would log for something new."""
+        """Return the owner, mode and ACL that a NameNode would log for something new."""
         parent, _ = self.namespace.tree.parent_of(path)
         assert parent is not None
         given = self.permission()
@@ -94,7 +92,7 @@ class Author:
         return values.Permission(given.user, given.group, inherited.mode), acl
 
     def block(self, *, striped: bool) -> values.Block:
-        """A new block, given out as a NameNode does."""
+        """Give out a new block as a NameNode does."""
         counters = self.namespace.counters
         if striped:
             number = max(counters.last_striped_block_id, -(2**63)) + 16
@@ -105,7 +103,7 @@ class Author:
         return values.Block(number, 0, counters.generation_stamp_v2)
 
     def acl(self, *, default: bool) -> tuple[values.AclEntry, ...]:
-        """A whole ACL in Hadoop's order."""
+        """Return a whole ACL in Hadoop's order."""
         bits = self.random.randrange
         scopes = [values.AclScope.ACCESS] + [values.AclScope.DEFAULT] * (
             default and self.random.random() < 0.5
@@ -122,7 +120,7 @@ class Author:
         return tuple(entries)
 
     def xattr(self) -> values.XAttr:
-        """An extended attribute, perhaps without a value."""
+        """Return an extended attribute, perhaps without a value."""
         value = self.random.choice((None, b"", b"1", b"\xff\x00"))
         return values.XAttr(
             self.random.choice((values.XAttrNamespace.USER, values.XAttrNamespace.TRUSTED)),
@@ -226,7 +224,7 @@ def append(author: Author) -> None:
 
 
 def add_again(author: Author) -> None:
-    """What logs before layout -62 have for an append, and for each new length."""
+    """Write what logs before layout -62 have for an append, and for each new length."""
     file = author.file(is_open=author.random.random() < 0.5)
     if file is None or file.block_type:
         return

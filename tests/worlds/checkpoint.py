@@ -64,7 +64,7 @@ class World:
     """An image, the edits behind it, and what may be expected of their merge.
 
     Attributes:
-        image: the file, its digest beside it.
+        image: the file, its digest next to it.
         edits: the folder of the segments.
         layout, codec, parts: how the image was saved; no sub-sections if ``parts`` is 0.
         range_bytes: how large the ranges are to be, so that there are many.
@@ -93,7 +93,6 @@ class World:
         return None if self.snapshots is Snapshots.TOUCHED else True
 
     def __str__(self) -> str:
-        """One line for people."""
         codec = self.codec.rpartition(".")[2] or "plain"
         return (
             f"{self.inodes} inodes, {self.ops} edits, layout {self.layout}, {codec}, {self.parts} "
@@ -147,7 +146,7 @@ def make_world(seed: int, folder: Path) -> World:
 
 
 def _deeds(layout: int) -> Sequence[Deed]:
-    """What happens; before layout -64 nothing is erasure coded."""
+    """Return what happens; before layout -64 nothing is erasure coded."""
     deeds = (*FILE_DEEDS, *FILE_DEEDS, *ATTRIBUTE_DEEDS, *ADMIN_DEEDS, *MOVING_DEEDS, rename,
              rename_old)  # fmt: skip
     if layout > _ERASURE_LAYOUT:
@@ -157,7 +156,7 @@ def _deeds(layout: int) -> Sequence[Deed]:
 
 
 def write_cut(folder: Path, log: Sequence[tuple[TxId, Op]], random: Random, layout: int) -> None:
-    """The log as finalized segments, cut anywhere."""
+    """Write the log as finalized segments, cut anywhere."""
     cuts = sorted(random.sample(range(1, len(log)), min(random.randrange(3), len(log) - 1)))
     for begin, end in zip([0, *cuts], [*cuts, len(log)], strict=True):
         part = log[begin:end]

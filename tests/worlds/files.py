@@ -17,14 +17,14 @@ PREALLOCATED = b"\xff" * 4096
 
 
 def info(layout: int = -65, namespace_id: int = 7) -> NamespaceInfo:
-    """The ids of a name directory."""
+    """Return the ids of a name directory."""
     return NamespaceInfo(layout, namespace_id, "CID-test", 0, "BP-1-127.0.0.1-2")
 
 
 def save(
     namespace: Namespace, folder: Path, *, layout: int = -65, codec: str = "", parts: int = 0
 ) -> Path:
-    """A namespace as an image of ``parts`` sub-sections, and its digest beside it."""
+    """Save a namespace as an image of ``parts`` sub-sections, and its digest next to it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / image_name(namespace.last_applied)
     save_image(namespace, path, info(layout), codec=codec, sub_sections=parts)
@@ -39,7 +39,7 @@ def frames(first: int, edits: Iterable[Op], layout: int = -65) -> bytes:
 def write_segment(
     folder: Path, first: int, edits: Sequence[Op], *, layout: int = -65, closed: bool = True
 ) -> Path:
-    """A segment file as Hadoop leaves it; an open one ends in preallocated space."""
+    """Write a segment file as Hadoop leaves it; an open one ends in preallocated space."""
     last = first + len(edits) - 1
     name = f"edits_{first:019d}-{last:019d}" if closed else f"edits_inprogress_{first:019d}"
     path, padding = folder / name, b"" if closed else PREALLOCATED

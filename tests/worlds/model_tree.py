@@ -23,7 +23,7 @@ class Thing:
     moved: bool = False
 
     def walk(self, path: str = "") -> "Iterator[tuple[str, Thing]]":
-        """All paths at and below, parents first; the path of the top itself is as given."""
+        """Yield all paths at and below, parents first; the path of the top itself is as given."""
         yield path, self
         for name, child in self.children.items():
             yield from child.walk(f"{path}/{name}")
@@ -41,7 +41,6 @@ class Model:
     snapshots: dict[int, dict[str, Thing]] = field(default_factory=dict)
 
     def at(self, path: str) -> Thing:
-        """What is at a path that exists."""
         thing = self.root
         for name in path.split("/")[1:]:
             if name:
@@ -49,7 +48,7 @@ class Model:
         return thing
 
     def parent_of(self, path: str) -> tuple[Thing, str]:
-        """The directory that a path is in, and the name there."""
+        """Return the directory that a path is in, and the name there."""
         above, _, name = path.rpartition("/")
         return self.at(above), name
 
@@ -63,11 +62,11 @@ class Model:
         return [one.number for _, one in thing.walk() if one.number in self.snapshots]
 
     def has_snapshots_in(self, thing: Thing) -> bool:
-        """Whether it may neither go nor move."""
+        """Return whether it may neither go nor move."""
         return any(self.snapshots[number] for number in self.snapshottable_in(thing))
 
     def is_above_or_below_snapshottable(self, path: str) -> bool:
-        """Whether to allow snapshots there would nest them, which Hadoop refuses."""
+        """Return whether to allow snapshots there would nest them, which Hadoop refuses."""
         thing = self.root
         above = [thing]
         for name in path.split("/")[1:-1]:
@@ -77,16 +76,16 @@ class Model:
         return nested or bool(self.snapshottable_in(self.at(path)))
 
     def would_nest(self, path: str) -> bool:
-        """Whether a snapshottable directory may not be moved to a path.
+        """Return whether a snapshottable directory may not be moved to a path.
 
-        Hadoop always has its root as one that can be made snapshottable, and counts it if the
-        path is right below it.
+        Hadoop always has its root as one that can be made snapshottable, and counts it if the path
+        is right below it.
         """
         above = self._above(path)
         return not above or any(one.number in self.snapshots for one in above)
 
     def is_below_moved(self, path: str) -> bool:
-        """Whether a directory that was moved once is above a path."""
+        """Return whether a directory that was moved once is above a path."""
         return any(one.moved for one in self._above(path))
 
     def _above(self, path: str) -> list[Thing]:
@@ -101,7 +100,7 @@ class Model:
         self.snapshots[number][name] = deepcopy(thing)
 
     def numbers(self) -> set[int]:
-        """All things that the tree or a snapshot has."""
+        """Return all things that the tree or a snapshot has."""
         tops = [self.root, *(top for taken in self.snapshots.values() for top in taken.values())]
         return {thing.number for top in tops for _, thing in top.walk()}
 
@@ -110,9 +109,8 @@ class Model:
         return (thing for top in tops for _, thing in top.walk())
 
     def in_any_snapshot(self, number: int) -> bool:
-        """Whether a snapshot has a thing."""
         return any(thing.number == number for thing in self._in_snapshots())
 
     def has_block(self, number: int) -> bool:
-        """Whether a snapshot has a block."""
+        """Return whether a snapshot has a block."""
         return any(block == number for thing in self._in_snapshots() for block, _ in thing.blocks)

@@ -1,4 +1,5 @@
-"""What happens to a random namespace beside single calls: trees that change places, and snapshots.
+"""What happens to a random namespace apart from single calls: trees that change places, and
+snapshots.
 
 Each of these has once been a trap for a merge that does not hold the whole namespace.
 """
@@ -16,7 +17,7 @@ _NAMES: Final = ("a", "b", "part-", "é", "日報-", "\x7f", "Z", "zz", "😀", 
 
 
 def fill(author: Author, count: int) -> None:
-    """A tree to begin with: directories at random below each other, files, some of them open."""
+    """Make a tree to begin with: directories at random below each other, files, some open."""
     random = author.random
     paths, counters = [""], author.namespace.counters
     for number in range(count):
@@ -42,7 +43,7 @@ def _written(author: Author, path: str, block: Block, *, keep_open: bool) -> Non
 
 
 def plain_file(author: Author) -> None:
-    """A file that is not erasure coded."""
+    """Write a file that is not erasure coded."""
     path = author.new_path()
     if path is not None:
         block = author.block(striped=False)
@@ -61,7 +62,6 @@ def _is_above(one: INode, other: INode | None) -> bool:
 
 
 def _free(author: Author, parent: INodeDirectory) -> str:
-    """A new name in a directory."""
     author.now += 1
     stem = author.random.choice(_NAMES)
     number = next(n for n in range(10_000) if f"{stem}{n}".encode() not in parent.children)
@@ -73,7 +73,7 @@ def _moved(author: Author, node: INode, path: str) -> None:
 
 
 def into_each_other(author: Author) -> None:
-    """One tree goes into another, which then takes the first one's old place."""
+    """Move one tree into another, which then takes the first one's old place."""
     directories = _directories(author)
     if len(directories) < 2:
         return
@@ -98,7 +98,7 @@ def touch_below(author: Author, top: INodeDirectory) -> None:
 
 
 def replaced(author: Author) -> None:
-    """A tree is deleted, but for what was moved out of it before, and made again in its place."""
+    """Delete a tree, but for what was moved out of it before, and make it again in its place."""
     small = [node for node in _directories(author) if len(node.children) < 30]
     if not small:
         return
@@ -122,7 +122,7 @@ def replaced(author: Author) -> None:
 
 
 def there_and_back(author: Author) -> None:
-    """A tree goes away, changes, and comes back under its old path."""
+    """Move a tree away, change it, and move it back under its old path."""
     directories = _directories(author)
     if not directories:
         return
@@ -140,7 +140,7 @@ MOVING_DEEDS: Final[tuple[Deed, ...]] = (into_each_other, replaced, there_and_ba
 
 
 def past(author: Author) -> None:
-    """A directory with snapshots, with changes and moves since they were taken."""
+    """Make a directory with snapshots, with changes and moves since they were taken."""
     top = f"/{PAST.decode()}"
     if author.namespace.tree.find(top) is not None:
         author.write(ops.Delete(top, author.now))

@@ -46,14 +46,14 @@ class Scribe:
         return self.last_number
 
     def block(self) -> Block:
-        """A new block, with the edits that number it."""
+        """Give out a new block, with the edits that number it."""
         self.last_block += 1
         self.write(ops.AllocateBlockId(self.last_block))
         self.stamps[self.last_block] = self.stamp()
         return Block(self.last_block, 0, self.last_stamp)
 
     def stamp(self) -> int:
-        """A new generation stamp, with its edit."""
+        """Give out a new generation stamp, with its edit."""
         self.last_stamp += 1
         self.write(ops.SetGenstampV2(self.last_stamp))
         return self.last_stamp
@@ -71,7 +71,7 @@ class Scribe:
         return paths[draw(len(paths))] if paths else None
 
     def new_path(self, draw: Draw) -> str | None:
-        """A path that nothing is at, in a directory that is there."""
+        """Return a path that nothing is at, in a directory that is there."""
         free = [
             f"{above}/{name}"
             for above in ["", *self.model.paths("directory")]
@@ -101,7 +101,7 @@ class Scribe:
         self.write(ops.Symlink(number, path, "/t", time, time, replace(WHO, mode=0o777)))
 
     def create(self, draw: Draw) -> None:
-        """A new file, or one instead of another; often closed at once, with a few blocks."""
+        """Write a new file, or one instead of another; often closed at once, with a few blocks."""
         overwrites = draw(4) == 0
         path = self.some(draw, self.model.paths("file")) if overwrites else self.new_path(draw)
         if path is None:
@@ -211,7 +211,7 @@ class Scribe:
                 self._close(path, thing, 0)
 
     def concat(self, draw: Draw) -> None:
-        """Sources are in the target's directory, closed, not empty, and in no snapshot."""
+        """Concatenate closed, non-empty files of the target's directory, in no snapshot."""
         target = self.some(draw, [p for p in self._closed() if self.model.at(p).blocks])
         if target is None:
             return

@@ -8,7 +8,6 @@ from tests.worlds.scribe import Draw, Scribe
 
 
 def act(scribe: Scribe, draw: Draw) -> None:
-    """One random action."""
     ACTIONS[draw(len(ACTIONS))](scribe, draw)
 
 

@@ -46,17 +46,17 @@ class Day:
         """Names that have become free."""
 
     def rpc(self) -> values.RpcIds:
-        """A new call of some client."""
+        """Return the ids of a new call of some client."""
         self.made += 1
         return values.RpcIds((self.made % 997).to_bytes(16, "big"), self.made)
 
     def who(self) -> values.Permission:
-        """An owner of something new."""
+        """Return an owner of something new."""
         owner = self.random.randrange(len(USERS))
         return values.Permission(USERS[owner], GROUPS[owner % len(GROUPS)], 0o644)
 
     def folder(self) -> Folder:
-        """Where something is to happen: mostly in a directory of the image."""
+        """Return where something is to happen: mostly in a directory of the image."""
         if self.folders and self.random.random() < 0.2:
             folder = self.random.choice(self.folders[-200:])
             if folder.alive():
@@ -64,7 +64,7 @@ class Day:
         return self.touched.any_folder()
 
     def file(self) -> File:
-        """A closed file: one from the image, or one that edits were about before."""
+        """Return a closed file: one from the image, or one that edits were about before."""
         if self.files and self.random.random() < 0.3:
             file = self.files.pop(self.random.randrange(len(self.files)))
             if file.folder.alive():
@@ -74,7 +74,7 @@ class Day:
         return first
 
     def new_name(self) -> tuple[Folder, str]:
-        """A place where nothing is; perhaps something was."""
+        """Return a place where nothing is; perhaps something was."""
         if self.left and self.random.random() < 0.5:
             folder, name = self.left.pop()
             if folder.alive():
@@ -88,13 +88,13 @@ Deed = Callable[[Day], Iterator[Op]]
 
 
 def write(day: Day) -> Iterator[Op]:
-    """A file is written, with one block or two."""
+    """Write a file, with one block or two."""
     folder, name = day.new_name()
     yield from _written(day, folder, name, overwrite=False)
 
 
 def overwrite(day: Day) -> Iterator[Op]:
-    """A file takes the place of another."""
+    """Write a file in the place of another."""
     old = day.file()
     yield from _written(day, old.folder, old.name, overwrite=True)
 
@@ -134,7 +134,7 @@ def _closed(day: Day, file: File) -> Iterator[Op]:
 
 
 def append(day: Day) -> Iterator[Op]:
-    """A file is opened again, gets more bytes, and is closed."""
+    """Open a file again, add bytes, and close it."""
     file = day.file()
     yield ops.Append(file.path(), _CLIENT, "10.1.2.4", False, day.rpc())
     if file.blocks and day.random.random() < 0.5:
@@ -148,7 +148,7 @@ def append(day: Day) -> Iterator[Op]:
 
 
 def truncate(day: Day) -> Iterator[Op]:
-    """A file is cut between two blocks."""
+    """Cut a file between two blocks."""
     file = day.file()
     file.blocks = file.blocks[:-1]
     length = sum(block.num_bytes for block in file.blocks)
@@ -156,7 +156,7 @@ def truncate(day: Day) -> Iterator[Op]:
 
 
 def concat(day: Day) -> Iterator[Op]:
-    """Files become part of one beside them."""
+    """Concatenate files to one next to them."""
     target, *sources = day.touched.fresh_files()
     sources = [source for source in sources if source.blocks]
     if target.blocks and sources:
@@ -167,7 +167,7 @@ def concat(day: Day) -> Iterator[Op]:
 
 
 def move(day: Day) -> Iterator[Op]:
-    """A file goes to another directory, or gets another name, or takes another's place."""
+    """Move a file to another directory, or rename it, or let it take another's place."""
     file, options = day.file(), (values.RenameOption.NONE,)
     source = file.path()
     if day.random.random() < 0.15:
@@ -186,7 +186,7 @@ def move(day: Day) -> Iterator[Op]:
 
 
 def remove(day: Day) -> Iterator[Op]:
-    """A file is deleted; sometimes one that is not there."""
+    """Delete a file; sometimes one that is not there."""
     if day.random.random() < 0.02:
         yield ops.Delete(f"{day.folder().path()}/never was", day.now, day.rpc())
         return
@@ -196,7 +196,7 @@ def remove(day: Day) -> Iterator[Op]:
 
 
 def mkdir(day: Day) -> Iterator[Op]:
-    """A directory is made, and used from then on."""
+    """Make a directory, and use it from then on."""
     folder, name = day.new_name()
     made = Folder(folder, name)
     day.inode += 1
@@ -208,7 +208,7 @@ def mkdir(day: Day) -> Iterator[Op]:
 
 
 def move_tree(day: Day) -> Iterator[Op]:
-    """A directory goes somewhere else, with all that is in it."""
+    """Move a directory with all that is in it."""
     tree, target = day.folder(), day.folder()
     inodes = 0 if tree.base < 0 else int(day.shape.below[tree.base])
     too_large = inodes > day.shape.inodes * _MOVED_SHARE
@@ -223,7 +223,7 @@ def move_tree(day: Day) -> Iterator[Op]:
 
 
 def remove_tree(day: Day) -> Iterator[Op]:
-    """A directory is deleted with what little is in it."""
+    """Delete a directory with what little is in it."""
     tree = day.folder()
     if tree.above is not None and (tree.base < 0 or day.shape.below[tree.base] <= _SMALL_TREE):
         yield from _removed(day, tree)
@@ -237,7 +237,7 @@ def _removed(day: Day, tree: Folder) -> Iterator[Op]:
 
 
 def attribute(day: Day) -> Iterator[Op]:
-    """An attribute of a file or a directory."""
+    """Set an attribute of a file or a directory."""
     is_file = day.random.random() < 0.7
     file = day.file() if is_file else None
     path = file.path() if file else day.folder().path() or "/"
@@ -268,14 +268,13 @@ def attribute(day: Day) -> Iterator[Op]:
 
 
 def quota(day: Day) -> Iterator[Op]:
-    """A directory's quotas."""
     path = day.folder().path()
     if path:
         yield ops.SetQuota(path, 10**8, day.random.choice((-1, 10**16)))
 
 
 def token(day: Day) -> Iterator[Op]:
-    """A key, a token of it, and that it is not needed any more."""
+    """Add a key and a token of it, and cancel the token when it is not needed any more."""
     day.made += 1
     number = day.made
     yield ops.UpdateMasterKey(values.DelegationKey(number, _FAR, number.to_bytes(8, "big")))
@@ -294,7 +293,7 @@ DEEDS: Final[dict[Deed, int]] = {
 
 
 def edits_on(shape: Shape, count: int, seed: int = 1) -> Iterator[Op]:
-    """This many edits, without those that begin and end a segment.
+    """Yield this many edits, without those that begin and end a segment.
 
     In the middle one tree of about ``LARGE_TREE`` of all inodes is deleted.
     """
@@ -316,7 +315,7 @@ def edits_on(shape: Shape, count: int, seed: int = 1) -> Iterator[Op]:
 def write_segments(
     folder: Path, edits: Iterable[Op], *, first: TxId, segments: int = 1, count: int = 0
 ) -> TxId:
-    """Finalized segments with these edits; returns the last transaction.
+    """Write finalized segments with these edits; return the last transaction.
 
     Args:
         folder: where to.

@@ -30,13 +30,13 @@ NAMESPACE_ID: Final = 4711
 LAST_TXID: Final = TxId(1_000_000)
 _BATCH: Final = 8 * WINDOW
 _CHILDREN: Final = 200_000
-"""A batch of directories has about so many."""
+"""About this number of directories make a batch."""
 
 
 def write_big_image(
     folder: Path, shape: Shape, *, parts: int = 0, codec: str = "", last: TxId = LAST_TXID
 ) -> Path:
-    """Write the image of a shape, and its digest beside it.
+    """Write the image of a shape, and its digest next to it.
 
     Args:
         folder: where to.
@@ -132,7 +132,7 @@ def open_files(shape: Shape) -> Iterator[tuple[int, str]]:
 
 
 def path_of(shape: Shape, position: int) -> str:
-    """The path of one inode, as the image has it."""
+    """Return the path of one inode, as the image has it."""
     owners, numbers = shape.owner(np.array([position]))
     names, directory, number = [], int(owners[0]), int(numbers[0])
     while directory or number >= 0:
@@ -154,7 +154,7 @@ def _write_strings(write: SectionStream, strings: large_inodes.Strings) -> None:
 
 
 def how_many(text: str) -> int:
-    """A number of inodes or ops: 20000, 100k or 5m."""
+    """Parse a number of inodes or ops: 20000, 100k or 5m."""
     factor = {"k": 1000, "m": 1_000_000}.get(text[-1:].lower(), 1)
     return int(float(text[:-1] if factor > 1 else text) * factor)
 

@@ -33,7 +33,7 @@ FIRST_STAMP: Final = 1001
 MOST_BLOCKS: Final = 3
 OPEN_ONE_IN: Final = 5000
 FEATURE_ONE_IN: Final = 100
-"""An ACL has one file or directory in so many, and extended attributes another."""
+"""One file or directory in this number has an ACL, and another one extended attributes."""
 QUOTA_ONE_IN: Final = 500
 NS_QUOTA: Final = 10**7
 DS_QUOTA: Final = 10**15
@@ -48,7 +48,7 @@ Flags = NDArray[np.bool_]
 
 
 def _acls() -> tuple[tuple[AclEntry, ...], ...]:
-    """The features, without what the mode says.
+    """Return the features, without what the mode says.
 
     None is inherited: then every creation below it would have to log what it inherits.
     """
@@ -125,7 +125,7 @@ class Traits:
 
 
 def traits(shape: Shape, position: Places) -> Traits:
-    """What the inodes at these positions are like."""
+    """Return what the inodes at these positions are like."""
     directory, number = shape.owner(position)
     is_file = number >= 0
     hashed = mixed(position, shape.seed)
@@ -179,7 +179,7 @@ def inode_messages(shape: Shape, strings: Strings, position: Places) -> Bytes:
 
 
 def _attributes(strings: Strings, found: Traits) -> Iterator[Column]:
-    """The fields of INodeFile or INodeDirectory, each at its place in both."""
+    """Yield the fields of INodeFile or INodeDirectory, each at its place in both."""
     is_file, is_directory, rows = found.is_file, ~found.is_file, len(found.ids)
     index = np.where(is_file, 0, len(USERS)) + found.owner
     permissions = strings.permissions[index * len(_FILE_MODES) + found.mode]
@@ -230,7 +230,7 @@ def _block(found: Traits, number: int) -> list[Column]:
 def _either(
     file_tag: bytes, directory_tag: bytes, column: Column, is_file: Flags, there: Flags
 ) -> Iterator[Column]:
-    """A field that both kinds have, under different numbers."""
+    """Yield a field that both kinds have, under different numbers."""
     yield constant(file_tag, len(there), there & is_file)
     yield constant(directory_tag, len(there), there & ~is_file)
     yield from _feature(b"", column, there)
@@ -265,7 +265,7 @@ def directory_entries(shape: Shape, begin: int, end: int) -> Bytes:
 
 
 def _children(shape: Shape, begin: int, end: int) -> tuple[Places, Places]:
-    """The parent and the position of every child of some directories."""
+    """Return the parent and the position of every child of some directories."""
     files = shape.files[begin:end]
     of_files = np.repeat(np.arange(begin, end), files)
     starts = np.repeat(shape.place[begin:end] + 1 - np.cumsum(files) + files, files)
@@ -276,7 +276,7 @@ def _children(shape: Shape, begin: int, end: int) -> tuple[Places, Places]:
 
 
 def _interleaved(heads: Bytes, sizes: Places, child: Column, first: Places) -> Bytes:
-    """Each head before the children that begin at its ``first``."""
+    """Put each head before the children that begin at its ``first``."""
     rows = len(child.sizes) + len(first)
     width = max(int(sizes.max(initial=1)), child.data.shape[1])
     data = np.zeros((rows, width), np.uint8)

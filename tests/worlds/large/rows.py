@@ -34,7 +34,7 @@ def varints(values: Numbers, width: int, present: NDArray[np.bool_] | None = Non
 
 
 def constant(text: bytes, rows: int, present: NDArray[np.bool_] | None = None) -> Column:
-    """The same bytes in every row, or in those that are ``present``."""
+    """Return the same bytes in every row, or in those that are ``present``."""
     data = np.broadcast_to(np.frombuffer(text, np.uint8), (rows, len(text)))
     there = np.ones(rows, np.bool_) if present is None else present
     return Column(data, there.astype(np.int64) * len(text))
@@ -56,18 +56,18 @@ class Table:
             line[: len(text)] = np.frombuffer(text, np.uint8)
 
     def column(self, which: NDArray[np.int64]) -> Column:
-        """The text of each row by its index."""
+        """Return the text of each row by its index."""
         return Column(self.data[which], self.sizes[which])
 
 
 def total(columns: Sequence[Column]) -> Sizes:
-    """How many bytes the columns are together, row by row."""
+    """Return how many bytes the columns are together, row by row."""
     sizes: Sizes = np.sum([column.sizes for column in columns], axis=0, dtype=np.int64)
     return sizes
 
 
 def joined(columns: Sequence[Column]) -> Bytes:
-    """All rows behind each other, each being its pieces behind each other."""
+    """Return all rows behind each other, each being its pieces behind each other."""
     rows = len(columns[0].sizes)
     width = sum(column.data.shape[1] for column in columns)
     data = np.empty((rows, width), np.uint8)
@@ -89,13 +89,13 @@ def padded(flat: Bytes, sizes: Sizes, width: int) -> Column:
 
 
 def delimited(columns: Sequence[Column], *, width: int) -> list[Column]:
-    """The columns with the varint of their size in front."""
+    """Return the columns with the varint of their size in front."""
     sizes = total(columns)
     return [varints(sizes.astype(np.uint64), width), *columns]
 
 
 def mixed(values: NDArray[np.int64], seed: int) -> Numbers:
-    """A hash of each number (the finalizer of SplitMix64): the same ones on every machine."""
+    """Hash each number (the finalizer of SplitMix64): the same ones on every machine."""
     with np.errstate(over="ignore"):
         state = values.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15) % 2**64)
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -24,7 +24,7 @@ SHARES: Final = (1, 5, 12, 17, 18, 15, 11, 8, 5, 3, 2, 1, 0.6, 0.4)
 LARGE_SHARE: Final = 0.02
 """Of all inodes, that one directory has."""
 WINDOW: Final = 4096
-"""Neighbours in a directory lie within so many inodes, in no order."""
+"""Neighbours in a directory lie within this number of inodes, in no order."""
 _STEP: Final = 2521  # odd, so that multiples of it visit a whole window
 NAME_BYTES: Final = 40
 
@@ -119,7 +119,6 @@ class Shape:
         return below
 
     def subdirectories(self, directory: int) -> Places:
-        """The directories in one."""
         begin, end = self.first_child[directory : directory + 2]
         found: Places = self.by_parent[begin:end]
         return found
@@ -133,7 +132,7 @@ class Shape:
         return ROOT_ID + stored + stored // 8
 
     def stored(self, begin: int, end: int) -> Places:
-        """The positions in the order of their ids; the bounds are multiples of the window."""
+        """Return the positions in the order of their ids; bounds are multiples of the window."""
         place = np.arange(begin, min(end, self.inodes), dtype=np.int64)
         window = place // WINDOW
         whole = (window > 0) & (window < self.inodes // WINDOW)
@@ -147,12 +146,12 @@ class Shape:
         return ROOT_ID + self.inodes + self.inodes // 8 + 1
 
     def owner(self, position: Places) -> tuple[Places, Places]:
-        """The directory in which each position is, and its number there; -1 for itself."""
+        """Return the directory in which each position is, and its number there; -1 for itself."""
         directory = np.searchsorted(self.place, position, side="right") - 1
         return directory, position - self.place[directory] - 1
 
     def names(self, directory: Places, number: Places) -> large_rows.Column:
-        """The name of a file (number ≥ 0), or of the directory itself (number -1)."""
+        """Return the name of a file (number ≥ 0), or of the directory itself (number -1)."""
         is_file = number >= 0
         of = np.where(is_file, directory, self.parent[directory])
         hashed = large_rows.mixed(of, self.seed + 1)
@@ -166,7 +165,7 @@ class Shape:
 
 
 def _levels(count: int) -> list[int]:
-    """How many directories there are at each depth."""
+    """Return how many directories there are at each depth."""
     second = min(300, count // 8)
     levels = [1, min(TOP_DIRECTORIES, count // 4), second]
     rest = count - sum(levels)
@@ -176,7 +175,7 @@ def _levels(count: int) -> list[int]:
 
 
 def _file_forms(style: Places, number: Places) -> Places:
-    """All files of one directory are of one style, but for what a directory has once."""
+    """Return the forms: one style for all files of a directory, but for what it has once."""
     forms = np.full(len(style), _HASHED)
     forms[(style < 4) & (number == 0)] = _SUCCESS
     forms[(style >= 4) & (style < 8)] = _PLAIN

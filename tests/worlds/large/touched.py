@@ -29,7 +29,7 @@ class Folder:
     gone: bool = False
 
     def path(self) -> str:
-        """Where it is now; the root's is empty."""
+        """Return where it is now; the root's is empty."""
         names, folder = [], self
         while folder.above is not None:
             names.append(folder.name)
@@ -37,11 +37,11 @@ class Folder:
         return "".join(f"/{name}" for name in reversed(names))
 
     def alive(self) -> bool:
-        """Whether neither it nor anything above it was deleted."""
+        """Return whether neither it nor anything above it was deleted."""
         return not any(folder.gone for folder in self.upwards())
 
     def upwards(self) -> "Iterator[Folder]":
-        """A folder and those above it."""
+        """Yield a folder and those above it."""
         folder: Folder | None = self
         while folder is not None:
             yield folder
@@ -58,7 +58,6 @@ class File:
     permission: Permission
 
     def path(self) -> str:
-        """Where it is now."""
         return f"{self.folder.path()}/{self.name}"
 
 
@@ -77,7 +76,7 @@ class Touched:
         self._files: list[list[File]] = []
 
     def folder(self, directory: int) -> Folder:
-        """A directory of the image; moved ones are where they are now."""
+        """Return a directory of the image; moved ones are where they are now."""
         missing = []
         while directory not in self._folders:
             missing.append(directory)
@@ -90,7 +89,7 @@ class Touched:
         return folder
 
     def any_folder(self) -> Folder:
-        """A directory that still exists; any of them, or one of the busy ones."""
+        """Return a directory that still exists; any of them, or one of the busy ones."""
         while True:
             if not self._drawn:
                 self._drawn = self._draw_folders()
@@ -99,7 +98,7 @@ class Touched:
                 return folder
 
     def fresh_files(self) -> list[File]:
-        """One closed file that no edit was about, and perhaps neighbours of the same kind."""
+        """Return one closed file that no edit was about, and perhaps neighbours of its kind."""
         while True:
             if not self._files:
                 self._files = list(self._draw_files())
@@ -166,7 +165,7 @@ class Touched:
 
 
 def _file(folder: Folder, known: Traits, row: int) -> File | None:
-    """The file of one row; None if it is open."""
+    """Return the file of one row; None if it is open."""
     if known.is_open[row]:
         return None
     name = known.names.data[row, : known.names.sizes[row]].tobytes().decode()
@@ -177,7 +176,7 @@ def _file(folder: Folder, known: Traits, row: int) -> File | None:
 
 
 def large_tree(shape: Shape, share: float, random: Random) -> int:
-    """A directory that has about this share of all inodes, and not the one with so many files."""
+    """Return a directory with about this share of all inodes, and not the one with most files."""
     distance = np.abs(shape.below - shape.inodes * share)
     above = shape.large
     while above > 0:
