@@ -73,7 +73,7 @@ class ExitWith(Exception):
     """Ends the daemon with an exit code, and a message on stderr that says why."""
 
     def __init__(self, code: int, message: str) -> None:
-        """``code`` is 0..255; ``message`` may be empty, then nothing is printed."""
+        """Exit with ``code`` 0..255, and print ``message`` unless it is empty."""
         super().__init__(message)
         self.code = code
         self.message = message

@@ -106,7 +106,7 @@ def _quit(state: ElectorState, *, keep_breadcrumb: bool, ended: str) -> Step:
 
 
 def _leave(state: ElectorState, *, before_release: tuple[elector_actions.Action, ...] = ()) -> Step:
-    """Out of the election: nothing of ours is left at ZooKeeper but perhaps the breadcrumb."""
+    """Leave the election: nothing of ours is left at ZooKeeper but perhaps the breadcrumb."""
     abandoned = _abandonment(state)
     release: tuple[elector_actions.Action, ...] = ()
     if state.holding and state.link is Link.CONNECTED:
@@ -288,7 +288,7 @@ def _take_over(state: ElectorState) -> Step:
 
 
 def _others(state: ElectorState) -> Step:
-    """Somebody else's session owns the lock."""
+    """Stand by: another session owns the lock."""
     actions = _abandonment(state)
     if state.role is not Role.STANDBY:
         actions = (*actions, elector_actions.ServeAsStandby())

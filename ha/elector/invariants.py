@@ -50,7 +50,7 @@ def checked(before: ElectorState, event: events.Event, step: Step) -> Step:
 
 
 def ensure_attempt(state: ElectorState, attempt: int, stage: Stage) -> None:
-    """Work of a takeover begins only while its attempt waits for it, under the lock."""
+    """Ensure that a takeover's work begins only while its attempt waits for it, with the lock."""
     ensure(
         (state.role, state.stage, state.attempt) == (Role.TAKING_OVER, stage, attempt),
         f"attempt {attempt} is {stage.value} while it has the lock",
@@ -58,7 +58,7 @@ def ensure_attempt(state: ElectorState, attempt: int, stage: Stage) -> None:
 
 
 def _says_ours(event: events.Event, state: ElectorState) -> bool:
-    """Did our present session hear that the lock is its own?"""
+    """Return whether the event shows our present session that the lock is its own."""
     ours = isinstance(event, events.LockCreated) or (
         isinstance(event, events.LockSeen) and event.ours
     )
@@ -73,7 +73,7 @@ def _promoted(before: ElectorState, event: events.Event) -> bool:
 
 
 def _harmless(before: ElectorState, event: events.Event) -> bool:
-    """Is whoever was active before known to be fenced, or not to be there?"""
+    """Return whether the earlier active is known to be fenced, or not to be there."""
     match event:
         case events.OldActiveFenced(attempt=attempt):
             return (before.stage, before.attempt) == (Stage.FENCING, attempt)

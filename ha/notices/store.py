@@ -165,7 +165,7 @@ async def read_history(
 async def append_history(
     session: Session, settings: ZooKeeperSettings, record: model.FailoverRecord
 ) -> int:
-    """Add a record and drop the oldest beyond KEPT_RECORDS; answers its number.
+    """Add a record and drop the oldest beyond KEPT_RECORDS; return its number.
 
     Safe with several writers: ZooKeeper numbers the records, and a record that another one has
     dropped already is dropped.  Unknown outcome: it may be there, so it is not tried again here.

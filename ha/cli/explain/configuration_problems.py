@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from fencing.model import ShellMethod, shown
+from fencing.model import ShellMethod
 from ha.conf import topology
 from ha.conf.configuration import Configuration, nodes_of
 from ha.conf.errors import ConfigurationError
@@ -75,7 +75,7 @@ def danger_told(danger: Danger) -> str:
 
 
 def who_does_not_start(hazard: Hazard) -> str:
-    """``namenode and zkfc do not start``."""
+    """Return e.g. ``namenode and zkfc do not start``."""
     daemons = [daemon for daemon in Daemon if daemon in hazard.daemons]
     *others, last = daemons
     named = f"{', '.join(others)} and {last}" if others else last
@@ -104,7 +104,7 @@ def _fencing(configuration: Configuration, nameservice: str, name: str, found: l
         program = missing_program(method.command) if isinstance(method, ShellMethod) else ""
         if program:
             found.append(
-                f"{configuration.where(key, **scope)}: {shown(method)} starts {program}, and there "
+                f"{configuration.where(key, **scope)}: {method} starts {program}, and there "
                 "is no such program on this machine. Put it on every NameNode host."
             )
 
@@ -144,7 +144,7 @@ def missing_program(command: str) -> str:
 def _taken_twice(
     nodes: list[topology.NameNodeAddress], journal: topology.JournalUri | None
 ) -> Iterator[str]:
-    """Two daemons on one address: only the first of them starts."""
+    """Report two daemons on one address: only the first of them starts."""
     users: dict[tuple[str, topology.HostPort], dict[str, list[str]]] = defaultdict(
         lambda: defaultdict(list)
     )

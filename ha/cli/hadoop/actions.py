@@ -88,14 +88,14 @@ Action = Callable[[Asked], Coroutine[None, None, int]]
 
 
 async def service_state(asked: Asked) -> int:
-    """-getServiceState: one line, the state in lower case."""
+    """Run -getServiceState: print one line, the state in lower case."""
     state = await _state(asked.node(asked.arguments[0]).service, asked.check_seconds)
     click.echo(state)
     return DONE
 
 
 async def all_service_states(asked: Asked) -> int:
-    """-getAllServiceState: a line for each NameNode, 0 even if some do not answer, as in Hadoop.
+    """Run -getAllServiceState: a line for each NameNode; 0 even without some answers, as Hadoop.
 
     Unlike Hadoop all are asked at once, so that a dead one does not hold up the others.
     """
@@ -114,7 +114,7 @@ async def all_service_states(asked: Asked) -> int:
 
 
 async def check_health(asked: Asked) -> int:
-    """-checkHealth: nothing when it is well, else the reason on stderr."""
+    """Run -checkHealth: print nothing when it is well, else the reason on stderr."""
     try:
         address, seconds = asked.node(asked.arguments[0]).service, asked.check_seconds
         async with ServiceClient.connected(address, deadline_seconds=seconds) as client:
@@ -169,7 +169,7 @@ async def _failover_by_hand(asked: Asked, old: NameNodeAddress, new: NameNodeAdd
 
 
 async def to_observer(asked: Asked) -> int:
-    """-transitionToObserver: known and refused, because our NameNode has no such role."""
+    """Refuse -transitionToObserver, because our NameNode has no such role."""
     asked.node(asked.arguments[0])
     click.echo(
         "transitionToObserver: nnha's NameNode cannot be an observer. Nothing was changed.",
@@ -179,7 +179,7 @@ async def to_observer(asked: Asked) -> int:
 
 
 async def to_active(asked: Asked) -> int:
-    """-transitionToActive: by hand, and only if no other NameNode is or may be active."""
+    """Run -transitionToActive: by hand, and only if no other NameNode is or may be active."""
     target = asked.node(asked.arguments[0])
     source = await _source(asked, target)
     if source is None:
@@ -196,7 +196,7 @@ async def to_active(asked: Asked) -> int:
 
 
 async def to_standby(asked: Asked) -> int:
-    """-transitionToStandby: by hand."""
+    """Run -transitionToStandby by hand."""
     target = asked.node(asked.arguments[0])
     source = await _source(asked, target)
     if source is None:

@@ -82,7 +82,7 @@ class HandOver:
         return await self._after_success()
 
     async def without_active(self) -> Ending:
-        """Without an active: the others leave the election, and the target joins it."""
+        """Fail over without an active: the others leave the election, and the target joins it."""
         asked = [self._nodes[name].zkfc for name in self._plan.others]
         try:
             await asyncio.gather(*(self._cede(one, STAND_BACK_SECONDS) for one in asked))

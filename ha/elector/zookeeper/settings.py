@@ -189,7 +189,7 @@ def _sasl(conf: Configuration, nameservice: str, namenode: str | None, mode: Mod
 
 
 def _indirect(value: str, mode: Mode) -> str:
-    """``@/path`` stands for the file's content, so that secrets need not be in the XML.
+    """Read the file behind ``@/path``, so that secrets need not be in the XML.
 
     In ``strict`` only a file that is its owner's alone.
     """

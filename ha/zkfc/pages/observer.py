@@ -138,7 +138,7 @@ class Observer:
         self._phase("lock", attempt, 0.0)
 
     def lock_released(self) -> None:
-        """ZooKeeper confirmed that our lock is gone."""
+        """Note that ZooKeeper confirmed the end of our lock."""
         began = self._detected_at
         self._detected_at = None
         seconds = 0.0 if began is None else _now() - began

@@ -204,7 +204,7 @@ class Controller:
         await hand_over_first(self._settings, self._candidacy, self._membership.hand_over_to)
 
     async def cede(self, seconds: float, asker: bytes = b"") -> None:
-        """See ``StandingBack``; raises ServiceFailed while a hand-over to us waits for the lock."""
+        """Stand back (``StandingBack``); raise ServiceFailed if a hand-over waits for the lock."""
         if seconds > 0:
             self.hand_over.give_way(has_lock=self._has_lock)
         await self._standing_back.cede(seconds, asker)

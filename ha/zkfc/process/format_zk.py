@@ -243,7 +243,7 @@ async def _ensure_consent(
 
 
 def _answer(question: str) -> bool:
-    """Yes or no from stdin.  The end of input is a no: Hadoop asks for ever."""
+    """Read yes or no from stdin.  The end of input is a no: Hadoop asks for ever."""
     while True:
         click.echo(question, nl=False, err=True)
         line = sys.stdin.readline()

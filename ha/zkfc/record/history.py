@@ -84,7 +84,7 @@ class History:
         self._last_failure = ""
 
     def add(self, attempt: AttemptRecord) -> None:
-        """Have this written; returns at once."""
+        """Have this written, and return at once."""
         if self._superfluous(attempt):
             return
         if self._waiting.full():
@@ -217,7 +217,7 @@ class History:
 
 
 def _written(record: model.FailoverRecord, entries: Sequence[model.HistoryEntry]) -> bool:
-    """Is it among these?  As bytes: the written one is cut and rounded."""
+    """Return whether it is among these, as bytes: the written one is cut and rounded."""
     ours = model.encode_record(record)
     return any(
         one.record is not None and model.encode_record(one.record) == ours for one in entries

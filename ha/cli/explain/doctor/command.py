@@ -89,7 +89,7 @@ async def _skews(place: ClusterCommand) -> Sequence[tuple[str, float | None]]:
 
 
 async def _skew(address: HostPort, seconds: float) -> float | None:
-    """Seconds that its clock is ahead of ours, by the Date of its answer."""
+    """Return the seconds that its clock is ahead of ours, by the Date of its answer."""
     try:
         before = datetime.now(UTC)
         answer = await http_get(

@@ -144,16 +144,14 @@ def check_fencing(configuration: Configuration, nameservice: str) -> Iterator[Fi
             yield fail(check, "no method", "set dfs.ha.fencing.methods")
             continue
         yield from (method_finding(check, method, node, plan.ssh) for method in plan.methods)
-        if not model.proves_gone(plan.methods[-1]) and isinstance(
-            plan.methods[-1], model.ShellMethod
-        ):
+        if not plan.methods[-1].proves_gone and isinstance(plan.methods[-1], model.ShellMethod):
             yield fail(
                 check,
-                f"{model.shown(plan.methods[-1])} reports success and does nothing",
+                f"{plan.methods[-1]} reports success and does nothing",
                 "use journal-epoch instead, which does the same and says so, or a method that "
                 "kills",
             )
-        elif not any(model.proves_gone(method) for method in plan.methods):
+        elif not any(method.proves_gone for method in plan.methods):
             yield warn(
                 check,
                 "edits only: an active that cannot be reached may answer reads until its lease "
@@ -168,7 +166,7 @@ def method_finding(
     """Check whether one method can run from here."""
     match method:
         case model.ShellMethod(command=command):
-            return _shell(check, command, model.shown(method))
+            return _shell(check, command, str(method))
         case model.SshMethod():
             return _ssh(check, node, settings)
         case model.KillMethod():
@@ -235,7 +233,7 @@ def check_credentials(configuration: Configuration, nameservice: str) -> Iterato
 
 
 def check_machine() -> Iterator[Finding]:
-    """Limits of this machine that hurt a daemon."""
+    """Check the limits of this machine that hurt a daemon."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < FEW_FILES:
         then = "LimitNOFILE=65536 in the daemons' units"
