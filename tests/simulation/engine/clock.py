@@ -37,7 +37,7 @@ class Process:
         return self.context.run(self._loop.create_task, work)
 
     def adopt(self, task: asyncio.Task[Any]) -> None:
-        """A task was created here."""
+        """Note that a task was created here."""
         self.tasks.append(task)
         if len(self.tasks) > self._prune_at:
             self.tasks = [task for task in self.tasks if not task.done()]
@@ -107,7 +107,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if process is None or process.rate == 1:
             return self.at(when, callback, *args, context=context)
         due = when / process.rate
-        while due * process.rate < when:  # rounded down: who waits for it would wait for ever
+        while due * process.rate < when:  # rounded down: a sleeper would wait for it for ever
             due = math.nextafter(due, math.inf)
         return self.at(due, callback, *args, context=context)
 
@@ -142,13 +142,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return done
 
     def _timer_handle_cancelled(self, handle: TimerHandle) -> None:
-        """A cancelled timer is dropped when its time comes."""
+        """Do nothing: a cancelled timer is dropped when its time comes."""
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps, so nobody needs to be woken."""
+        """Do nothing: no thread sleeps that would have to be woken."""
 
     def _process_events(self, event_list: object) -> None:
-        """There are no sockets."""
+        """Do nothing: there are no sockets."""
 
     def _run_once(self) -> None:
         ready, timers = self._ready, self._timers  # type: ignore[attr-defined]

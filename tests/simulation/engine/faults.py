@@ -23,22 +23,22 @@ class Faults:
         self._streams: dict[tuple[str, str], tuple[Random, list[int]]] = {}
 
     def random(self, *names: object) -> Random:
-        """A stream of its own for some purpose."""
+        """Return a random stream of its own for some purpose."""
         return Random(self._seed << 32 | crc32("/".join(map(str, names)).encode()))
 
     def allowed(self, name: str) -> bool:
-        """Whether a planned fault may happen; if so it is noted."""
+        """Return whether a planned fault may happen; if so note it."""
         if self.over or (self._only is not None and name not in self._only):
             return False
         self.fired.append(name)
         return True
 
     def lasts(self, until: float) -> None:
-        """What a fault has begun happens at this moment, even if no other strikes any more."""
+        """Note that what a fault has begun happens then, even if no other strikes any more."""
         self.lasts_until = max(self.lasts_until, until)
 
     def strikes(self, kind: str, place: str) -> str | None:
-        """The name of the fault that happens here and now, or None."""
+        """Return the name of the fault that happens here and now, or None."""
         rate = self._rates.get(kind, 0.0)
         if rate == 0.0 or self.over:
             return None

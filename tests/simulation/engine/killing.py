@@ -34,7 +34,7 @@ class Killing:
 
     @property
     def proven(self) -> bool:
-        """The killer tells the bug from the product."""
+        """Whether the killer distinguishes the bug from the product."""
         return self.ran > 0 and not self.failed_without and bool(self.failed)
 
 

@@ -19,8 +19,7 @@ class Mutant:
     It may survive at most ``seeds`` drawn worlds; 0 means that no drawn world is known to show
     it.  ``killer`` is a test, or one case of it, that passes without the bug and fails with it;
     where there is one, `./run test` leaves the drawn worlds to the soak's ``--mutants``.  ``why``
-    says what stands before such a bug in the worlds.  ``beside`` is replaced as well, so that the
-    worlds can show the bug.
+    says what stands before such a bug in the worlds.
     """
 
     name: str
@@ -29,11 +28,12 @@ class Mutant:
     killer: str = ""
     why: str = ""
     beside: Planting | None = None
+    """It is replaced as well, so that the worlds can show the bug."""
 
 
 @contextmanager
 def planted(mutant: Mutant, *, alone: bool = False) -> Iterator[None]:
-    """The product with this bug in it, or with nothing but the bug."""
+    """Plant this bug in the product, or with ``alone`` nothing but the bug."""
     with ExitStack() as stack:
         mutant.plant(stack)
         if mutant.beside is not None and not alone:

@@ -89,18 +89,18 @@ class Network:
         return due
 
     def remember(self, link: Link, what: str, arrive: Action) -> None:
-        """A request was sent; a late twin of it may arrive when the node has forgotten it."""
+        """Note a request; a late twin of it may arrive when the node has forgotten it."""
         lately = self._sent_lately.setdefault(link[1], deque(maxlen=_TWINS_KEPT))
         lately.append((f"{link[0]}'s {what}", arrive))
 
     def sent_since(self, machine: str, told: str) -> list[Action]:
-        """The twins of the last such request that a node was sent, and of those behind it."""
+        """Return the twins of the last such request that a node was sent, and of those after."""
         lately = list(self._sent_lately.get(machine, ()))
         found = [number for number, (what, _) in enumerate(lately) if what == told]
         return [twin for _, twin in lately[found[-1] :]] if found else []
 
     def send_twins(self, machine: str) -> None:
-        """A node is up again: the first requests that it gets may be old ones."""
+        """Send old requests again to a node that is up again; they may be its first ones."""
         lately = self._sent_lately.get(machine)
         name = self.faults.strikes("twin", machine)
         if not lately or name is None:
@@ -117,7 +117,7 @@ class Network:
         self._cuts[link] = self._cuts.get(link, 0) + 1
 
     def is_cut(self, link: Link) -> bool:
-        """Whether nothing gets through, in this direction."""
+        """Return whether nothing gets through, in this direction."""
         return link in self._cuts
 
     def heal(self, link: Link) -> None:
@@ -131,7 +131,6 @@ class Network:
             self.loop.call_later(_USUAL_SECONDS, arrive)
 
     def heal_all(self) -> None:
-        """No cut is left."""
         for link in list(self._cuts):
             self._cuts[link] = 1
             self.heal(link)

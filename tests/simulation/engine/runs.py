@@ -36,7 +36,7 @@ class Run(Protocol):
     def __call__(
         self, seed: int, *, only: Set[str] | None = None, keep_trace: bool = False
     ) -> Outcome:
-        """What became of it; ``only`` names the faults that may happen, None allows all."""
+        """Play a seed; ``only`` names the faults that may happen, None allows all."""
 
 
 class Judge(Protocol):
@@ -55,13 +55,13 @@ class World(Protocol):
 
     @property
     def oracle(self) -> Judge:
-        """Who judges it."""
+        """The judge of this world."""
 
     def in_place(self) -> AbstractContextManager[None]:
-        """The simulated world in place of the real one."""
+        """Put the simulated world in place of the real one."""
 
     def counts(self) -> tuple[int, int]:
-        """How many states were checked, and how much service was rendered."""
+        """Return how many states were checked, and how much service was rendered."""
 
     def end(self) -> None:
         """Unwind every process, so that nothing is left for the collector to complain about."""
@@ -91,7 +91,7 @@ def to_the_end(world: World, play: Coroutine[Any, Any, None]) -> Outcome:
 
 
 def note(world: World, failure: Violated | Stuck) -> None:
-    """The run ends with this, unless something was broken before."""
+    """End the run with this, unless something was broken before."""
     violation = failure if isinstance(failure, Violated) else Violated("L1", str(failure))
     if world.oracle.violation is None:
         world.oracle.violation = violation
@@ -100,7 +100,7 @@ def note(world: World, failure: Violated | Stuck) -> None:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """The collector ends forgotten generators, which runs code, whenever it likes: not here."""
+    """Stop the collector, which ends forgotten generators, and so runs code, whenever it likes."""
     enabled = gc.isenabled()
     gc.disable()
     try:

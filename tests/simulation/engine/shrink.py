@@ -8,7 +8,7 @@ _MOST_RUNS = 400
 
 
 def shrink(failing: Outcome, play: Callable[[int, frozenset[str]], Outcome]) -> Outcome:
-    """The smallest failing run found: same seed, fewer faults, the same invariant broken."""
+    """Return the smallest failing run found: same seed, fewer faults, the same invariant broken."""
     assert failing.violation is not None, "only a failing run can be shrunk"
     best, runs = failing, 0
     size = max(1, len(best.fired) // 2)

@@ -31,9 +31,7 @@ class Simulation:
         run: plays one seed.
         achieved: what its worlds count as service rendered.
         mutants: the bugs that are planted into it.
-        beside: so many seeds before the noted one a hunt begins.
-        anywhere: a bug that so early a seed shows is one that most seeds show, so that no hunt
-            needs to begin near it.
+        anywhere: most seeds show a bug that a seed up to this one shows: no hunt begins near it.
     """
 
     name: str
@@ -41,14 +39,15 @@ class Simulation:
     achieved: str
     mutants: tuple[Mutant, ...]
     beside: int
+    """A hunt begins this number of seeds before the noted one."""
     anywhere: int
 
     def smallest(self, failing: Outcome) -> Outcome:
-        """The same seed with as few faults as still break the same invariant."""
+        """Play the same seed with as few faults as still break the same invariant."""
         return shrink(failing, lambda seed, only: self.run(seed, only=only))
 
     def replay_command(self, outcome: Outcome) -> str:
-        """What shows this very run again."""
+        """Return the command that shows this very run again."""
         only = ",".join(outcome.fired)
         return f"python -m tests.simulation.{self.name} --seed {outcome.seed} --only '{only}'"
 
@@ -62,23 +61,22 @@ class Simulation:
         return Path(__file__).parents[1] / self.name / "mutant_seeds.json"
 
     def known_seeds(self) -> Mapping[str, int]:
-        """The seeds that were noted last; a bug that none is known for is not in it."""
+        """Return the seeds that were noted last; a bug that none is known for is not in it."""
         seeds: dict[str, int] = json.loads(self.noted.read_text())
         return seeds
 
     def note(self, found: Iterable[Found]) -> None:
-        """Write down which seeds found their bugs, beside those of the others."""
+        """Write down which seeds found their bugs, next to those of the others."""
         seeds = {**self.known_seeds(), **{each.name: each.seed for each in found if each.seed}}
         names = {mutant.name for mutant in self.mutants if mutant.seeds}
         kept = {name: seed for name, seed in sorted(seeds.items()) if name in names}
         self.noted.write_text(json.dumps(kept, indent=2) + "\n")
 
     def mutant(self, name: str) -> Mutant:
-        """The bug of this name."""
         return next(mutant for mutant in self.mutants if mutant.name == name)
 
     def first_seed(self, mutant: Mutant) -> int:
-        """Where to begin; with NNHA_ALL_SEEDS always at the first seed."""
+        """Return where to begin; with NNHA_ALL_SEEDS always at the first seed."""
         known = self.known_seeds().get(mutant.name, 1)
         if os.environ.get("NNHA_ALL_SEEDS") or known <= self.anywhere:
             return 1
@@ -100,6 +98,6 @@ class Simulation:
 
 
 def named(name: str) -> Simulation:
-    """A simulation, for other processes, which cannot be given its bugs."""
+    """Import a simulation, for other processes, which cannot be given its bugs."""
     simulation: Simulation = import_module(f"tests.simulation.{name}.simulation").SIMULATION
     return simulation

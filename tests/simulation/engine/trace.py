@@ -24,11 +24,11 @@ class Trace:
             self.lines.append(f"{self._clock():10.4f}  {actor:<4} {what}{mark}")
 
     def digest(self) -> str:
-        """One number for the whole run."""
+        """Return one number for the whole run."""
         return hashlib.sha256("\n".join(self.lines).encode()).hexdigest()
 
     def from_log(self, _logger: object, level: str, event: MutableMapping[str, Any]) -> str:
-        """A log line of the product, for structlog."""
+        """Add a log line of the product, for structlog."""
         process = PROCESS.get()
         facts = " ".join(f"{name}={event[name]}" for name in event if name != "event")
         shout = "!" if level in {"error", "critical"} else ""

@@ -17,7 +17,7 @@ _struck: Final[dict[tuple[Run, int], tuple[str, ...]]] = {}
 """The faults that have struck in a world that was played here."""
 
 Record = Callable[[str, object], None]
-"""pytest's ``record_property``: ``./run test`` adds up what it was told."""
+"""pytest's ``record_property``: ``./run test`` adds up what it is given."""
 
 
 def walk(
@@ -51,7 +51,7 @@ def walk(
 
 
 def same_seed_same_trace(run: Run, seeds: Iterable[int]) -> None:
-    """Whatever was played before it."""
+    """Play seeds forwards and backwards: a trace depends on nothing that was played before it."""
     chosen = list(seeds)
     first = [run(seed, keep_trace=True) for seed in chosen]
     again = [run(seed, keep_trace=True) for seed in reversed(chosen)]
@@ -60,14 +60,14 @@ def same_seed_same_trace(run: Run, seeds: Iterable[int]) -> None:
 
 
 def told_or_not_is_the_same(run: Run, seeds: Iterable[int]) -> None:
-    """A walk goes the same way with a trace and without; else no failure could be told."""
+    """Check that a walk goes the same way with a trace, so that failures can be shown."""
     for seed in seeds:
         quiet, told = run(seed), run(seed, keep_trace=True)
         assert (quiet.steps, quiet.fired, quiet.seconds) == (told.steps, told.fired, told.seconds)
 
 
 def every_kind_strikes(run: Run, kinds: Set[str], seeds: Iterable[int]) -> None:
-    """A kind of fault that is never drawn finds nothing."""
+    """Check that each kind of fault is drawn: one that never is finds nothing."""
     struck: set[str] = set()
     for seed in seeds:
         fired = _struck.get((run, seed)) or run(seed).fired
@@ -97,20 +97,20 @@ def made_smaller(simulation: Simulation, mutant: Mutant) -> None:
 
 
 def chosen(request: pytest.FixtureRequest, mutants: Iterable[Mutant]) -> list[str]:
-    """Which of these a run plays, for one process that plays them all."""
+    """Return which of these a run plays, for one process that plays them all."""
     asked = {item.name.partition("[")[2].rstrip("]") for item in request.session.items}
     return [mutant.name for mutant in mutants if mutant.name in asked]
 
 
 def found(simulation: Simulation, mutant: Mutant, record: Record) -> None:
-    """A drawn world shows it, at the seed that is noted or near it: changes of timing move it."""
+    """Check that a drawn world shows it, at the noted seed or near: changes of timing move it."""
     hunted = simulation.hunt(mutant)
     assert hunted.seed, f"survived {hunted.worlds} worlds, up to seed {mutant.seeds}"
     record(BUGS_FOUND, 1)
 
 
 def killed(mutant: Mutant, killings: Mapping[str, Killing], record: Record) -> None:
-    """The test that is named for a bug passes without it and fails with it."""
+    """Check that the test that is named for a bug passes without it and fails with it."""
     killing = killings[mutant.name]
     assert killing.ran, f"{mutant.killer} was not run"
     assert not killing.failed_without, (

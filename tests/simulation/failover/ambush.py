@@ -33,7 +33,7 @@ class Ambush:
         world.oracle.on_promotion = self._promoted
 
     def happen(self, event: Event, name: str) -> None:
-        """Now, to this NameNode, or from now on to the next that is promoted."""
+        """Strike now, this NameNode, or from now on the next that is promoted."""
         match event.kind:
             case "unlock":
                 self._unlock(event)
@@ -46,7 +46,7 @@ class Ambush:
                 self._waiting.append(event)
 
     def _unlock(self, event: Event) -> None:
-        """Somebody deletes the lock by hand; its owner's server may tell it so only later."""
+        """Delete the lock by hand; its owner's server may report that only later."""
         world, cluster = self._world, self._world.cluster
         session = cluster.ensemble.owner_of(cluster.lock)
         if session is None:
@@ -58,7 +58,7 @@ class Ambush:
         cluster.ensemble.commit(Delete(cluster.lock), "oper")
 
     def _deafen(self, event: Event, name: str) -> None:
-        """Its RPC server ends, and the NameNode does not: nobody can tell it to stop."""
+        """End its RPC server, and not the NameNode: no request can make it stop."""
         listener = self._world.cluster.hosts[name].deafen(SERVICE_PORT)
         if listener is not None:
             self._world.trace.add(name, f"deaf for {event.lasts:.2f} s", event.name)
@@ -69,7 +69,7 @@ class Ambush:
             listener.life.host.ports[SERVICE_PORT] = listener
 
     def _overtake(self, event: Event) -> None:
-        """A standby that is asked to cede, and hears late that it is standby, gets the lock."""
+        """Give the lock to a standby that is asked to cede, and hears late that it is standby."""
         world, owner = self._world, self._world.cluster.lock_owner()
         others = [name for name in world.swarm.names if name != owner]
         if owner is None:
@@ -102,7 +102,7 @@ class Ambush:
         for event in waiting:
             orphan = self._orphans.pop(event.name, name)
             if orphan != name:
-                # Its lease runs on, and nobody can tell it that the journal is another's.
+                # Its lease runs on, and no request can inform it that the journal is another's.
                 alone = replace(event, kind="cut-journal", lasts=3.0 + event.lasts)
                 self._strikes.cut(alone, orphan)
             delays = _DELAYS[event.kind]

@@ -43,7 +43,7 @@ ZOOKEEPER: Final = ZooKeeperSettings(
 
 
 def address(name: str) -> NameNodeAddress:
-    """Where everything of a node listens."""
+    """Return where everything of a node listens."""
     service, off = HostPort(name, SERVICE_PORT), HostPort(name, 0)
     return NameNodeAddress(
         nameservice=NAMESERVICE, namenode=name, rpc=service, service=service, http=off,
@@ -59,7 +59,7 @@ def settings(
     ranked: bool,
     witnessed: bool,
 ) -> ZkfcSettings:
-    """One controller's settings: quick, so that much happens in a minute."""
+    """Return one controller's settings: quick, so that much happens in a minute."""
     plan = FencingPlan(methods=methods, method_timeout_seconds=2.0, total_timeout_seconds=3.0)
     return ZkfcSettings(
         own=address(name),
@@ -103,38 +103,38 @@ class Cluster:
         return SESSION_SECONDS * 2 / 3 + 1.0
 
     def namenode(self, name: str) -> NameNode | None:
-        """The living NameNode of a host."""
+        """Return the living NameNode of a host."""
         node = self.nodes.get(name)
         return node if node is not None and node.life.alive else None
 
     def namenodes(self) -> Iterator[NameNode]:
-        """All that live."""
+        """Return all that live."""
         return (node for name in self.hosts if (node := self.namenode(name)) is not None)
 
     def controller(self, name: str) -> Controller | None:
-        """The living controller of a host."""
+        """Return the living controller of a host."""
         life = self.hosts[name].life("zkfc")
         return self.controllers.get(name) if life is not None else None
 
     def session_of(self, name: str) -> int | None:
-        """The session in which a host's controller stands for election."""
+        """Return the session in which a host's controller stands for election."""
         return self.wire.session_of(name)
 
     def lock_owner(self) -> str | None:
-        """The host whose session owns the lock."""
+        """Return the host whose session owns the lock."""
         owner = self.ensemble.owner_of(self.lock)
         return None if owner is None else owner.who
 
     def named(self) -> str | None:
-        """Whom the breadcrumb names."""
+        """Return the NameNode that the breadcrumb names."""
         znode = self.ensemble.znode(self.breadcrumb)
         return None if znode is None else decode(znode.data).namenode
 
     def known_bars(self, name: str) -> frozenset[str]:
-        """Which bars a host's controller must know of: a pause, a drain of its NameNode.
+        """Return which bars (a pause, a drain of its NameNode) a host's controller must know of.
 
-        Those that it was shown last; and where it could have been shown another state of things
-        for long, that.
+        Those that it was shown last; and where it could have been shown another state of things for
+        long, that.
         """
         if self.controller(name) is None:
             return frozenset()
@@ -144,7 +144,7 @@ class Cluster:
         return self.wire.told_bars(name)
 
     def look(self) -> None:
-        """Which controllers have not been shown what stands in ZooKeeper."""
+        """Note which controllers have not been shown what stands in ZooKeeper."""
         for name, unread in self._unread.items():
             now = self.wire.bars_at(name, self.ensemble.head.znodes)
             other = self.unhindered(name) and self.wire.told_bars(name) != now
@@ -156,7 +156,7 @@ class Cluster:
         return 0.0 if life is None else life.thawed_at
 
     def unhindered(self, name: str) -> bool:
-        """Whether a host's controller runs, and can reach its NameNode and ZooKeeper."""
+        """Return whether a host's controller runs, and can reach its NameNode and ZooKeeper."""
         lives = [self.hosts[name].life(one) for one in ("zkfc", "namenode")]
         if any(life is None or not life.runs for life in lives) or self.ensemble.away:
             return False

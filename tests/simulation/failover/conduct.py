@@ -35,7 +35,7 @@ class Seen:
     served: set[int] = field(default_factory=set)
     """The locks under which its NameNode has become active."""
     told_at: float = -1.0
-    """When it last told its NameNode to become active."""
+    """When it last asked its NameNode to become active."""
     told_by: int = 0
     obeyed: int = 0
     """The number of the last such call that the NameNode has carried out."""
@@ -52,7 +52,7 @@ class Seen:
 
 
 class Conduct:
-    """Compares controllers with what they have promised, and with what they have been told."""
+    """Compares controllers with what they have promised, and with what they were asked."""
 
     def __init__(self, cluster: Cluster, check: Check) -> None:
         self._cluster = cluster
@@ -60,23 +60,23 @@ class Conduct:
         self._seen: Mapping[str, Seen] = {name: Seen() for name in cluster.hosts}
         self.on_ceded: Callable[[str, float], None] = lambda _who, _asked_at: None
 
-    # ---- told by the world -----------------------------------------------------------------
+    # ---- reported by the world -----------------------------------------------------------------
 
     def took_lock(self, name: str, number: int) -> None:
-        """A controller's session has created the lock, by this transaction."""
+        """Note that a controller's session has created the lock, by this transaction."""
         if name in self._seen:
             self._seen[name].lock_since = self._cluster.loop.now
             self._seen[name].lock = number
 
     def called(self, receiver: str, method: str, number: int) -> None:
-        """A call is sent."""
+        """Note that a call is sent."""
         seen = self._seen[receiver]
         if method == "transitionToActive":
             seen.told_at, seen.told_by = self._cluster.loop.now, number
             seen.under[number] = seen.lock
 
     def begun_call(self, receiver: str, request: Message, number: int) -> None:
-        """A call has arrived."""
+        """Note that a call has arrived."""
         seen = self._seen[receiver]
         if isinstance(request, GracefulFailoverRequestProto):
             seen.asked.add(number)
@@ -84,7 +84,7 @@ class Conduct:
             seen.ceding[number] = self._cluster.loop.now
 
     def obeyed(self, name: str, number: int) -> None:
-        """A NameNode is active by this call, or was it already."""
+        """Note that a NameNode is active by this call, or was it already."""
         seen = self._seen[name]
         seen.obeyed = max(seen.obeyed, number)
         if number in seen.under:
@@ -93,7 +93,7 @@ class Conduct:
     def ended_call(
         self, receiver: str, request: Message, number: int, sent_at: float | None
     ) -> None:
-        """A call has ended; ``sent_at`` is None where it failed."""
+        """Note that a call has ended; ``sent_at`` is None where it failed."""
         seen = self._seen[receiver]
         if number in seen.asked:
             seen.asked.remove(number)
@@ -105,27 +105,27 @@ class Conduct:
         if request.millisToCede == 0:
             self._released(seen)
         elif seen.released_at < sent_at:
-            # Else the release came while it was still busy, and which counts nobody can tell.
+            # Else the release came while it was still busy, and which counts cannot be decided.
             seen.out_until = sent_at + _CLOCKS * request.millisToCede / 1000
 
     def _released(self, seen: Seen) -> None:
         seen.out_until, seen.released_at = 0.0, self._cluster.loop.now
 
     def died(self, name: str) -> None:
-        """A controller's process is gone, and all that it knew."""
+        """Forget all that a controller knew whose process is gone."""
         self._released(self._seen[name])
         self._seen[name].asked.clear()
         self._seen[name].ceding.clear()
 
     def wishes(self, name: str) -> None:
-        """A controller asks ZooKeeper for the lock: who has agreed to stand back does not."""
+        """Check that no controller asks for the lock that has agreed to stand back."""
         seen = self._seen[name]
         early = self._cluster.loop.now < seen.out_until and not seen.asked
         self._check(not early, "P2", f"{name} asks for the lock before {seen.out_until:.1f}, until "
                                      f"when it has agreed to stand back")  # fmt: skip
 
     def recorded(self, record: FailoverRecord) -> None:
-        """A controller writes down for operators what has come of a takeover."""
+        """Check what a controller writes down for operators about the outcome of a takeover."""
         seen = self._seen[record.namenode]
         well = record.result is FailoverResult.SUCCEEDED and record.lock_czxid is not None
         true = not well or record.lock_czxid in seen.served
@@ -136,23 +136,23 @@ class Conduct:
     # ---- asked by others -------------------------------------------------------------------
 
     def is_wished(self, name: str) -> bool:
-        """Whether a hand-over to it is under way."""
+        """Return whether a hand-over to it is under way."""
         return bool(self._seen[name].asked)
 
     def serves(self, name: str) -> bool:
-        """Whether its NameNode is active by what it was told under its controller's newest lock."""
+        """Return whether its NameNode was made active under its controller's newest lock."""
         seen, node = self._seen[name], self._cluster.namenode(name)
         told = seen.told_at >= seen.lock_since and seen.obeyed >= seen.told_by
         return told and node is not None and node.state is ServiceState.ACTIVE
 
     def cedes(self, name: str) -> bool:
-        """Whether it is just being asked to stand back."""
+        """Return whether it is just being asked to stand back."""
         return bool(self._seen[name].ceding)
 
     # ---- now and then ----------------------------------------------------------------------
 
     def look(self) -> None:
-        """What must not be, and what must not last."""
+        """Check for what must not be, and what must not last."""
         owner = self._cluster.lock_owner()
         for name, seen in self._seen.items():
             if self._cluster.controller(name) is None:
@@ -161,7 +161,7 @@ class Conduct:
             self._leaves_when_ill(name, seen, owns=name == owner)
 
     def _leaves_when_ill(self, name: str, seen: Seen, *, owns: bool) -> None:
-        """The lock of a NameNode that can serve nobody must become free."""
+        """Check that the lock of a NameNode that cannot serve becomes free."""
         cluster, now = self._cluster, self._cluster.loop.now
         life, controller = cluster.hosts[name].life("namenode"), cluster.hosts[name].life("zkfc")
         ill = life is None or not life.runs or bool(cluster.conditions[name].unwell)

@@ -9,7 +9,6 @@ from tests.simulation.failover.cluster import ZOOKEEPER
 
 
 def new_controller(settings: ZkfcSettings, around: Surroundings) -> Controller:
-    """The controller of one NameNode."""
     return Controller(
         settings,
         keeper=lambda post, released: KazooKeeper(

@@ -18,7 +18,7 @@ POWER: Final = "power-off"
 """``shell(power-off)``: works on a dead machine, too."""
 
 Fenced = Callable[[str, str, bool | None], None]
-"""Told of each success: victim, by whom, and whether it is true (None: nothing was claimed)."""
+"""Called at each success: victim, by whom, and whether it is true (None: nothing was claimed)."""
 
 
 class Fencers:
@@ -41,7 +41,7 @@ class Fencers:
         target: model.Target,
         **named: Any,  # noqa: ANN401
     ) -> model.FencingReport:
-        """The product's own; but what touches nothing must be told from what does."""
+        """Fence as the product does; but note a success of the method that touches no process."""
         report = await fence(methods, target, run=self.run_command, over_ssh=self.over_ssh, **named)
         if report.fenced and report.attempts[-1].method == str(model.JournalEpochMethod()):
             self.on_success(target.namenode, LIFE.get().host.name, None)
@@ -50,7 +50,7 @@ class Fencers:
     async def run_command(
         self, command: str, environment: Mapping[str, str], *, deadline_seconds: float
     ) -> Finished | Overran:
-        """A power switch."""
+        """Play a power switch."""
         victim = environment["target_namenodeid"]
         done = await self._try(victim, deadline_seconds, reaches=True)
         if done is None:

@@ -20,7 +20,7 @@ LIFE: ContextVar["Life"] = ContextVar("LIFE")
 
 
 class WorldNetwork:
-    """A network where what is under way belongs to nobody.
+    """A network where what is under way belongs to no process.
 
     It arrives though its sender is frozen or dead.  A machine's own loopback loses nothing.
     """
@@ -68,13 +68,12 @@ class WorldNetwork:
         self._inner.heal(link)
 
     def heal_all(self) -> None:
-        """No cut is left."""
         self._healed.update(dict.fromkeys(self._cuts, self._loop.now))
         self._cuts.clear()
         self._inner.heal_all()
 
     def is_cut(self, one: str, other: str) -> bool:
-        """Whether these two cannot speak to each other."""
+        """Return whether these two cannot reach each other."""
         return (one, other) in self._cuts or (other, one) in self._cuts
 
     def whole_since(self, one: str, other: str) -> float:
@@ -84,7 +83,7 @@ class WorldNetwork:
         return max(self._healed.get(link, 0.0) for link in ((one, other), (other, one)))
 
     def is_cut_off(self, name: str) -> bool:
-        """Whether any link of this machine is cut."""
+        """Return whether any link of this machine is cut."""
         return any(name in link for link in self._cuts)
 
     def _loop_back(self, name: str, what: str, arrive: Action, not_before: float) -> float:
@@ -145,10 +144,10 @@ class Host:
         self.ports: dict[int, Listener] = {}
         self.ended: Callable[[Life], None] = lambda _life: None
         self.struck: Callable[[Life], None] = lambda _life: None
-        """Told before the NameNode of this host is ended by the controller beside it."""
+        """Called before the NameNode of this host is ended by the controller next to it."""
 
     def life(self, name: str) -> Life | None:
-        """The living process of this name."""
+        """Return the living process of this name."""
         found = self.lives.get(name)
         return found if found is not None and found.alive else None
 
@@ -158,12 +157,12 @@ class Host:
         return life
 
     def listen(self, port: int, listener: Listener) -> None:
-        """A process serves a port."""
+        """Let a process serve a port."""
         self.ports[port] = listener
         listener.life.listeners.append(listener)
 
     def deafen(self, port: int) -> Listener | None:
-        """A process closes this port and lives on; what it served there."""
+        """Close this port of a process that lives on; return what it served there."""
         listener = self.ports.pop(port, None)
         if listener is not None:
             for connection in list(listener.connections):
@@ -182,7 +181,7 @@ class Host:
                 connection.hang_up()
 
     def power_off(self, fault: str = "") -> None:
-        """Everything ends, and nobody is told."""
+        """End everything at once, without a message."""
         if not self.on:
             return
         self.trace.add(self.name, "loses power", fault)
@@ -192,7 +191,7 @@ class Host:
                 self._end(life)
 
     def power_on(self) -> None:
-        """The machine is there again; its processes must be started."""
+        """Switch the machine on; its processes must be started."""
         self.on = True
 
     def freeze(self, name: str) -> None:

@@ -1,7 +1,7 @@
 """Three JournalNodes as far as failover sees them: promises, who was heard when, stops and starts.
 
 What a writer of the newest epoch writes is accepted by a majority, so that a world can cut off one
-side from some of the nodes.  Whose silence they tell is weighed by the product's own rule.
+side from some of the nodes.  The silence that they report is weighed by the product's own rule.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _REMEMBERED: Final = 40
 
 @dataclass(eq=False)
 class JournalNode:
-    """One node; a stopped one does in the end what came meanwhile, questions first."""
+    """One node; a stopped one does in the end what came in the meantime, questions first."""
 
     name: str
     loop: VirtualLoop
@@ -45,7 +45,7 @@ class JournalNode:
     _waiting: list[tuple[bool, Callable[[], None]]] = field(default_factory=list)
 
     def arrive(self, act: Callable[[], None], *, question: bool) -> None:
-        """A request is here; it is looked at when the process runs."""
+        """Take a request; it is looked at when the process runs."""
         if self.stopped:
             self._waiting.append((question, act))
         else:
@@ -65,7 +65,7 @@ class JournalNode:
             act()
 
     def restart(self) -> None:
-        """A new process has the promise, which is on the disk, and has heard nobody."""
+        """Start a new process: it has the promise, which is on the disk, and heard no writer."""
         self.writer, self.lease, self._waiting = 0, 0.0, []
         self.heard.clear()
         self.heard.append(self.loop.now)
@@ -78,7 +78,7 @@ class JournalNode:
         return True
 
     def hear(self, epoch: int, lease: float) -> bool:
-        """A writer's request; accepted unless a newer one is promised."""
+        """Take a writer's request; accept it unless a newer one is promised."""
         if epoch < self.promised:
             return False
         if epoch != self.writer:
@@ -89,7 +89,7 @@ class JournalNode:
         return True
 
     def tell(self) -> Heard:
-        """As the product's node answers GetJournalState."""
+        """Answer as the product's node answers GetJournalState."""
         return Heard(
             promised=Epoch(self.promised),
             writer=Epoch(self.writer),
@@ -112,7 +112,7 @@ class QuorumJournal:
         *,
         java: bool,
     ) -> None:
-        """``java``: its writers are Hadoop's, which tell no lease and send no heartbeats."""
+        """Set up the nodes; ``java``: the writers are Hadoop's, without lease and heartbeats."""
         self.epoch = 0
         self.nodes = {name: JournalNode(name, loop, rate_of(name)) for name in NAMES}
         self._network = network
@@ -125,7 +125,7 @@ class QuorumJournal:
         self._newest = self._writes = 0
 
     async def claim(self, namenode: str) -> int | None:
-        """A new epoch; None without a majority."""
+        """Claim a new epoch; None without a majority."""
         told = await self._ask(
             namenode, "state", lambda node: node.promised, _majority, question=True
         )
@@ -147,14 +147,14 @@ class QuorumJournal:
         return False if _decided(told) else None
 
     def beat(self, namenode: str, epoch: int) -> None:
-        """A heartbeat to each node; nobody waits for an answer."""
+        """Send a heartbeat to each node, and wait for no answer."""
         for node in self.nodes.values():
             act = partial(node.hear, epoch, self._lease)
             arrive = partial(node.arrive, act, question=False)  # type: ignore[arg-type]
             self._network.post((namenode, node.name), "beat", arrive, lost=_nothing)
 
     async def silence(self, namenode: str) -> WriterSilence:
-        """For how long a majority has not heard the newest writer, as a NameNode asks it."""
+        """Return how long a majority has not heard the newest writer, as a NameNode asks it."""
         told = await self._ask(
             namenode, "silence", JournalNode.tell, _majority, question=True,
             seconds=_TELL_SECONDS, more_seconds=_ALSO_QUICK_SECONDS,
@@ -171,13 +171,13 @@ class QuorumJournal:
         )
 
     def heal(self) -> None:
-        """Every node goes on."""
+        """Let every node go on."""
         for node in self.nodes.values():
             while node.stopped:
                 node.go_on()
 
     def heard_between(self, since: float, until: float) -> int:
-        """How many nodes have heard the newest writer then, as far as they remember."""
+        """Return how many nodes have heard the newest writer then, as far as they remember."""
         nodes = [node for node in self.nodes.values() if node.writer == self.epoch]
         return sum(any(since <= at <= until for at in node.heard) for node in nodes)
 
@@ -247,4 +247,4 @@ def _decided(told: dict[str, bool]) -> bool:
 
 
 def _nothing() -> None:
-    """A message is lost."""
+    """Lose a message."""

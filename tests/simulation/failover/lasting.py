@@ -10,7 +10,7 @@ class Lasting:
     since: float | None = None
 
     def seconds(self, now: float, *, holds: bool) -> float | None:
-        """For how long it has held at every look; None where it does not, or did not before."""
+        """Return how long it has held at every look; None where it does not, or did not before."""
         if not holds:
             self.since = None
         elif self.since is not None:

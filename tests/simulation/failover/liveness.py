@@ -44,7 +44,7 @@ async def demand_service(world: "World") -> None:
 
 
 def heal(world: "World") -> None:
-    """All faults end; whatever is dead is started."""
+    """End all faults, and start whatever is dead."""
     cluster = world.cluster
     world.trace.add("----", "liveness: all faults end")
     world.faults.over = True
@@ -62,7 +62,7 @@ def heal(world: "World") -> None:
 
 
 def _end_notices(world: "World") -> None:
-    """No pause and no drain is left, not even one that took effect after its operator gave up."""
+    """End all pauses and drains, also one that took effect after its operator gave up."""
     cluster = world.cluster
     drains = (f"{drains_path(ZOOKEEPER)}/{name}" for name in cluster.hosts)
     for path in (pause_path(ZOOKEEPER), *drains):
@@ -71,10 +71,10 @@ def _end_notices(world: "World") -> None:
 
 
 def _started_again(world: "World") -> str | None:
-    """A host on which a process had ended, and was started by its supervisor.
+    """Start what has ended on a host, as its supervisor would; return the host.
 
-    Also where nobody has the lock: a fencing command that hung may kill the last NameNode after all
-    faults have ended.
+    Also where no host has the lock: a fencing command that hung may kill the last NameNode after
+    all faults have ended.
     """
     for name in world.cluster.hosts:
         if world.cluster.namenode(name) is None or world.cluster.controller(name) is None:
@@ -85,7 +85,7 @@ def _started_again(world: "World") -> str | None:
 
 
 def what_is_missing(world: "World") -> str | None:
-    """Why this is not a cluster in good order; None when it is."""
+    """Return why this is not a cluster in good order; None when it is."""
     cluster = world.cluster
     if (absent := _started_again(world)) is not None:
         return f"{absent} is not there"
@@ -111,7 +111,7 @@ def what_is_missing(world: "World") -> str | None:
 
 
 def stands_by(world: "World", name: str, owner: str) -> bool:
-    """Whether ZooKeeper will tell this controller's election when the lock is gone.
+    """Return whether ZooKeeper will inform this controller's election when the lock is gone.
 
     One whose rank is lower than that of another standby waits outside, as it should.
     """

@@ -22,22 +22,22 @@ JOURNAL: Final = "jn"
 
 
 class Witness(Protocol):
-    """Who notes what NameNodes do."""
+    """Notes what NameNodes do."""
 
     def wrote(self, namenode: str, epoch: int) -> None:
-        """The journal has accepted a write."""
+        """Note that the journal has accepted a write."""
 
     def served_read(self, namenode: str, epoch: int) -> None:
-        """An active has answered a read."""
+        """Note that an active has answered a read."""
 
     def became(self, namenode: str, state: model.ServiceState, asked: int | None) -> None:
-        """Its role has changed, or was confirmed, by the call of this number (None: by itself)."""
+        """Note that its role has changed, or was confirmed, by this call (None: by itself)."""
 
     def confirmed(self, namenode: str, asked: int) -> None:
-        """It is active already when the call of this number asks for that."""
+        """Note that it is active already when the call of this number asks for that."""
 
     def told_that_predecessor_is_gone(self, namenode: str) -> None:
-        """The controller says that nobody else can serve anything."""
+        """Note the controller's claim that no other NameNode can serve anything."""
 
 
 class SharedLog(Protocol):
@@ -48,11 +48,11 @@ class SharedLog(Protocol):
         """The machines that the journal is on."""
 
     beats: bool
-    """Whether an active sends heartbeats beside its writes."""
+    """Whether an active sends heartbeats in addition to its writes."""
     epoch: int
 
     async def claim(self, namenode: str) -> int | None:
-        """A new epoch; None without an answer."""
+        """Claim a new epoch; None without an answer."""
 
     async def write(self, namenode: str, epoch: int) -> bool | None:
         """Was an edit of this epoch accepted?  None without an answer."""
@@ -61,10 +61,9 @@ class SharedLog(Protocol):
         """Send a heartbeat of this epoch."""
 
     async def silence(self, namenode: str) -> model.WriterSilence:
-        """For how long the newest writer has not been heard, as this NameNode is told."""
+        """Return how long the newest writer has not been heard, as this NameNode hears."""
 
-    def heal(self) -> None:
-        """All of it works."""
+    def heal(self) -> None: ...
 
 
 class Journal:
@@ -81,7 +80,6 @@ class Journal:
         self._witness = witness
 
     async def claim(self, namenode: str) -> int | None:
-        """A new epoch; None without an answer."""
         return await self._ask(namenode, "claim", self._claimed)
 
     async def write(self, namenode: str, epoch: int) -> bool | None:
@@ -90,14 +88,14 @@ class Journal:
         return None if accepted is None else bool(accepted)
 
     def beat(self, namenode: str, epoch: int) -> None:
-        """Nobody counts them here."""
+        """Do nothing: heartbeats do not count here."""
 
     async def silence(self, namenode: str) -> model.WriterSilence:
         """Refused: this journal is one for all, and has no nodes."""
         raise ServiceFailed("nobody knows")
 
     def heal(self) -> None:
-        """Nothing to do: this journal always works."""
+        """Do nothing: this journal always works."""
 
     def _claimed(self) -> int:
         self.epoch += 1
@@ -176,7 +174,7 @@ class NameNode:
     # ---- HAServiceProtocol -----------------------------------------------------------------
 
     async def status(self) -> model.ServiceStatus:
-        """The NameNode's state, and which process it is."""
+        """Return the NameNode's state, and which process it is."""
         identity = model.ProcessIdentity(self.life.pid, self.life.pid, self.name)
         reason = "" if self.condition.ready else "in safe mode"
         return model.ServiceStatus(self.state, self.condition.ready, reason, identity)
@@ -256,7 +254,7 @@ class NameNode:
         await asyncio.sleep(seconds)
 
     async def writer_silence(self) -> model.WriterSilence:
-        """What its controller asks while the owner of the lock does not answer."""
+        """Return what its controller asks while the owner of the lock does not answer."""
         return await self._journal.silence(self.name)
 
     async def _beat(self, epoch: int) -> None:
@@ -293,4 +291,4 @@ class NameNode:
 
 
 def _nothing() -> None:
-    """A message is lost."""
+    """Lose a message."""

@@ -88,7 +88,7 @@ class Swarm:
     witnessed: bool
     """The journal has three nodes, and the lock of a silent owner may be removed."""
     java: bool
-    """There, the writers are Hadoop's, of whose silence nobody can bear witness."""
+    """There, the writers are Hadoop's, whose silence proves nothing."""
     placed: bool = False
     """Faults and wishes wait for places: aimed worlds."""
 
@@ -99,7 +99,7 @@ class Swarm:
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
-        """The options of a seed."""
+        """Draw the options of a seed."""
         rng = Random(f"{seed} failover")
         calm = rng.random() < 0.08
         quiet = not calm and rng.random() < 0.06

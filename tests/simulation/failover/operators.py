@@ -56,7 +56,7 @@ class Operators:
                 process.spawn(self._switch(event, target))
 
     async def _rival(self, event: Event, target: str, after: float) -> None:
-        """One of two who want different NameNodes: one gets its wish, and each an answer."""
+        """Wish as one of two for different NameNodes: one gets its wish, and each an answer."""
         await asyncio.sleep(after)
         began, world = self._world.loop.now, self._world
         outcomes = self._rivals.setdefault(event.name, [])
@@ -94,7 +94,7 @@ class Operators:
         return True
 
     def _look_at_the_others(self, target: str) -> None:
-        """Nothing is wrong: whoever stood back for this hand-over must stand again."""
+        """Check that all that stood back for this hand-over stand again."""
         missing = what_is_missing(self._world)
         if missing is not None and not self._world.closing:
             why = f"{_BACK_SECONDS} s after the hand-over to {target}: {missing}"

@@ -24,7 +24,7 @@ from tests.simulation.failover.unasked import Unasked
 from tests.simulation.failover.zk_tree import Change, Create, Delete, EndSession, SetData
 
 LOCKLESS_SECONDS: Final = 20.0
-"""How long a NameNode may be active beside the lock's owner, its controller being well."""
+"""How long a NameNode may be active next to the lock's owner, its controller being well."""
 _HISTORY: Final = f"{history_path(ZOOKEEPER)}/"
 _CHANGES_ROLE: Final = ("transitionToStandby", "transitionToActive")
 
@@ -34,18 +34,18 @@ class Told:
     """What is known of one NameNode's chance of being active."""
 
     may_be_active: bool = False
-    """It was told to become active, and neither it nor a fencer has said since that it is not."""
+    """It was asked to become active, and neither it nor a fencer has said since that it is not."""
     was_before: bool = False
-    """The same when it was last told so: a call that it refuses changes nothing."""
+    """The same when it was last asked: a call that it refuses changes nothing."""
     lied_about: bool = False
     """A fencer that did nothing has sworn that it is gone."""
     by_epoch: bool = False
-    """It was only declared harmless: its lease runs on, and nobody may forget that."""
+    """It was only declared harmless: its lease runs on, which must not be forgotten."""
     overtaken: int = 0
     """The last call to become active that was sent before it was called harmless, not by itself."""
     lockless: Lasting = field(default_factory=Lasting)
     told_by: int = 0
-    """The number of the last call that told it to become active."""
+    """The number of the last call that asked it to become active."""
     obeyed: int = 0
     """The number of the last such call that it has carried out."""
     active_and_owner_at: float = -1.0
@@ -54,7 +54,7 @@ class Told:
 
 @dataclass(slots=True)
 class Counts:
-    """How much was seen, so that nobody mistakes an idle world for a safe one."""
+    """How much was seen, so that an idle world is not mistaken for a safe one."""
 
     promotions: int = 0
     takeovers: int = 0
@@ -63,7 +63,7 @@ class Counts:
     checks: int = 0
     role_changes: int = 0
     struck: int = 0
-    """NameNodes that were ended by the controllers beside them."""
+    """NameNodes that were ended by the controllers next to them."""
     late: int = 0
     """Promotions that came about after somebody else had taken over."""
 
@@ -95,7 +95,7 @@ class Oracle:
     # ---- ZooKeeper -------------------------------------------------------------------------
 
     def committed(self, change: Change, number: int, who: str) -> None:
-        """The ensemble has taken a change."""
+        """Note a change that the ensemble has taken."""
         lock, breadcrumb = self.cluster.lock, self.cluster.breadcrumb
         now = self.cluster.loop.now
         # A pause may end and another begin between two looks, and the lock be won in between.
@@ -134,7 +134,7 @@ class Oracle:
         self.trace.add("zk", "the lock is gone")
 
     def _named(self, name: str, who: str) -> None:
-        """The breadcrumb names this node now; nobody else may be active."""
+        """Check the new breadcrumb: no other node than the one it names may be active."""
         self.trace.add("zk", f"{who} writes the breadcrumb: {name}")
         others = [one for one, told in self.told.items() if told.may_be_active and one != name]
         self._check(not others, "I7", f"{who} lets the breadcrumb name {name}, and {others} may "
@@ -176,7 +176,7 @@ class Oracle:
         self.on_promotion(sender)
 
     def _asks_another(self, sender: str, receiver: str, method: str) -> None:
-        """A controller orders another's NameNode only to fence it: it has had the lock."""
+        """Check that a controller orders another's NameNode only to fence it."""
         if sender == receiver or sender not in self.told or method not in _CHANGES_ROLE:
             return
         session = self.cluster.session_of(sender)
@@ -184,14 +184,14 @@ class Oracle:
         self._check(had, "I7", f"{sender} fences {receiver} without ever having had the lock")
 
     def _fair(self, name: str) -> None:
-        """The lock's owner promotes: its name must be written, and everybody else be fenced."""
+        """Check that a promoting lock owner has written its name and fenced all others."""
         named = self.cluster.named()
         self._check(named == name, "I7", f"{name} promotes, and the breadcrumb names {named}")
         others = [one for one, told in self.told.items() if told.may_be_active and one != name]
         self._check(not others, "I7", f"{name} promotes, and {others} may be active, unfenced")
 
     def fenced(self, victim: str, by: str, true: bool | None) -> None:
-        """A method has vouched for the victim; None: by its word alone the journal holds it."""
+        """Note a method that vouches for the victim; None: without proof, the journal holds it."""
         told = self.told[victim]
         told.may_be_active = False
         told.by_epoch = true is None
@@ -199,21 +199,21 @@ class Oracle:
         told.overtaken = 0 if true else told.told_by
 
     def struck(self, name: str) -> None:
-        """A controller ends its own NameNode: another must have become active in its place."""
+        """Check that another has become active in place of a NameNode that its controller ends."""
         self.counts.struck += 1
         replaced = self._last_active not in ("", name)
         self._check(replaced, "I17", f"{name} is ended by its controller, and no other NameNode "
                                      f"has become active since it did")  # fmt: skip
 
     def ended(self, name: str) -> None:
-        """A NameNode's process is gone."""
+        """Note that a NameNode's process is gone."""
         self.told[name].may_be_active = False
         self.told[name].lied_about = self.told[name].by_epoch = False
         self.told[name].overtaken = 0
         self._note_owner()
 
     def became(self, namenode: str, state: ServiceState, asked: int | None) -> None:
-        """A NameNode's role has changed, or was confirmed, by the call of this number."""
+        """Note that a NameNode's role has changed, or was confirmed, by the call of this number."""
         told = self.told[namenode]
         if state is ServiceState.ACTIVE:
             self.confirmed(namenode, asked or 0)
@@ -230,14 +230,14 @@ class Oracle:
         self._note_owner()
 
     def confirmed(self, namenode: str, asked: int) -> None:
-        """A NameNode is active by the call of this number, or was so already."""
+        """Note that a NameNode is active by the call of this number, or was so already."""
         self.told[namenode].obeyed = max(self.told[namenode].obeyed, asked)
         self.conduct.obeyed(namenode, asked)
 
     def ended_call(
         self, receiver: str, request: Message, number: int, sent_at: float | None
     ) -> None:
-        """A call has ended at its receiver; ``sent_at`` is None where it failed."""
+        """Note that a call has ended at its receiver; ``sent_at`` is None where it failed."""
         self.conduct.ended_call(receiver, request, number, sent_at)
         told, node = self.told.get(receiver), self.cluster.namenode(receiver)
         refused = sent_at is None and isinstance(request, TransitionToActiveRequestProto)
@@ -247,16 +247,16 @@ class Oracle:
             told.may_be_active = told.may_be_active and told.was_before
 
     def answered(self, sender: str, receiver: str, method: str) -> None:
-        """A call has ended well, and its sender knows."""
+        """Note that a call has ended well, and its sender has the answer."""
         if method == "transitionToActive" and sender == receiver == self.cluster.lock_owner():
             self.removals.promoted(sender, wished=self.unasked.is_wished(sender))
 
     def _late(self, namenode: str, asked: int) -> None:
-        """It becomes active after it was called harmless.
+        """Check a NameNode that becomes active after it was called harmless.
 
-        Where it was only called so, nobody can help it but the journal.  Where it has said so
-        itself to a later owner, it must know better now; what it says to its own controller helps
-        no successor, and several requests may arrive behind that (seeds 212716, 414804).
+        Where it was only called so, nothing can help but the journal.  Where it has said so itself
+        to a later owner, it must refuse now; what it says to its own controller helps no successor,
+        and several requests may arrive behind that (seeds 212716, 414804).
         """
         told = self.told[namenode]
         harmless = told.by_epoch or told.lied_about or asked <= told.overtaken
@@ -266,7 +266,7 @@ class Oracle:
         told.by_epoch = False
 
     def wrote(self, namenode: str, epoch: int) -> None:
-        """The journal accepts only the newest epoch: the last line of defence."""
+        """Check that the journal accepts only the newest epoch: the last line of defence."""
         self._check(epoch >= self._newest_write, "I5", f"{namenode} writes in epoch {epoch} after "
                                                        f"{self._newest_write}")  # fmt: skip
         if epoch > self._newest_write:
@@ -279,7 +279,7 @@ class Oracle:
             self._check_leases(namenode, "writes")
 
     def served_read(self, namenode: str, epoch: int) -> None:
-        """An active answers from its memory: nobody may have written past it."""
+        """Check an active's answer from its memory: no writer may have written past it."""
         self.counts.reads += 1
         told, overtaken = self.told[namenode], self._late_epoch == self._newest_write
         counts = (told.may_be_active or told.by_epoch) and not (told.lied_about or overtaken)
@@ -288,7 +288,7 @@ class Oracle:
                                      f"{self._newest_write}")  # fmt: skip
 
     def told_that_predecessor_is_gone(self, namenode: str) -> None:
-        """Then it will not wait for any lease."""
+        """Check the leases: this NameNode will not wait for any."""
         self._check_leases(namenode, "is told that its predecessor is gone")
 
     def _check_leases(self, namenode: str, what: str) -> None:
@@ -311,12 +311,12 @@ class Oracle:
     # ---- operators -------------------------------------------------------------------------
 
     def asks(self) -> float:
-        """An operator is about to ask for a hand-over: how things stand now counts; the time."""
+        """Note how things stand when an operator is about to ask for a hand-over; return the time."""
         self._note_owner()
         return self.cluster.loop.now
 
     def switched(self, namenode: str, began: float) -> None:
-        """gracefulFailover says that this NameNode was made active since then."""
+        """Check gracefulFailover's claim that this NameNode was made active since then."""
         self.counts.switchovers += 1
         self._note_owner()
         true = self.told[namenode].active_and_owner_at >= began
@@ -324,14 +324,14 @@ class Oracle:
                                  f"never active meanwhile")  # fmt: skip
 
     def refused(self, namenode: str, why: str, *, orderly: bool) -> None:
-        """gracefulFailover has failed; where nothing is wrong, it must not."""
+        """Check that gracefulFailover fails only where something is wrong."""
         self._check(not orderly, "L3", f"the hand-over to {namenode} fails, and nothing is wrong: "
                                        f"{why}")  # fmt: skip
 
     # ---- now and then ----------------------------------------------------------------------
 
     def look(self) -> None:
-        """What must not last."""
+        """Check for what must not last."""
         self._note_owner()
         now = self.cluster.loop.now
         owner = self.cluster.lock_owner()
@@ -358,7 +358,7 @@ class Oracle:
                 self.told[node.name].active_and_owner_at = self.cluster.loop.now
 
     def _holds_lock(self, name: str) -> bool:
-        """Its session has the lock, or lost it so short ago that nobody can have told it."""
+        """Return whether its session has the lock, or lost it too recently to have heard of it."""
         lost = self._lock_sessions.get(self.cluster.session_of(name) or 0)
         if lost is None:
             return False
@@ -366,7 +366,7 @@ class Oracle:
         return lost == float("inf") or self.cluster.loop.now - since < self.cluster.noticing_seconds
 
     def _lost_it_unseen(self, name: str) -> bool:
-        """Its ZooKeeper server lags and still shows it the lock, and nobody has fenced it since.
+        """Return whether a lagging ZooKeeper server shows it the lock, and it is unfenced.
 
         Others may have had the lock; until one of them has fenced it, it alone is active.
         """

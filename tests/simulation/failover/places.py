@@ -66,7 +66,7 @@ _BUSY: Final = {"expire": 1.0, "switchover": 1.5, "cede": 1.0, "pause": 0.5}
 
 
 def drawn(seed: int) -> Swarm:
-    """What an aimed world is about: operators at work, and mostly no other faults."""
+    """Draw what an aimed world is about: operators at work, and mostly no other faults."""
     rng = Random(f"{seed} places")
     base = Swarm.drawn(seed - FIRST)
     calm = rng.random() < 0.7

@@ -1,4 +1,4 @@
-"""Bugs in what a controller believes, to be planted: who asks it would hear that all is well."""
+"""Bugs in what a controller believes, to be planted: it would report that all is well."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 
 def notices_forgotten() -> Planting:
-    """A pause and a drain are read, and not kept."""
+    """Read a pause and a drain, and do not keep them."""
 
     def noticed(standing: Standing, notices: Any, now: float) -> Standing:  # noqa: ANN401
         return noticed_of(standing, replace(notices, pause=None, drain=None), now)
@@ -27,7 +27,7 @@ def notices_forgotten() -> Planting:
 
 
 def last_word_believed() -> Planting:
-    """What was written last is taken for what is shown, though another write may have been done."""
+    """Take what was written last for what is shown, though another write may have been done."""
     really, last = Board._show, dict[Board, Any]()
 
     async def show(self: Board, session: Any) -> None:  # noqa: ANN401
@@ -39,7 +39,7 @@ def last_word_believed() -> Planting:
 
 
 def asked_for_ever() -> Planting:
-    """A hand-over that has ended is taken to be under way."""
+    """Take a hand-over that has ended to be under way."""
     count, noted = core._asked, HandOver._noted
     kept: dict[HandOver, Any] = {}
 
@@ -58,7 +58,7 @@ def asked_for_ever() -> Planting:
 
 
 def may_always_return() -> Planting:
-    """Who has given the lock away may take it back, though another has become active since."""
+    """Let a former owner take back a lock that it gave away, though another became active since."""
 
     def noticed(standing: Standing, notices: Any, now: float) -> Standing:  # noqa: ANN401
         return replace(noticed_of(standing, notices, now), may_return=standing.may_return)
@@ -67,7 +67,7 @@ def may_always_return() -> Planting:
 
 
 def end_of_session_unheard() -> Planting:
-    """A session that is lost, or over, is taken for a good one."""
+    """Take a session that is lost, or over, for a good one."""
     really = KazooKeeper._session_changed
 
     def changed(self: KazooKeeper, number: Any, state: SessionState, why: str) -> None:  # noqa: ANN401
@@ -78,7 +78,7 @@ def end_of_session_unheard() -> Planting:
 
 
 def promoted_in_words() -> Planting:
-    """The NameNode is not told that it shall be active; everything else goes on."""
+    """Skip the NameNode's promotion; everything else goes on."""
 
     async def promote(self: Takeover, **_named: Any) -> None:  # noqa: ANN401
         return
@@ -92,12 +92,12 @@ def takeovers_forgotten() -> Planting:
 
 
 def drained_stays() -> Planting:
-    """A drained active is not handed over; that it is drained is known and shown."""
+    """Do not hand over a drained active; that it is drained is known and shown."""
     return replacing(core, "_drain", lambda state, _now: Step(state))
 
 
 def pause_bars_the_active() -> Planting:
-    """A pause keeps everybody out of the election, also whose NameNode is the active."""
+    """Let a pause keep all out of the election, also the one whose NameNode is the active."""
 
     def bar(standing: Standing, **named: Any) -> Any:  # noqa: ANN401
         return bar_of(standing, **{**named, "is_active": False})
@@ -106,5 +106,5 @@ def pause_bars_the_active() -> Planting:
 
 
 def later_lock_is_its_own() -> Planting:
-    """The history writes down whatever lock of ours it finds when it looks."""
+    """Write down in the history whatever lock of ours is found at the time of the look."""
     return replacing(Elector, "active_by", lambda _self, _attempt: True)

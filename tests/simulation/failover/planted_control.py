@@ -30,7 +30,7 @@ from tests.simulation.failover.seams import wall_step
 
 
 def cede_never_fences() -> Planting:
-    """A cede deletes the breadcrumb though our NameNode did not say that it is standby."""
+    """Delete the breadcrumb at a cede though our NameNode did not say that it is standby."""
 
     def asked(seconds: float, *, needs_fencing: bool) -> Any:  # noqa: ANN401
         return CedeAsked(seconds, needs_fencing=False)
@@ -39,7 +39,7 @@ def cede_never_fences() -> Planting:
 
 
 def cede_without_demotion() -> Planting:
-    """Our NameNode is not asked to stand by: giving the lock away is taken to be enough."""
+    """Do not ask our NameNode to stand by: giving the lock away is taken to be enough."""
 
     async def demote(self: Takeover) -> bool:
         return True
@@ -48,7 +48,7 @@ def cede_without_demotion() -> Planting:
 
 
 def cede_forgets_the_promotion() -> Planting:
-    """A promotion that came under way meanwhile is not thought of."""
+    """Ignore a promotion that came under way in the meantime."""
 
     async def cede(self: StandingBack, seconds: float) -> None:
         if seconds > 0:
@@ -61,7 +61,7 @@ def cede_forgets_the_promotion() -> Planting:
 
 
 def cede_ends_at_once() -> Planting:
-    """The timer of an earlier cede, or a health report, ends the present one."""
+    """Let the timer of an earlier cede, or a health report, end the present one."""
     really = core._stand
 
     def stand(state: Any, now: float) -> Any:  # noqa: ANN401
@@ -72,7 +72,7 @@ def cede_ends_at_once() -> Planting:
 
 
 def cede_never_ends() -> Planting:
-    """The timer that ends a pause is never set, and nobody else thinks of it."""
+    """Leave the timer that ends a pause unset; nothing else ends it."""
     really = core.step
 
     def step(state: Any, event: Any, *, now: float) -> Any:  # noqa: ANN401
@@ -84,7 +84,7 @@ def cede_never_ends() -> Planting:
 
 
 def peers_not_released() -> Planting:
-    """Whoever was asked to stand back waits until its time is up."""
+    """Let those that were asked to stand back wait until their time is up."""
 
     async def release(self: HandOver, asked: Any) -> None:  # noqa: ANN401
         return None
@@ -103,7 +103,7 @@ def any_attempt_counts() -> Planting:
 
 
 def lock_is_success() -> Planting:
-    """To hold the lock is called to be active, though the takeover is still under way."""
+    """Call it active to hold the lock, though the takeover is still under way."""
     really = HandOver.__init__
 
     def init(self: HandOver, *arguments: Any, **named: Any) -> None:  # noqa: ANN401
@@ -118,7 +118,7 @@ def lock_is_success() -> Planting:
 
 
 def waits_in_vain() -> Planting:
-    """A hand-over does not see that another one has won: it waits for its whole limit."""
+    """Let a hand-over miss that another one has won: it waits for its whole limit."""
 
     def give_way(self: HandOver, *, has_lock: bool) -> None:
         return None
@@ -132,7 +132,7 @@ def waits_in_vain() -> Planting:
 
 
 def stands_back_for_a_rival() -> Planting:
-    """A target that waits for the lock stands back for another one, which does so for it."""
+    """Let a target that waits for the lock stand back for another one, which does so for it."""
     really = HandOver.give_way
 
     def give_way(self: HandOver, *, has_lock: bool) -> None:
@@ -142,7 +142,7 @@ def stands_back_for_a_rival() -> Planting:
 
 
 def lets_go_for_all() -> Planting:
-    """Who gives up its hand-over ends what another hand-over has asked for."""
+    """Let a hand-over that gives up end what another hand-over has asked for."""
     really = StandingBack.cede
 
     async def cede(self: StandingBack, seconds: float, asker: bytes) -> None:
@@ -152,7 +152,7 @@ def lets_go_for_all() -> Planting:
 
 
 def failure_is_success() -> Planting:
-    """The record of an attempt counts, whatever is in it."""
+    """Let the record of an attempt count, whatever is in it."""
     really = Attempts.add
 
     def add(self: Attempts, record: Any) -> None:  # noqa: ANN401
@@ -165,7 +165,7 @@ def failure_is_success() -> Planting:
 
 
 def timeout_is_success() -> Planting:
-    """A method that did not end in time is taken to have done its work."""
+    """Take a method that did not end in time to have done its work."""
 
     async def run(self: Takeover, target: Any) -> FencingReport:  # noqa: ANN401
         report = await _RUN(self, target)
@@ -182,7 +182,7 @@ _RUN = Takeover._run_methods
 
 
 def failure_is_fenced() -> Planting:
-    """Nobody looks at what the methods say."""
+    """Ignore what the methods report."""
 
     async def run(self: Takeover, target: Any) -> FencingReport:  # noqa: ANN401
         report = await _RUN(self, target)
@@ -193,7 +193,7 @@ def failure_is_fenced() -> Planting:
 
 
 def silence_is_standby() -> Planting:
-    """A NameNode that does not answer the polite request is taken to be gone."""
+    """Take a NameNode that does not answer the polite request to be gone."""
     really = Takeover._ask_to_stand_by
 
     async def ask(self: Takeover, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
@@ -214,7 +214,7 @@ def epoch_proves_death() -> Planting:
 
 
 def unsettled_predecessor() -> Planting:
-    """The end of whoever the breadcrumb names is enough, though it never was active."""
+    """Accept the end of the one that the breadcrumb names, though it never was active."""
 
     def gone(term: Term, proofs: Any) -> bool:  # noqa: ANN401
         return all(proof is not Proof.NOTHING for proof in proofs)
@@ -223,7 +223,7 @@ def unsettled_predecessor() -> Planting:
 
 
 def death_is_guessed() -> Planting:
-    """A NameNode that its own controller leaves is recorded as ended."""
+    """Record a NameNode that its own controller leaves as ended."""
 
     def ended(self: Any) -> str:  # noqa: ANN401
         return "guessed"
@@ -232,7 +232,7 @@ def death_is_guessed() -> Planting:
 
 
 def any_term_counts() -> Planting:
-    """A record of an earlier term is taken for one of the present breadcrumb."""
+    """Take a record of an earlier term for one of the present breadcrumb."""
     really = term_of_record
 
     def term_of(breadcrumb: int, data: bytes | None) -> Term:
@@ -248,7 +248,7 @@ def any_term_counts() -> Planting:
 
 
 def ill_leaves_no_breadcrumb() -> Planting:
-    """An unhealthy active leaves as if its NameNode were standby."""
+    """Let an unhealthy active leave as if its NameNode were standby."""
     really = core._leave
 
     def leave(state: Any, because: str, *, needs_fencing: bool) -> Any:  # noqa: ANN401
@@ -258,12 +258,12 @@ def ill_leaves_no_breadcrumb() -> Planting:
 
 
 def reports_not_believed() -> Planting:
-    """What the NameNode says that it is does not matter."""
+    """Ignore what the NameNode says that it is."""
     return replacing(core, "_mismatch", lambda state, _said, _now: Step(state))
 
 
 def bad_health_ignored() -> Planting:
-    """An ill NameNode stays in the election."""
+    """Keep an ill NameNode in the election."""
     return replacing(core, "_unwell", lambda state, _now: Step(state))
 
 
@@ -278,7 +278,7 @@ def wall_clock() -> Planting:
 
 
 def pause_not_obeyed() -> Planting:
-    """A pause bars nobody from a free lock."""
+    """Let a pause bar no NameNode from a free lock."""
     really = bar_of
 
     def bar(standing: Any, **named: Any) -> Bar | None:  # noqa: ANN401
@@ -300,7 +300,7 @@ def overtaking_demotion() -> Planting:
 
 
 def demotion_not_sent() -> Planting:
-    """The lock is another's, and our NameNode is not told."""
+    """Do not inform our NameNode that the lock is another's."""
 
     async def serve_as_standby(self: Controller) -> None:
         self._decide(DemotionTried())
@@ -309,7 +309,7 @@ def demotion_not_sent() -> Planting:
 
 
 def promotes_though_failed() -> Planting:
-    """A promotion without an answer is taken to have gone well."""
+    """Take a promotion without an answer to have gone well."""
     really = Takeover.promote
 
     async def promote(self: Takeover, **named: Any) -> None:  # noqa: ANN401
@@ -323,12 +323,12 @@ def promotes_though_failed() -> Planting:
 
 
 def claim_without_end() -> Planting:
-    """What was proven of the predecessors is claimed for ever, also of those that come later."""
+    """Claim what was proven of the predecessors for ever, also of those that come later."""
     return replacing(controller, "lasting_until", lambda contact, now: 1e9)
 
 
 def claims_nobody_serves() -> Planting:
-    """The new active is always told that no earlier one serves anything."""
+    """Inform the new active always that no earlier one serves anything."""
     really = Takeover.promote
 
     async def promote(self: Takeover, **_named: Any) -> None:  # noqa: ANN401

@@ -22,7 +22,7 @@ def stale_session_believed() -> Planting:
 
 
 def node_exists_is_won() -> Planting:
-    """A lock that exists already is taken for ours."""
+    """Take a lock that exists already for ours."""
     really = core._lock_news
 
     def news(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
@@ -34,7 +34,7 @@ def node_exists_is_won() -> Planting:
 
 
 def look_believes_anybody() -> Planting:
-    """Who owns the lock is not asked: it exists, so we have it."""
+    """Do not ask whose the lock is: it exists, so we have it."""
     return replacing(core, "_others", lambda state: core._owned(state))
 
 
@@ -52,7 +52,7 @@ def stale_attempt_believed() -> Planting:
 
 
 def fence_not_awaited() -> Planting:
-    """The takeover goes on while fencing is still under way."""
+    """Go on with the takeover while fencing is still under way."""
     really = Elector._tell_application
 
     def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
@@ -64,7 +64,7 @@ def fence_not_awaited() -> Planting:
 
 
 def alike_is_own() -> Planting:
-    """A breadcrumb of the same ports is taken for our own."""
+    """Take a breadcrumb of the same ports for our own."""
     really = takeover._read
 
     def read(state: ElectorState, breadcrumb: Any) -> Step:  # noqa: ANN401
@@ -76,7 +76,7 @@ def alike_is_own() -> Planting:
 
 
 def unread_is_none() -> Planting:
-    """Whatever the breadcrumb says, there is nothing to fence: it is only replaced."""
+    """Replace the breadcrumb only: whatever it says, there is nothing to fence."""
 
     def read(state: ElectorState, breadcrumb: Any) -> Step:  # noqa: ANN401
         version = None if breadcrumb is None else breadcrumb.version
@@ -86,12 +86,12 @@ def unread_is_none() -> Planting:
 
 
 def promotes_without_writing() -> Planting:
-    """Our name is not written before our NameNode is promoted."""
+    """Do not write our name before our NameNode is promoted."""
     return replacing(takeover, "_write", lambda state: takeover._promote(state, 0))
 
 
 def writes_before_fencing() -> Planting:
-    """Our name is written first, and the old active fenced only when it has gone through."""
+    """Write our name first, and fence the old active only when that has gone through."""
     read, promote = takeover._read, takeover._promote
     fences: dict[Any, Any] = {}
 
@@ -129,7 +129,7 @@ def reconnect_is_trusted() -> Planting:
 
 
 def expiry_is_a_reconnect() -> Planting:
-    """A session's end changes nothing but the session: who was active goes on."""
+    """Let a session's end change nothing but the session: an active goes on."""
     really = core._start_over
 
     def start_over(state: ElectorState) -> Step:
@@ -152,7 +152,7 @@ def neutral_demotes() -> Planting:
 
 
 def takeover_not_abandoned() -> Planting:
-    """What an attempt has under way goes on when its ground is gone."""
+    """Let what an attempt has under way go on when its ground is gone."""
     really = Elector._tell_application
 
     def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
@@ -173,7 +173,7 @@ def quit_forgets_the_breadcrumb() -> Planting:
 
 
 def release_before_the_breadcrumb() -> Planting:
-    """The lock goes first: by then the breadcrumb is the next owner's."""
+    """Release the lock first: by then the breadcrumb is the next owner's."""
     really = core._leave
 
     def leave(state: ElectorState, *, before_release: tuple[Any, ...] = ()) -> Step:
@@ -186,7 +186,7 @@ def release_before_the_breadcrumb() -> Planting:
 
 
 def any_version_is_deleted() -> Planting:
-    """The breadcrumb is deleted without a look at its version."""
+    """Delete the breadcrumb without a look at its version."""
     really = KazooKeeper.perform
 
     def perform(self: KazooKeeper, action: Any) -> None:  # noqa: ANN401
@@ -198,7 +198,7 @@ def any_version_is_deleted() -> Planting:
 
 
 def never_looks_by_itself() -> Planting:
-    """Only watches tell: there is no look each second, nor one after a reconnect."""
+    """Rely on watches alone: there is no look each second, nor one after a reconnect."""
     really = core.step
 
     def step(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
@@ -212,7 +212,7 @@ def never_looks_by_itself() -> Planting:
 
 
 def doubted_name_spares() -> Planting:
-    """Our own name in the breadcrumb spares everybody, whoever has written it."""
+    """Let our own name in the breadcrumb spare all, whichever node has written it."""
     really = takeover._read
 
     def read(state: ElectorState, breadcrumb: Any) -> Step:  # noqa: ANN401
@@ -224,7 +224,7 @@ def doubted_name_spares() -> Planting:
 
 
 def nobody_doubts() -> Planting:
-    """Whoever can write a znode is believed."""
+    """Believe any writer of a znode."""
 
     async def doubts(*_arguments: object, **_named: object) -> dict[str, str]:
         return {}
@@ -233,7 +233,7 @@ def nobody_doubts() -> Planting:
 
 
 def gone_lock_keeps_serving() -> Planting:
-    """A lock that was gone for a moment, and is ours again, is taken for never lost."""
+    """Take a lock that was gone for a moment, and is ours again, for never lost."""
     really = core._vanished
 
     def vanished(state: ElectorState) -> Step:

@@ -13,7 +13,7 @@ from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 
 def guard_never_fires() -> Planting:
-    """The guard looks, and finds everything in order."""
+    """Let the guard look, and find everything in order."""
 
     def look(_watch: Watch, _signs: Any, *, now: float, **_limits: float) -> Any:  # noqa: ANN401
         return Watch(now), None
@@ -22,12 +22,12 @@ def guard_never_fires() -> Planting:
 
 
 def guard_believes_its_clock() -> Planting:
-    """All time counts that has passed by the clock, also that in which nothing could run."""
+    """Count all time that has passed by the clock, also that in which nothing could run."""
     return replacing(guard_core, "MOST_INTERVALS", float("inf"))
 
 
 def ended_without_successor() -> Planting:
-    """A process that gives no answer is ended, whoever is active."""
+    """End a process that gives no answer, whichever is active."""
 
     def judge(silent: int, seen: Seen) -> tuple[int, Verdict]:
         if seen.answer is not Answer.SILENT:
@@ -40,12 +40,12 @@ def ended_without_successor() -> Planting:
 
 
 def ended_at_the_first_silence() -> Planting:
-    """One missed deadline is enough."""
+    """Take one missed deadline as enough."""
     return replacing(superseded, "SILENT_IN_A_ROW", 1)
 
 
 def own_delay_blamed() -> Planting:
-    """Silence counts though our own event loop stood still meanwhile."""
+    """Count silence though our own event loop stood still in the meantime."""
 
     def outcome(seen: Any, **_delay: float) -> Any:  # noqa: ANN401
         return seen
@@ -54,10 +54,10 @@ def own_delay_blamed() -> Planting:
 
 
 def own_delay_excuses_for_ever() -> Planting:
-    """Where our own loop is late each time, a NameNode may hang as long as it likes."""
+    """Let a NameNode hang as long as it likes where our own loop is late each time."""
     return replacing(health_core, "MOST_UNJUDGED", 10**9)
 
 
 def old_lock_believed() -> Planting:
-    """A promotion goes on though no ZooKeeper has answered for longer than a session lives."""
+    """Promote though no ZooKeeper has answered for longer than a session lives."""
     return replacing(controller, "ensure_heard", lambda _contact, *, now: None)

@@ -19,7 +19,7 @@ from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 
 def one_node_is_enough() -> Planting:
-    """The node that has not heard the writer for longest speaks for all."""
+    """Let the node that has not heard the writer for longest speak for all."""
     really = silence.weighed
 
     def weighed(told: Collection[Heard], *, nodes: int) -> Silence:
@@ -31,12 +31,12 @@ def one_node_is_enough() -> Planting:
 
 
 def lease_forgotten() -> Planting:
-    """Any silence will do, though the writer's lease may run."""
+    """Accept any silence, though the writer's lease may run."""
     return replacing(core, "limit_seconds", lambda _settings, _lease: 0.3)
 
 
 def owner_not_asked() -> Planting:
-    """The journal alone decides."""
+    """Let the journal alone decide."""
 
     async def ask_owner(self: Witness, _owner: object) -> Answer:
         return Answer.SILENT
@@ -45,7 +45,7 @@ def owner_not_asked() -> Planting:
 
 
 def controller_not_asked() -> Planting:
-    """A NameNode that hangs is a host that is dead, whatever the controller beside it says."""
+    """Take a NameNode that hangs for a dead host, whatever the controller next to it says."""
     really = Witness._ask_anew
 
     async def ask_anew(self: Witness, address: Any, *, keep: bool) -> Answer:  # noqa: ANN401
@@ -57,12 +57,12 @@ def controller_not_asked() -> Planting:
 
 
 def journal_not_asked() -> Planting:
-    """Who does not answer us is dead."""
+    """Take an owner that does not answer us to be dead."""
     return replacing(core, "_proven", lambda _settings, _silence: True)
 
 
 def any_writer_beats() -> Planting:
-    """A writer of Hadoop's that has nothing to write is taken for a dead one of ours."""
+    """Take a writer of Hadoop's that has nothing to write for a dead one of ours."""
 
     def witness(one: Heard, epoch: int) -> bool:
         return one.writer == one.promised == epoch
@@ -74,7 +74,7 @@ def any_writer_beats() -> Planting:
 
 
 def again_and_again() -> Planting:
-    """That a lock was removed, and nothing came of it, is no reason to spare the next."""
+    """Do not spare the next lock though one was removed, and nothing came of it."""
 
     def held_back(state: core.State, barred: str) -> Verdict | None:
         return Verdict.BARRED if barred else None
@@ -91,12 +91,12 @@ def flapping_ignored() -> Planting:
 
 
 def told_once() -> Planting:
-    """One look decides."""
+    """Let one look decide."""
     return all_of(replacing(core, "TOLD_IN_A_ROW", 1), replacing(core, "ASKED_IN_VAIN", 1))
 
 
 def any_lock_at_its_version() -> Planting:
-    """The lock goes by its version alone, which the next one shares."""
+    """Remove the lock by its version alone, which the next one shares."""
 
     def exactly(self: LockKeeper, lock: Any, count: object) -> tuple[Delete]:  # noqa: ANN401
         return (Delete(self._lock, lock.version),)
@@ -105,7 +105,7 @@ def any_lock_at_its_version() -> Planting:
 
 
 def old_looks_count() -> Planting:
-    """What was seen before our own process was stopped, or ZooKeeper hung, still decides."""
+    """Let what was seen before our own process was stopped, or ZooKeeper hung, still decide."""
     return all_of(
         replacing(lock_keeper, "PATIENCE_SECONDS", float("inf")),
         replacing(runner, "WRITER_SECONDS", 60.0),

@@ -31,7 +31,7 @@ Check = Callable[[bool, str, str], None]
 
 @dataclass(eq=False)
 class Removals:
-    """Told of each that is sent, and of each that is done."""
+    """Called for each that is sent, and each that is done."""
 
     cluster: Cluster
     check: Check
@@ -41,24 +41,24 @@ class Removals:
     java: bool = False
     count: int = 0
     _unrewarded: set[str] = field(default_factory=set)
-    """Controllers that have removed a lock; nobody has become active under a lock since."""
+    """Controllers that have removed a lock; no NameNode has become active under a lock since."""
     _made: tuple[int, str] = (0, "")
     """The transaction that has made the lock that stands, and whose it is."""
     _meant: set[tuple[str, int]] = field(default_factory=set)
     """Which controllers have asked for the removal of which locks, by the locks' transactions."""
     _takeovers: dict[str, list[float]] = field(default_factory=dict)
-    """When each controller has taken over, and nobody had asked for it."""
+    """When each controller has taken over without an operator's wish."""
     _counted: int = 0
     """The lock under which the newest of them was."""
     _owners: dict[int, str] = field(default_factory=dict)
     """By the transactions that have ever made a lock: whose it was."""
 
     def watch(self, journal: QuorumJournal, *, reliable: bool, java: bool) -> None:
-        """The nodes of this world's journal, and what else is known of it."""
+        """Note the nodes of this world's journal, and what else is known of it."""
         self.journal, self.reliable, self.java = journal, reliable, java
 
     def sent(self, who: str, shown: Znode | None) -> None:
-        """A controller asks for the removal of a lock that is not its own, as it was shown it."""
+        """Check a controller's request to remove a lock that is another's, as it was shown it."""
         now, journal = self.cluster.loop.now, self.journal
         self.check(journal is not None and not self.java, "W1", f"{who} removes a lock in a world "
                    f"where nobody can bear witness")  # fmt: skip
@@ -91,16 +91,16 @@ class Removals:
 
     @property
     def owner(self) -> str:
-        """Who has made the newest lock."""
+        """The creator of the newest lock."""
         return self._made[1]
 
     def made(self, number: int, who: str) -> None:
-        """A lock was made by this transaction."""
+        """Note that a lock was made by this transaction."""
         self._made = number, who
         self._owners[number] = who
 
     def deleted(self, who: str) -> None:
-        """The lock was deleted by a session of this machine."""
+        """Check a lock's deletion by a session of this machine."""
         made, owner = self._made
         if who not in self.cluster.hosts or who == owner:
             return  # an operator, or its own
@@ -113,7 +113,7 @@ class Removals:
                    f"{made}, and meant {meant}")  # fmt: skip
 
     def promoted(self, who: str, *, wished: bool) -> None:
-        """A NameNode is active under its controller's lock; a takeover, where nobody wished it."""
+        """Note a NameNode that is active under its controller's lock; a takeover, unless wished."""
         made, owner = self._made
         if owner != who or wished or self._counted == made:
             return
@@ -128,12 +128,12 @@ class Removals:
             self._unrewarded.clear()
 
     def ended(self, who: str) -> None:
-        """A controller's process has ended; the next one remembers nothing."""
+        """Forget a controller whose process has ended; the next one remembers nothing."""
         self._unrewarded.discard(who)
         self._takeovers.pop(who, None)
 
     def _reached(self, who: str, owner: str) -> str | None:
-        """Which process of the owner must have answered when it was asked last."""
+        """Return which process of the owner must have answered when it was asked last."""
         host, until = self.cluster.hosts[owner], self.cluster.loop.now - ASKED_WITHIN_SECONDS
         whole = self.cluster.network.whole_since(who, owner) < until
         if not self.reliable or not host.on or not whole:

@@ -17,17 +17,17 @@ from tests.simulation.failover.hosts import LIFE, Host, Life, Listener, WorldNet
 
 M = TypeVar("M", bound=Message)
 Sent = Callable[[str, str, str, Message, int], None]
-"""Told of each call as it is sent: sender's machine, receiver's, method, request, its number."""
+"""Called for each call as it is sent: sender's machine, receiver's, method, request, its number."""
 Begun = Callable[[str, Message, int], None]
-"""Told when a call has arrived: at whom, the request, its number."""
+"""Called when a call has arrived: at whom, the request, its number."""
 Heard = Callable[[str, str, str], None]
-"""Told when a good answer has come in time: to whose machine, from whose, of which method."""
+"""Called when a good answer has come in time: to whose machine, from whose, of which method."""
 Answered = Callable[[str, Message, int, float | None], None]
-"""Told when a call has ended: by whom, the request, its number, when it was sent (None: failed)."""
+"""Called when a call has ended: by whom, the request, its number, when sent (None: failed)."""
 
 
 class Switchboard:
-    """Who can be called, and how calls get there."""
+    """The machines that can be called, and how calls get there."""
 
     def __init__(self, loop: VirtualLoop, network: WorldNetwork, hosts: Mapping[str, Host]) -> None:
         self.loop = loop
@@ -53,7 +53,7 @@ class Switchboard:
         deadline_seconds: float,
         client_id: bytes = b"",
     ) -> "SimConnection":
-        """As RpcConnection.open."""
+        """Open as RpcConnection.open does."""
         here = PROCESS.get()
         assert here is not None
         accepted: asyncio.Future[Listener | None] = self.loop.create_future()
@@ -87,7 +87,7 @@ class Switchboard:
         return SimConnection(self, here, there, listener, protocol, user or "hdfs", asker)
 
     def breaks_silently(self) -> bool:
-        """Whether nobody is told that a connection is broken."""
+        """Return whether a connection breaks without a message."""
         return self._rng.random() < self.network.silence
 
 
@@ -153,7 +153,7 @@ class SimConnection:
         self._end("closed by this side")
 
     def hang_up(self) -> None:
-        """The server's process has ended, on a machine that runs on."""
+        """Close from the server's side: its process has ended, on a machine that runs on."""
         self._listener.connections.pop(self, None)
         self._tell("FIN", partial(self._end, "the peer has closed the connection"))
 
@@ -234,14 +234,14 @@ class SimServer:
         self._port = 0
 
     async def start(self, _host: str, port: int) -> int:
-        """As RpcServer.start."""
+        """Start as RpcServer.start does."""
         life: Life = LIFE.get()
         serve(self._board.hosts[life.host.name], life, port, self._catalogue)
         self._port = port
         return port
 
     async def stop(self) -> None:
-        """As RpcServer.stop."""
+        """Stop as RpcServer.stop does."""
         life: Life = LIFE.get()
         port, self._port = self._port, 0
         listener = life.host.ports.get(port)
@@ -273,4 +273,4 @@ def _fail(future: "asyncio.Future[Any]", failure: Exception) -> None:
 
 
 def _nothing() -> None:
-    """A lost SYN or its answer: whoever waits will give up."""
+    """Lose a SYN or its answer: the one that waits will give up."""

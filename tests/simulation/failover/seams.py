@@ -30,7 +30,7 @@ BIRTH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 def surroundings(
     board: Switchboard, ensemble: Ensemble, fencers: Fencers, positions: Positions
 ) -> Surroundings:
-    """What each controller of this world is given; ``positions`` is what /status would say."""
+    """Return what each controller is given; ``positions`` is what /status would say."""
     return Surroundings(
         connect=board.open,
         serve=partial(SimServer, board),
@@ -45,7 +45,7 @@ def surroundings(
 
 @contextmanager
 def traced(trace: Trace) -> Iterator[None]:
-    """What the product logs goes into this trace, and wall clocks are right at first."""
+    """Send what the product logs to this trace, and set wall clocks right at first."""
     config = structlog.get_config()
     WALL_STEPS.clear()
     structlog.configure(
@@ -60,7 +60,7 @@ def traced(trace: Trace) -> Iterator[None]:
 
 
 def wall_step() -> float:
-    """By how many seconds this machine's wall clock is wrong."""
+    """Return by how many seconds this machine's wall clock is wrong."""
     process = PROCESS.get()
     return 0.0 if process is None else WALL_STEPS.get(process.machine, 0.0)
 
@@ -70,7 +70,7 @@ def _wall_clock(loop: VirtualLoop) -> datetime:
 
 
 def _watch(process: ProcessIdentity) -> Watched | None:
-    """A controller sees the NameNode on its own machine end, by its process id."""
+    """Watch the NameNode on a controller's own machine for its end, by its process id."""
     here = LIFE.get().host
     return _Watched(here, process.pid) if process.machine == here.name else None
 
@@ -81,15 +81,14 @@ class _Watched:
         self._pid = pid
 
     def ended(self, *, wait_millis: int = 0) -> bool:
-        """Whether the process has ended, or is another's now."""
+        """Return whether the process has ended, or is another's now."""
         life = self._host.lives["namenode"]
         return life.pid != self._pid or not life.alive
 
     def kill(self) -> None:
-        """The controller ends the process."""
+        """End the process, as its controller does."""
         if not self.ended():
             self._host.struck(self._host.lives["namenode"])
             self._host.kill("namenode", "its controller has ended it")
 
-    def close(self) -> None:
-        """There is nothing to close."""
+    def close(self) -> None: ...

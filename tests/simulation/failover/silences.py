@@ -19,7 +19,7 @@ class Silences:
         self._strikes = strikes
 
     def happen(self, event: Event, name: str) -> None:
-        """Now; ``name`` is mostly the active."""
+        """Strike now; ``name`` is mostly the active."""
         journal = self._world.journal
         assert isinstance(journal, QuorumJournal)
         some = [one for number, one in enumerate(journal.names) if (event.other + 1) >> number & 1]
@@ -39,7 +39,8 @@ class Silences:
             case "lose-host":
                 self._strikes.trouble_host(replace(event, kind="power"), name)
             case "cut-both":
-                # Nobody who could take over reaches it, and so many JournalNodes do not either.
+                # Those that could take over do not reach it, and as many JournalNodes do not
+                # either.
                 self._strikes.cut_off(event, name, [*self._others(name), *some])
             case _:
                 raise AssertionError(event.kind)

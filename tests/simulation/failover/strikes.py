@@ -28,7 +28,6 @@ class Strikes:
         self._silences = Silences(world, self)
 
     def happen(self, event: Event) -> None:
-        """Now."""
         if not self._world.faults.allowed(event.name):
             return
         name = self._victim(event)
@@ -58,7 +57,7 @@ class Strikes:
         return self._names[event.victim // 2 % len(self._names)]
 
     def trouble_host(self, event: Event, name: str) -> None:
-        """What befalls a machine or its processes."""
+        """Strike a machine or its processes."""
         world, host = self._world, self._cluster.hosts[name]
         match event.kind:
             case "kill-namenode" | "kill-zkfc":
@@ -108,7 +107,7 @@ class Strikes:
                 raise AssertionError(event.kind)
 
     def cut(self, event: Event, name: str) -> None:
-        """What befalls a machine's network."""
+        """Strike a machine's network."""
         peers = [one for one in self._names if one != name]
         others = [*_ZOOKEEPERS, *peers, *self._world.journal.names, "op1", "op2"]
         if event.kind == "partition":
@@ -118,13 +117,13 @@ class Strikes:
         elif event.kind == "cut-journal":
             others = list(self._world.journal.names)
         elif event.kind == "orphan":
-            # It reaches the journal and its clients, and nobody who could tell it to stop.
+            # It reaches the journal and its clients, and no one that could make it stop.
             others = [*_ZOOKEEPERS, *peers]
             event = replace(event, lasts=6.0 + event.lasts)
         self.cut_off(event, name, others)
 
     def cut_off(self, event: Event, name: str, others: Sequence[str]) -> None:
-        """A machine and these others hear nothing of each other for a while."""
+        """Cut a machine off from these others for a while."""
         network = self._world.network
         self._world.trace.add(name, f"cut off from {others} for {event.lasts:.2f} s", event.name)
         for link in [(a, b) for one in others for a, b in ((name, one), (one, name))]:

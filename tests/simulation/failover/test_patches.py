@@ -32,7 +32,7 @@ PATCHERS = {"patch", "MonkeyPatch", "monkeypatch", "setattr", "replacing"}
 
 
 def _of_the_product(tree: ast.Module) -> set[str]:
-    """The names by which a file knows anything of the product's."""
+    """Return the names by which a file knows anything of the product's."""
     return {
         (alias.asname or alias.name).split(".")[0]
         for node in ast.walk(tree)
@@ -43,7 +43,7 @@ def _of_the_product(tree: ast.Module) -> set[str]:
 
 
 def offences(text: str) -> Iterator[str]:
-    """Where a file replaces something, or assigns to a name of the product."""
+    """Yield where a file replaces something, or assigns to a name of the product."""
     tree = ast.parse(text)
     ours = _of_the_product(tree)
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Aimed worlds of the control plane: what strikes at a place in a takeover harms nobody."""
+"""Aimed worlds of the control plane: what strikes at a place in a takeover does no harm."""
 
 from tests.simulation.failover.places import FIRST
 from tests.simulation.failover.simulation import SIMULATION

@@ -1,4 +1,4 @@
-"""What a controller was told of notices is what a whole round of questions has shown it."""
+"""The notices that a controller heard of are those that a whole round of questions has shown it."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

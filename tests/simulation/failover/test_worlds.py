@@ -69,22 +69,22 @@ FOUND = (
 )
 """Seeds that once broke an invariant.
 
-18045: a demotion that was slow ended behind the next promotion (told in a unit test as well).
+18045: a demotion that was slow ended behind the next promotion (a unit test shows it as well).
 1510, 70531: the same on its way to the NameNode, and a hand-over to it was called done before its
 controller knew (likewise).
 60031: a hand-over to an active that was just being made standby was called a success (likewise).
 110596, 100195: a cede that was agreed was cut short by a shorter one, or by the release of an
-earlier one, that a slow NameNode had kept.  103289: the claim that nobody else serves outlived the
+earlier one, that a slow NameNode had kept.  103289: the claim that no other serves outlived the
 lock that it rested on.  102843: a lock was deleted by hand, and who had held it deleted the next
 one's as it left.
 44012886: a pause was seen between the decision to remove a silent owner's lock and the request to.
 44023487: of two requests to become active under one lock, the first was read after the lock was
-given up, when a successor was at work (told in a unit test as well).
+given up, when a successor was at work (a unit test shows it as well).
 The others were flaws of the oracle. 25355, 39992: it took a drain, or another pause, that came
 after the end of a pause for one bar. 103470, 202603: in a pause or drain it forgot who had just
 been active, or had got the lock back in it and was cut off since. 27284, 38242: a thawed NameNode
 obeyed an old request to stand by, and the oracle took back the one to become active that was sent
-after it. 82: who has the lock by a hand-over that failed all the same is not active by itself.
+after it. 82: the owner of a lock by a hand-over that failed after all is not active by itself.
 83: it was active and the owner when it was asked, and lost the lock before the oracle looked.
 212716, 414804: the
 journal alone held a node off, which then stood by for its own controller ahead of older requests
@@ -94,31 +94,31 @@ that were still on their way to it.
 3009478: a fencing command that hung killed the last NameNode after the faults had ended, and no
 supervisor started it.
 4002725: of two hand-overs, the one that gave up let go whom the other had asked to stand back, and
-a third NameNode took the lock from both (told in a unit test as well).
+a third NameNode took the lock from both (a unit test shows it as well).
 5006452 was a flaw of the oracle: a controller that was frozen takes the lock in a pause by its
 NameNode's last report, which says active and is as old as the freeze.
 44003819 was another: a request to remove a lock was carried out when its process had ended, and the
 oracle asked the next process which lock was meant.
 44022420 was another: an active had lost its lock, and its lagging ZooKeeper server showed it still;
-it was the active all the same, for nobody had fenced it.
+it was the active all the same, for no node had fenced it.
 44025017 was another: behind a ZooKeeper server that lagged, a controller asked for the removal of a
 dead host's lock that was gone already, which is refused, and the oracle took it for the lock that
 stood by then.
 48000155 was a flaw of the nemesis: an ambush that had met no promotion cut a NameNode off from the
 journal after all faults had ended, and the trial's hand-over to it failed.
 49000252: the history looked for the lock of a takeover when its session had ended and the next one
-had a lock, and wrote that one down (told in a unit test as well).
+had a lock, and wrote that one down (a unit test shows it as well).
 49000487 was a flaw of the trials: a request of before the faults' end was still unanswered, and the
 controller had not read the pause that its rival's session was ended in.
 49072236 was one of the oracle: a NameNode was active for a moment, since its promotion had won over
 the cede that it was asked for, and the oracle took back that it had given way.
 49050244, 49052928: a demotion went over the connection of the health monitor, which stays open when
-no answer comes in time, and was obeyed behind the next promotion (told in a unit test as well).
+no answer comes in time, and was obeyed behind the next promotion (a unit test shows it as well).
 49103581, 49103739, 49105821, 49106641 were flaws of the trials: a promotion of twelve seconds, a
 fencing command that hung, and two slow demotions had begun before the faults' end, and struck in
 the middle of the trial.
-49105879 was a flaw of the oracle: that the lock was gone was told in the same moment as the look at
-it was answered which led to the request for its removal, and the oracle saw a removal of nothing.
+49105879 was a flaw of the oracle: that the lock was gone was heard in the same moment as the look
+at it was answered which led to the request for its removal, and the oracle saw a removal of nothing.
 49206146 was another: a call to become active that a NameNode had refused, being late, counted as
 one that may have made it active.
 49207640 was another: a controller that had stood still for seven seconds heard first that it was to

@@ -40,7 +40,6 @@ def _settings(hosts: str) -> ZooKeeperSettings:
 
 @pytest.fixture(scope="module")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    """A started server."""
     with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server
 
@@ -104,7 +103,7 @@ async def test_the_model_shows_what_a_server_shows(scenario: str, zookeeper: Zoo
 
 
 def test_the_model_has_every_method_of_the_door() -> None:
-    """With the same parameters, so that a new one is not forgotten here."""
+    """Require the same parameters, so that a new one is not forgotten here."""
     for name, method in inspect.getmembers(Session, callable):
         if not name.startswith("_"):
             ours = inspect.signature(getattr(ModelSession, name)).parameters

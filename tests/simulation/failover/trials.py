@@ -1,6 +1,6 @@
 """When service has returned, one more thing happens, and what must come of it is known.
 
-Whoever stands by must take over, whatever its controller calls itself; and a pause or a drain must
+A standby must take over, whatever its controller calls itself; and a pause or a drain must
 leave open what it does not forbid.
 """
 
@@ -45,7 +45,7 @@ _CUT_SECONDS: Final = 3.0
 """A client gives a silent connection up after half a session."""
 _ZOOKEEPERS: Final = ("zk1", "zk2", "zk3")
 _FORBIDDEN_SECONDS: Final = 6.0
-"""For so long nobody may do what a notice forbids."""
+"""For this number of seconds nothing may happen that a notice forbids."""
 
 
 class Trial:
@@ -58,7 +58,7 @@ class Trial:
         self._allowed = world.faults.allowed(self.kind)
 
     async def stand(self) -> None:
-        """Whatever it is; and afterwards everything is in order again."""
+        """Play the trial, whatever it is; afterwards everything must be in order again."""
         if not self._allowed:
             return
         for process in self._world.operators:
@@ -90,7 +90,7 @@ class Trial:
     # ---- in a pause ------------------------------------------------------------------------
 
     async def _lose_the_session_in_a_pause(self, active: str) -> None:
-        """Who was active takes its lock again, and no other does."""
+        """Let the former active take its lock again, and no other."""
         path = await self._notice(pause_path(ZOOKEEPER))
         session = self._cluster.ensemble.owner_of(self._cluster.lock)
         assert session is not None
@@ -111,7 +111,7 @@ class Trial:
         self._end(path)
 
     async def _kill_in_a_pause(self, active: str) -> None:
-        """Nobody takes over before the pause has ended."""
+        """Expect no takeover before the pause has ended."""
         path = await self._notice(pause_path(ZOOKEEPER))
         before = self._world.oracle.counts.takeovers
         self._kill(active)
@@ -121,7 +121,7 @@ class Trial:
         self._end(path)
 
     async def _switch_in_a_pause(self, active: str) -> None:
-        """What an operator asks for is done."""
+        """Expect that what an operator asks for is done."""
         path = await self._notice(pause_path(ZOOKEEPER))
         target = next(name for name in self._cluster.hosts if name != active)
         process = Process("op4", self._world.loop)
@@ -143,10 +143,10 @@ class Trial:
                 why = f"a hand-over to {target} fails in a pause: {failure}"
                 note(self._world, Violated("L5", why))
 
-    # ---- beside a drain --------------------------------------------------------------------
+    # ---- next to a drain ------------------------------------------------------------------
 
     async def _kill_beside_a_drain(self, active: str) -> None:
-        """Whoever is drained does not take over; somebody else does, if there is anybody."""
+        """Expect that the drained one does not take over; another does, if there is one."""
         drained = next(name for name in self._cluster.hosts if name != active)
         path = await self._notice(f"{drains_path(ZOOKEEPER)}/{drained}")
         self._kill(active)
@@ -165,7 +165,7 @@ class Trial:
     # ---- what they are made of -------------------------------------------------------------
 
     def _handed_over(self) -> str | None:
-        """What operators have asked for and is still under way, or what is missing after it."""
+        """Return what operators asked for that is still under way, or what is missing after it."""
         wished = [one for one in self._cluster.hosts if self._world.oracle.conduct.is_wished(one)]
         return f"a hand-over to {wished} is under way" if wished else what_is_missing(self._world)
 
@@ -173,7 +173,7 @@ class Trial:
         self._cluster.hosts[name].kill("namenode", self.kind)
 
     async def _notice(self, path: str) -> str:
-        """An operator writes it; all controllers read it."""
+        """Write it as an operator; all controllers read it."""
         ensemble = self._cluster.ensemble
         above = path.rpartition("/")[0]
         if ensemble.znode(above) is None:
@@ -189,7 +189,7 @@ class Trial:
         return path
 
     def _unread(self, path: str) -> str | None:
-        """Who has not been shown a notice: an older request may keep its controller waiting."""
+        """Return which were not shown a notice: an older request may keep a controller waiting."""
         kind, whom = PAUSE, list(self._cluster.hosts)
         if path != pause_path(ZOOKEEPER):
             kind, whom = DRAIN, [path.rpartition("/")[2]]
@@ -207,7 +207,7 @@ class Trial:
             self._world.look()
 
     def _serves_not(self, *names: str, besides: str = "") -> str | None:
-        """Why none of these is active and can write."""
+        """Return why none of these is active and can write."""
         owner = self._cluster.lock_owner()
         if owner is None or owner not in (*names, besides):
             return f"{owner or 'nobody'} has the lock"
@@ -217,7 +217,7 @@ class Trial:
         return None if node.epoch == self._world.journal.epoch else f"{owner} cannot write"
 
     def _another(self, active: str) -> str | None:
-        """Why nobody else has become active in its place."""
+        """Return why no other has become active in its place."""
         return self._serves_not(*(name for name in self._cluster.hosts if name != active))
 
     async def _until(self, invariant: str, what: str, missing: Callable[[], str | None]) -> None:
