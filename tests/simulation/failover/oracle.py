@@ -176,7 +176,7 @@ class Oracle:
         self.on_promotion(sender)
 
     def _asks_another(self, sender: str, receiver: str, method: str) -> None:
-        """Check that a controller orders another's NameNode only to fence it."""
+        """Check that a controller has had the lock that orders another's NameNode, to fence it."""
         if sender == receiver or sender not in self.told or method not in _CHANGES_ROLE:
             return
         session = self.cluster.session_of(sender)
@@ -311,7 +311,7 @@ class Oracle:
     # ---- operators -------------------------------------------------------------------------
 
     def asks(self) -> float:
-        """Note how things stand when an operator is about to ask for a hand-over; return the time."""
+        """Note how things stand just before an operator asks for a hand-over; return the time."""
         self._note_owner()
         return self.cluster.loop.now
 
@@ -366,7 +366,7 @@ class Oracle:
         return lost == float("inf") or self.cluster.loop.now - since < self.cluster.noticing_seconds
 
     def _lost_it_unseen(self, name: str) -> bool:
-        """Return whether a lagging ZooKeeper server shows it the lock, and it is unfenced.
+        """Return whether its lagging ZooKeeper shows it the lock, and no other fenced it.
 
         Others may have had the lock; until one of them has fenced it, it alone is active.
         """

@@ -118,7 +118,7 @@ no answer comes in time, and was obeyed behind the next promotion (a unit test s
 fencing command that hung, and two slow demotions had begun before the faults' end, and struck in
 the middle of the trial.
 49105879 was a flaw of the oracle: that the lock was gone was heard in the same moment as the look
-at it was answered which led to the request for its removal, and the oracle saw a removal of nothing.
+at it was answered that led to the request for its removal, and the oracle saw a removal of nothing.
 49206146 was another: a call to become active that a NameNode had refused, being late, counted as
 one that may have made it active.
 49207640 was another: a controller that had stood still for seven seconds heard first that it was to

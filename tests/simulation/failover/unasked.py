@@ -1,6 +1,6 @@
-"""Checks who becomes active in a pause or a drain: nobody by himself but who was.
+"""Checks which NameNodes become active in a pause or a drain: by itself only the former active.
 
-What ZooKeeper holds and has told a controller counts, what operators asked for, and what NameNodes
+What ZooKeeper holds and has shown a controller counts, what operators asked for, and what NameNodes
 were: not what a controller takes for a pause, a wish or its right to come back.
 """
 
@@ -18,9 +18,9 @@ REPORTED_WITHIN_SECONDS: Final = 3.0
 REPLACED_SECONDS: Final = 8.0
 """How long a successor may be active before all know; a request to ZooKeeper may take 5 s."""
 _KNOWN_SECONDS: Final = 0.5
-"""A notice that was shown to a controller is one that it obeys, so much later."""
+"""A controller obeys a notice within this time after it was shown it."""
 _HEARD_SECONDS: Final = 3.0
-"""How late a controller may hear that its lock is gone; who hears later is judged too strictly."""
+"""How late a controller may hear that its lock is gone; a later one is judged too strictly."""
 
 Check = Callable[[bool, str, str], None]
 
@@ -30,7 +30,7 @@ class Ground:
     """What one NameNode may become active on."""
 
     bars: frozenset[str] = frozenset()
-    """What its controller was told of: a pause, a drain of it."""
+    """What its controller was shown: a pause, a drain of it."""
     barred_since: float | None = None
     """Since when without a gap; a drain that follows a pause is another bar than that."""
     kept_on: bool = False
@@ -43,7 +43,8 @@ class Ground:
     wished: bool = False
     """An operator had asked it to take over when it got the lock."""
     gave_way: bool = False
-    """It has given the lock away, and nobody has been active since for so long that all know."""
+    """It has given the lock away, and no NameNode has been active since, long enough that all know.
+    """
     might_return: bool = False
     """The same, when it got the lock."""
     replaced: Lasting = field(default_factory=Lasting)
@@ -52,7 +53,7 @@ class Ground:
 
 
 class Unasked:
-    """Told by the oracle what happens."""
+    """The oracle reports to it what happens."""
 
     def __init__(self, cluster: Cluster, conduct: Conduct, check: Check) -> None:
         self._cluster = cluster
@@ -61,39 +62,38 @@ class Unasked:
         self._grounds: Mapping[str, Ground] = {name: Ground() for name in cluster.hosts}
         self._last_active = ""
 
-    # ---- told by the oracle ----------------------------------------------------------------
+    # ---- calls of the oracle ----------------------------------------------------------------
 
     def took_lock(self, name: str) -> None:
-        """What it learns later, while it fences for instance, calls it back no more (44028433)."""
+        """Note a lock; what it learns later, while fencing e.g., recalls it no more (44028433)."""
         ground = self._grounds[name]
         ground.lock_since, ground.lock_until = self._cluster.loop.now, float("inf")
         ground.wished = self._conduct.is_wished(name)
         ground.might_return = ground.gave_way or self._conduct.cedes(name)
 
     def lost_lock(self, name: str) -> None:
-        """The lock of this one's controller is gone."""
+        """Note that the lock of this one's controller is gone."""
         if name in self._grounds:
             now = self._cluster.loop.now
             self._grounds[name].lock_until, self._grounds[name].heard_by = now, now + _HEARD_SECONDS
 
     def ceded(self, name: str, asked_at: float) -> None:
-        """A request to stand back has ended at this one's controller, with whatever answer."""
+        """Note that a request to stand back has ended at this one's controller, with any answer."""
         ground = self._grounds[name]
-        # A session that ends meanwhile takes the lock, and not the role (seed 49012169); and of the
-        # end of the lock its controller may not have heard (seeds 49042655, 49207640).
+        # A session that ends in the meantime takes the lock, and not the role (seed 49012169); and
+        # of the end of the lock its controller may not have heard (seeds 49042655, 49207640).
         if max(ground.heard_by, ground.deposed_at) >= asked_at or ground.lock_until == float("inf"):
             ground.gave_way, ground.replaced = True, Lasting()
 
     def left(self, name: str) -> None:
-        """The controller of this NameNode has left the election."""
         self._grounds[name].kept_on = False
 
     def deposed(self, name: str) -> None:
-        """This NameNode was active, and stands by now."""
+        """Note that this NameNode was active, and stands by now."""
         self._grounds[name].deposed_at = self._cluster.loop.now
 
     def active(self, name: str) -> None:
-        """This NameNode has become active.
+        """Note that this NameNode has become active.
 
         A promotion that ends when its lock was given away already takes nothing back (49072236).
         """
@@ -101,11 +101,11 @@ class Unasked:
         ground.gave_way = ground.gave_way and ground.lock_until < float("inf")
 
     def wrote(self, name: str) -> None:
-        """This NameNode has written the first edit of an epoch."""
+        """Note that this NameNode has written the first edit of an epoch."""
         self._last_active = name
 
     def look(self) -> None:
-        """Which bars there are, and who has been replaced by whom."""
+        """Note which bars there are, and which NameNodes have been replaced."""
         now, owner = self._cluster.loop.now, self._cluster.lock_owner()
         node = None if owner is None else self._cluster.namenode(owner)
         serves = node is not None and node.state is ServiceState.ACTIVE
@@ -127,13 +127,13 @@ class Unasked:
             ground.barred_since, ground.kept_on = now, owner == name
 
     def is_wished(self, name: str) -> bool:
-        """Whether an operator has asked it to take over, now or when it got the lock."""
+        """Return whether an operator has asked it to take over, now or when it got the lock."""
         return self._conduct.is_wished(name) or self._grounds[name].wished
 
     # ---- the check -------------------------------------------------------------------------
 
     def promotes(self, name: str) -> None:
-        """A controller tells its NameNode to become active."""
+        """Check a controller's request that its NameNode become active."""
         ground = self._grounds[name]
         since = ground.barred_since
         known = since is not None and ground.lock_since > since + _KNOWN_SECONDS

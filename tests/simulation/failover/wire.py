@@ -44,14 +44,14 @@ class Heard:
     waiting: Counter[Client] = field(default_factory=Counter)
     """How many requests of each session are unanswered."""
     spoiled: set[Client] = field(default_factory=set)
-    """Sessions of whose round one has failed: what the others have shown is told to nobody."""
+    """Sessions of whose round one has failed: what the others have shown is passed on to no one."""
     whole_at: float = float("inf")
     """When the last answer of the round has come."""
     opened_at: float = -1.0
     """When it has last opened a session, whatever for."""
 
     def learn(self) -> None:
-        """The round is whole."""
+        """Take over what a whole round has shown."""
         self.notices |= self.round
         self.round, self.whole_at = {}, float("inf")
 
@@ -72,7 +72,7 @@ class Wire:
         self.on_leaving: Callable[[str], None] = lambda _who: None
         """A controller has closed the session of the election, and opened no other in its place."""
 
-    # ---- told by the sessions --------------------------------------------------------------
+    # ---- calls of the sessions --------------------------------------------------------------
 
     def opened(self, client: Client) -> None:
         """See zk_server.Listener."""
@@ -140,17 +140,17 @@ class Wire:
     # ---- asked by the oracle ---------------------------------------------------------------
 
     def session_of(self, name: str) -> int | None:
-        """The session in which a host's controller stands for election."""
+        """Return the session in which a host's controller stands for election."""
         heard = self._of_life(self.hosts[name].lives.get("zkfc"))
         return None if heard is None or heard.election is None else heard.election.session_id
 
     def standing(self, name: str) -> int | None:
-        """The session in which it waits for the lock, or has it."""
+        """Return the session in which it waits for the lock, or has it."""
         heard = self._of_life(self.hosts[name].lives.get("zkfc"))
         return None if heard is None or heard.stands is None else heard.stands.session_id
 
     def told_bars(self, name: str) -> frozenset[str]:
-        """What a host's controller was shown last that is in force: a pause, its drain."""
+        """Return what a host's controller was shown last that is in force: a pause, its drain."""
         life = self.hosts[name].life("zkfc")
         heard = self._of_life(life)
         if life is None or heard is None:
@@ -163,7 +163,7 @@ class Wire:
         return frozenset(k for k, path in self._paths(name).items() if path in heard.notices)
 
     def bars_at(self, name: str, znodes: Mapping[str, Znode]) -> frozenset[str]:
-        """Which notices of this tree bar a NameNode's controller from the election."""
+        """Return which notices of this tree bar a NameNode's controller from the election."""
         life = self.hosts[name].life("zkfc")
         if life is None:
             return frozenset()
@@ -195,7 +195,7 @@ class Wire:
             heard.whole_at = float("inf")
 
     def _ends(self, heard: Heard, client: Client, request: Request) -> None:
-        """A request is over; with the last one of the session that reads notices its round is."""
+        """End a request; with the last one of the session that reads notices its round ends."""
         if request.kind not in _READS:
             return
         heard.waiting[client] -= 1
@@ -228,7 +228,7 @@ class Wire:
 
 
 def in_force(kind: str, znode: Znode | None, life: Life) -> bool:
-    """Whether a notice is there and not over, by the wall clock of this process's machine."""
+    """Return whether a notice is there and not over, by the wall clock of this process."""
     if znode is None:
         return False
     notice = _decoded(kind, znode.data)

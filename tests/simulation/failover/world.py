@@ -104,7 +104,7 @@ class World:
             self.cluster.conditions[host.name] = Condition()
 
     def in_place(self) -> AbstractContextManager[None]:
-        """What the product logs goes into the trace."""
+        """Send what the product logs to the trace."""
         return traced(self.trace)
 
     async def play(self) -> None:
@@ -198,7 +198,7 @@ class World:
         self.oracle.fenced(victim, by, true)
 
     async def _position(self, http: HostPort, *, deadline_seconds: float) -> Position:
-        """What a NameNode's /status says of its epoch."""
+        """Return what a NameNode's /status says of its epoch."""
         node = self.cluster.namenode(http.host)
         if node is None or not node.life.runs:
             raise ConnectionRefusedError("refused (simulated)")
@@ -209,7 +209,7 @@ class World:
     closing = False
 
     def look(self) -> None:
-        """What must hold now and then."""
+        """Check what must hold now and then."""
         self.oracle.look()
         self._check_all_go_on()
         if self.loop.steps > _MAX_STEPS:
@@ -220,7 +220,7 @@ class World:
             raise Violated("L2", f"a controller gave up: {self.gave_up}")
 
     def counts(self) -> tuple[int, int]:
-        """How many states were checked, and how many takeovers there were."""
+        """Return how many states were checked, and how many takeovers there were."""
         return self.oracle.counts.checks, self.oracle.counts.takeovers
 
     def end(self) -> None:
@@ -243,7 +243,7 @@ class World:
         return 1 + drift * self.faults.random("clock", machine).uniform(-1, 1) if drift else 1.0
 
     def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An error that nobody took: a bug, unless it is an answer that nobody waited for."""
+        """Note an unhandled error: a bug, unless it is an answer that was not waited for."""
         failure, future = context.get("exception"), context.get("future")
         unheard = future is not None and not isinstance(future, asyncio.Task)
         if failure is None or not isinstance(failure, Exception) or unheard:

@@ -71,7 +71,7 @@ class Ensemble:
     def accept(
         self, link: Link, session: int, seen: int, timeout: float, answer: Callable[[int], None]
     ) -> None:
-        """A client connects; ``answer`` gets its session, 0 if that is over, -1 for a refusal."""
+        """Connect a client; ``answer`` gets its session, 0 if that is over, -1 for a refusal."""
         replica = link.replica
         if self.away or not replica.up or replica.applied < seen:
             link.tell("refused", lambda: answer(-1))
@@ -246,24 +246,24 @@ class Ensemble:
     # ---- what befalls the servers ----------------------------------------------------------
 
     def go_away(self) -> None:
-        """No majority: connections end, nothing is written, no session expires."""
+        """Lose the majority: connections end, nothing is written, no session expires."""
         self._leaderless = True
         self._drop_all(self.replicas.values())
 
     def come_back(self) -> None:
-        """Every server works, as far as it is up."""
+        """Let every server work, as far as it is up."""
         was_away, self._leaderless = self.away, False
         self._lead_again(was_away)
 
     def restart(self, name: str, seconds: float) -> None:
-        """One server is gone for a while; the majority with it, if another one is (seed 206857)."""
+        """Stop one server for a while; the majority ends if another is down (seed 206857)."""
         replica = self.replicas[name]
         replica.up = False
         self._drop_all(self.replicas.values() if self.away else (replica,))
         self.loop.at(self.loop.now + seconds, self._up, replica)
 
     def heal(self) -> None:
-        """All of them work, and none lags (seeds 49027923, 49032475)."""
+        """Let all of them work, and none lag (seeds 49027923, 49032475)."""
         was_away, self._leaderless = self.away, False
         for replica in self.replicas.values():
             replica.up = True
@@ -272,12 +272,12 @@ class Ensemble:
         self._lead_again(was_away)
 
     def owner_of(self, path: str) -> ServerSession | None:
-        """Whose ephemeral znode this is, at the leader."""
+        """Return the session that owns this ephemeral znode, at the leader."""
         znode = self.head.znodes.get(path)
         return None if znode is None else self.sessions.get(znode.owner)
 
     def shows_as_own(self, session: int, path: str) -> bool:
-        """Whether the server that a session is connected to shows it this znode as its own."""
+        """Return whether the server that a session is connected to shows it this as its own."""
         known = self.sessions.get(session)
         if known is None or known.connection is None:
             return False
@@ -285,7 +285,7 @@ class Ensemble:
         return znode is not None and znode.owner == session
 
     def znode(self, path: str) -> Znode | None:
-        """A znode at the leader."""
+        """Return a znode at the leader."""
         return self.head.znodes.get(path)
 
     def _up(self, replica: Replica) -> None:
@@ -293,7 +293,7 @@ class Ensemble:
         self._lead_again(was_away)
 
     def _lead_again(self, was_away: bool) -> None:
-        """If a majority is there again: its new leader gives every session its full time."""
+        """Give every session its full time if a majority, and so a leader, is there again."""
         if was_away and not self.away:
             for session in self.sessions.values():
                 session.heard_at = max(session.heard_at, self.loop.now)

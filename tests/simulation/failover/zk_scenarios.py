@@ -78,7 +78,7 @@ class Script:
     _fired: dict[str, list[bool]] = field(default_factory=dict)
 
     async def client(self, name: str) -> Client:
-        """A connected session."""
+        """Return a connected session."""
         states = self._states[name] = []
         fired = self._fired[name] = []
         made = self.connect(lambda state, _: states.append(state), fired.append)
@@ -92,7 +92,7 @@ class Script:
         self.lines.append(f"{what}: {self._told(outcome)}")
 
     async def fires(self, name: str, what: str, count: int = 1) -> None:
-        """Wait until so many watches of this client have fired since the last time."""
+        """Wait until ``count`` watches of this client have fired since the last time."""
         fired = self._fired[name]
         await self.until(lambda: len(fired) >= count)
         told = ", ".join("deleted" if one else "changed" for one in fired)
@@ -100,7 +100,7 @@ class Script:
         fired.clear()
 
     def silent(self, name: str, what: str) -> None:
-        """No watch has fired."""
+        """Note that no watch has fired."""
         self.lines.append(f"{what}: {name} hears {self._fired[name] or 'nothing'}")
 
     async def ends(self, name: str) -> None:
@@ -175,7 +175,7 @@ async def versions(script: Script) -> None:
 
 
 async def ephemerals(script: Script) -> None:
-    """Whose a lock is, and that it goes with its session, closed or expired."""
+    """Show whose a lock is, and that it goes with its session, closed or expired."""
     one, two = await script.client("one"), await script.client("two")
     lock = f"{script.scope}/lock"
     script.note("one takes it", await one.create(lock, b"1", ephemeral=True))
@@ -199,7 +199,7 @@ async def ephemerals(script: Script) -> None:
 
 
 async def watches(script: Script) -> None:
-    """One look, one call; a look at nothing waits for a creation; many looks are one."""
+    """Call once for one look, or many; a look at nothing waits for a creation."""
     one, two, top = await script.client("one"), await script.client("two"), script.scope
     script.note("look at nothing", await one.look(f"{top}/w", watch=True))
     script.note("create", await two.create(f"{top}/w", b""))
@@ -251,7 +251,7 @@ async def numbers_and_rights(script: Script) -> None:
 
 
 async def order(script: Script) -> None:
-    """A session's requests are carried out and answered in order, a watch before later reads."""
+    """Carry out and answer a session's requests in order, a watch before later reads."""
     one, two, top = await script.client("one"), await script.client("two"), script.scope
     many: list[asyncio.Future[Any]] = [
         one.create(f"{top}/o", b"0"),
@@ -274,7 +274,7 @@ async def order(script: Script) -> None:
 
 
 async def transactions(script: Script) -> None:
-    """All parts or none; what one transaction has written carries one number."""
+    """Do all parts or none; what one transaction has written carries one number."""
     one, two, top = await script.client("one"), await script.client("two"), script.scope
     lock, count = f"{top}/lock", f"{top}/count"
     made = (CreateEphemeral(lock, b"1"), SetData(count, b""))

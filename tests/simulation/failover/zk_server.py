@@ -66,29 +66,29 @@ class Client(Protocol):
 
 
 class Listener(Protocol):
-    """Told of what clients and servers say to each other, at the clients' end."""
+    """Hears what clients and servers send to each other, at the clients' end."""
 
     def opened(self, client: Client) -> None:
-        """A client begins to connect."""
+        """Note that a client begins to connect."""
 
     def asked(self, client: Client, request: Request) -> None:
-        """A request is sent."""
+        """Note that a request is sent."""
 
     def unsent(self, client: Client, request: Request) -> None:
-        """A client has no connection over which to send a request."""
+        """Note that a client has no connection over which to send a request."""
 
     def answered(self, client: Client, request: Request, reply: Reply) -> None:
-        """An answer has come, in time."""
+        """Note that an answer has come, in time."""
 
     def failed(self, client: Client, request: Request) -> None:
-        """A request has got no answer in time, or none that its client could hear."""
+        """Note that a request got no answer in time, or none that its client could hear."""
 
     def closing(self, client: Client) -> None:
-        """A client ends its session."""
+        """Note that a client ends its session."""
 
 
 class Unheard:
-    """Nobody listens."""
+    """A listener that ignores everything."""
 
     def opened(self, client: Client) -> None:
         """See Listener."""
@@ -136,7 +136,7 @@ class Link:
         self._queue: list[tuple[Request, Respond]] = []
 
     def connect(self, arrive: Callable[[], None]) -> None:
-        """The first word of a client."""
+        """Send the first word of a client."""
         self._up_due = self.ensemble.network.post(
             (self.machine, self.replica.name), "connect", arrive, lost=self.lose
         )
@@ -154,7 +154,7 @@ class Link:
         )
 
     def tell(self, what: str, act: Callable[[], None] | News | None) -> None:
-        """Server to client: ``act`` happens there, after all that was told before."""
+        """Send from server to client: ``act`` happens there, after all that was sent before."""
         if not self.alive:
             return
         self._down_due = self.ensemble.network.post(
@@ -167,7 +167,7 @@ class Link:
         )
 
     def lose(self) -> None:
-        """A message is lost for good: so is the connection; the client may hear of it late."""
+        """Lose a message for good, and so the connection; the client may hear of it late."""
         if self.alive:
             silent = self.ensemble.rng.random() < self.ensemble.network.silence
             self.cut(tell=not silent)
@@ -181,7 +181,7 @@ class Link:
         self.forget()
 
     def forget(self) -> None:
-        """The client or the server has hung up; nothing more is said."""
+        """End the connection: the client or the server has hung up."""
         self.alive = False
         self.replica.unwatch(self)
         if self.session is not None and self.session.connection is self:
@@ -242,14 +242,14 @@ class Replica:
             act()
 
     def when(self, number: int, act: Callable[[], None]) -> None:
-        """Do something once so much of the history is applied here."""
+        """Do something once the history is applied here up to ``number``."""
         if self.applied >= number:
             act()
         else:
             self.waiting.append((number, act))
 
     def unwatch(self, link: Link) -> None:
-        """A connection is gone, and its watches with it."""
+        """Drop the watches of a connection that is gone."""
         for watches in (self.watches, self.child_watches):
             for links in watches.values():
                 links.pop(link, None)

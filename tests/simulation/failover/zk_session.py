@@ -104,7 +104,7 @@ class ModelSession:
         self._loop.call_later(cap, self._abandon, link)
 
     def _server(self) -> Replica:
-        """The next one: kazoo pauses only when it has asked each in vain (seed 206857)."""
+        """Return the next server: kazoo pauses when it has asked each in vain (seed 206857)."""
         if not self._untried:
             servers = list(self._ensemble.replicas.values())
             chosen = self._rng.randrange(len(servers))
@@ -167,7 +167,7 @@ class ModelSession:
             self._again()
 
     def _lost(self) -> None:
-        """The connection is gone: what was asked may have been done."""
+        """Lose the connection: what was asked may have been done."""
         self._connected = False
         if self._link is not None:
             self._link.forget()
@@ -215,7 +215,7 @@ class ModelSession:
     # ---- leaving ---------------------------------------------------------------------------
 
     def end_now(self) -> None:
-        """Never asked for: the guard's thread, which does that, is not simulated."""
+        """Refuse: the guard's thread, which asks for that, is not simulated."""
         raise NotImplementedError
 
     async def close(self, *, deadline_seconds: float) -> bool:
@@ -255,14 +255,14 @@ class ModelSession:
         return self._request(request, lambda made: made[0])
 
     def look(self, path: str, *, watch: bool = False) -> asyncio.Future[Outcome[NodeFacts | None]]:
-        """Does the znode exist, and is it this session's?"""
+        """Return whether the znode exists, and is this session's."""
         return self._request(
             Request("exists", path, watch=watch),
             lambda found: None if found is None else self._facts(found),
         )
 
     def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]:
-        """The znode's bytes and facts."""
+        """Return the znode's bytes and facts."""
         return self._request(Request("get", path), lambda found: (found.data, self._facts(found)))
 
     def write(self, path: str, data: bytes, *, version: int) -> asyncio.Future[Outcome[int]]:
@@ -274,18 +274,18 @@ class ModelSession:
         return self._request(Request("delete", path, version=version), lambda _: None)
 
     def transact(self, parts: Sequence[Part]) -> asyncio.Future[Outcome[None]]:
-        """All of these in one transaction, or nothing."""
+        """Do all of these in one transaction, or nothing."""
         request = Request("multi", parts[-1].path, parts=tuple(parts), acl=self._settings.acl)
         return self._request(request, lambda _: None)
 
     def children(
         self, path: str, *, watch: bool = False
     ) -> asyncio.Future[Outcome[tuple[str, ...]]]:
-        """The names below the znode."""
+        """Return the names below the znode."""
         return self._request(Request("children", path, watch=watch), tuple)
 
     def acl(self, path: str) -> asyncio.Future[Outcome[tuple[frozenset[AclEntry], int]]]:
-        """The znode's ACL and the version of the ACL."""
+        """Return the znode's ACL and the version of the ACL."""
         return self._request(
             Request("acl", path), lambda found: (frozenset(found.acl), found.acl_version)
         )
@@ -296,7 +296,7 @@ class ModelSession:
         return self._request(request, lambda _: None)
 
     def who_am_i(self) -> asyncio.Future[Outcome[tuple[str, ...]]]:
-        """The model's servers are too old for that question."""
+        """Refuse: the model's servers are too old for that question."""
         told: asyncio.Future[Outcome[tuple[str, ...]]] = self._loop.create_future()
         told.set_result(Refused(Refusal.OTHER, "unimplemented"))
         return told

@@ -103,7 +103,7 @@ class RefusedError(Exception):
 
 
 def refuse(why: Refusal) -> RefusedError:
-    """The error as kazoo names it."""
+    """Return the error as kazoo names it."""
     return RefusedError(why, _NAMES[why])
 
 
@@ -124,14 +124,14 @@ class Tree:
     znodes: dict[str, Znode] = field(default_factory=lambda: {"/": Znode(b"", 0, 0)})
 
     def get(self, path: str) -> Znode:
-        """The znode, or NO_NODE."""
+        """Return the znode, or raise NO_NODE."""
         found = self.znodes.get(path)
         if found is None:
             raise refuse(Refusal.NO_NODE)
         return found
 
     def children(self, path: str) -> tuple[str, ...]:
-        """The names below a znode, sorted; NO_NODE without it."""
+        """Return the names below a znode, sorted; raise NO_NODE without it."""
         self.get(path)
         prefix = path.rstrip("/") + "/"
         below = (one[len(prefix) :] for one in self.znodes if one.startswith(prefix))
@@ -140,7 +140,7 @@ class Tree:
     def plan_create(
         self, path: str, data: bytes, owner: int, acl: tuple[AclEntry, ...], *, sequence: bool
     ) -> Create:
-        """What a create would do, or why it is refused."""
+        """Return what a create would do, or raise why it is refused."""
         above = self.znodes.get(parent(path))
         if above is None:
             raise refuse(Refusal.NO_NODE)
@@ -152,17 +152,17 @@ class Tree:
         return Create(final, data, owner, acl)
 
     def plan_set(self, path: str, data: bytes, version: int) -> SetData:
-        """What a write would do, or why it is refused."""
+        """Return what a write would do, or raise why it is refused."""
         _check(self.get(path).version, version)
         return SetData(path, data)
 
     def plan_set_acl(self, path: str, acl: tuple[AclEntry, ...], version: int) -> SetAcl:
-        """What a change of the ACL would do, or why it is refused."""
+        """Return what a change of the ACL would do, or raise why it is refused."""
         _check(self.get(path).acl_version, version)
         return SetAcl(path, acl)
 
     def plan_delete(self, path: str, version: int) -> Delete:
-        """What a delete would do, or why it is refused."""
+        """Return what a delete would do, or raise why it is refused."""
         _check(self.get(path).version, version)
         if self.children(path):
             raise refuse(Refusal.NOT_EMPTY)
@@ -171,7 +171,7 @@ class Tree:
     def plan_together(
         self, parts: Sequence[Part], session: int, acl: tuple[AclEntry, ...]
     ) -> Together:
-        """What a transaction would do, or why it is refused; no two parts are of one znode."""
+        """Return what a transaction would do, or raise; no two parts are of one znode."""
         planned: list[Create | SetData | Delete] = []
         for part in parts:
             match part:
@@ -213,7 +213,6 @@ class Tree:
                 return tuple(news for part in parts for news in self.apply(part, number))
 
     def paths(self) -> Iterator[str]:
-        """All of them."""
         return iter(self.znodes)
 
     def _delete(self, path: str) -> tuple[News, ...]:
@@ -227,7 +226,7 @@ class Tree:
 
 
 def parent(path: str) -> str:
-    """The path above."""
+    """Return the path above."""
     return path.rsplit("/", 1)[0] or "/"
 
 

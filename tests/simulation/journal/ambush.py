@@ -59,7 +59,7 @@ STRIKES: Final = (
     "power-all",
 )
 """``twins``: the node gets requests that it got before.  ``unfetched``: it reaches no other node.
-``alone``: meanwhile the writer reaches this node only.  ``lone``: that, and then the writer ends.
+``alone``: for now the writer reaches this node only.  ``lone``: that, and then the writer ends.
 ``rival``: another one begins at once."""
 _IN_LONG_SEGMENTS: Final = (
     *("kill", "power", "isolate", "isolate", "freeze-node", "wipe", "rot", "rot"),
@@ -72,7 +72,7 @@ _LATE: Final = (
 
 
 def drawn(seed: int) -> swarm.Swarm:
-    """What an aimed world is about: mostly calm, or nobody would come to the places."""
+    """Draw what an aimed world is about: mostly calm, or no message would come to the places."""
     if seed >= FIRST_LATE:
         return _late(seed)
     return drawn_long(seed) if seed >= FIRST_LONG else _aimed(seed)
@@ -94,7 +94,7 @@ def _late(seed: int) -> swarm.Swarm:
 
 
 def drawn_long(seed: int) -> swarm.Swarm:
-    """Few writers, with long segments of which they keep little: who missed a part fetches it."""
+    """Draw few writers with long segments of which they keep little: a missed part is fetched."""
     rng = Random(f"{seed} long segments")
     base = swarm.Swarm.drawn(seed - FIRST_LONG)
     rates = base.rates if rng.random() < 0.4 else dict.fromkeys(base.rates, 0.0)
@@ -148,7 +148,7 @@ def _aimed(seed: int) -> swarm.Swarm:
 
 @dataclass(slots=True)
 class _Ambush:
-    """Lies at a place from ``event.at`` on, and lets so many messages pass."""
+    """Lies at a place from ``event.at`` on, and lets ``skip`` messages pass."""
 
     event: Event
     what: str
@@ -196,7 +196,7 @@ class Ambushes:
             self._world.loop.call_at(event.at, self._waiting.append, ambush)
 
     def begins(self, name: str) -> None:
-        """A writer begins; in a relay it leaves its first batch with one node, as its turn is.
+        """Begin a writer; in a relay it leaves its first batch with one node, as its turn is.
 
         One after another leaves other bytes under the same numbers, where the one before is not
         reached; the third one sees both.
@@ -215,7 +215,7 @@ class Ambushes:
             self._relay[name] = partial(self._alone, event, name, (first, second)[turn], ends=0.05)
 
     def _seen(self, link: Link, what: str, arrive: Action, lost: Action) -> tuple[Action, Action]:
-        """What becomes of a message: it arrives, and something strikes."""
+        """Return what becomes of a message: it arrives, and something strikes."""
         if what == "Write" and link[0] in self._relay:
             self._relay.pop(link[0])()
         for ambush in self._waiting:

@@ -58,7 +58,7 @@ async def speak(world: "World", until: float) -> None:
 
 
 def _drawn(machine: Machine, rng: Random, *, leaps: bool) -> tuple[str, Message]:
-    """A request.  Only one node is led to the largest leap, so that the others stay together."""
+    """Draw a request.  Only one node is led to the largest leap: the others stay together."""
     state = None if machine.owner is None else machine.owner.state
     leaps = leaps and state is not None and not state.learner
     promised = 0 if state is None else int(state.promised)
@@ -91,10 +91,11 @@ def _drawn(machine: Machine, rng: Random, *, leaps: bool) -> tuple[str, Message]
 
 
 def _claim(state: JournalState | None, drawn: int | None) -> int | None:
-    """What it says is committed; some claims are counted from the last edit here.
+    """Return what it claims to be committed; some claims are counted from the last edit here.
 
-    Not about edits that are under way: who knows the epoch and the serial of their writer can say
-    that they are committed before they are, and no node can tell that from the writer's own word.
+    Not about edits that are under way: an intruder that has the epoch and the serial of their
+    writer can claim that they are committed before they are, and no node can distinguish that from
+    the writer's own word.
     """
     last = 0 if state is None else max(0, int(state.last_written))
     if drawn not in _BEYOND:
@@ -107,4 +108,4 @@ def _told(request: Message) -> str:
 
 
 def _ignored(_reply: object) -> None:
-    """Whatever it is told."""
+    """Ignore a reply."""

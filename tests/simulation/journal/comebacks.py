@@ -42,7 +42,7 @@ _ABOUT: Final = (
 
 
 def drawn(seed: int) -> Swarm:
-    """What such a world is about: few writers that live long, and nothing but plots of one kind."""
+    """Draw what such a world is about: few writers that live long, and plots of one kind only."""
     rng = Random(f"{seed} comebacks")
     base = ambush.drawn_long(seed - FIRST_REJOIN + ambush.FIRST_LONG)
     about = rng.choice(_ABOUT)
@@ -77,7 +77,7 @@ def _pace(about: str, rng: Random) -> Pace:
         case "segment":
             return Pace(200, 4, (0.2, 0.2, 0.4), least=100)
         case "torn":
-            # Of a node's first segment nothing decays: nobody knows yet what of it is safe.
+            # Of a node's first segment nothing decays: what of it is safe is not known yet.
             shorter = Pace(80, 8, (0.2, 0.2, 0.4), least=30, rolls=2)
             return rng.choice((Pace(200, 8, (0.2, 0.2, 0.4), least=100), shorter))
         case "strays":
@@ -106,7 +106,7 @@ class _Running:
 
 @dataclass(frozen=True, slots=True)
 class _Hold:
-    """Such messages of a writer and all nodes but one come so much later, or with None never."""
+    """Messages of this kind of a writer and all nodes but one are delayed, or with None lost."""
 
     what: str
     writer: str
@@ -171,10 +171,10 @@ class Comebacks:
         self._world.loop.call_at(rng.choice((0.01, 0.3)) * rng.random(), self._next, (None, 0))
 
     def begins(self, name: str) -> None:
-        """No plot waits for a writer to begin."""
+        """Do nothing: no plot waits for a writer to begin."""
 
     def _next(self, before: tuple[_Running | None, int]) -> None:
-        """Begin the next one, unless the one before has come further meanwhile."""
+        """Begin the next one, unless the one before has come further in the meantime."""
         if before != (self._now, 0 if self._now is None else self._now.at):
             return
         self._now = self._to_come.popleft() if self._to_come else None
@@ -201,7 +201,7 @@ class Comebacks:
         return self._struck_by(step, strike, arrive, lost)
 
     def _named(self, link: Link, what: str) -> tuple[str, str, str]:
-        """How plots call a message, the node that it is about, and who spoke with that node.
+        """Return how plots call a message, the node that it is about, and the peer of that node.
 
         What a node fetches, or asks a peer, is about itself.
         """
@@ -269,7 +269,7 @@ class Comebacks:
         return partial(self._arrive_and_strike, step, strike, arrive), lost
 
     def _struck_before(self, step: Step, strike: _Strike, arrive: Action, lost: Action) -> Action:
-        """The message comes to the next life of its node; its sender may hear that it broke."""
+        """Deliver the message to its node's next life; its sender may hear that it broke."""
         if step.does.endswith("break"):
             lost()
         strike.event = replace(strike.event, lasts=_RESTART_SECONDS)
@@ -293,7 +293,7 @@ class Comebacks:
         self._strikes.end(how, strike.event, strike.node)
 
     def _rot(self, strike: _Strike) -> None:
-        """It ends, and what it holds of the newest segment decays before it is back."""
+        """Kill it, and let what it holds of the newest segment decay before it is back."""
         self._strikes.end("kill", strike.event, strike.node)
         self._wear("rot-newest", strike)
 
@@ -306,7 +306,7 @@ class Comebacks:
         self._strikes.later(strike.event.lasts, self._world.restart, machine)
 
     def _hang(self, strike: _Strike) -> None:
-        """One of the next operations of its disk takes long; another writer begins meanwhile."""
+        """Let one of its disk's next operations take long, while another writer begins."""
         self._world.hangs[strike.node] = [0.0] * strike.rng.randrange(4) + [strike.event.lasts]
         self._begin_rival(strike)
 
@@ -329,12 +329,12 @@ class Comebacks:
         self._until_released.clear()
 
     def _leave_stray(self, strike: _Strike) -> None:
-        """This node alone has what its writer wrote last; the next one goes on without it."""
+        """Leave what its writer wrote last on this node alone; the next goes on without it."""
         self._hold("Write", replace(strike, event=replace(strike.event, lasts=_MUCH_LATER_SECONDS)))
         self._strikes.later(_ALONE_SECONDS, self._unless_over, self._hand_over, strike)
 
     def _hand_over(self, strike: _Strike) -> None:
-        """The writer ends, and another one begins where this node is not reached."""
+        """End the writer, and begin another one where this node is not reached."""
         if strike.other in self._world.writers:
             self._world.writers[strike.other].kill()
         self._begin_rival(strike)
@@ -376,7 +376,7 @@ class Comebacks:
             self._strikes.later(0.0, twin)
 
     def _since(self, strike: _Strike, what: str) -> list[Action]:
-        """The requests from this one on that the node has been sent, as far as they are kept."""
+        """Return the requests from this one on that the node has been sent, as far as kept."""
         return self._world.network.sent_since(strike.node, f"{strike.other}'s {what}")
 
 

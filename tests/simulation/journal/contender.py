@@ -36,9 +36,9 @@ _SETTLE_SECONDS: Final = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """What a writer does besides writing: answers reads under its lease, lets go of old edits.
+    """What a writer does apart from writing: answers reads under its lease, lets go of old edits.
 
-    ``chance`` says where; it is the writer's own.  One that is ``hadoop_like`` admits nobody.
+    ``chance`` says where; it is the writer's own.  One that is ``hadoop_like`` admits no node.
     ``window_bytes`` is what it keeps for a slow node; 0: the usual.
     """
 
@@ -50,7 +50,6 @@ class Habits:
 
     @classmethod
     def none(cls) -> "Habits":
-        """Nothing."""
         return cls(0.0, 0.0, Random(0))
 
 
@@ -85,7 +84,7 @@ class Life:
         rolls: int = 1,
         pace: Pace = USUAL,
     ) -> "Life":
-        """A writer's plan."""
+        """Draw a writer's plan."""
         plans = []
         for _ in range(rolls * rng.choice((1, 1, 2, 3))):
             left, batches = rng.randint(pace.least, pace.edits), []
@@ -111,7 +110,7 @@ _CLEAN: Final = (
 
 
 class Contender:
-    """Lives one life with the product's QuorumWriter, and tells the oracle what it was told."""
+    """Lives one life with the product's QuorumWriter, and reports to the oracle what it heard."""
 
     def __init__(
         self,
@@ -146,7 +145,7 @@ class Contender:
             await writer.close()
 
     async def finish_cleanly(self) -> None:
-        """The liveness phase: recover, write two segments and close them.
+        """Recover, write two segments and close them: the liveness phase.
 
         A node that missed the last recovery rejoins after one roll at the latest.
 
@@ -291,17 +290,13 @@ class Contender:
         self._trace.add(self.life.name, f"ack {first}-{first + size - 1}")
 
     def judge_end(self, end: JournalError) -> None:
-        """Every error has a cause that the run has put there."""
+        """Check that an error has a cause that the run has put there."""
         self._trace.add(self.life.name, f"ends: {end}")
         self._oracle.guarded(lambda: judge(end, self.life.name, self._machines))
 
 
 def judge(end: JournalError, who: str, machines: Mapping[str, Machine]) -> None:
-    """An error that no injected fault, fence or silence explains.
-
-    Raises:
-        Violated: it is one.
-    """
+    """Raise Violated for an error that no injected fault, fence or silence explains."""
     if isinstance(end, InvariantBroken | GapFound):
         raise Violated("I15", f"{who}: {end}")
     failures = end.failures if isinstance(end, QuorumLost) else {}

@@ -1,4 +1,4 @@
-"""Every combination of so many strikes over the scripted workload.
+"""Every combination of a few strikes over the scripted workload.
 
 Strikes are ordered by when their calls are sent.  A run shows which calls follow its last strike;
 each of them, with each kind of fault, is a run with one strike more, and there are no others.
@@ -24,7 +24,7 @@ _STRIKE: Final = re.compile(r"([a-z-]+)@(jn\d+)#(\d+)\Z")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is explored: so many strikes, on so many nodes."""
+    """What is explored: how many strikes, on how many nodes."""
 
     depth: int
     nodes: int = 3
@@ -50,7 +50,7 @@ class Tally:
     failures: list[tuple[str, str]] = field(default_factory=list)
 
     def count(self, played: Played) -> None:
-        """One more run."""
+        """Count one more run."""
         depth, outcome = len(played.strikes), played.outcome
         self.worlds[depth] = self.worlds.get(depth, 0) + 1
         self.whole += played.whole
@@ -74,7 +74,7 @@ class Tally:
 
 
 def named(strikes: tuple[Strike, ...]) -> str:
-    """What ``parsed`` reads."""
+    """Return what ``parsed`` reads."""
     return ",".join(map(str, strikes))
 
 
@@ -94,7 +94,7 @@ def parsed(names: str) -> tuple[Strike, ...]:
 
 
 def first_strikes(scope: Scope) -> list[Strike]:
-    """Every single strike over an undisturbed run: the roots of as many trees."""
+    """Return every single strike over an undisturbed run: the roots of as many trees."""
     return list(_next_strikes(play(nodes=scope.nodes), scope))
 
 
@@ -119,7 +119,7 @@ class Explorer:
         return tally
 
     def _familiar(self, pause: str, world: World, more: object) -> bool:
-        """Whether a run can end here.  One that others branch off from cannot."""
+        """Return whether a run can end here.  One that others branch off from cannot."""
         if not self.scope.rest or len(world.faults.fired) < self.scope.depth:
             return False
         state = _state(pause, world, more)
@@ -138,7 +138,7 @@ def _next_strikes(played: Played, scope: Scope) -> Iterator[Strike]:
 
 
 def _state(pause: str, world: World, more: object) -> bytes:
-    """All that the rest of a run depends on, but for chance."""
+    """Return all that the rest of a run depends on, but for chance."""
     parts: list[object] = [pause, more]
     for machine in world.machines.values():
         platter = machine.platter

@@ -28,7 +28,7 @@ class Failure:
     trailing: Metadata = ()
 
     def as_error(self) -> grpc.aio.AioRpcError:
-        """What grpc.aio raises."""
+        """Return what grpc.aio raises."""
         return grpc.aio.AioRpcError(
             self.code,
             initial_metadata=grpc.aio.Metadata(),
@@ -77,22 +77,22 @@ class ServerStream(Protocol):
     """The server's end of a stream."""
 
     def feed(self, request: bytes) -> None:
-        """The client has sent this."""
+        """Take what the client has sent."""
 
     def cut(self) -> None:
-        """The client has gone."""
+        """End: the client has gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Switchboard:
-    """Who serves which address."""
+    """The servers by address."""
 
     network: Network
     servers: dict[str, Server]
     lanes: LaneBoard
 
     def channel(self, target: str, options: object = None) -> "SimulatedChannel":
-        """What ``grpc.aio.insecure_channel`` gives in the simulated world."""
+        """Return what ``grpc.aio.insecure_channel`` gives in the simulated world."""
         del options
         process = PROCESS.get()
         assert process is not None, "a channel belongs to a process"
@@ -112,7 +112,7 @@ class SimulatedChannel:
         self._count = 0
 
     def get_state(self, *, try_to_connect: bool) -> grpc.ChannelConnectivity:
-        """There are no connections that could break; each message finds its way or does not."""
+        """Return READY: no connection can break, each message finds its way or does not."""
         del try_to_connect
         return grpc.ChannelConnectivity.READY
 
@@ -129,7 +129,7 @@ class SimulatedChannel:
         response_deserializer: Deserializer,
         **_: object,
     ) -> Callable[..., Awaitable[Any]]:
-        """A caller of one method."""
+        """Return a caller of one method."""
         method = path.removeprefix(_OF)
 
         async def call(request: Message, *, timeout: float) -> Message:
@@ -163,7 +163,7 @@ class SimulatedChannel:
         response_deserializer: Deserializer,
         **_: object,
     ) -> "Callable[[], SimulatedStream]":
-        """An opener of streams."""
+        """Return an opener of streams."""
         method = path.removeprefix(_OF)
         return lambda: SimulatedStream(self, method, request_serializer, response_deserializer)
 
@@ -179,11 +179,11 @@ class SimulatedChannel:
         return self._count
 
     def forget(self, number: int) -> None:
-        """The call has ended by itself."""
+        """Forget a call that has ended by itself."""
         self._open.pop(number, None)
 
     def repeats(self, what: str) -> str | None:
-        """Whether the network delivers this request twice."""
+        """Return the fault's name if the network delivers this request twice."""
         network = self.board.network
         link = f"{self.process.machine}>{self.machine}"
         name = network.faults.strikes("duplicate", link)
@@ -199,7 +199,7 @@ class SimulatedChannel:
         network.post(self.link, what, arrive, lost=lambda: None, not_before=due)
 
     def lost(self, what: str, done: Respond) -> Callable[[], None]:
-        """A lost message shows as a broken connection, or as nothing at all."""
+        """Show a lost message as a broken connection, or as nothing at all."""
         network = self.board.network
         chance = network.faults.random("silence", what, self.machine).random()
         silent = chance < network.silence
@@ -274,7 +274,7 @@ class SimulatedStream:
             channel.again(twin, name, self._method)
 
     async def read(self) -> object:
-        """The next reply."""
+        """Return the next reply."""
         try:
             while self._replies.empty() and self._failure is None:
                 reply = await self._replies.get()
@@ -289,7 +289,6 @@ class SimulatedStream:
         raise self._failure.as_error()
 
     def done(self) -> bool:
-        """Whether it has ended."""
         return self._failure is not None
 
     def cancel(self) -> bool:
@@ -299,21 +298,21 @@ class SimulatedStream:
         return not ended
 
     async def code(self) -> grpc.StatusCode:
-        """How it ended."""
+        """Return how it ended."""
         assert self._failure is not None
         return self._failure.code
 
     async def details(self) -> str:
-        """Why it ended."""
+        """Return why it ended."""
         assert self._failure is not None
         return self._failure.details
 
     async def trailing_metadata(self) -> Metadata:
-        """What came last."""
+        """Return what came last."""
         return () if self._failure is None else self._failure.trailing
 
     def _feed(self, data: bytes) -> None:
-        """At the server: the request has arrived, unless the stream broke before."""
+        """Deliver the request at the server, unless the stream broke before."""
         if self._failure is not None and self._server is None:
             return
         if self._server is None:

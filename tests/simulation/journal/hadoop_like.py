@@ -1,8 +1,8 @@
 """A writer that treats its nodes as Hadoop's does: it knows no learners, and no way back inside.
 
-A node that refuses or misses something is left out until the next segment begins; whoever begins
-it counts.  Everything else is our own writer's, as are digests: what Java lacks there the node's
-Hadoop face makes up for.
+A node that refuses or misses something is left out until the next segment begins; a node that
+begins it counts.  Everything else is our own writer's, as are digests: what Java lacks there the
+node's Hadoop face makes up for.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from journal.writer.writer import QuorumWriter
 
 
 def hadoop_like(writer: QuorumWriter) -> QuorumWriter:
-    """Make a writer admit nobody and resume nothing."""
+    """Make a writer admit no node and resume nothing."""
     for channel in writer._channels:
         _keep_out(channel)
     return writer
@@ -30,7 +30,7 @@ def claims_in_one_round(writer: QuorumWriter) -> None:
 
 
 def _keep_out(channel: NodeChannel) -> None:
-    """Never ask the node to take part again."""
+    """Prevent that the node is asked to take part again."""
 
     async def waits() -> None:
         channel._last_error = "left out until the next segment"

@@ -31,4 +31,4 @@ class Haste:
         return done
 
     def took(self, _seconds: float) -> None:
-        """What the clock on the wall says does not matter here."""
+        """Ignore the clock on the wall."""

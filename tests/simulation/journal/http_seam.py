@@ -26,7 +26,7 @@ class HttpServer(Protocol):
     """A machine that may serve segments, or be down."""
 
     def get(self, query: dict[str, str], respond: Callable[[Page | None], None]) -> None:
-        """Serve one request; None if nobody listens there."""
+        """Serve one request; None if no server listens there."""
 
 
 _FIRST_BYTE_THAT_IS_CHECKED = 8
@@ -65,8 +65,7 @@ class SimulatedSession:
             self._network, self._process, self._servers[machine], machine, url, patience
         )
 
-    async def close(self) -> None:
-        """Nothing to let go of."""
+    async def close(self) -> None: ...
 
     async def __aenter__(self) -> "SimulatedSession":
         return self
@@ -76,8 +75,7 @@ class SimulatedSession:
         kind: type[BaseException] | None,
         failure: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:
-        """Nothing to let go of."""
+    ) -> None: ...
 
 
 class _Getting:
@@ -131,16 +129,15 @@ class _Getting:
         self.status, self.reason, self.content_length = page.status, page.reason, len(page.body)
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        """Nothing to let go of."""
+    async def __aexit__(self, *exc: object) -> None: ...
 
     async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
-        """The body piece by piece."""
+        """Yield the body piece by piece."""
         async for piece in self._pieces(size):
             yield piece
 
     async def iter_chunks(self) -> AsyncIterator[tuple[bytes, bool]]:
-        """The body piece by piece, each with whether a chunk ends there."""
+        """Yield the body piece by piece, each with whether a chunk ends there."""
         async for piece in self._pieces(1 << 20):
             yield piece, True
 
@@ -184,7 +181,7 @@ class _Getting:
 
 
 def session_maker(network: Network, servers: dict[str, HttpServer]) -> Any:  # noqa: ANN401
-    """What takes the place of ``aiohttp.ClientSession``."""
+    """Return what takes the place of ``aiohttp.ClientSession``."""
 
     def make(
         *,

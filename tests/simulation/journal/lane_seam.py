@@ -32,7 +32,7 @@ class Serving(Protocol):
     silent: bool
 
     def lane_end(self, respond: Respond) -> "LaneEnd | None":
-        """A new lane of the process that runs there."""
+        """Return a new lane of the process that runs there."""
 
 
 class NodeLanes:
@@ -60,7 +60,7 @@ class LaneEnd:
         self._busy = False
 
     def feed(self, data: bytes, respond: Respond | None = None) -> None:
-        """The writer has sent this; it is served by the process that took the lane, or by none."""
+        """Take what the writer sent; it is served by the process that took the lane, or by none."""
         self._waiting.append((data, respond or self._respond))
         if not self._busy:
             self._busy = True
@@ -118,14 +118,14 @@ class LaneBoard:
         return wire, wire.protocol
 
     def used(self, process: Process, machine: str) -> None:
-        """A batch goes over a lane; until that is closed, nothing may go another way."""
+        """Note a batch over a lane; until that is closed, nothing may go another way."""
         self._in_use.add((process, machine))
 
     def closed(self, process: Process, machine: str) -> None:
         self._in_use.discard((process, machine))
 
     def stream_used(self, process: Process, machine: str) -> None:
-        """A batch goes over a stream."""
+        """Note a batch over a stream."""
         if (process, machine) in self._in_use and self.violation is None:
             self.violation = Violated("I20", f"{process.machine} writes to {machine} by both ways")
 
@@ -146,12 +146,12 @@ class Wire:
         self._made: asyncio.Future[None] = board.network.loop.create_future()
 
     async def made(self) -> None:
-        """Connected; raises ConnectionError."""
+        """Wait until connected; raise ConnectionError."""
         self._post(self._accept)
         await self._made
 
     def write(self, data: bytes) -> None:
-        """What asyncio's transport does: nothing, where it has ended and nobody was told yet."""
+        """Write as asyncio's transport does: nothing, where it has ended unnoticed."""
         if self._gone:
             return
         self._post(lambda: self._feed(data))
@@ -172,7 +172,7 @@ class Wire:
             network.post(self._there, "Write", twin, lost=lambda: None, not_before=due)
 
     def abort(self) -> None:
-        """What asyncio's transport does; what is on its way may arrive all the same."""
+        """Abort as asyncio's transport does; what is on its way may arrive all the same."""
         self._lost(None)
 
     # ---- at the node ----
@@ -222,7 +222,7 @@ class Wire:
         self._run(self.protocol.connection_lost, failure)
 
     def _run(self, callback: Callable[..., object], *args: object) -> None:
-        """In the writer's own turn; a frozen one gets to it later."""
+        """Call in the writer's own turn; a frozen one gets to it later."""
         loop = self._board.network.loop
         loop.call_soon(callback, *args, context=self._process.context)
 
@@ -244,7 +244,7 @@ class Wire:
         )
 
     def _cut(self) -> Callable[[], None]:
-        """A lost message shows as a broken connection, or as nothing at all."""
+        """Show a lost message as a broken connection, or as nothing at all."""
         network = self._board.network
         chance = network.faults.random("silence", "Write", self._machine).random()
         silent = chance < network.silence

@@ -45,7 +45,7 @@ async def heal(world: "World") -> None:
 
 
 async def go_on(world: "World", *, alike: bool = True) -> None:
-    """A clean writer recovers and writes, a reader reads it all, and syncing ends differences."""
+    """Let a clean writer recover and write, and a reader read it all; syncing ends differences."""
     began = world.loop.time()
     for attempt in range(_ATTEMPTS):
         if await _take_over(world, f"w{90 + attempt}", last=attempt == _ATTEMPTS - 1):
@@ -69,7 +69,7 @@ async def _take_over(world: "World", name: str, *, last: bool) -> bool:
 
 
 async def _conclude(world: "World", name: str, *, last: bool) -> bool:
-    """One attempt; late messages of the storm may spoil all but the last one."""
+    """Make one attempt; late messages of the storm may spoil all but the last one."""
     life = Life(name, 0, (), 0)
     habits = Habits(world.swarm.upkeep.lease_seconds, 0.0, world.faults.random(name))
     contender = Contender(life, world.machines, world.loop, world.oracle, world.trace, habits)
@@ -111,7 +111,7 @@ async def _become_alike(world: "World") -> None:
 
 
 async def _look_for_leftovers(world: "World") -> None:
-    """Nothing half fetched lies around, once the last download of the storm has given up."""
+    """Check that nothing half fetched lies around, once the storm's last download gave up."""
     until = world.loop.time() + _STALL_SECONDS
     while left := [
         f"{machine.name}: {path.name}"

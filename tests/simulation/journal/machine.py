@@ -146,7 +146,7 @@ class Machine:
         )
 
     def add_generic_rpc_handlers(self, handlers: object) -> None:
-        """grpc's server has two ways to take handlers; the other one is enough."""
+        """Do nothing: grpc's server has another way to take handlers, which is enough."""
 
     def add_registered_method_handlers(
         self, _service: str, methods: dict[str, grpc_seam.Handler]
@@ -280,7 +280,7 @@ class Machine:
     async def _guarded(
         self, work: Callable[[], Awaitable[None]], respond: grpc_seam.Respond
     ) -> None:
-        """grpc's server around a handler."""
+        """Do what grpc's server does around a handler."""
         try:
             await work()
         except grpc_seam.Aborted as aborted:
@@ -320,7 +320,7 @@ class _Stream:
 
 
 def open_simulated(owner: JournalOwner, segment: Segment) -> tuple[BytesIO, int]:
-    """Takes the place of the one function that opens a segment file for the HTTP server."""
+    """Replace the one function that opens a segment file for the HTTP server."""
     extent = owner.disk.extent(segment)
     data = owner.disk._files.read(extent.path)
     if data is None:

@@ -58,7 +58,7 @@ MUTANTS: Final = (
     Mutant("prepare from one node", protocol.one_is_enough("preparing")),
     Mutant("accept at one node", protocol.one_is_enough("accepting")),
     Mutant("finalize at one node", protocol.one_is_enough("finalizing")),
-    # ---- who may speak ----
+    # ---- the right to speak ----
     Mutant("stale epoch accepted", protocol.stale_epoch_accepted()),
     Mutant("serial unchecked: repeats count", protocol.serial_unchecked(), 1500),
     Mutant("equal epoch promised", protocol.equal_epoch_promised(), 500),

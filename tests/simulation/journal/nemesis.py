@@ -1,4 +1,4 @@
-"""The planned faults of a seed: who is cut off, killed, frozen or hurt, and when."""
+"""The planned faults of a seed: what is cut off, killed, frozen or hurt, and when."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def plan(swarm: Swarm, rng: Random, horizon: float) -> tuple[Event, ...]:
 
 
 def cuts(event: Event, nodes: Sequence[str], others: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Which directed links a network event takes away."""
+    """Return which directed links a network event takes away."""
     everyone = [*nodes, *others]
     victim = nodes[event.victim % len(nodes)]
     match event.kind:

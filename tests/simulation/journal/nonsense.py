@@ -35,13 +35,13 @@ class _Saying:
         return pb.SegmentState(first_txid=first, last_txid=last, digest=digest)
 
     def final(self) -> Segment | None:
-        """A finalized segment that the node has."""
+        """Return a finalized segment that the node has."""
         held = [one for one in self.state.segments.values() if one.finalized]
         return self.rng.choice(held) if held else None
 
 
 def _format(say: _Saying) -> Message:
-    """By force, but not with what the node has promised in view; or without force or a name."""
+    """Format by force, but not with the node's promise in view; or without force or a name."""
     promised = int(say.state.promised)
     ours = NAMESPACE.namespace_id
     force, seen, named = say.rng.choice(
@@ -128,7 +128,7 @@ _SAID: Final[Theme] = {
 
 
 def _new_epoch(say: _Saying) -> Message:
-    """For another file system."""
+    """Claim an epoch for another file system."""
     asked = namespace_message(NAMESPACE)
     if say.rng.random() < 0.5:
         asked.namespace_id += 1
@@ -140,7 +140,7 @@ def _new_epoch(say: _Saying) -> Message:
 
 
 def _upgrade(say: _Saying) -> Message:
-    """To what the journal is already, of another file system, or as a writer would."""
+    """Upgrade to what the journal is already, of another file system, or as a writer would."""
     asked = namespace_message(NAMESPACE)
     asked.ctime = say.rng.choice((0, 0, 7, 8))
     if say.rng.random() < 0.2:
@@ -149,7 +149,7 @@ def _upgrade(say: _Saying) -> Message:
 
 
 def _discard(say: _Saying) -> Message:
-    """From nowhere, from inside a segment, or from behind everything."""
+    """Discard from nowhere, from inside a segment, or from behind everything."""
     final = say.final()
     inside = final.last if final is not None and final.first < final.last else 0
     first = say.rng.choice((0, inside, 1_000_000))
@@ -191,7 +191,7 @@ def _resume_unframed(say: _Saying) -> Message:
 
 
 def _other_batch(say: _Saying) -> Message:
-    """Of another segment than the open one, or behind a gap, or torn and of no committed edit."""
+    """Send a batch of another segment than the open one, behind a gap, or torn and uncommitted."""
     at = say.state.open
     other, gap = say.rng.choice(((1, 0), (0, 1), (0, 0)))
     segment = 0 if at is None else int(at.first)
@@ -210,7 +210,7 @@ def _other_batch(say: _Saying) -> Message:
 
 
 def _close_otherwise(say: _Saying) -> Message:
-    """A finalized segment, with another end or other edits."""
+    """Close a finalized segment, with another end or other edits."""
     final = say.final()
     first, last = (1, 1) if final is None else (int(final.first), int(final.last))
     further = say.rng.choice((0, 1))
@@ -220,7 +220,7 @@ def _close_otherwise(say: _Saying) -> Message:
 
 
 def _decide_otherwise(say: _Saying) -> Message:
-    """That a finalized segment ends elsewhere."""
+    """Decide that a finalized segment ends elsewhere."""
     final = say.final()
     if final is None:
         return pb.AcceptRecoveryRequest(info=say.info, segment=say.segment())
@@ -244,7 +244,9 @@ _SAID_MORE: Final[Theme] = {
     "Upgrade": _upgrade,
     "Write": _other_batch,
 }
-"""Said in worlds with long segments.  Nobody rolls back: that takes away what was written since."""
+"""Said in worlds with long segments.  Rolling back is left out: it takes away what was written
+since.
+"""
 _OF_AN_UPGRADE: Final = (
     *("PreUpgrade", "Upgrade", "FinalizeUpgrade", "CanRollBack", "DiscardSegments"),
 )
@@ -252,7 +254,7 @@ _THEME: Final = 4
 
 
 def _batch_elsewhere(say: _Saying) -> Message:
-    """Of another segment than the open one, or behind a gap; it says of nothing that it is safe."""
+    """Send a batch of another segment, or behind a gap; it claims nothing to be safe."""
     at = say.state.open
     other, gap = say.rng.choice(((1, 0), (0, 1)))
     batch = pb.Batch(
@@ -265,7 +267,7 @@ def _batch_elsewhere(say: _Saying) -> Message:
 
 
 def _admit_with_holes(say: _Saying) -> Message:
-    """With segments that nobody has between those that it lists, let go of or not."""
+    """Admit with segments that no node has between those listed, let go of or not."""
     if say.rng.random() < 0.5:
         return _admit(say)
     listed = [pb.SegmentState(first_txid=at, last_txid=at, digest=_DIGEST) for at in (1, 3)]
@@ -285,7 +287,7 @@ _AMONG_COMEBACKS: Final[Mapping[str, Theme]] = {
 
 
 def theme(rng: Random, comebacks: str) -> Theme:
-    """What one stranger says in a world with long segments: few things, each of them often."""
+    """Return what one stranger says where segments are long: few things, each of them often."""
     if comebacks:
         return _AMONG_COMEBACKS.get(comebacks, {"Admit": _admit_with_holes})
     upgrades = rng.random() < 0.4
@@ -294,7 +296,7 @@ def theme(rng: Random, comebacks: str) -> Theme:
 
 
 def drawn(state: JournalState, rng: Random, said: Theme) -> tuple[str, Message] | None:
-    """What to call with what, of a theme or of all; None where no writer was superseded yet."""
+    """Draw what to call with what, of a theme or of all; None where no writer is superseded."""
     if state.promised < 2:
         return None
     serial = max(0, int(state.serial)) + 1

@@ -1,6 +1,6 @@
 """The checker: its own model of what was promised, acknowledged and read.
 
-It sees disks and what callers were told, and judges by docs/reference/invariants.md#journal.
+It sees disks and what callers heard, and judges by docs/reference/invariants.md#journal.
 """
 
 from collections.abc import Callable, Mapping
@@ -60,7 +60,7 @@ class Oracle:
     # ---- what callers saw ----
 
     def won(self, writer: str, epoch: int) -> None:
-        """A writer claims an epoch."""
+        """Check a writer's claim of an epoch."""
 
         def check() -> None:
             if self._winners.setdefault(epoch, writer) != writer:
@@ -71,7 +71,7 @@ class Oracle:
         self.guarded(check)
 
     def adopted(self, writer: str, epoch: int, last: int) -> None:
-        """A recovery has returned: everything up to ``last`` stands from now on."""
+        """Note that a recovery has returned: everything up to ``last`` stands from now on."""
 
         def check() -> None:
             logs = [recovered(group, self._views, self.settled) for group in self._voting()]
@@ -90,7 +90,7 @@ class Oracle:
         self.guarded(check)
 
     def acked(self, writer: str, first: int, tags: tuple[Tag, ...]) -> None:
-        """A write has returned to its caller."""
+        """Check a write that has returned to its caller."""
 
         def check() -> None:
             self.acknowledged += len(tags)
@@ -105,7 +105,7 @@ class Oracle:
         self.guarded(check)
 
     def started(self, writer: str, first: int) -> None:
-        """A segment was started at a quorum."""
+        """Check that a segment was started at a quorum."""
 
         def check() -> None:
             ended = self._count(
@@ -117,7 +117,7 @@ class Oracle:
         self.guarded(check)
 
     def closed(self, writer: str, first: int, last: int) -> None:
-        """A segment was closed at a quorum, unless a newer writer has let go of it since."""
+        """Check that a quorum closed a segment, unless a newer writer has let go of it since."""
 
         def check() -> None:
             holders = self._count(partial(views.closed_at, first, last))
@@ -128,7 +128,7 @@ class Oracle:
         self.guarded(check)
 
     def served(self, writer: str, asked_when: int, shown: int) -> None:
-        """A writer answered a read under its lease: what callers saw before it began is in it."""
+        """Check a read under a writer's lease: what callers saw before it began is in it."""
 
         def check() -> None:
             if shown < asked_when:
@@ -138,11 +138,11 @@ class Oracle:
         self.guarded(check)
 
     def may_purge_below(self, last_closed: int) -> int:
-        """How far a writer may let go: every reader has it, and a majority has finalized it."""
+        """Return how far a writer may let go: every reader has it, a majority has finalized it."""
         return min([last_closed + 1, self.settled + 1, *self.positions.values()])
 
     def read(self, reader: str, expected: int, run: Run) -> None:
-        """A reader handed out these edits."""
+        """Check the edits that a reader handed out."""
 
         def check() -> None:
             if run.first != expected:
@@ -154,7 +154,7 @@ class Oracle:
         self.guarded(check)
 
     def conclude(self, first: int, last: int, tags: list[Tag]) -> None:
-        """The healed journal was read up to ``last``: it has all that was ever promised."""
+        """Check that the healed journal, read up to ``last``, has all that was ever promised."""
 
         def check() -> None:
             if len(tags) != last + 1 - first or max(self.must, default=0) > last:
@@ -166,7 +166,7 @@ class Oracle:
         self.guarded(check)
 
     def differences(self) -> str | None:
-        """How the nodes' finalized segments differ, or None."""
+        """Return how the nodes' finalized segments differ, or None."""
         for first, run in sorted(self._finals.items()):
             for node, view in self._views.items():
                 if run.last >= self.purged_below and first not in view.finalized:
@@ -180,11 +180,11 @@ class Oracle:
         return None
 
     def learners(self) -> set[str]:
-        """Which nodes have no vote, by what lies on their disks."""
+        """Return which nodes have no vote, by what lies on their disks."""
         return {node for node, view in self._views.items() if view.learner}
 
     def reborn(self, node: str) -> None:
-        """The disk holds another life now: nothing that it promised or held counts."""
+        """Note a disk's new life: nothing that it promised or held before counts."""
         if not self._views[node].learner:
             self._past_lives[node].append(self._views[node])
         self._views[node] = self._readers[node].view(self._platters[node].durable)
@@ -194,7 +194,7 @@ class Oracle:
     # ---- what the disks say ----
 
     def compare_loaded(self, node: str, promised: int, segments: views.Segments) -> None:
-        """What a node says it loaded must be what the oracle reads there."""
+        """Check that a node loaded what the oracle reads there."""
 
         def check() -> None:
             reader, names = self._readers[node], self._platters[node].cached
@@ -249,9 +249,10 @@ class Oracle:
             self._choose(node, first, decision)
 
     def _choose(self, node: str, first: int, decision: views.Accepted) -> None:
-        """What a majority accepted in one epoch is chosen for ever, whether anybody knows or not.
+        """Note what a majority accepted in one epoch: chosen for ever, whether any node knows or
+        not.
 
-        As in Paxos, from the earliest moment on: the writer may die before it can tell.
+        As in Paxos, from the earliest moment on: the writer may die before it can report it.
         """
         same = self._count(lambda view: view.accepted.get(first) == decision)
         run = self._views[node].run(first)
@@ -282,7 +283,7 @@ class Oracle:
                 raise Violated("I8", f"{node} finalized {first}-{run.last}, {stored} nodes have it")
 
     def _check_edits(self, node: str, old: views.View, new: views.View) -> None:
-        """Only the promised writer adds edits; its edits never go away again."""
+        """Check that only the promised writer adds edits, which never go away again."""
         for first in old.live.keys() | new.live.keys():
             before, after = old.live.get(first), new.live.get(first)
             if before == after:
@@ -327,7 +328,7 @@ class Oracle:
                 raise Violated("I21", f"{node} has a vote, and lacks {first}-{run.last}")
 
     def _note_stores(self, node: str, old: views.View, new: views.View) -> None:
-        """An edit is stored for its writer by voters that promised nobody newer."""
+        """Note an edit as stored for its writer by voters that promised no newer one."""
         before = () if old.learner else (*old.live.values(), *old.finalized.values())
         for run in () if new.learner else (*new.live.values(), *new.finalized.values()):
             for txid, tag in enumerate(run.tags, run.first) if run not in before else ():
@@ -338,7 +339,7 @@ class Oracle:
                         self.on_quorum = max(self.on_quorum, txid)
 
     def _count(self, holds: Callable[[views.View], bool]) -> int:
-        """How many nodes' votes say so: in this life, or in one that a disk has lost since."""
+        """Count the nodes' votes for it: in this life, or in one that a disk has lost since."""
         return sum(
             any(holds(view) for view in (self._views[node], *lives) if not view.learner)
             for node, lives in self._past_lives.items()
@@ -347,12 +348,12 @@ class Oracle:
     # ---- durability ----
 
     def _voting(self) -> list[tuple[str, ...]]:
-        """The majorities that a recovery may consist of: a learner refuses to take part."""
+        """Return the majorities that may recover: a learner refuses to take part."""
         learners = self.learners()
         return [group for group in self._majorities if learners.isdisjoint(group)]
 
     def _check_durability(self, when: str) -> None:
-        """Every majority, after a power cut now, recovers all that must stand."""
+        """Check that every majority, after a power cut now, recovers all that must stand."""
         for group in self._voting():
             log = recovered(group, self._views, self.settled)
             for txid, tag in self.must.items():

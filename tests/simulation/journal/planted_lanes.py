@@ -16,7 +16,7 @@ _serve_here = JournalOwner.serve_here
 
 
 def _lane_serves(change: Any) -> Planting:  # noqa: ANN401 - owner and request to request
-    """A lane's request is changed before the journal's owner judges it."""
+    """Change a lane's request before the journal's owner judges it."""
 
     def lenient(self: JournalOwner, request: Any) -> None:  # noqa: ANN401
         _serve_here(self, change(self, request))
@@ -25,7 +25,7 @@ def _lane_serves(change: Any) -> Planting:  # noqa: ANN401 - owner and request t
 
 
 def any_epoch() -> Planting:
-    """Whoever has a lane is taken for the newest writer."""
+    """Take the owner of any lane for the newest writer."""
 
     def change(owner: JournalOwner, request: Any) -> Any:  # noqa: ANN401
         state, stamp = owner.state, request.stamp
@@ -52,7 +52,7 @@ def any_file_system() -> Planting:
 
 
 def any_lease() -> Planting:
-    """The limit is one of the face's, not of the core's."""
+    """Make the limit one of the face, not of the core."""
 
     def unlimited(self: JournalOwner, request: Any) -> None:  # noqa: ANN401
         limit, self._max_lease_micros = self._max_lease_micros, 1 << 62
@@ -65,7 +65,7 @@ def any_lease() -> Planting:
 
 
 def answers_before_the_flush() -> Planting:
-    """The edits are written, and the writer is told so before they are on the disk."""
+    """Write the edits, and answer the writer before they are on the disk."""
     sync = Disk._sync
 
     def eager(self: JournalOwner, request: Any) -> None:  # noqa: ANN401
@@ -84,17 +84,17 @@ def answers_before_the_flush() -> Planting:
 
 
 def any_key() -> Planting:
-    """A lane to an earlier process of the node is one to this process."""
+    """Take a lane to an earlier process of the node for one to this process."""
     return replacing(lane_codec, "compare_digest", lambda _theirs, _ours: True)
 
 
 def without_its_turn() -> Planting:
-    """A lane's thread does not wait while somebody else is at the journal."""
+    """Let a lane's thread not wait while another user is at the journal."""
     return replacing(Turn, "take_in_thread", lambda self: None)
 
 
 def both_ways_at_once() -> Planting:
-    """The stream is used although a lane is open."""
+    """Use the stream although a lane is open."""
     usable = WriteLine._usable_lane
 
     async def beside(self: WriteLine) -> Any:  # noqa: ANN401

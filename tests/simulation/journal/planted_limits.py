@@ -11,7 +11,7 @@ from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 
 def any_leap() -> Planting:
-    """Every epoch is promised, and the largest leaves no number for the next writer."""
+    """Promise every epoch; the largest leaves no number for the next writer."""
     places = (admission, recovery)
     return all_of(
         *(replacing(at, "require_small_leap", lambda state, epoch: None) for at in places)
@@ -19,7 +19,7 @@ def any_leap() -> Planting:
 
 
 def everything_promises() -> Planting:
-    """As in Hadoop: a stray heartbeat fences the writer."""
+    """Let a stray heartbeat fence the writer, as in Hadoop."""
     return replacing(machine, "_PROMISING", (object,))
 
 
@@ -33,7 +33,7 @@ def any_committed() -> Planting:
 
 
 def claims_decide() -> Planting:
-    """What a request says is committed is taken for it, whatever edits are here."""
+    """Take what a request says is committed for it, whatever edits are here."""
     admit = admission.admit
 
     def lenient(state: JournalState, stamp: Any, *, promises: bool) -> Admitted:  # noqa: ANN401

@@ -52,7 +52,7 @@ def majority_off_by_one() -> Planting:
 
 
 def one_is_enough(*operations: str) -> Planting:
-    """Calls of these kinds are won by the first node that agrees."""
+    """Let the first node that agrees win calls of these kinds."""
     init = client_call.QuorumCall.__init__
 
     def lenient(self: Any, operation: str, nodes: Any, *, timeout_seconds: float) -> None:  # noqa: ANN401
@@ -64,7 +64,7 @@ def one_is_enough(*operations: str) -> Planting:
 
 
 def one_write_is_enough() -> Planting:
-    """A batch is committed as soon as one node has it."""
+    """Commit a batch as soon as one node has it."""
     init = window.Window.__init__
 
     def lenient(self: Any, nodes: Any, **more: Any) -> None:  # noqa: ANN401
@@ -74,7 +74,7 @@ def one_write_is_enough() -> Planting:
     return replacing(window.Window, "__init__", lenient)
 
 
-# ---- who may speak ----
+# ---- the right to speak ----
 
 
 def stale_epoch_accepted() -> Planting:
@@ -163,7 +163,7 @@ def finalizes_any_length() -> Planting:
 
 
 def holes_accepted() -> Planting:
-    """A node that missed a batch is sent the next one, and takes it."""
+    """Send a node that missed a batch the next one, and let it take it."""
     journal = segments.journal
 
     def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401

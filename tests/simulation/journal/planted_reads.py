@@ -18,7 +18,7 @@ from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 
 def lease_from_the_reply() -> Planting:
-    """An answer that lay in a socket proves nothing about now."""
+    """Count from the reply, though one that lay in a socket proves nothing about now."""
     accepted = ReadLease.accepted
 
     def lenient(self: Any, nodes: Any, _sent_at: float) -> None:  # noqa: ANN401
@@ -49,7 +49,7 @@ def cache_outlives_its_writer() -> Planting:
 
 
 def counts_without_comparing() -> Planting:
-    """Hadoop's rule: so many nodes have an edit of that number."""
+    """Count nodes that have an edit of that number, as Hadoop does."""
 
     def lenient(tails: Mapping[Any, Any], at: int, _txid: Any, needed: int) -> bytes | None:  # noqa: ANN401
         copies = [tail.edits[at] for tail in tails.values()]
@@ -62,7 +62,7 @@ def counts_without_comparing() -> Planting:
 
 
 def equal_bytes_are_enough() -> Planting:
-    """A recovery that was not finished makes equal copies too."""
+    """Trust equal copies, which a recovery that was not finished makes, too."""
 
     def lenient(tails: Mapping[Any, Any], at: int, _txid: Any, needed: int) -> bytes | None:  # noqa: ANN401
         copies = [tail.edits[at] for tail in tails.values()]
@@ -72,7 +72,7 @@ def equal_bytes_are_enough() -> Planting:
 
 
 def late_knowledge_counts() -> Planting:
-    """What one node has learnt of commits counts for the answers of the others."""
+    """Count what one node has learnt of commits for the answers of the others."""
     chosen = durable._chosen
 
     def lenient(tails: Mapping[Any, Any], at: int, txid: Any, needed: int) -> bytes | None:  # noqa: ANN401
@@ -94,7 +94,7 @@ def lone_segment_believed() -> Planting:
 
 
 def any_copy_vouches() -> Planting:
-    """That another node has edits of these numbers is enough."""
+    """Trust another node's edits of these numbers, whatever they are."""
 
     def lenient(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Vouched:
         return Vouched(lone, None, dict.fromkeys(others))

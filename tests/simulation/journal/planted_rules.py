@@ -24,7 +24,7 @@ from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 
 def learner_votes() -> Planting:
-    """A wiped node answers as if it had always been there."""
+    """Let a wiped node answer as if it had always been there."""
     places = (machine, recovery, recent_edits)
     return all_of(*(replacing(place, "require_vote", lambda state: None) for place in places))
 
@@ -34,7 +34,7 @@ def admitted_without_data() -> Planting:
 
 
 def admitted_without_confirmation() -> Planting:
-    """The writer takes its own word for being the newest."""
+    """Let the writer take its own word for being the newest."""
 
     async def sure(_self: Any, _channel: Any) -> None:  # noqa: ANN401
         return None
@@ -59,7 +59,7 @@ def learners_finalize_counts() -> Planting:
 
 
 def resume_begins_anew() -> Planting:
-    """A node that comes back throws away the sound edits that it has of the open segment."""
+    """Throw away a returning node's sound edits of the open segment."""
     open_again = rejoin._open
 
     def lenient(state: JournalState, first: Any, epoch: Any, layout_version: int) -> Step:  # noqa: ANN401
@@ -86,17 +86,17 @@ def resume_whatever_was_left() -> Planting:
 
 
 def resume_trusts_the_scan() -> Planting:
-    """What a file holds when it is opened again is taken for what a start has found in it."""
+    """Take what a file holds when it is opened again for what a start has found in it."""
     return replacing(contents, "reopened_segment", lambda state, request: None)
 
 
 def damage_stops_the_node() -> Planting:
-    """A damaged copy is refused as if the disk had failed."""
+    """Refuse a damaged copy as if the disk had failed."""
     return replacing(machine, "StorageFailed", BadRequest)
 
 
 def catch_up_overtakes() -> Planting:
-    """A download that comes late takes away what was acknowledged meanwhile."""
+    """Let a late download take away what was acknowledged in the meantime."""
     return replacing(rejoin, "_reaches", lambda state, wanted, epoch: False)
 
 
@@ -109,7 +109,7 @@ def _unchecked(wanted: Segment) -> SegmentCheck:
 
 
 def download_unchecked() -> Planting:
-    """For a recovery, a catch-up or the syncer: edits of the right numbers are taken."""
+    """Take any edits of the right numbers, for a recovery, a catch-up or the syncer."""
     return replacing(segment_fetch, "SegmentCheck", _unchecked)
 
 
@@ -125,23 +125,23 @@ def sync_replaces_the_open_segment() -> Planting:
 
 
 def damage_votes() -> Planting:
-    """A damaged copy answers a recovery like a node that has nothing."""
+    """Let a damaged copy answer a recovery like a node that has nothing."""
     places = (recovery, rejoin, segments)
     return all_of(*(replacing(place, "why_damaged", lambda state, first: None) for place in places))
 
 
 def damage_ignored() -> Planting:
-    """What the scrubber finds is forgotten: the segment is listed, served and voted with."""
+    """Forget what the scrubber finds: the segment is listed, served and voted with."""
     return replacing(JournalState, "with_damage", lambda self, first, why: self)
 
 
 def purge_point_is_not_learned() -> Planting:
-    """An admission looks at what the voters list, holes included."""
+    """Let an admission look at what the voters list, holes included."""
     return replacing(learner, "let_go", lambda state, minimum: Step(state, (), Done()))
 
 
 def newest_segment_is_let_go_of() -> Planting:
-    """A learner may lack even the newest edits, if they are older than the purge point."""
+    """Let a learner lack even the newest edits, if they are older than the purge point."""
     return replacing(
         learner, "_is_needed", lambda state, wanted, newest: wanted.last >= state.purged
     )
@@ -172,11 +172,11 @@ def purge_uncommitted() -> Planting:
     return replacing(purge, "_is_past", lenient)
 
 
-# ---- who wrote a segment ----
+# ---- a segment's writer ----
 
 
 def ranks_by_the_nodes_writer() -> Planting:
-    """As Hadoop does: who started any segment on the node stands for who wrote this one.
+    """Rank by the writer that started any segment on the node, as Hadoop does.
 
     With it goes Hadoop's order in a start, which our own order of effects makes harmless: the
     node's epoch is on the disk before the older file is out of the way.
@@ -202,7 +202,7 @@ def ranks_by_the_nodes_writer() -> Planting:
     )
 
 
-# ---- who may speak ----
+# ---- the right to speak ----
 
 
 def superseded_heartbeat_accepted() -> Planting:
@@ -217,7 +217,7 @@ def superseded_heartbeat_accepted() -> Planting:
 
 
 def upgrades_unfenced() -> Planting:
-    """Hadoop asks nobody's epoch for these calls."""
+    """Ignore the epoch in these calls, as Hadoop does."""
     stamped = machine._stamped
 
     def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
@@ -231,7 +231,7 @@ def upgrades_unfenced() -> Planting:
 
 
 def format_over_a_writer() -> Planting:
-    """What was promised since its caller looked does not matter."""
+    """Ignore what was promised since its caller looked."""
     form = machine._format
 
     def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401

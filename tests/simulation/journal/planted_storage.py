@@ -31,7 +31,7 @@ def record_not_written() -> Planting:
 
 
 def record_not_durable() -> Planting:
-    """The segment's file has its name, and edits, while a power cut may still take the record."""
+    """Name and fill a segment's file while a power cut may still take the record."""
     write = disk.Disk._write
 
     def lazy(self: Any, name: str, data: bytes) -> None:  # noqa: ANN401
@@ -139,7 +139,7 @@ def load_does_not_sync() -> Planting:
 
 
 def answers_before_it_is_done() -> Planting:
-    """The node's effects are carried out only after the answer, as if by a lazy thread."""
+    """Carry out the node's effects only after the answer, as if by a lazy thread."""
 
     async def lazy(self: Any, effects: Sequence[Effect]) -> None:  # noqa: ANN401
         later = asyncio.get_running_loop().run_in_executor(

@@ -15,7 +15,7 @@ from tests.simulation.engine.mutants import Planting, replacing
 
 
 def no_mark() -> Planting:
-    """How far the voters' edits reached does not matter."""
+    """Ignore how far the voters' edits reached."""
 
     def careless(_voters: Collection[Voter], epoch: Epoch, _nodes: int) -> Mark:
         return Mark(epoch, NO_TXID)
@@ -32,7 +32,7 @@ def no_wait() -> Planting:
 
 
 def no_start_heard() -> Planting:
-    """A writer that is still recovering is as good as one that writes."""
+    """Take a writer that is still recovering for one that writes."""
     admit = learner.admit_by_voters
 
     def careless(state: JournalState, request: AdmitByVoters) -> Step:
@@ -46,7 +46,7 @@ def one_voter() -> Planting:
 
 
 def nothing_required() -> Planting:
-    """What the voters have finalized since need not be here."""
+    """Require nothing that the voters have finalized since."""
     word = voters.word
 
     def careless(*asked: Any) -> AdmitByVoters:  # noqa: ANN401

@@ -28,10 +28,10 @@ class Inode:
     named: bool = False
     in_place: bool = False
     flips: dict[int, int] = field(default_factory=dict)
-    """Bits that have rotted, by offset.  Who reads the file sees them so; the oracle does not."""
+    """Bits that have rotted, by offset.  A reader of the file sees them so; the oracle does not."""
 
     def as_written(self, data: bytes) -> bytes:
-        """These bytes without the rot."""
+        """Return these bytes without the rot."""
         if not self.flips:
             return data
         whole = bytearray(data)
@@ -67,7 +67,7 @@ class _Change:
 class Blow:
     """What happens at a certain operation of this disk: ``kill``, ``power``, ``eio``, ``enospc``.
 
-    ``then`` is told; for a kill or a power cut the process is gone when it returns.
+    ``then`` is called; for a kill or a power cut the process is gone when it returns.
     """
 
     at: int
@@ -88,7 +88,7 @@ class Platter:
         self._inodes = number * _INODES_APART
 
     def create(self, path: Path) -> Inode:
-        """A new file in place of what was there."""
+        """Create a new file in place of what was there."""
         self._inodes += 1
         inode = Inode(self._inodes)
         self._pending.append(_Change(path.parent, None, path, inode))
@@ -113,7 +113,7 @@ class Platter:
         self._pending.append(_Change(new.parent, old, new, None, tuple(below)))
 
     def link(self, inode: Inode, new: Path) -> None:
-        """A second name for a file."""
+        """Give a file a second name."""
         self.cached[new] = inode
         self._pending.append(_Change(new.parent, None, new, inode))
 
@@ -129,13 +129,12 @@ class Platter:
             self._pending += [*below, _Change(folder.parent, folder, None, None, tuple(below))]
 
     def wipe(self) -> None:
-        """A new disk."""
         self.cached, self.durable = {}, {}
         self._pending.clear()
         self.blows.clear()
 
     def copy(self, other: "Platter", theirs: str, ours: str) -> None:
-        """What lies on another machine's disk, under our own name, and nothing else."""
+        """Take over another machine's disk under our own name, and nothing else."""
         self.wipe()
         for path, inode in other.cached.items():
             self._inodes += 1
@@ -180,7 +179,7 @@ class Platter:
         self.watcher()
 
     def lose_unsynced(self) -> None:
-        """The worst power cut: nothing is kept that no sync has covered."""
+        """Cut the power at its worst: nothing is kept that no sync has covered."""
         self._pending.clear()
         for inode in self.durable.values():
             inode.cached = bytearray(inode.durable)
@@ -373,5 +372,4 @@ class _OpenFile:
     def sync(self) -> None:
         self._files.sync(self._inode)
 
-    def close(self) -> None:
-        """Nothing to let go of."""
+    def close(self) -> None: ...

@@ -26,9 +26,9 @@ DELAYED: Final[Mapping[str, Sequence[float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What strikes when a message comes, after so many others of its kind.
+    """What strikes when a message comes, after ``skip`` others of its kind.
 
-    ``who``: ``it``, the node of the first step, or ``another``.
+    The node is ``it``, that of the first step, or ``another``.
     """
 
     what: str

@@ -27,7 +27,7 @@ _SETTINGS: Final = ReaderSettings(
 
 
 class Standby:
-    """Reads every edit once, in order, and tells the oracle.
+    """Reads every edit once, in order, and reports it to the oracle.
 
     With ``follow`` it reads the open segment as well, as far as that cannot vanish; with ``strict``
     it believes nothing that one node alone lists and no other has.

@@ -25,7 +25,7 @@ class _Candidate:
 
 
 def majorities(names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Every group of more than half of the nodes."""
+    """Return every group of more than half of the nodes."""
     least = len(names) // 2 + 1
     return tuple(
         group for size in range(least, len(names) + 1) for group in combinations(names, size)
@@ -33,9 +33,9 @@ def majorities(names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def recovered(group: Sequence[str], views: dict[str, View], since: int) -> Log:
-    """The whole log behind ``since`` that a recovery by exactly these nodes would give.
+    """Return the log behind ``since`` that a recovery by exactly these nodes would give.
 
-    Finalized segments below the newest one are read from whoever has them; the newest one is
+    Finalized segments below the newest one are read from any node that has them; the newest one is
     chosen: finalized, else the highest of accepted epoch and the segment's writer, else the
     longest.
     """
@@ -88,7 +88,7 @@ def _candidate(node: str, view: View, first: int) -> _Candidate | None:
 
 
 def common(logs: Sequence[Log], txids: range, when: str) -> Log:
-    """What a recovery has found: whichever majority of voters it asked, the same edits.
+    """Return what a recovery has found: the same edits, whichever majority of voters it asked.
 
     Raises:
         Violated: majorities differ, or there is none.

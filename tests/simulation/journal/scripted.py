@@ -1,4 +1,4 @@
-"""One workload, told in advance, under faults at exactly chosen calls: recover, segment 1,
+"""One workload, fixed in advance, under faults at exactly chosen calls: recover, segment 1,
 segment 2, takeover, segment 3, and the first writer's late word.
 
 Nothing is drawn here: two runs differ only by their strikes.
@@ -100,7 +100,7 @@ def play(
 
 
 def calm(nodes: int) -> Swarm:
-    """A world in which nothing happens by chance."""
+    """Return a world in which nothing happens by chance."""
     return Swarm(
         nodes=nodes,
         rates=dict.fromkeys(MESSAGE_KINDS, 0.0),
@@ -194,7 +194,7 @@ class _Script:
             who.judge_end(end)
 
     async def _say_more(self, who: Contender, writer: QuorumWriter) -> None:
-        """What a writer does that has not heard of its successor."""
+        """Write on as a writer does that has not heard of its successor."""
         if writer._death is not None or writer._window.segment_first is None:
             return
         self._late_word = True
@@ -208,7 +208,7 @@ class _Script:
     def judge(
         self, link: Link, what: str, arrive: Action, lost: Action
     ) -> tuple[Action, Action] | None:
-        """What becomes of a message."""
+        """Return what becomes of a message."""
         if what.startswith("answer "):
             return self._judge_answer(link, what, arrive, lost)
         if link[1] not in self.world.machines or what == "end of stream":

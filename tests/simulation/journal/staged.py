@@ -1,6 +1,6 @@
 """Scripted cases on real nodes: writers act one after the other, each with the nodes it may reach.
 
-For the tables of the design text of HDFS-3077 and the crash matrix, where every step is told and
+For the tables of the design text of HDFS-3077 and the crash matrix, where every step is fixed and
 nothing is drawn.
 """
 
@@ -28,7 +28,7 @@ Scene = Callable[["Stage"], Awaitable[None]]
 def perform(*scenes: Scene, nodes: int = 3, lanes: bool = False, beside: bool = False) -> Outcome:
     """Play these scenes, heal the world, and let a clean writer and reader conclude.
 
-    With ``lanes`` the nodes take write lanes; ``beside``: they are opened beside a stream.
+    With ``lanes`` the nodes take write lanes; the last option opens them next to a stream.
 
     Raises:
         Violated: an invariant broke.
@@ -62,7 +62,7 @@ class Stage:
     writers: int = 0
 
     async def play(self, scenes: Sequence[Scene]) -> None:
-        """The scenes in order, then the end of all plays."""
+        """Play the scenes in order, then the end of all plays."""
         for machine in self.world.machines.values():
             machine.booted = self.world.compare(machine)
             machine.boot()
@@ -80,7 +80,7 @@ class Stage:
         await go_on(self.world)
 
     def writer(self, *, without: Sequence[str] = (), hadoop_like: bool = False) -> "Actor":
-        """A new writer that cannot reach some nodes."""
+        """Return a new writer that cannot reach some nodes."""
         self.writers += 1
         name = f"w{self.writers}"
         world = self.world
@@ -112,21 +112,21 @@ class Stage:
         return after_the_event, lost
 
     def let_go(self) -> None:
-        """What was held up arrives now."""
+        """Deliver now what was held up."""
         for arrive in self.held:
             arrive()
         self.held.clear()
 
     def finalized(self, node: str) -> dict[int, Run]:
-        """The finalized segments on a node's platter."""
+        """Return the finalized segments on a node's platter."""
         return self.world.oracle._views[node].finalized
 
     def live(self, node: str) -> dict[int, Run]:
-        """The segments in progress on a node's platter."""
+        """Return the segments in progress on a node's platter."""
         return self.world.oracle._views[node].live
 
     def ends(self, first: int) -> tuple[str, ...]:
-        """How each node holds a segment, as those tables say it: 150, 150f or -."""
+        """Return how each node holds a segment, as in those tables: 150, 150f or -."""
         told = []
         for node in self.world.machines:
             if first in self.finalized(node):
@@ -159,7 +159,7 @@ class Stage:
 
 @dataclass(slots=True)
 class Actor:
-    """A writer that does as it is told, and says whether a quorum agreed."""
+    """A writer that does as it is asked, and returns whether a quorum agreed."""
 
     stage: Stage
     contender: Contender
@@ -172,7 +172,7 @@ class Actor:
         return self.contender.life.name
 
     def lose(self, *nodes: str, method: str = "") -> None:
-        """From here on, requests (of one method) to these nodes are lost."""
+        """Lose requests (of one method) to these nodes from here on."""
         self.stage.lost |= {(self.name, node, method) for node in nodes}
 
     async def recover(self) -> int | None:
@@ -201,12 +201,12 @@ class Actor:
         return await self._did(self.quorum.finalize_segment(TxId(last)))
 
     async def segment(self, first: int, last: int) -> None:
-        """A whole segment, which every node must get."""
+        """Write a whole segment, which every node must get."""
         await self.segment_at(first, last)
         await self.settle()
 
     async def segment_at(self, first: int, last: int) -> None:
-        """A whole segment at a quorum."""
+        """Write a whole segment at a quorum."""
         assert await self.start(first)
         assert await self.write(first, last)
         assert await self.finalize(last)
@@ -216,7 +216,7 @@ class Actor:
         await self._did(self.quorum.settle(timeout_seconds=5.0))
 
     async def die(self) -> None:
-        """Answers on the way to a node still arrive; then nobody is there any more."""
+        """Kill the writer once the answers on their way to nodes have arrived."""
         await self.settle()
         self.process.kill()
 

@@ -20,7 +20,7 @@ class Strikes:
         self._world = world
 
     def end(self, how: str, event: Event, node: str) -> None:
-        """A node's process ends, or its power is cut; after a while it is back."""
+        """End a node's process, or cut its power; after a while it is back."""
         machine = self._world.machines[node]
         end = machine.cut_power if how == "power" else machine.kill
         end("at a place", event.name)
@@ -29,30 +29,29 @@ class Strikes:
         self.later(event.lasts, self._world.restart, machine)
 
     def wear(self, kind: str, event: Event, node: str) -> None:
-        """A node's disk is lost or decays."""
+        """Let a node's disk be lost or decay."""
         victim = fragile(self._world).index(node)
         wear(replace(event, kind=kind, victim=victim), self._world)
 
     def freeze(self, process: Process | None, event: Event) -> None:
-        """A process stands still for a while."""
         if process is None:
             return
         process.freeze()
         self.later(event.lasts, process.thaw)
 
     def cut(self, name: str, others: list[str]) -> None:
-        """Nothing comes through between one machine and these others."""
+        """Cut one machine off from these others."""
         for other in others:
             self._world.network.cut((name, other))
             self._world.network.cut((other, name))
 
     def cut_for(self, seconds: float, name: str, others: list[str]) -> None:
-        """Nothing comes through for a while."""
+        """Cut one machine off for a while."""
         self.cut(name, others)
         for other in others:
             for link in ((name, other), (other, name)):
                 self.later(seconds, self._world.network.heal, link)
 
     def later(self, seconds: float, act: Callable[..., None], *arguments: object) -> None:
-        """Not in the context of the process whose message that was: it may be dead by then."""
+        """Act outside the context of the process whose message that was: it may be dead by then."""
         Context().run(self._world.loop.call_later, seconds, act, *arguments)

@@ -77,11 +77,11 @@ class Upkeep:
 class Swarm:
     """What this seed is about.
 
-    ``beside``: lanes are opened beside a stream, as with certificates.
-    What is behind it is other than this in aimed worlds only: faults wait for places, every
+    What is behind ``lanes`` is other than this in aimed worlds only: faults wait for places, every
     three writers leave copies behind that differ (``relay``), faults meet batches and returns into
     segments alone (``long``), or old requests do, too (``late``), or plots of several steps do
-    (``rejoin`` says what about), and a writer keeps so many bytes for a slow node (0: the usual).
+    (``rejoin`` says what about), and a writer keeps ``window_bytes`` for a slow node (0: the
+    usual).
     """
 
     nodes: int
@@ -96,6 +96,7 @@ class Swarm:
     upkeep: Upkeep = Upkeep()
     lanes: bool = False
     beside: bool = False
+    """Lanes are opened next to a stream, as with certificates."""
     aimed: bool = False
     relay: bool = False
     long: bool = False
@@ -106,7 +107,7 @@ class Swarm:
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
-        """The options of a seed.  In every fourth one the nodes take write lanes."""
+        """Draw the options of a seed.  In every fourth one the nodes take write lanes."""
         return replace(cls._drawn(seed), lanes=seed % 4 == 0, beside=seed % 8 == 4)
 
     @classmethod
@@ -162,7 +163,7 @@ class Swarm:
         return grown._under_hadoop(seed)
 
     def _under_hadoop(self, seed: int) -> "Swarm":
-        """Some of these have writers that live long, admit nobody, and lose disks."""
+        """Give some of these writers that live long, admit no node, and lose disks."""
         rng = Random(f"{seed} under Hadoop's writers")
         if rng.random() < 0.5:
             return self

@@ -32,7 +32,7 @@ class Run:
 
 
 def transaction(txid: int, tag: Tag) -> bytes:
-    """One framed op."""
+    """Return one framed op."""
     body = b"%d:%d:%d:" % tag
     body = body.ljust(_BODY_BYTES, b".")
     frame = _HEAD.pack(_OPCODE, 12 + len(body), txid) + body
@@ -40,7 +40,7 @@ def transaction(txid: int, tag: Tag) -> bytes:
 
 
 def read_run(data: bytes, first: int, *, start: int = 8, last: int | None = None) -> Run:
-    """The transactions of a segment file; a reading of docs/reference/formats.md of its own."""
+    """Read a segment file's transactions; a reading of docs/reference/formats.md of its own."""
     tags: list[Tag] = []
     position = start
     while len(data) - position >= 17 and (last is None or first + len(tags) <= last):

@@ -59,7 +59,7 @@ async def stale(stage: Stage) -> None:
 
 
 async def alike(stage: Stage) -> None:
-    """All have 1-2: nothing to fetch, but a decision to persist."""
+    """Give all of them 1-2: nothing to fetch, but a decision to persist."""
     writer = await _open_segment(stage)
     assert await writer.write(1, 2)
     await writer.die()
@@ -74,7 +74,7 @@ async def _open_segment(stage: Stage) -> Actor:
 
 
 def crash(after: int, *, power: bool, alone: bool, seen: Seen) -> Scene:
-    """A recovery in which jn1 ends at its n-th operation since the acceptance has arrived."""
+    """Recover; jn1 ends at its n-th operation since the acceptance has arrived."""
 
     async def scene(stage: Stage) -> None:
         stage.arrivals[("jn1", "AcceptRecovery")] = lambda: stage.strike("jn1", after, power=power)
@@ -92,7 +92,7 @@ def crash(after: int, *, power: bool, alone: bool, seen: Seen) -> Scene:
 
 
 def row(names: dict[PurePath, Inode]) -> str:
-    """Which row of the matrix a disk stands for."""
+    """Return which row of the matrix a disk stands for."""
     download = next((names[path] for path in names if ".epoch=" in path.name), None)
     decided = any(path.parent.name == "paxos" and path.name == "1" for path in names)
     if decided:
@@ -104,7 +104,7 @@ def row(names: dict[PurePath, Inode]) -> str:
 
 
 def later(quorum: tuple[str, ...]) -> Scene:
-    """The next writer sees exactly these nodes."""
+    """Let the next writer see exactly these nodes."""
 
     async def scene(stage: Stage) -> None:
         writer = stage.writer(without=[node for node in NODES if node not in quorum])
@@ -121,7 +121,7 @@ def later(quorum: tuple[str, ...]) -> Scene:
 @pytest.mark.parametrize("state", [shorter, stale, alike], ids=lambda state: state.__name__)
 @pytest.mark.parametrize("power", [False, True], ids=["killed", "power lost"])
 def test_x6_a_crash_anywhere_in_an_acceptance(state: Scene, *, power: bool) -> None:
-    """The oracle judges; then the healed journal is read as a whole.
+    """Let the oracle judge; then the healed journal is read as a whole.
 
     Behind each operation one quorum recovers, the next one behind the next.
     """
@@ -141,7 +141,7 @@ def test_every_quorum_recovers_a_crash_anywhere_in_an_acceptance(
 def crash_anywhere(
     state: Scene, *, power: bool, quorums_at: Callable[[int], Sequence[tuple[str, ...]]]
 ) -> None:
-    """At each operation in turn, until the acceptance ends before it."""
+    """Crash at each operation in turn, until the acceptance ends before it."""
     rows: set[str] = set()
     worlds = 0
     for alone in (False, True):

@@ -21,7 +21,7 @@ PAIRS = Scope(2, symmetric=True, rest=True)
 
 @pytest.mark.timeout(1800)
 def test_two_faults_lose_nothing_whatever_the_second() -> None:
-    """Each 19th fault first, of all kinds; behind it every other."""
+    """Take each 19th fault first, of all kinds; behind it every other."""
     firsts = first_strikes(PAIRS)[::19]
     tally = explore_all(PAIRS, JOBS, roots=firsts)
     assert {strike.kind for strike in firsts} == set(Kind)
@@ -47,7 +47,7 @@ def test_every_pair_of_faults_loses_nothing() -> None:
     "part", [pytest.param(one, marks=[pytest.mark.long] if one else []) for one in range(3)]
 )
 def test_every_single_fault_on_every_node_is_survived(part: int) -> None:
-    """A single one costs nobody the quorum: both writers finish, and all edits are acknowledged."""
+    """Keep the quorum: both writers finish, and all edits are acknowledged."""
     undisturbed = play().outcome.acknowledged
     firsts = first_strikes(Scope(1))[part::3]
     assert {strike.kind for strike in firsts} == set(Kind)

@@ -39,7 +39,7 @@ def test_a_repeated_start_after_a_restart_destroys_no_edit() -> None:
 
 
 def test_a_newer_writer_begins_a_segment_with_one_edit_anew() -> None:
-    """The other side of it: an older writer's single edit was not adopted, and makes room."""
+    """Show the other side of it: an older writer's single edit was not adopted, and makes room."""
     root, files, old, new = Path("/jn"), MemoryFiles(), Writer(1), Writer(2)
     journal = formatted(root, files)
     for request in (old.new_epoch(), old.start(1), old.batch(1, 1, 1)):
@@ -90,9 +90,9 @@ def admitting(*required: Segment, committed: int, purged: int) -> requests.Admit
 
 
 def test_a_hole_below_the_purge_point_keeps_nobody_out() -> None:
-    """Seed 119915: a purge reached two of three nodes, and one of these was replaced.
+    """Play seed 119915: a purge reached two of three nodes, and one of these was replaced.
 
-    The third node still lists 1-3, nobody lists 4-5, and the learner knows of no purge itself.
+    The third node still lists 1-3, no node lists 4-5, and the learner knows of no purge itself.
     """
     with_hole = (_OLD, _NEWER)
     for held in ((_NEWER,), (_OLD, _NEWER), (_OLD, _KEPT, _NEWER)):
@@ -127,7 +127,7 @@ def test_an_abandoned_file_below_the_purge_point_keeps_nobody_out() -> None:
 
 
 def test_the_newest_segment_is_needed_wherever_the_purge_point_lies() -> None:
-    """A purge spares it, because an empty journal would begin at 1 again: so does an admission.
+    """Keep it, as a purge does, because an empty journal would begin at 1 again.
 
     Nodes that are replaced in turn would otherwise let go of it one after the other.
     """
@@ -145,7 +145,7 @@ def test_the_newest_segment_is_needed_wherever_the_purge_point_lies() -> None:
 
 
 def test_a_lower_purge_does_not_take_the_purge_point_back() -> None:
-    """What is on the disk afterwards is what is remembered."""
+    """Remember what is on the disk afterwards."""
     done = step(_PURGED, requests.PurgeLogs(requests.Stamp(Epoch(1), 1), TxId(2)))
     assert done.state.purged == 4
     assert [effect.minimum for effect in done.effects if isinstance(effect, PurgeFiles)] == [4]
@@ -179,9 +179,9 @@ def a_rotten_restart() -> tuple[LocalJournal, Writer]:
 
 
 async def test_what_rots_behind_the_scan_of_the_start_is_not_voted_with() -> None:
-    """Seed 308849: the running digest of a resumed segment began with the rotten bytes.
+    """Play seed 308849: the running digest of a resumed segment began with the rotten bytes.
 
-    The node accepted a recovery by that digest, nobody could fetch those edits from it, and no
+    The node accepted a recovery by that digest, no node could fetch those edits from it, and no
     writer came to power while it answered.  Nor may the damage stop the node: its journal used to
     fail with the refusal, at every start again, until a recovery happened to reach it in between.
     """
@@ -198,7 +198,7 @@ async def test_what_rots_behind_the_scan_of_the_start_is_not_voted_with() -> Non
 
 
 async def test_what_rots_before_a_catch_up_is_fetched_as_well() -> None:
-    """A catch-up that finds all wanted edits here opens the file as a resume does."""
+    """Catch up: with all wanted edits here this opens the file as a resume does."""
     journal, writer = a_rotten_restart()
     owner = JournalOwner(JournalId("found"), journal.disk, journal.state)
     reply = await owner.ask(requests.CatchUp(writer.stamp(), segment(1, 2), LAYOUT_VERSION))
@@ -207,7 +207,7 @@ async def test_what_rots_before_a_catch_up_is_fetched_as_well() -> None:
 
 
 def test_what_rots_in_the_last_moment_stops_the_journal() -> None:
-    """Between that look and the opening; what to vote with is not known any more."""
+    """Rot between that look and the opening; what to vote with is not known any more."""
     journal, writer = a_rotten_restart()
     with pytest.raises(StorageFailed, match="has changed since it was read"):
         journal.ask(requests.ResumeSegment(writer.stamp(), TxId(1), LAYOUT_VERSION))

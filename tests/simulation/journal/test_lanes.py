@@ -21,7 +21,7 @@ def acked(writer: Actor, node: str) -> int:
 
 
 async def writing(stage: Stage) -> Actor:
-    """A writer of epoch 1 whose first edit is everywhere, over lanes."""
+    """Return a writer of epoch 1 whose first edit is everywhere, over lanes."""
     writer = stage.writer()
     assert await writer.recover() == 0
     assert await writer.start(1)
@@ -40,7 +40,7 @@ async def over_lanes(writer: Actor) -> set[str]:
 
 
 async def beat(writer: Actor) -> set[str]:
-    """One heartbeat to each node; who they are."""
+    """Send one heartbeat to each node; return the nodes."""
     channels = writer.quorum._channels
     for channel in channels:
         await writer.process.spawn(channel.heartbeat())
@@ -72,7 +72,7 @@ def test_a_message_that_is_late_for_a_resume_takes_no_effect_twice(beside: bool)
 
 @LANES
 def test_a_message_that_is_late_but_first_is_not_written_again(beside: bool) -> None:
-    """The held batch arrives before ResumeSegment does: the node says that it has the edit."""
+    """Hold a batch that arrives before ResumeSegment does: the node has the edit already."""
 
     async def play(stage: Stage) -> None:
         writer = await writing(stage)
@@ -90,7 +90,7 @@ def test_a_message_that_is_late_but_first_is_not_written_again(beside: bool) -> 
 
 
 def test_a_message_that_is_late_for_a_newer_writer_is_fenced() -> None:
-    """Its edit would be the first of the newer writer's segment as well."""
+    """Hold an edit that would be the first of the newer writer's segment as well."""
 
     async def play(stage: Stage) -> None:
         old = stage.writer()
@@ -169,7 +169,7 @@ def test_a_stream_carries_nothing_while_a_lane_is_open(beside: bool) -> None:
 
 
 def test_beside_a_stream_no_lane_is_opened_before_the_first_edits_are_written() -> None:
-    """A takeover waits for those, and three handshakes would delay them."""
+    """Save three handshakes, which would delay the takeover that waits for those edits."""
 
     async def play(stage: Stage) -> None:
         writer = stage.writer()

@@ -28,9 +28,9 @@ def perform(scene: Scene) -> None:
 
 
 def wipe(stage: Stage, node: str) -> None:
-    """The disk is replaced, and an operator formats this one node; it starts as a learner.
+    """Replace the disk, and let an operator format this one node; it starts as a learner.
 
-    The oracle is told: the older disk's promises are nobody's any more, and it has no vote.
+    The oracle hears of it: the older disk's promises do not count any more, and it has no vote.
     """
     machine, oracle = stage.world.machines[node], stage.world.oracle
     machine.kill("its disk is replaced")
@@ -77,7 +77,7 @@ def test_a_superseded_writer_admits_nobody() -> None:
 
 
 def test_the_newest_writer_admits_a_wiped_node() -> None:
-    """The other side of it: the same play without a newer writer, and the write goes through."""
+    """Show the other side of it: without a newer writer the write goes through."""
 
     async def play(stage: Stage) -> None:
         writer = await beginning(stage)

@@ -32,7 +32,7 @@ def test_drawn_worlds_find_a_planted_bug(mutant: Mutant, record_property: Record
 
 @pytest.fixture(scope="module")
 def killings(request: pytest.FixtureRequest) -> dict[str, Killing]:
-    """One process runs them all."""
+    """Run them all in one process."""
     return kill("journal", chosen(request, NAMED))
 
 

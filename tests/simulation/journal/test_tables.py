@@ -95,7 +95,7 @@ async def t6a(stage: Stage) -> None:
 
 
 async def stage_b(stage: Stage, last: int) -> None:
-    """Nothing to recover at jn2 and jn3; writer epoch 2 starts 151 there, and dies."""
+    """Recover nothing at jn2 and jn3; writer epoch 2 starts 151 there, and dies."""
     await t6a(stage)
     writer = stage.writer(without=["jn1"])
     assert await writer.recover() == 150
@@ -172,7 +172,7 @@ CASES = [
 )
 @pytest.mark.parametrize(("table", "quorum", "allowed"), CASES)
 def test_2_10(table: Table, quorum: tuple[str, ...], allowed: set[int]) -> None:
-    """Of 2.10.6_prime: Hadoop keeps jn1's stale bytes, because the lengths are equal."""
+    """Show of 2.10.6_prime: Hadoop keeps jn1's stale bytes, because the lengths are equal."""
 
     async def recovery(stage: Stage) -> None:
         absent = [node for node in NODES if node not in quorum]

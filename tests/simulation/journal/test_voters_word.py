@@ -1,4 +1,4 @@
-"""A wiped node under a writer that admits nobody: its vote comes back by the voters' word, safely.
+"""A wiped node under a writer that admits no node: its vote comes back by the voters' word, safely.
 
 Each play would lose an acknowledged edit, or make two writers of one epoch, if one condition of
 docs/reference/quorum-journal.md#a-vote-without-the-writers-word were left out.
@@ -41,7 +41,7 @@ def perform(scene: Scene) -> None:
 
 
 def wipe(stage: Stage, node: str) -> Machine:
-    """The disk is replaced, an operator formats this one node, and it starts as a learner."""
+    """Replace the disk; an operator formats this one node, and it starts as a learner."""
     machine = stage.world.machines[node]
     machine.kill("its disk is replaced")
     platter = machine.platter
@@ -69,14 +69,14 @@ async def until_it_votes(machine: Machine) -> bool:
 
 
 def late_start(machine: Machine, epoch: int, first: int) -> None:
-    """A request to begin a segment arrives that was sent long ago, or a second time."""
+    """Deliver a request to begin a segment that was sent long ago, or a second time."""
     info = pb.RequestInfo(journal_id=JOURNAL, epoch=epoch, serial=100)
     asked = pb.StartLogSegmentRequest(info=info, first_txid=first, layout_version=LAYOUT_VERSION)
     machine.unary("StartLogSegment", asked.SerializeToString(), lambda _reply: None)
 
 
 async def beginning(stage: Stage) -> Actor:
-    """A writer like Hadoop's has closed 1-2 on every node and written 3-4."""
+    """Return a writer like Hadoop's that closed 1-2 on every node and wrote 3-4."""
     writer = stage.writer(hadoop_like=True)
     assert await writer.recover() == 0
     await writer.segment(1, 2)
@@ -87,13 +87,13 @@ async def beginning(stage: Stage) -> Actor:
 
 
 async def rolls(writer: Actor, last: int) -> None:
-    """A writer closes its segment and begins the next one."""
+    """Close a writer's segment and begin the next one."""
     assert await writer.finalize(last)
     assert await writer.start(last + 1)
 
 
 def test_a_log_roll_gives_a_wiped_node_its_vote() -> None:
-    """With it any second node may stop: that is what the vote is for."""
+    """Allow any second node to stop: that is what the vote is for."""
 
     async def play(stage: Stage) -> None:
         writer = await beginning(stage)

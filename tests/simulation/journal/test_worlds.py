@@ -76,7 +76,7 @@ def test_nothing_acknowledged_is_lost_and_one_history_stands(
 def test_a_seed_that_has_found_something_finds_nothing_more(
     seed: int, record_property: walks.Record
 ) -> None:
-    """As long as the worlds are drawn as they were, it is the very schedule."""
+    """Play the very schedule, as long as the worlds are drawn as they were."""
     outcome = run(seed)
     assert outcome.violation is None, SIMULATION.replay_command(outcome)
     record_property(SEEDS_PLAYED, 1)

@@ -1,4 +1,4 @@
-"""Who wrote an edit, in small plays: an older one never passes for a newer writer's."""
+"""An edit's writer, in small plays: an older edit never passes for a newer writer's."""
 
 import pytest
 

@@ -38,7 +38,7 @@ class _Kind(Enum):
 
 @lru_cache(maxsize=50_000)  # every world has the same names, and they are looked at all the time
 def _meaning(path: PurePath) -> tuple[_Kind, int, int]:
-    """The kind, the first txid, and of a segment its last one or of a download its epoch."""
+    """Return the kind, the first txid, and of a segment its last one or of a download its epoch."""
     folder, name = path.parts[-2], path.name
     if "current" not in path.parts:  # a download of the syncer, or what an upgrade keeps
         return _Kind.NOTHING, 0, 0
@@ -95,7 +95,7 @@ class View:
         return max((*self.finalized, *self.live), default=None)
 
     def run(self, first: int) -> Run | None:
-        """What is held of a segment."""
+        """Return what is held of a segment."""
         return self.finalized.get(first) or self.live.get(first)
 
     def tags(self) -> dict[int, Tag]:
@@ -117,7 +117,7 @@ class FileReader:
     def view(  # noqa: C901, PLR0912 - one case per kind of file
         self, names: Mapping[PurePath, Inode], *, cached: bool = False
     ) -> View:
-        """The journal that these names show; ``cached`` for what a live process sees."""
+        """Return the journal that these names show; ``cached`` for what a live process sees."""
         view = View()
         live: dict[int, Inode] = {}
         downloads: list[tuple[int, int, Inode]] = []
@@ -157,7 +157,7 @@ class FileReader:
         return view
 
     def rotten(self, names: Mapping[PurePath, Inode]) -> set[int]:
-        """Which live segments' files have bytes that are not what was written."""
+        """Return which live segments' files have bytes that are not what was written."""
         found = [(_FINAL.match(path.name) or _LIVE.match(path.name), inode)
                  for path, inode in names.items()
                  if inode.flips and path.parts[-2] == "current"]  # fmt: skip
@@ -166,7 +166,7 @@ class FileReader:
     def _rolls_forward(
         self, decision: Accepted | None, first: int, epoch: int, inode: Inode, cached: bool
     ) -> bool:
-        """Whether the next start puts a download in place."""
+        """Return whether the next start puts a download in place."""
         if decision is None or decision.epoch != epoch:
             return False
         run = self._run(inode, first, decision.last, cached)
@@ -186,7 +186,6 @@ class FileReader:
 
 
 def digest(run: Run) -> bytes:
-    """The content digest."""
     return hashlib.sha256(run.records).digest()
 
 
@@ -219,24 +218,24 @@ def _decision(first: int, data: bytes) -> Accepted:
 
 
 def holds(run: Run, view: View) -> bool:
-    """Whether these edits lie there."""
+    """Return whether these edits lie there."""
     held = view.run(run.first)
     return held is not None and held.tags[: len(run.tags)] == run.tags
 
 
 def holds_final(first: int, view: View) -> bool:
-    """Whether the segment is finalized there."""
+    """Return whether the segment is finalized there."""
     return first in view.finalized
 
 
 def closed_at(first: int, last: int, view: View) -> bool:
-    """Whether the segment is finalized there, with this end."""
+    """Return whether the segment is finalized there, with this end."""
     run = view.finalized.get(first)
     return run is not None and run.last == last
 
 
 def noted_committed(names: Mapping[PurePath, Inode]) -> int:
-    """What a node has noted to be on a quorum; 0 if nothing."""
+    """Return what a node has noted to be on a quorum; 0 if nothing."""
     for path, inode in names.items():
         if path.name == "committed-txid" and len(inode.cached) == 8:
             return int.from_bytes(bytes(inode.cached), signed=True)
@@ -250,10 +249,10 @@ Segments = Mapping[int, tuple[int, bool]]
 def as_loaded(
     view: View, rotten: Collection[int], committed: int, told: Segments
 ) -> tuple[Segments, Segments]:
-    """The segments that a start finds there, and those that it ``told``, without rotten ones.
+    """Return the segments that a start finds there, and those that it reported, without rotten.
 
-    A torn write below what is known to be committed is damage, which is not voted with: such a
-    file may be left out of what is told.
+    A torn write below what is known to be committed is damage, which is not voted with: such a file
+    may be left out of what is reported.
     """
     found = {first: (run.last, False) for first, run in view.live.items()}
     found |= {first: (run.last, True) for first, run in view.finalized.items()}

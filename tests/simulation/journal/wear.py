@@ -21,7 +21,7 @@ _SEGMENT: Final = re.compile(r"edits_(?:inprogress_)?(\d+)(?:-(\d+))?\Z")
 
 
 def fragile(world: "World") -> list[str]:
-    """Whose disks are lost in a world: those of a minority."""
+    """Return the nodes whose disks are lost in a world: a minority."""
     names = sorted(world.machines)
     return world.faults.random("fragile").sample(names, (len(names) - 1) // 2)
 

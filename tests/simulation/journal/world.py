@@ -87,7 +87,7 @@ class World:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """The simulated world in place of the real one: two clients, one way to open a file."""
+        """Put the simulated world in place: two clients, one way to open a file."""
         servers: Any = self.machines
         board = Switchboard(self.network, servers, self.lanes)
         config = structlog.get_config()
@@ -135,7 +135,7 @@ class World:
         await go_on(self)
 
     def counts(self) -> tuple[int, int]:
-        """How many states were checked, and how many edits acknowledged."""
+        """Return how many states were checked, and how many edits acknowledged."""
         return self.oracle.checks, self.oracle.acknowledged
 
     def end(self) -> None:
@@ -168,7 +168,7 @@ class World:
         return lives, begins + 1.0
 
     def begin(self, life: Life) -> None:
-        """A writer starts."""
+        """Start a writer."""
         process = self.writers[life.name] = Process(life.name, self.loop)
         upkeep, chance = self.swarm.upkeep, self.faults.random("habits", life.name)
         like = self.faults.random("kind", life.name).random() < upkeep.hadoop_like
@@ -286,7 +286,7 @@ class World:
         return list(self.machines.values())[event.victim % len(self.machines)]
 
     def restart(self, machine: Machine) -> None:
-        """What a supervisor does: start it when it is gone, or has stopped its journal."""
+        """Start it, as a supervisor does, when it is gone, or has stopped its journal."""
         if machine.up and machine.owner is not None and machine.owner.failed_because is not None:
             machine.kill("its journal has stopped")
         if not machine.up and not self.faults.over:
@@ -297,7 +297,7 @@ class World:
     def look(self) -> None:
         bound = max(self.oracle.on_quorum, self.oracle.settled, *self.oracle.must, 0)
         if self.swarm.upkeep.byzantine:
-            # Who speaks with the writer's epoch is believed, about edits that the node has.
+            # A sender with the writer's epoch is believed, about edits that the node has.
             bound = max(bound, self.oracle.stored)
         for machine in self.machines.values():
             if not machine.up or machine.owner is None:
@@ -314,12 +314,12 @@ class World:
             raise Stuck(f"{self.loop.steps} steps, and no end")
 
     def _rate_of(self, machine: str) -> float:
-        """How fast a machine's clock runs."""
+        """Return how fast a machine's clock runs."""
         drift = self.swarm.upkeep.drift
         return 1 + drift * self.faults.random("clock", machine).uniform(-1, 1) if drift else 1.0
 
     def _read(self, path: Path, offset: int) -> bytes:
-        """In place of the scrubber's own look at a file."""
+        """Read in place of the scrubber's own look at a file."""
         files = self.machines[path.parts[1]].platter.cached
         if path not in files:
             raise FileNotFoundError(str(path))
@@ -345,7 +345,7 @@ class World:
         return delay
 
     def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An error that nobody took: a bug, unless its process was killed."""
+        """Note an unhandled error: a bug, unless its process was killed."""
         failure = context.get("exception")
         if failure is None or not isinstance(failure, Exception):
             return

@@ -1,4 +1,4 @@
-"""Clients that share paths, and write down what they asked and what they were told."""
+"""Clients that share paths, and write down what they asked and what was answered."""
 
 import asyncio
 from random import Random
@@ -22,7 +22,7 @@ ANSWER_SECONDS: Final = 3.0
 CALL_SECONDS: Final = 8.0
 PAUSE_SECONDS: Final = (0.05, 0.4)
 PAIRS: Final = 2
-"""So many pairs of paths are shared at a time; things move within a pair."""
+"""This number of pairs of paths is shared at a time; things move within a pair."""
 CALLS_PER_PAIR: Final = 40
 """Then another takes its place: the search for an order grows with the length of a history."""
 _WEIGHTS: Final = {Ask.MAKE: 20, Ask.OWN: 30, Ask.DELETE: 12, Ask.READ: 30, Ask.MOVE: 12}
@@ -37,7 +37,7 @@ class Paths:
         self._live: list[tuple[int, int]] = []
 
     def one(self, rng: Random) -> tuple[str, str]:
-        """A path to ask for, and the other one of its pair; it counts the call."""
+        """Return a path to ask for, and the other one of its pair; count the call."""
         while len(self._live) < PAIRS:
             self._live.append((self._made, CALLS_PER_PAIR))
             self._made += 1
@@ -48,7 +48,6 @@ class Paths:
         return one, other
 
     def live(self) -> list[str]:
-        """All of them."""
         return [path for pair, _ in self._live for path in _of(pair)]
 
 
@@ -79,14 +78,14 @@ class Client:
             await asyncio.sleep(rng.uniform(*PAUSE_SECONDS))
 
     async def read(self, paths: Paths, rng: Random) -> None:
-        """Read what others change, for ever: writes would tell it that an active is old."""
+        """Read what others change, for ever: writes would show it that an active is old."""
         while True:
             if live := paths.live():
                 await self.ask(Ask.READ, rng.choice(live))
             await asyncio.sleep(rng.uniform(*PAUSE_SECONDS))
 
     async def ask(self, ask: Ask, path: str, other: str = "") -> str:
-        """One call, from its begin to the line in the history; gives its answer."""
+        """Make one call, from its begin to the line in the history; return its answer."""
         value = other if ask is Ask.MOVE else ""
         if ask is Ask.OWN:
             self._values += 1
@@ -104,7 +103,7 @@ class Client:
         return answer
 
     async def _answer(self, ask: Ask, method: str, message: Message) -> tuple[str, str]:
-        """The first answer of a NameNode that has carried it out, or may have."""
+        """Return the first answer of a NameNode that has carried it out, or may have."""
         ends = self._board.loop.now + CALL_SECONDS
         while self._board.loop.now < ends:
             name = self._servers[self._at]

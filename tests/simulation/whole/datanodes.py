@@ -27,7 +27,7 @@ REPORT_SECONDS: Final = 60.0
 
 
 class Unwatched:
-    """Nobody judges what DataNodes do; what clients read afterwards counts."""
+    """Ignores what DataNodes do; what clients read afterwards counts."""
 
     def heard(self, datanode: str, who: str, said: Said, txid: int, verdict: Heard) -> None:
         """See ``Watcher``."""
@@ -90,15 +90,15 @@ class Datanodes:
             self.writers.append(writer)
 
     def serves(self, name: str, process: Process) -> None:
-        """A NameNode's process answers from now on."""
+        """Note that a NameNode's process answers from now on."""
         self.wires.machine(name).process = process
 
     def ended(self, name: str) -> None:
-        """A NameNode's process has ended."""
+        """Note that a NameNode's process has ended."""
         self.wires.ended(self.wires.machine(name))
 
     def happen(self, event: Event) -> None:
-        """A planned fault befalls one of them."""
+        """Strike one of them with a planned fault."""
         owner = self.all[DATANODES[event.victim % len(DATANODES)]]
         loop, process = self._world.loop, owner.machine.process
         if event.kind == "kill-datanode":
@@ -109,14 +109,14 @@ class Datanodes:
             loop.call_later(event.lasts, process.thaw)
 
     def heal(self) -> None:
-        """All of them run."""
+        """Let all of them run."""
         for owner in self.all.values():
             if owner.machine.process is not None:
                 owner.machine.process.thaw()
         self.start()
 
     async def audit(self) -> None:
-        """Every file that a writer was told of can be read, and is what it was told."""
+        """Check that every file that a writer heard of can be read, and is what it heard."""
         for process in self._processes:
             process.kill()
         for name, writer in zip(WRITERS, self.writers, strict=False):

@@ -1,7 +1,7 @@
-"""Clients that write files to DataNodes, each its own; nobody else may change what it was told.
+"""Clients that write files to DataNodes, each its own; no other may change what it was answered.
 
-What a writer was told of a path is then what everybody reads, whole, and for ever.  Where it was
-told nothing, or that something failed, the path is asked for no more.
+What a writer was answered about a path is what every client then reads, whole, and for ever. Where
+it got no answer, or a failure, the path is asked for no more.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ _DEEDS: Final = (
 
 
 class Books:
-    """Which bytes a writer has sent since ``begin``; the rest that it is told counts at the end."""
+    """Which bytes a writer has sent since ``begin``; the rest that it hears counts at the end."""
 
     def __init__(self) -> None:
         self.sent = b""
 
     def begin(self) -> None:
-        """What follows is another file's, or is appended."""
+        """Begin another file, or an append."""
         self.sent = b""
 
     def sends(self, block_id: int, start: int, payload: bytes) -> None:
@@ -73,7 +73,7 @@ class Writer:
         self._client, self._books, self._rng, self._trace = client, books, rng, trace
         self._made = 0
         self.files: dict[str, bytes | None] = {}
-        """What was told last of each path: its bytes, or None where it was deleted."""
+        """What was answered last about each path: its bytes, or None where it was deleted."""
         self.told = 0
 
     async def wander(self) -> None:
@@ -146,7 +146,7 @@ class Writer:
                 await asyncio.sleep(0.5)
 
     async def looked(self, path: str) -> bool:
-        """Whether all of a file could be read, and is what was told.  Raises Violated."""
+        """Return whether all of a file could be read; raise Violated if it is another."""
         wanted, answer = self.files[path], await self._located(path)
         length = None if answer is None else answer.locations.fileLength
         if length != (None if wanted is None else len(wanted)):
@@ -163,7 +163,7 @@ class Writer:
         return True
 
     async def _located(self, path: str) -> calls.GetBlockLocationsResponseProto | None:
-        """Where a file's blocks are; None where there is no such file."""
+        """Return where a file's blocks are; None where there is no such file."""
         try:
             return await self._client.ask(
                 "getBlockLocations",
@@ -176,7 +176,7 @@ class Writer:
             return None
 
     async def _part(self, located: LocatedBlockProto) -> bytes | None:
-        """The bytes of a block from whichever DataNode gives them; None where none does."""
+        """Return the bytes of a block from any DataNode that gives them; None where none does."""
         what = block(located.b.blockId, located.b.generationStamp)
         for place in located.locs:
             owner = self._client.datanodes[place.id.hostName]

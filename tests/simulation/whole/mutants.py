@@ -1,4 +1,4 @@
-"""Planted bugs, each in the part that must prevent it: what clients are told shows them."""
+"""Planted bugs, each in the part that must prevent it: what clients hear shows them."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,7 +13,7 @@ from tests.simulation.journal import planted_protocol, planted_storage
 
 
 def _answers_though_the_log_failed() -> Planting:
-    """Whoever waits for an edit is answered when its log ends, whatever became of the edit."""
+    """Answer all that wait for an edit when its log ends, whatever became of the edit."""
     really = EditLog.when_durable
 
     def when(self: EditLog, txid: Any, done: Callable[[], None], failed: Any) -> None:  # noqa: ANN401
@@ -24,7 +24,7 @@ def _answers_though_the_log_failed() -> Planting:
 
 
 def _last_length_not_logged() -> Planting:
-    """The edit that closes a file says of its blocks what edits have said before."""
+    """Let the edit that closes a file repeat what edits have said of its blocks before."""
     return replacing(
         block_writes,
         "close_edit",
@@ -37,7 +37,7 @@ def _bug(name: str, plant: Planting, seeds: int = 200) -> Mutant:
 
 
 def _of_the_faults(name: str, seeds: int = 200) -> Mutant:
-    """One that real faults find as well: ./run soak faults --mutants."""
+    """Return a bug that real faults find as well: ./run soak faults --mutants."""
     return _bug(name, BUGS[name].planting, seeds)
 
 

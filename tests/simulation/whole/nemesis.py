@@ -40,11 +40,11 @@ EVENT_KINDS: Final = (
     "ambush",
 )
 WITH_DATANODES: Final = 0.5
-"""So many of the worlds have DataNodes."""
+"""This share of the worlds has DataNodes."""
 AIMED_KINDS: Final = ("ambush", "deposed", "orphan")
 """Where a slip in one part is not caught by another: they come four times as often."""
 REPLACED_SECONDS: Final = 8.0
-"""The lock of an active that nobody hears goes to another one within so long."""
+"""The lock of an active that is not heard goes to another one within this number of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Event:
 class Swarm:
     """What a seed is about.
 
-    ``follows``: standbys read the open segment as well.  ``beside``: lanes are opened beside a
-    stream, as with certificates.  ``synced``: JournalNodes fetch from each other what they lack.
+    ``follows``: standbys read the open segment as well.  ``synced``: JournalNodes fetch from each
+    other what they lack.
     """
 
     hosts: tuple[str, ...]
@@ -74,6 +74,7 @@ class Swarm:
     held: bool
     lanes: bool
     beside: bool
+    """Lanes are opened next to a stream, as with certificates."""
     follows: bool
     synced: bool
     datanodes: bool
@@ -82,7 +83,7 @@ class Swarm:
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
-        """The options of a seed."""
+        """Draw the options of a seed."""
         rng = Random(f"{seed} whole")
         rates = {
             kind: rng.choice((0.002, 0.01, 0.03)) if rng.random() < 0.35 else 0.0
@@ -110,7 +111,7 @@ class Swarm:
 
 
 def plan(swarm: Swarm, rng: Random, begins: float) -> list[Event]:
-    """What befalls this world, and when."""
+    """Plan what befalls this world, and when."""
     kinds = [kind for kind, weight in swarm.events.items() if weight]
     if not kinds:
         return []

@@ -34,7 +34,6 @@ class Strikes:
         self._world = world
 
     def happen(self, event: Event) -> None:
-        """Now."""
         if not self._world.faults.allowed(event.name):
             return
         name = self._host(event)
@@ -87,7 +86,7 @@ class Strikes:
                 raise AssertionError(event.kind)
 
     async def _switch_over(self, event: Event) -> None:
-        """An operator asks some NameNode's controller to take over."""
+        """Ask some NameNode's controller to take over, as an operator does."""
         hosts = self._world.swarm.hosts
         target = address(hosts[event.victim % len(hosts)]).zkfc
         try:
@@ -118,7 +117,7 @@ class Strikes:
             self._later(event.lasts, partial(world.restart, machine))
 
     def _ambush(self, event: Event, name: str) -> None:
-        """What is written is on its way to no quorum, and then its writer is struck.
+        """Let what is written be on its way to no quorum, and then strike its writer.
 
         Every other time together with the JournalNode that has it.
         """
@@ -144,7 +143,7 @@ class Strikes:
         if event.kind in ("orphan", "deposed"):
             event = replace(event, lasts=REPLACED_SECONDS + event.lasts)
         if event.kind == "orphan":
-            # It reaches the journal and its clients, and nobody who could tell it to stop.
+            # It reaches the journal and its clients, and no one that could make it stop.
             others = [*ZOOKEEPERS, *peers]
         elif event.kind == "deposed":
             # It hears those who only read.  An active holds reads back behind a write that cannot

@@ -1,4 +1,4 @@
-"""Each planted bug is shown by what clients are told in a drawn world."""
+"""Each planted bug is shown by what clients hear in a drawn world."""
 
 import pytest
 

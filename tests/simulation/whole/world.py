@@ -1,4 +1,4 @@
-"""One seed's world: faults under clients, then calm, and a judgement of all that they were told."""
+"""One seed's world: faults under clients, then calm, and a judgement of all that they heard."""
 
 import asyncio
 from collections.abc import Iterator, Set
@@ -53,7 +53,7 @@ load("aiohttp")
 _MAX_STEPS: Final = 1_500_000
 _FIRST_ACTIVE_BY: Final = 15.0
 CALM_SECONDS: Final = 60.0
-"""With all faults gone, clients are answered within so long."""
+"""With all faults gone, clients are answered within this number of seconds."""
 AUDIT_SECONDS: Final = 30.0
 
 
@@ -118,7 +118,7 @@ class World:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """The simulated ways to a JournalNode in place of the real ones; logs go to the trace."""
+        """Put the simulated ways to a JournalNode in place of the real ones; trace the logs."""
         servers: Any = self.machines
         board = JournalSwitchboard(self.inner, servers, self.lanes)
         with (
@@ -176,14 +176,14 @@ class World:
         life.process.spawn(self._serve(life) if what == "namenode" else self._control(life))
 
     def restart(self, machine: Machine) -> None:
-        """What a supervisor does: start it when it is gone, or has stopped its journal."""
+        """Start it, as a supervisor does, when it is gone, or has stopped its journal."""
         if machine.up and machine.owner is not None and machine.owner.failed_because is not None:
             machine.kill("its journal has stopped")
         if not machine.up and not self.closing:
             machine.boot()
 
     def power_on(self, name: str) -> None:
-        """A host is there again."""
+        """Switch a host on again."""
         self.cluster.hosts[name].power_on()
         for what in ("namenode", "zkfc"):
             self.boot(name, what)
@@ -230,7 +230,7 @@ class World:
             self.loop.at(self.loop.now + seconds, self.boot, life.host.name, life.name)
 
     async def _position(self, http: HostPort, *, deadline_seconds: float) -> Position:
-        """What a NameNode's /status says of its epoch."""
+        """Return what a NameNode's /status says of its epoch."""
         del deadline_seconds
         node = self.namenodes.get(http.host)
         if node is None or not node.life.runs:
@@ -253,7 +253,7 @@ class World:
         return [name for name, node in self.namenodes.items() if node.role is Role.ACTIVE]
 
     def look(self) -> None:
-        """What must hold at any time."""
+        """Check what must hold at any time."""
         self.checks += 1
         for machine in self.machines.values():
             owner = machine.owner
@@ -268,7 +268,7 @@ class World:
             raise Stuck(f"{self.loop.steps} steps, and no end")
 
     async def _conclude(self) -> None:
-        """All faults end, clients are answered, every path is read again; then all is judged."""
+        """End all faults; clients are answered, every path is read again; then judge all."""
         self.trace.add("-", "all faults end")
         self.faults.over = True
         self.network.heal_all()
@@ -299,7 +299,7 @@ class World:
         self._judge()
 
     async def _answered(self) -> None:
-        """Until a client that begins now is answered."""
+        """Wait until a client that begins now is answered."""
         began = self.loop.now
         while True:
             known = [call for client in self.clients for call in client.told if call.known]
@@ -334,7 +334,7 @@ class World:
     # ---- small matters ---------------------------------------------------------------------
 
     def counts(self) -> tuple[int, int]:
-        """How many times all was looked at, and how many calls were answered."""
+        """Return how many times all was looked at, and how many calls were answered."""
         answered = sum(call.known for client in self.clients for call in client.told)
         return self.checks, answered + sum(writer.told for writer in self.datanodes.writers)
 
@@ -364,7 +364,7 @@ class World:
         return delay
 
     def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An error that nobody took: a bug, unless it is an answer that nobody waited for."""
+        """Note an unhandled error: a bug, unless it is an answer that was not waited for."""
         failure, future = context.get("exception"), context.get("future")
         unheard = future is not None and not isinstance(future, asyncio.Task)
         if failure is None or not isinstance(failure, Exception) or unheard:
