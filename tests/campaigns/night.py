@@ -25,11 +25,11 @@ AIMED_FROM: Final = 1_000_000_000
 SEEDS: Final = range(10_000_000, 200_000_000)
 """Few enough that a family's seed, counted from its first, never is one of the next family."""
 TO_STOP_SECONDS: Final = 60.0
-"""For a turn that was told to stop to remove its clusters."""
+"""For a turn that was asked to stop to remove its clusters."""
 LIMIT_SECONDS: Final = 5400.0
 """A turn that has not ended by then is stopped, and its outcome is unknown."""
 TAIL_LINES: Final = 15
-"""So many last lines of a turn's log stand in the report, where the turn does not hold."""
+"""This number of last lines of a turn's log stands in the report, where the turn does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def play_until(
     limit_seconds: float = LIMIT_SECONDS,
     command: Sequence[str] = ("./run",),
 ) -> list[Played]:
-    """Begin turns until the hours are over; ``told`` hears of all so far after each."""
+    """Begin turns until the hours are over; the callback gets all so far after each."""
     over: list[Played] = []
     waiting = list(first)
     while not hours_are_over():
@@ -147,7 +147,7 @@ def play_until(
 
 
 def fresh(turn: Turn) -> list[str]:
-    """Its words, with a seed that no earlier night has had, as good as surely."""
+    """Return its words, with a seed that no earlier night has had, as good as surely."""
     seed = random.SystemRandom().choice(SEEDS)
     drawn = str(seed + AIMED_FROM if turn.aimed else seed)
     return [drawn if word == SEED else word for word in (*turn.words, "--json")]
@@ -188,7 +188,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def last_object(printed: str) -> dict[str, object]:
-    """The JSON object in the last line; empty where there is none."""
+    """Return the JSON object in the last line; empty where there is none."""
     try:
         found = json.loads((printed.strip().splitlines() or [""])[-1])
     except ValueError:
@@ -197,7 +197,7 @@ def last_object(printed: str) -> dict[str, object]:
 
 
 def as_object(began: datetime, over: Sequence[Played]) -> dict[str, object]:
-    """The report for programs."""
+    """Return the report for programs."""
     return {
         "began": began.isoformat(timespec="seconds"),
         "commit": _commit(),
@@ -216,7 +216,7 @@ def as_object(began: datetime, over: Sequence[Played]) -> dict[str, object]:
 
 
 def write_report(directory: Path, began: datetime, over: Sequence[Played]) -> None:
-    """As Markdown for people and as JSON for programs; each file is replaced as a whole."""
+    """Write Markdown for people and JSON for programs; each file is replaced as a whole."""
     facts = as_object(began, over)
     bad = sum(each.verdict is not Verdict.HOLDS for each in over)
     lines = [
@@ -241,7 +241,7 @@ def write_report(directory: Path, began: datetime, over: Sequence[Played]) -> No
 
 
 def _short(played: Played) -> str:
-    """The figures that are numbers, in a cell of a table."""
+    """Return the figures that are numbers, in a cell of a table."""
     numbers = [
         f"{name.replace('_', ' ')} {value:,}" if isinstance(value, int) else f"{name} {value:.4g}"
         for name, value in played.figures.items()

@@ -1,4 +1,4 @@
-"""A night plays turn after turn, tells the truth about each, and leaves a report after each."""
+"""A night plays turn after turn, reports the truth about each, and leaves a report after each."""
 
 import json
 import sys
@@ -70,7 +70,7 @@ def test_the_report_has_figures_and_the_end_of_what_failed(tmp_path: Path) -> No
 def test_each_turn_is_a_campaign_with_these_options(
     turn: night.Turn, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An unknown option is refused before the help is shown."""
+    """Refuse an unknown option before the help is shown."""
     try:
         code: object = campaign([*night.fresh(turn), "--help"])
     except SystemExit as end:

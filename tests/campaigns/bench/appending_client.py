@@ -32,7 +32,7 @@ class Appender:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """The file is open while the block runs; pieces are written within ``writing``."""
+        """Keep the file open while the block runs; pieces are written within ``writing``."""
         thread = threading.Thread(target=self._work, daemon=True)
         thread.start()
         try:
@@ -44,7 +44,7 @@ class Appender:
 
     @contextmanager
     def writing(self, first: int) -> Iterator[None]:
-        """Piece after piece, from when so many have been written until the block ends."""
+        """Write piece after piece; enter after ``first`` of them, and stop when the block ends."""
         self._go.set()
         try:
             self.wait_for(first)
@@ -53,7 +53,7 @@ class Appender:
             self._go.clear()
 
     def wait_for(self, count: int) -> None:
-        """Until so many pieces have begun and ended from now on.  Raises LocalClusterError."""
+        """Wait until ``count`` pieces have begun and ended from now.  Raise LocalClusterError."""
         since = time.monotonic()
         wait_until(
             lambda: sum(began >= since for began, _ in self.times[-count:]) >= count,
@@ -63,7 +63,7 @@ class Appender:
         )
 
     def longest_seconds(self, since: float) -> float:
-        """The longest piece that was still waited for at that time, or began later."""
+        """Return the longest piece that was still waited for at that time, or began later."""
         return max(ended - began for began, ended in self.times if ended >= since)
 
     def _work(self) -> None:

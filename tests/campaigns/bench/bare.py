@@ -39,7 +39,7 @@ class _BareNode(journal_pb2_grpc.JournalNodeServicer):
 
 
 async def serve(path: Path) -> None:
-    """Listen on a free port, tell it on standard output, and serve for ever."""
+    """Listen on a free port, print it, and serve for ever."""
     server = grpc.aio.server(options=_OPTIONS)
     add = cast(Any, journal_pb2_grpc.add_JournalNodeServicer_to_server)
     add(_BareNode(path), server)

@@ -1,7 +1,7 @@
 """Blocks: the map of them, bytes through DataNodes, reports and files at NameNodes, failovers.
 
 The map is measured in a process of its own, so that its memory is the map's.  All else is
-measured beside Hadoop's own daemons, where NNHA_INTEROP=1 is set.
+measured next to Hadoop's own daemons, where NNHA_INTEROP=1 is set.
 """
 
 import json
@@ -22,14 +22,14 @@ BLOCKS = 2_000_000
 
 
 def measured(blocks: int) -> Figures:
-    """The figures of a map of so many blocks."""
+    """Return the figures of a map of ``blocks`` blocks."""
     command = [sys.executable, "-m", "tests.campaigns.bench.blocks_map", str(blocks)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return Figures(**json.loads(output))
 
 
 def rows(found: Figures) -> list[Row]:
-    """Each figure and its bar."""
+    """Return each figure and its bar."""
     memory = found.bytes_per_block
     load = found.load_seconds / found.blocks * 1e6
     first, same = found.first_report_seconds * 1000, found.same_report_seconds * 1000
@@ -73,7 +73,7 @@ _PEER_SCENES = {
 def main(
     *, only: tuple[str, ...], blocks: int, image_blocks: int, rounds: int, as_json: bool
 ) -> None:
-    """Measure the map of blocks and, with NNHA_INTEROP=1, daemons beside Hadoop's."""
+    """Measure the map of blocks and, with NNHA_INTEROP=1, daemons next to Hadoop's."""
     scenes: dict[str, Callable[[], list[Row]]] = {
         "map": lambda: rows(measured(blocks)),
         "transfer": blocks_transfer.transfer_rows,
@@ -85,7 +85,7 @@ def main(
 
 
 def _played(name: str, scene: Callable[[], list[Row]]) -> list[Row]:
-    """A scene that breaks off says so; the others have their rows all the same."""
+    """Play a scene; one that breaks off says so, and the others have their rows all the same."""
     unmeasured = _PEER_SCENES.get(name)
     if unmeasured is not None and os.environ.get("NNHA_INTEROP") != "1":
         return unmeasured("Hadoop's daemons are not asked for by NNHA_INTEROP=1")

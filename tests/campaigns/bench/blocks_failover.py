@@ -46,7 +46,7 @@ class Killed:
 
     stalls: list[float] = field(default_factory=list)
     located: list[float] = field(default_factory=list)
-    """From the kill until the successor told where a file's replicas are."""
+    """From the kill until the successor reported where a file's replicas are."""
     located_after_active: list[float] = field(default_factory=list)
 
 
@@ -61,11 +61,11 @@ class Side:
     appender: Appender
 
     def address(self, namenode: str) -> HostPort:
-        """Where a NameNode serves everybody."""
+        """Return where a NameNode serves clients and controllers."""
         return HostPort(HOST, self.layout.namenodes[namenode].rpc)
 
     def active(self) -> str:
-        """The NameNode that is active, once one is."""
+        """Wait for an active NameNode and return it."""
         return asyncio.run(self._active())
 
     async def _active(self) -> str:
@@ -97,7 +97,7 @@ class Side:
 
 
 async def _watch(address: HostPort) -> tuple[float, float]:
-    """When a NameNode said that it is active, and when it told all locations of the file."""
+    """Return when a NameNode said that it is active, and when it had all locations of the file."""
     return await asyncio.gather(
         namenode_calls.until_active(address, _POLL_SECONDS), _until_located(address)
     )
@@ -157,7 +157,7 @@ def _theirs(directory: Path) -> Iterator[Side]:
 
 @contextmanager
 def _appending(client: JavaClient) -> Iterator[Appender]:
-    """The file whose locations are asked for, and the one that is appended to."""
+    """Write the file whose locations are asked for, and append to another one."""
     files = client.files()
     files.write(_FILE, [bytes(BLOCK_BYTES * _FILE_BLOCKS)], block_size=BLOCK_BYTES)
     appender = Appender(files, "/bench/appended", _DATANODES)
@@ -184,7 +184,7 @@ def failover_rows(kills: int = KILLS) -> list[Row]:
 
 
 def unmeasured_rows(why: str) -> list[Row]:
-    """The rows of figures that cannot be had."""
+    """Return the rows of figures that cannot be had."""
     return [
         unmeasured(_STALL, "s", f"<= {STALL_BAR:g}", why),
         unmeasured(_TIMES, "x", f">= {TIMES_BAR:g}", why),

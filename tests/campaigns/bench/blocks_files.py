@@ -64,7 +64,7 @@ class Load:
     numbers: "itertools.count[int]"
 
     async def run(self, seconds: float) -> int:
-        """Let all clients write for so long; how many files were completed."""
+        """Let all clients write for ``seconds``; return how many files were completed."""
         end = time.monotonic() + seconds
         return sum(
             await asyncio.gather(*(self._write(each, end) for each in enumerate(self.clients)))
@@ -143,7 +143,7 @@ async def _load(side: Side, running: AsyncExitStack) -> Load:
 
 
 def files_row(ours: Written, theirs: Written) -> Row:
-    """The rate beside Hadoop's; each turn against the turn beside it."""
+    """Return the rate next to Hadoop's; each turn against the turn next to it."""
     ratios = [our / their for our, their in zip(ours.per_second, theirs.per_second, strict=True)]
     ratio = statistics.median(ratios)
     return Row(
@@ -162,5 +162,5 @@ def files_row(ours: Written, theirs: Written) -> Row:
 
 
 def unmeasured_rows(why: str) -> list[Row]:
-    """The row of a figure that cannot be had."""
+    """Return the row of a figure that cannot be had."""
     return [unmeasured(_FILES, _UNIT, ">= 1", why)]

@@ -23,7 +23,7 @@ STORAGES: Final = 30
 
 DATANODES: Final = 9
 A_FILE: Final = "/day=000032/part-00007-of-00500.parquet"
-"""In every image of at least so many thousand files."""
+"""In every image of at least some thousand files."""
 
 _COLUMNS: Final = "columns.npy"
 _VARINT_BYTES: Final = 10
@@ -38,7 +38,7 @@ class Image:
     blocks: npt.NDArray[np.int64]
 
     def reports(self) -> list[tuple[int, bytes]]:
-        """For each storage how many blocks it has, and the bytes of its report.
+        """Return for each storage how many blocks it has, and the bytes of its report.
 
         A block's replicas are on three storages in a row, which are on three DataNodes.
         """
@@ -52,12 +52,12 @@ class Image:
 
 
 def datanode_of(storage: int) -> int:
-    """Which DataNode a storage belongs to."""
+    """Return which DataNode a storage belongs to."""
     return storage % DATANODES
 
 
 def encoded(rows: npt.NDArray[np.int64]) -> bytes:
-    """The bytes of a report; the same as ``report_bytes.encoded``, a hundred times as fast."""
+    """Return a report's bytes; as ``report_bytes.encoded`` does, a hundred times as fast."""
     left = rows.astype(np.uint64)
     left[:, 0] = (rows[:, 0] << 1 ^ rows[:, 0] >> 63).astype(np.uint64)
     groups = np.zeros((*rows.shape, _VARINT_BYTES), np.uint8)
@@ -74,7 +74,7 @@ def encoded(rows: npt.NDArray[np.int64]) -> bytes:
 
 
 def made(blocks: int, folder: Path) -> Image:
-    """Make an image of about so many blocks in files of one each."""
+    """Make an image of about ``blocks`` blocks in files of one each."""
     folder.mkdir()
     command = [sys.executable, "-m", __name__, str(blocks), str(folder)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

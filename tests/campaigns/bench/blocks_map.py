@@ -40,7 +40,7 @@ class Figures:
 
 
 def rows_of(state: BlockState, slots: Slots) -> reports.Rows:
-    """A report of finalized replicas of some blocks."""
+    """Return a report of finalized replicas of some blocks."""
     columns = state.columns
     return reports.Rows(
         np.frombuffer(columns.ids, np.int64)[slots],
@@ -62,7 +62,7 @@ def take_in(state: BlockState, storage: Storage, rows: reports.Rows) -> float:
 
 
 def decoding(rows: reports.Rows) -> float:
-    """The CPU seconds that the bytes of a report take."""
+    """Return the CPU seconds that the bytes of a report take."""
     columns = (rows.ids, rows.lengths, rows.stamps, rows.states)
     data = encoded(zip(*(column.tolist() for column in columns), strict=True))
     begun = time.process_time()
@@ -71,7 +71,7 @@ def decoding(rows: reports.Rows) -> float:
 
 
 def increments(state: BlockState, storage: Storage, slots: Slots) -> float:
-    """How many replicas a second an incremental report of a hundred brings."""
+    """Return how many replicas a second an incremental report of a hundred brings."""
     columns = state.columns
     told = [
         (

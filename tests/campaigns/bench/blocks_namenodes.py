@@ -13,7 +13,7 @@ REPORTS_IN_A_ROUND: Final = 3
 
 
 def namenode_rows(blocks: int, rounds: int) -> list[Row]:
-    """The rows of both.
+    """Return the rows of both.
 
     Raises:
         JarsMissing, LocalClusterError: if Hadoop's jar is not here, or a part fails.
@@ -28,5 +28,5 @@ def namenode_rows(blocks: int, rounds: int) -> list[Row]:
 
 
 def unmeasured_rows(why: str) -> list[Row]:
-    """The rows of figures that cannot be had."""
+    """Return the rows of figures that cannot be had."""
     return [*blocks_reports.unmeasured_rows(why), *blocks_files.unmeasured_rows(why)]

@@ -41,7 +41,7 @@ class Reported:
 
 
 def told_by(reports: Sequence[tuple[int, bytes]]) -> list[Told]:
-    """What each DataNode has to report: its storages."""
+    """Return what each DataNode has to report: its storages."""
     told: list[list[tuple[StorageId, int, bytes]]] = [[] for _ in range(DATANODES)]
     for storage, (count, rows) in enumerate(reports):
         mine = told[datanode_of(storage)]
@@ -81,7 +81,7 @@ async def _registered(side: Side, number: int, told: Told) -> PlayedDataNode:
 async def _first(
     side: Side, nodes: Sequence[PlayedDataNode], told: Sequence[Told], found: Reported
 ) -> None:
-    """All DataNodes report to a NameNode in safe mode."""
+    """Let all DataNodes report to a NameNode in safe mode."""
     connection = await connected(side.address)
     if not await in_safe_mode(connection):
         raise LocalClusterError(f"{side.whose} NameNode has blocks that nobody has reported, and "
@@ -110,7 +110,7 @@ async def _report(node: PlayedDataNode, told: Told) -> None:
 
 
 def report_rows(ours: Reported, theirs: Reported, image: Image) -> list[Row]:
-    """The figures and their bars."""
+    """Return the figures and their bars."""
     blocks = len(image.blocks)
     rows = blocks * 3 // STORAGES
     same, beside = statistics.median(ours.same), statistics.median(theirs.same)
@@ -133,7 +133,7 @@ def report_rows(ours: Reported, theirs: Reported, image: Image) -> list[Row]:
 
 
 def unmeasured_rows(why: str) -> list[Row]:
-    """The rows of figures that cannot be had."""
+    """Return the rows of figures that cannot be had."""
     return [
         unmeasured(_LEFT, "s", f"<= {SAFE_MODE_BAR:g}", why),
         unmeasured(_LONGEST, "s", f"<= {STALL_BAR:g}", why),

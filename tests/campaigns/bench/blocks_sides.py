@@ -20,12 +20,12 @@ from tests.campaigns.bench.namenode_calls import until_active
 NAMENODE: Final = "nn1"
 KEYS: Final = {"dfs.namenode.datanode.registration.ip-hostname-check": "false"}
 HEAP_MEGABYTES: Final = 1536
-"""Room for a million blocks with three replicas each, and for garbage beside them."""
+"""Room for a million blocks with three replicas each, and for garbage next to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A cluster of which one NameNode and its ZKFC run, beside the journal."""
+    """A cluster of which one NameNode and its ZKFC run, next to the journal."""
 
     whose: str
     layout: Layout
@@ -44,7 +44,7 @@ class Side:
         return self.layout.directory / "empty"
 
     def cpu_seconds(self) -> float:
-        """What the NameNode has used until now."""
+        """Return what the NameNode has used until now."""
         return cpu_seconds(self.supervisor.processes[NAMENODE].pid)
 
     def restart_from(self, images: Path) -> None:
@@ -74,7 +74,7 @@ def _copy_images(source: Path, target: Path) -> None:
 
 @contextmanager
 def our_side(directory: Path) -> Iterator[Side]:
-    """A cluster of ours; raises LocalClusterError where a part does not come up."""
+    """Run a cluster of ours; raise LocalClusterError where a part does not come up."""
     with open_cluster(directory, more_keys=KEYS) as cluster:
         cluster.up()
         yield Side(
@@ -88,7 +88,7 @@ def our_side(directory: Path) -> Iterator[Side]:
 
 @contextmanager
 def their_side(directory: Path) -> Iterator[Side]:
-    """A cluster of Hadoop's; raises JarsMissing, too."""
+    """Run a cluster of Hadoop's; raise JarsMissing, too."""
     heap = {"namenode": HEAP_MEGABYTES}
     with hadoop_cluster(directory, more_keys=KEYS, more_heap=heap) as cluster:
         yield Side(

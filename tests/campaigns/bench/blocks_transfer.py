@@ -55,7 +55,7 @@ class Side:
         self.fs.delete(path, False)
 
     def forget(self) -> None:
-        """What was measured until now was to warm up."""
+        """Forget what was measured until now: it was to warm up."""
         for figures in (self.put_seconds, self.cat_seconds, self.put_cpu, self.cat_cpu):
             figures.clear()
 
@@ -79,7 +79,7 @@ class Side:
 
 
 def transfer_rows() -> list[Row]:
-    """``-put`` of a file with three replicas and ``-cat``, beside Hadoop's DataNodes.
+    """Return ``-put`` of a file with three replicas and ``-cat``, next to Hadoop's DataNodes.
 
     Raises:
         JarsMissing: if Hadoop's jar is not here.
@@ -95,13 +95,13 @@ def transfer_rows() -> list[Row]:
 
 
 def unmeasured_rows(why: str) -> list[Row]:
-    """The rows of figures that cannot be had."""
+    """Return the rows of figures that cannot be had."""
     bars = ((_PUT, _PUT_BAR), (_CAT, _CAT_BAR))
     return [unmeasured(name, _UNIT, f">= {bar}", why) for name, bar in bars]
 
 
 def _beside(name: str, bar: float, ours: list[float], theirs: list[float]) -> Row:
-    """Our speed in Hadoop's; each round against the round beside it."""
+    """Return our speed in Hadoop's; each round against the round next to it."""
     ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
     ratio = statistics.median(ratios)
     return Row(

@@ -1,4 +1,4 @@
-"""Commits of one caller beside busy loops: ours and Hadoop's, in turns."""
+"""Commits of one caller next to busy loops: ours and Hadoop's, in turns."""
 
 import asyncio
 import statistics
@@ -26,7 +26,7 @@ _BAR: Final = "<= 1"
 
 
 async def busy(world: World) -> list[Row]:
-    """What a NameNode meets beside a busy DataNode or executor: a slice of a core, now and then."""
+    """Measure what a busy DataNode leaves a NameNode nearby: a slice of a core, now and then."""
     try:
         with ExitStack() as running:
             folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
@@ -59,7 +59,7 @@ def _row(pairs: Sequence[tuple[float, float]]) -> Row:
 
 @contextmanager
 def busy_loops(count: int) -> Iterator[None]:
-    """So many processes that do nothing but count."""
+    """Run ``count`` processes that do nothing but count."""
     loops = [
         subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(count)
     ]

@@ -40,7 +40,7 @@ def draw(world: World, folder: Path) -> None:
 
 
 def _latency(world: World, path: Path) -> None:
-    """A panel for one caller and one for many; each line is one system's distribution."""
+    """Draw a panel for one caller and one for many; each line is one system's distribution."""
     figure, panels = plt.subplots(1, 2, figsize=(10, 5), sharey=True)
     for axes, callers in zip(panels, _SHOWN_CALLERS, strict=True):
         systems = {

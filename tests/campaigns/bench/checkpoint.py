@@ -76,7 +76,7 @@ def prepare(folder: Path, inodes: int, ops: Sequence[int]) -> Inputs:
 
 
 def prepared(folder: Path, sizes: Sequence[int], ops: int) -> dict[int, Inputs]:
-    """The inputs of all sizes, the largest first and two at a time."""
+    """Prepare the inputs of all sizes, the largest first and two at a time."""
     wanted = {size: (ops, MANY_OPS) if size == MANY_OPS_ON else (ops,) for size in sizes}
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         futures = {
@@ -87,7 +87,7 @@ def prepared(folder: Path, sizes: Sequence[int], ops: int) -> dict[int, Inputs]:
 
 
 def measure(inputs: Inputs, inodes: int, ops: int, figures: Figures) -> None:
-    """One image and log by both engines, the quicker one first, and whether they agree."""
+    """Merge one image and log by both engines, the quicker one first, and compare them."""
     key, out = (inodes, ops), inputs.image.parent
     _say(f"{inodes:,} inodes, {ops:,} edits: Spark")
     figures.spark[key] = run(SPARK, inputs.image, inputs.edits[ops], out / "spark")
@@ -132,7 +132,7 @@ def merge_rows(figures: Figures) -> Iterator[Row]:
 
 
 def slope_rows(figures: Figures, ops: int) -> Iterator[Row]:
-    """What one more inode and one more op cost."""
+    """Yield what one more inode and one more op cost."""
     small, large = figures.spark.get((MANY_OPS_ON, ops)), figures.spark.get((LARGE, ops))
     name = "CPU per inode, 5 M to 20 M"
     if small is None or large is None:
@@ -157,7 +157,7 @@ def _single_slope(figures: Figures, ops: int) -> str:
 
 
 def memory_rows(figures: Figures, ops: int) -> Iterator[Row]:
-    """The driver, against the image's size and against the edits."""
+    """Yield the driver's memory, against the image's size and against the edits."""
     small, large = figures.spark.get((MANY_OPS_ON, ops)), figures.spark.get((LARGE, ops))
     name = f"driver's peak memory, 20 M inodes, {ops:,} edits"
     if large is None:
@@ -223,7 +223,7 @@ def figures_of(sizes: Sequence[int], ops: int, folder: Path) -> Figures:
 
 
 def count_touched(image: Path, edits: Path) -> int:
-    """How many inodes the driver comes to know: those looked up, and those that edits make."""
+    """Return how many inodes the driver knows: those looked up, and those that edits make."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(_touched, image, edits).result()
 

@@ -1,4 +1,4 @@
-"""Rates of the merge's single steps on one core, each beside what it cannot be faster than."""
+"""Rates of the merge's single steps on one core, each next to what it cannot be faster than."""
 
 import hashlib
 import os
@@ -74,7 +74,7 @@ def best(run: Callable[[], object]) -> tuple[float, float]:
 
 
 def _assembly_row(opened: OpenedImage, image: Path, work: Path) -> Row:
-    """One pass that copies and hashes, against a copy and then a pass that hashes."""
+    """Measure one pass that copies and hashes, against a copy and then a pass that hashes."""
     megabytes, target = image.stat().st_size / 1e6, work / image.name
     cpu, wall = best(lambda: assemble(opened, target))
     if digest_of(target) != digest_of(image):
@@ -99,7 +99,7 @@ def _assembly_row(opened: OpenedImage, image: Path, work: Path) -> Row:
 
 
 def assemble(opened: OpenedImage, target: Path) -> str:
-    """The image again, of its own ranges; returns its digest."""
+    """Put the image together again, of its own ranges; return its digest."""
     layout = Layout(delimited(opened.header), {}, {name: lambda: iter(()) for name in LARGE})
     with Assembly(opened, layout, target, tell_nobody) as assembly:
         for name, ranges in (("INODE", opened.inodes), ("INODE_DIR", opened.directories)):
@@ -110,7 +110,7 @@ def assemble(opened: OpenedImage, target: Path) -> str:
 
 
 def copy(image: Path, target: Path) -> None:
-    """A copy that is as durable as an assembled image."""
+    """Copy as durably as an assembled image."""
     with image.open("rb") as source, target.open("wb", buffering=0) as file:
         while data := source.read(_COPY_BYTES):
             file.write(data)
@@ -121,19 +121,19 @@ Held = list[tuple[ImageRange, ByteWindow]]
 
 
 def windows(opened: OpenedImage) -> Iterator[tuple[ImageRange, ByteWindow]]:
-    """The ranges of INODE with their bytes."""
+    """Yield the ranges of INODE with their bytes."""
     return ((item, read_window(item)) for item in opened.inodes)
 
 
 def index_only(held: Held) -> int:
-    """Where each message lies."""
+    """Find where each message lies."""
     return sum(
         len(chunk.starts) for item, window in held for chunk in chunks(window, 0, item.length)
     )
 
 
 def scan(held: Held) -> int:
-    """Where each message lies, and each inode's id, type and name, as the merge's scan does."""
+    """Find each message, and each inode's id, type and name, as the merge's scan does."""
     return sum(
         len(heads(window, chunk).ids)
         for item, window in held
@@ -142,7 +142,7 @@ def scan(held: Held) -> int:
 
 
 def decode(image: Path) -> int:
-    """Every column of the table of inodes, as Arrow."""
+    """Decode every column of the table of inodes, as Arrow."""
     tables = open_tables(str(image))
     batches = InodeBatches(tables.strings)
     found = (read_piece(piece, batches.batch) for piece in tables.inode_pieces)

@@ -41,7 +41,6 @@ class Run:
     stages: Mapping[str, float]
 
     def told(self) -> str:
-        """For people."""
         start = (
             f", after {self.start_seconds:.1f} s for Spark's start" if self.start_seconds else ""
         )
@@ -115,7 +114,7 @@ def _spark(image: Path, edits: Path, out: Path) -> dict[str, object]:
         told = {"image": str(done.merged.image), "seconds": seconds,
                 "start_seconds": started.seconds, "inodes": done.merged.inodes,
                 "because": done.single_process_because, "stages": dict(done.seconds)}  # fmt: skip
-        # Told before Spark ends, so that what its end takes is not counted.
+        # Printed before Spark ends, so that what its end takes is not counted.
         _say(json.dumps(told))
     return {}
 

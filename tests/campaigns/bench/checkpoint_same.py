@@ -43,7 +43,7 @@ class Content:
     small: tuple[bytes, ...]
 
     def differences(self, other: "Content") -> list[str]:
-        """What is not the same, by name."""
+        """Return what is not the same, by name."""
         return [name for name in self.__slots__ if getattr(self, name) != getattr(other, name)]
 
 
@@ -129,7 +129,7 @@ def _whole(data: bytes) -> tuple[list[int], list[int]]:
 
 
 def _sums(data: Octets, starts: Positions, ends: Positions, extra: Numbers) -> Numbers:
-    """The hash of each message, and of something more that belongs to it, added up."""
+    """Add up the hash of each message, and of something more that belongs to it."""
     lengths = ends - starts
     there = lengths > 0
     begins = np.concatenate(([0], np.cumsum(lengths)[:-1]))
@@ -146,7 +146,7 @@ def _sums(data: Octets, starts: Positions, ends: Positions, extra: Numbers) -> N
 
 
 def _inode_sums(data: Octets, starts: Positions, ends: Positions, strings: Strings) -> Numbers:
-    """The permission's string numbers count by their strings; rare messages are parsed."""
+    """Count the permission's string numbers by their strings; rare messages are parsed."""
     data = data.copy()
     place, plain = _permissions(data, starts, ends)
     found = np.zeros(len(_SEEDS), np.uint64)
@@ -173,7 +173,7 @@ def hash_of(text: str) -> int:
 
 
 def _spelled(node: pb.INode, strings: Strings) -> str:
-    """A message with strings for numbers."""
+    """Return a message with strings for numbers."""
     kind = node.file if node.HasField("file") else node.directory
     permission, told = strings.owner(kind.permission), []
     kind.permission = 0
@@ -189,7 +189,7 @@ def _spelled(node: pb.INode, strings: Strings) -> str:
 def _permissions(
     data: Octets, starts: Positions, ends: Positions
 ) -> tuple[Positions, NDArray[np.bool_]]:
-    """Where the permission lies in each message, and whether no other number of a string is there.
+    """Find the permission in each message, and whether it has no other number of a string.
 
     Steps over fields of all messages at once, in the order of their numbers.
     """
@@ -230,7 +230,7 @@ def _behind_varint(data: Octets, at: Positions) -> Positions:
 
 
 def _size(data: Octets, at: Positions, last: Positions) -> tuple[Positions, Positions]:
-    """A length of one byte or two, and where it ends."""
+    """Read a length of one byte or two, and where it ends."""
     first = data[at].astype(np.int64)
     second = data[np.minimum(at + 1, last)].astype(np.int64)
     long = first >= 0x80

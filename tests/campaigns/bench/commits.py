@@ -47,7 +47,7 @@ async def _sample(
 async def _turns(
     world: World, callers: int, *, floor: bool, size: int = 200, grpc: bool = False
 ) -> dict[str, list[Sample]]:
-    """Each system for a short while, five times around."""
+    """Run each system for a short while, five times around."""
     async with AsyncExitStack() as stack:
         bare = BareQuorum(world.peer("bare"))
         stack.push_async_callback(bare.close)
@@ -82,13 +82,12 @@ def _median(samples: list[Sample], which: int) -> float:
 def _ratio(
     found: dict[str, list[Sample]], which: int, one: str = "ours", other: str = "bare"
 ) -> float:
-    """One system to another, of neighbouring turns."""
+    """Return one system's ratio to another, of neighbouring turns."""
     pairs = zip(found[one], found[other], strict=True)
     return statistics.median(mine[which] / theirs[which] for mine, theirs in pairs)
 
 
 async def latency(world: World) -> list[Row]:
-    """One caller."""
     found = await _turns(world, 1, floor=True, grpc=True)
     p50, p99 = _median(found["ours"], 0), _median(found["ours"], 1)
     others = ("over gRPC", "bare", "raw TCP")
@@ -151,7 +150,7 @@ async def large_batches(world: World) -> list[Row]:
 
 
 async def one_node_stopped(world: World) -> list[Row]:
-    """The third node stands still for a while."""
+    """Stop the third node for a while."""
     stopped = world.ours.processes[2]
     pairs = []
     async with world.ours.open() as writer:

@@ -26,7 +26,7 @@ class Cost:
 
 
 def cpu_seconds(pid: int) -> float:
-    """The CPU time of a process with all its threads, also those that have ended.
+    """Return the CPU time of a process with all its threads, also those that have ended.
 
     The clock's number is what clock_getcpuclockid(3) gives on Linux.
     """
@@ -35,7 +35,7 @@ def cpu_seconds(pid: int) -> float:
 
 @contextmanager
 def costing(system: ReadyOps, nodes: Sequence[int]) -> Iterator[Cost]:
-    """What commits within this block cost this process, and the processes of the nodes."""
+    """Measure what commits within this block cost this process, and the nodes' processes."""
     cost, first = Cost(), system.next_txid
     before = time.process_time(), [cpu_seconds(pid) for pid in nodes]
     yield cost
@@ -46,7 +46,7 @@ def costing(system: ReadyOps, nodes: Sequence[int]) -> Iterator[Cost]:
 
 
 def hand_over(_world: World) -> list[Row]:
-    """To give a journal's thread nothing to do and to wait for it, as the node does for a sync."""
+    """Give a journal's thread nothing to do and wait for it, as the node does for a sync."""
     patience, found = Patience(), []
     with ThreadPoolExecutor(1) as thread:
         for _ in range(_RUNS):

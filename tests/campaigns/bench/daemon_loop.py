@@ -9,7 +9,7 @@ from ha.daemon.event_loop import LOOP_VARIABLE, chosen_loop, loop_factory, uvloo
 
 
 def daemon_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What a NameNode runs on here, for ``asyncio.Runner``."""
+    """Return what a NameNode runs on here, for ``asyncio.Runner``."""
     return loop_factory(chosen_loop(os.environ.get(LOOP_VARIABLE), installed=uvloop_installed()))
 
 

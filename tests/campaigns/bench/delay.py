@@ -22,7 +22,7 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter, wait
 
 
 async def serve(port: int) -> None:
-    """Listen on a free port, tell it on standard output, and serve for ever."""
+    """Listen on a free port, print it, and serve for ever."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)

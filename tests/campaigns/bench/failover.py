@@ -1,4 +1,4 @@
-"""`./run bench failover`: what each way of losing an active costs, Hadoop beside in one run."""
+"""`./run bench failover`: what each way of losing an active costs, next to Hadoop in one run."""
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -34,11 +34,11 @@ SCENES: Final[dict[str, Scene]] = {
 JAVA: Final[dict[str, Scene]] = {"java": java_rows}
 """Played by itself: its NameNodes are Hadoop's, whose seconds would hide ours."""
 SECURE: Final[dict[str, Scene]] = {"secure": failover_kills.with_certificates}
-"""Beside kills and hand-overs without certificates, of the same run."""
+"""Next to kills and hand-overs without certificates, of the same run."""
 
 
 def rows_of(world: World, names: Sequence[str]) -> list[Row]:
-    """The rows of these scenes; each has a cluster of its own, and no two run together."""
+    """Return the rows of these scenes; each has its own cluster, and no two run together."""
     rows = [row for name in names for row in _played(world, name)]
     record = world.record
     lost, errors = record.lost_writes, len(record.client_errors)
@@ -51,7 +51,7 @@ def rows_of(world: World, names: Sequence[str]) -> list[Row]:
 
 
 def _played(world: World, name: str) -> list[Row]:
-    """A scene that breaks off says so; the others have their rows all the same."""
+    """Play a scene; one that breaks off says so, and the others have their rows all the same."""
     try:
         return (SCENES | JAVA | SECURE)[name](world)
     except LocalClusterError as failure:

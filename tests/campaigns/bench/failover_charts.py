@@ -1,4 +1,4 @@
-"""The failover bench as a picture: where the milliseconds go, and Hadoop beside."""
+"""The failover bench as a picture: where the milliseconds go, next to Hadoop."""
 
 import statistics
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def draw(record: Record, folder: Path) -> None:
 
 
 def _phases(record: Record, axes: Any) -> None:  # noqa: ANN401 - matplotlib has no types here
-    """One bar for each event; each piece ends when its phase was told."""
+    """Draw one bar for each event; each piece ends when its phase was reported."""
     names = [name for name in _SHOWN if record.switches.get(name)]
     colours = dict(zip(_MEANING, plt.get_cmap("tab10").colors, strict=False))
     labelled: set[str] = set()

@@ -75,17 +75,15 @@ def _address(cluster: Cluster, name: str) -> HostPort:
 
 
 def host_dead_2(world: World) -> list[Row]:
-    """A session of 2 s."""
     return _host_dead(world, 2, _bars_of_session(2))
 
 
 def host_dead_5(world: World) -> list[Row]:
-    """A session of 5 s."""
     return _host_dead(world, 5, _bars_of_session(5))
 
 
 def host_dead_10(world: World) -> list[Row]:
-    """The default session, which nobody waits for: the JournalNodes bear witness."""
+    """Kill a host at the default session, whose end the JournalNodes' witness makes needless."""
     return _host_dead(world, 10, Bars(median=1.8, worst=2.5))
 
 
@@ -117,7 +115,7 @@ def _lose_host(stage: Stage, number: signal.Signals) -> Switch:
     cluster = stage.cluster
 
     def strike(old: str) -> None:
-        # First the one that would tell of the other's end.
+        # First the one that would report the other's end.
         for name in (zkfc_of(old), old):
             cluster.process(name).ended_by_us = True
             cluster.process(name).send(number)
@@ -140,7 +138,7 @@ def _bury(cluster: Cluster, old: str) -> None:
 
 
 def zookeeper_away(world: World) -> list[Row]:
-    """ZooKeeper restarted, then away for a while: nobody's role changes, no write fails."""
+    """Restart ZooKeeper, then keep it away: no role changes, no write fails."""
     away = LONG_SECONDS if world.long_run else AWAY_SECONDS
     with world.stage("zookeeper", JOURNAL_EPOCH) as stage:
         before = the_active(stage.cluster)
@@ -158,7 +156,7 @@ def zookeeper_away(world: World) -> list[Row]:
 
 
 def _without_zookeeper(stage: Stage, seconds: float) -> float:
-    """The client's longest call while ZooKeeper was away and came back."""
+    """Return the client's longest call while ZooKeeper was away and came back."""
     cluster, began = stage.cluster, time.monotonic()
     cluster.kill(ZOOKEEPER)
     # Not a wait for a condition: the absence is the experiment.

@@ -23,7 +23,7 @@ from tests.interop.mixed.programs import Kind
 
 TIMES_FASTER: Final = 2.0
 IN_A_TURN: Final = 2
-"""So many failovers of each sort, then it is the other ZKFC's turn."""
+"""This number of failovers of each sort, then it is the other ZKFC's turn."""
 
 _WHOSE = {Kind.OURS: "nnha's ZKFC", Kind.HADOOP: "Hadoop's ZKFC"}
 Changes = dict[tuple[Kind, str], list[Change]]

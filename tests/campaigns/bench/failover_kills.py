@@ -35,7 +35,7 @@ def kills_and_hand_overs(world: World) -> list[Row]:
 
 
 def with_certificates(world: World) -> list[Row]:
-    """The same on strict clusters with certificates and on some without, in turns.
+    """Play on strict clusters with certificates and on some without, in turns.
 
     A machine is faster in one minute than in the next: of each two clusters that are played one
     after the other, the one without certificates comes first in every other turn.
@@ -59,7 +59,7 @@ def with_certificates(world: World) -> list[Row]:
 
 
 def _cost(world: World, without: str, with_them: str, *, unserved: bool = False) -> Row:
-    """``unserved``: only of the time in which nobody serves, behind the old one's stepping down."""
+    """Compare; with ``unserved`` only the time without an active, behind the stepping down."""
     medians = [
         statistics.median(_seconds(world.record.switches[name], unserved=unserved))
         for name in (without, with_them)
@@ -94,7 +94,7 @@ def _kill_and_hand_over(
 
 
 def kills_with_sshfence(world: World) -> list[Row]:
-    """The same kills; the old active is killed again over ssh, by a real sshd on loopback."""
+    """Kill again; the old active is killed once more over ssh, by a real sshd on loopback."""
     name = f"{KILL}, sshfence"
     if missing := needs.SSHD.lacking():
         return [unmeasured(f"{name}: other active", "s", "<= 1.5", missing)]

@@ -1,4 +1,4 @@
-"""Stalls of a live active: its NameNode and ZKFC stop for a moment, and nobody may take over."""
+"""Stalls of a live active: its NameNode and ZKFC stop for a moment, and no other may take over."""
 
 import random
 import time
@@ -36,7 +36,7 @@ def stalls(world: World) -> list[Row]:
 
 
 def _stall(cluster: Cluster, active: str, seconds: float) -> float:
-    """One stall, and how long it really was."""
+    """Stall once, and return how long it really was."""
     processes = [cluster.process(name) for name in (zkfc_of(active), active)]
     began = time.monotonic()
     for process in processes:

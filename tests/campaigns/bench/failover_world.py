@@ -18,7 +18,7 @@ JOURNAL_EPOCH = {"dfs.ha.fencing.methods": "journal-epoch"}
 BETWEEN_ROUNDS = {
     "ha.health-monitor.connect-retry-interval.ms": "100",
     "ha.health-monitor.sleep-after-disconnect.ms": "100",
-    # Nobody else loses an active every few seconds; by default the fourth that hangs is kept.
+    # No real user loses an active every few seconds; by default the fourth that hangs is kept.
     "nnha.zkfc.flap.failovers": "0",
 }
 """A NameNode that was killed and started again is found sooner; no failover depends on them."""
@@ -36,7 +36,7 @@ class World:
 
     @contextmanager
     def stage(self, scene: str, keys: dict[str, str], *, secure: bool = False) -> Iterator[Stage]:
-        """A cluster with these keys and a writing client; afterwards its writes are judged."""
+        """Run a cluster with these keys and a writing client; afterwards judge its writes."""
         self.screen.title(scene)
         directory = fresh_directory(f"bench-{scene}")
         with staged(directory, self.screen, keys | BETWEEN_ROUNDS, secure=secure) as stage:

@@ -29,7 +29,7 @@ BACK_BAR_SECONDS = 0.2
 MEMORY_BAR_MEGABYTES = 55
 BOTH = "ZKFC and NameNode killed, parent alive"
 LEASE_SECONDS = 1.0
-"""With its ZKFC dead, nobody has seen that NameNode's process end: its read lease is waited for."""
+"""With its ZKFC dead, no one has seen that NameNode's process end: its read lease is waited for."""
 SECONDS = 30.0
 
 
@@ -61,7 +61,7 @@ def controllers(world: World) -> list[Row]:
 
 
 def controllers_megabytes(cluster: Cluster) -> float:
-    """What the larger of the controllers holds."""
+    """Return what the larger of the controllers holds."""
     return max(_memory(cluster.process(zkfc_of(name)).pid, "VmRSS") for name in NAMENODES)
 
 
@@ -135,7 +135,7 @@ def environment() -> dict[str, str]:
 
 
 def _worker(cluster: Cluster, namenode: str, *, other_than: int = 0) -> int:
-    """The process that its status page shows: not the parent."""
+    """Return the process that its status page shows: not the parent."""
 
     def shown() -> int | None:
         facts = status(cluster.status_url(zkfc_of(namenode))) or {}
@@ -179,7 +179,7 @@ def _kill_controller(cluster: Cluster) -> float:
 
 
 def _kill_both(stage: Stage) -> Failover:
-    """The controller and its NameNode at once; only the parent is left to tell of it."""
+    """Kill the controller and its NameNode at once; only the parent is left to report it."""
     cluster = stage.cluster
 
     def strike(old: str) -> None:

@@ -29,7 +29,7 @@ class Probe:
 
 @contextmanager
 def asking(address: HostPort, path: str) -> Iterator[Probe]:
-    """The client runs while the block does."""
+    """Run the client while the block does."""
     command = [sys.executable, "-m", __name__, address.host, str(address.port), path]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

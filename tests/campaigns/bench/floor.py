@@ -17,7 +17,7 @@ _LENGTH = struct.Struct(">I")
 
 
 async def serve(path: Path) -> None:
-    """Listen on a free port, tell it on standard output, and serve for ever."""
+    """Listen on a free port, print it, and serve for ever."""
     descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,6 +1,6 @@
-"""Hadoop's formats: edits and images, each figure beside a limit measured in the same run.
+"""Hadoop's formats: edits and images, each figure next to a limit measured in the same run.
 
-Rates are of CPU time, which other work on the machine hardly changes; the wall time stands beside
+Rates are of CPU time, which other work on the machine hardly changes; the wall time stands next to
 it.  Images are loaded in a process of their own, so that its memory is the namespace's.
 """
 
@@ -46,7 +46,7 @@ class Rate:
     wall: float
 
     def beside(self, peer: str) -> str:
-        """The peer's figure and our own by the wall clock."""
+        """Return the peer's figure and our own by the wall clock."""
         return f"{peer}; by the wall clock {self.wall:,.0f}/s"
 
 
@@ -62,7 +62,7 @@ def no_collection() -> Iterator[None]:
 
 
 def rate(count: int, run: Callable[[], object], rounds: int = ROUNDS) -> Rate:
-    """The best of some rounds: what disturbs a round only ever makes it slower."""
+    """Return the best of some rounds: what disturbs a round only ever makes it slower."""
     best_cpu = best_wall = float("inf")
     for _ in range(rounds):
         with no_collection():
@@ -77,7 +77,7 @@ _BARE = struct.Struct(">BiqqqqI16sI")
 
 
 def bare_structs(count: int) -> Callable[[], object]:
-    """The limit of encoding: one struct and one checksum for an op, no fields of varying size."""
+    """Return the limit of encoding: one struct and one checksum an op, no varying fields."""
 
     def run() -> None:
         pack = _BARE.pack
@@ -113,7 +113,7 @@ def edit_rows(log: list[tuple[TxId, Op]], records: bytes) -> list[Row]:
 
 
 def save_row(data_size: int, count: int, run: Callable[[], object], data: bytes) -> Row:
-    """A namespace to an image in memory, digest included."""
+    """Measure a namespace saved to an image in memory, digest included."""
     saved = rate(count, run)
     digest = rate(data_size, lambda: hashlib.md5(data, usedforsecurity=False))
     per_inode = data_size / count
@@ -124,7 +124,7 @@ def save_row(data_size: int, count: int, run: Callable[[], object], data: bytes)
 
 
 def load_rows(image: Path) -> list[Row]:
-    """An image to a namespace, each time in a new process; the best of them counts."""
+    """Load an image, each time in a new process; the best of them counts."""
     found: list[formats_load.Loaded] = []
     for _ in range(ROUNDS):
         command = [sys.executable, "-m", "tests.campaigns.bench.formats_load", str(image)]
@@ -157,7 +157,7 @@ def replay_rows(image: Path, log: list[tuple[TxId, Op]], records: bytes) -> list
 
 
 def namespace_rows(namespace: Namespace, image: Path) -> list[Row]:
-    """Saving; then the namespace may go, so that it is in nobody's way."""
+    """Measure saving; then the namespace may go, so that it is not in the way."""
     data = image.read_bytes()
     count = len(namespace.tree.inodes)
     return [
@@ -166,7 +166,7 @@ def namespace_rows(namespace: Namespace, image: Path) -> list[Row]:
 
 
 def prepare(folder: Path) -> tuple[Namespace, Path, list[tuple[TxId, Op]], bytes]:
-    """A namespace, its image, edits on it, and their bytes."""
+    """Return a namespace, its image, edits on it, and their bytes."""
     namespace = big_namespace(INODES)
     log = list(edits(namespace, EDITS))
     records = b"".join([encode(op, txid) for txid, op in log])

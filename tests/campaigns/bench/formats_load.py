@@ -28,7 +28,7 @@ class Loaded:
 
 
 def resident_bytes() -> int:
-    """The memory of this process that is in use."""
+    """Return the memory of this process that is in use."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -51,7 +51,7 @@ def measure_load(path: Path) -> Loaded:
 
 
 def parse_seconds(path: Path) -> float:
-    """The limit of loading: CPU seconds to parse every inode's message and look at none."""
+    """Return the limit of loading: CPU seconds to parse every inode's message and look at none."""
     parse = pb.INode.FromString
     with path.open("rb") as file:
         summary = read_summary(file)

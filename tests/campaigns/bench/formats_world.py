@@ -45,14 +45,14 @@ def big_namespace(inodes: int) -> Namespace:
 
 
 def save(namespace: Namespace, folder: Path) -> Path:
-    """The namespace as an image with its digest."""
+    """Save the namespace as an image with its digest."""
     path = folder / f"fsimage_{namespace.last_applied:019d}"
     save_image(namespace, path, INFO)
     return path
 
 
 def edits(namespace: Namespace, count: int) -> Iterator[tuple[TxId, Op]]:
-    """What follows on ``big_namespace``: mostly files being written, and what else happens."""
+    """Yield what follows on ``big_namespace``: mostly files being written, and other things."""
     counters = namespace.counters
     inode, block = counters.last_inode_id, counters.last_block_id
     stamp, txid = counters.generation_stamp_v2, int(namespace.last_applied)

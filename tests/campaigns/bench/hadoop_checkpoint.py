@@ -39,7 +39,7 @@ def _told(log: Path) -> str:
 
 
 def run_hadoop(image: Path, edits: Path, folder: Path) -> HadoopRun:
-    """From the start of a NameNode on the image and its edits to its saved image.
+    """Start a NameNode on the image and its edits, and save its image.
 
     The JVM runs already; Hadoop's jars must be at hand (NNHA_INTEROP=1).
 

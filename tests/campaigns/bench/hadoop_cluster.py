@@ -1,4 +1,4 @@
-"""Hadoop's own NameNodes, JournalNodes and ZKFCs on loopback, for figures beside ours."""
+"""Hadoop's own NameNodes, JournalNodes and ZKFCs on loopback, for figures next to ours."""
 
 import os
 import shutil
@@ -56,7 +56,7 @@ class HadoopCluster:
         return self.layout.conf_dir
 
     def address(self, namenode: str) -> HostPort:
-        """Where a NameNode serves everybody."""
+        """Return where a NameNode serves clients and controllers."""
         return HostPort(HOST, self.layout.namenodes[namenode].rpc)
 
     def up(self) -> None:
@@ -93,7 +93,7 @@ class HadoopCluster:
         self.start(name, "namenode", f"-Ddfs.ha.namenode.id={name}")
 
     def start_zkfc(self, namenode: str) -> None:
-        """Start the ZKFC beside a NameNode, and do not wait for it."""
+        """Start the ZKFC of a NameNode, and do not wait for it."""
         self.start(zkfc_of(namenode), "zkfc", f"-Ddfs.ha.namenode.id={namenode}")
 
     def start(self, name: str, program: str, *options: str) -> None:
@@ -101,12 +101,12 @@ class HadoopCluster:
         self.supervisor.start(name, self._command(program, *options))
 
     def log_size(self, name: str) -> int:
-        """How much a part has logged until now."""
+        """Return how much a part has logged until now."""
         path = self.supervisor.processes[name].log
         return path.stat().st_size if path.exists() else 0
 
     def wait_for_candidate(self, namenode: str, behind: int) -> None:
-        """Until its ZKFC says so, behind that much of the log."""
+        """Wait until its ZKFC says so, behind that much of the log."""
         self._wait_for_word(zkfc_of(namenode), HEALTHY, behind)
 
     def _wait_for_word(self, name: str, word: str, behind: int) -> None:
@@ -171,7 +171,7 @@ def hadoop_cluster(
     more_keys: Mapping[str, str] | None = None,
     more_heap: Mapping[str, int] | None = None,
 ) -> Iterator[HadoopCluster]:
-    """A running cluster until the block ends.
+    """Run a cluster until the block ends.
 
     Raises:
         JarsMissing, LocalClusterError: Hadoop's jar or a Java is not here, or a part fails.

@@ -29,7 +29,7 @@ KINDS = (KILL, HAND_OVER)
 POLL_SECONDS = 0.01
 DEADLINE_SECONDS = 180.0
 SHARE_OF_ROUNDS = 0.7
-"""A NameNode of Hadoop takes seconds to start, and seven of ten tell enough of a peer."""
+"""A NameNode of Hadoop takes seconds to start, and seven of ten show enough of a peer."""
 
 WARM_UP_WRITES = 300
 WRITES_AFTER = 40
@@ -102,7 +102,7 @@ class _Watch:
     cluster: HadoopCluster
 
     def active(self) -> str:
-        """The one that is active, once there is one."""
+        """Wait until one is active and return it."""
         states = wait_until(
             lambda: [name for name in NAMENODES if self._is(name, ServiceState.ACTIVE)],
             what="one of Hadoop's NameNodes to be active",
@@ -119,7 +119,7 @@ class _Watch:
         )
 
     def until_ready_standby(self, name: str) -> None:
-        """Until this one is, and could take over."""
+        """Wait until this one is, and could take over."""
         wait_until(
             lambda: self._is(name, ServiceState.STANDBY),
             what=f"Hadoop's {name} to be a ready standby",

@@ -160,7 +160,7 @@ class Turns:
         self._answer()
 
     def p50_ms(self, seconds: float) -> float:
-        """Commits for so long; raises LocalClusterError if the JVM has ended."""
+        """Commit for ``seconds``; raise LocalClusterError if the JVM has ended."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{seconds}\n")
         self._process.stdin.flush()
@@ -189,7 +189,7 @@ class Found:
 
 
 async def hadoop_rows(world: World) -> list[Row]:
-    """Our writer on our nodes, Hadoop's on its own and on ours, in turns.
+    """Measure our writer on our nodes, Hadoop's on its own and on ours, in turns.
 
     Where Hadoop's jar, a Java or its compiler is not here, one row says so.
     """
@@ -244,7 +244,7 @@ def _median(figures: Sequence[HadoopFigures]) -> HadoopFigures:
 
 
 def _bars(found: Found) -> list[Row]:
-    """Each turn is held against the turn beside it."""
+    """Hold each turn against the turn next to it."""
     own50 = [one.single_p50_ms for one in found.own]
     own_rate = [one.batch_ops_per_second for one in found.own]
     mixed50 = [one.single_p50_ms for one in found.mixed]
@@ -266,7 +266,7 @@ def _held(figure: str, mine: Sequence[float], theirs: Sequence[float], bar: str,
 
 
 def rows_of(figures: HadoopFigures, who: str, other: HadoopFigures | None = None) -> list[Row]:
-    """The figures as rows without a bar: they are what ours are held against."""
+    """Return the figures as rows without a bar: they are what ours are held against."""
 
     def row(what: str, value: float, unit: str, beside: float | None) -> Row:
         peer = "-" if beside is None else f"on Hadoop's nodes: {beside:,.4g} {unit}"

@@ -52,7 +52,7 @@ SECURE: Final[dict[str, Figure]] = {"secure": with_certificates}
 
 
 def rows_of(names: Sequence[str], charts: Path | None) -> list[Row]:
-    """The figures of these names, in their order; each must leave the others undisturbed."""
+    """Return the figures of these names, in order; each must leave the others undisturbed."""
     rows: list[Row] = []
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory()))

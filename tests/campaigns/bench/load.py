@@ -24,13 +24,13 @@ class Quorum(Protocol):
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which ``share`` of all lie."""
+    """Return the value below which ``share`` of all lie."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def ready_op(txid: int, size: int = OP_BYTES) -> bytes:
-    """A framed op of ``size`` bytes with a sound checksum; only its frame means anything."""
+    """Return a framed op of ``size`` bytes with a sound checksum; only its frame means anything."""
     frame = _HEAD.pack(_OP_DELETE, size - 5, txid) + b"d" * (size - _HEAD.size - 4)
     return frame + crc32(frame).to_bytes(4)
 

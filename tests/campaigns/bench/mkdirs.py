@@ -43,7 +43,7 @@ class Client:
         running.callback(self._process.kill)
 
     def rate(self, threads: int, seconds: float) -> float:
-        """mkdirs a second of so many threads.
+        """Return mkdirs a second of ``threads`` threads.
 
         Raises:
             LocalClusterError: if the client has ended.
@@ -59,7 +59,7 @@ class Client:
 
 
 def mkdirs(world: World) -> list[Row]:
-    """A whole local cluster of ours, and one of Hadoop's where its jar is here."""
+    """Measure a whole local cluster of ours, and one of Hadoop's where its jar is here."""
     classes = world.directory / "mkdirs-classes"
     with ExitStack() as running:
         java = find_java()
@@ -98,7 +98,7 @@ def _name(threads: int) -> str:
 
 
 def _row(threads: int, ours: Sequence[float], theirs: Rates | None) -> Row:
-    """Where Hadoop's is measured, its rate is a bar, too."""
+    """Return the row; where Hadoop's is measured, its rate is a bar, too."""
     value, bar = statistics.median(ours), BARS[threads]
     if theirs is None:
         return Row(_name(threads), value, "1/s", f">= {bar:,}", value >= bar, "-")

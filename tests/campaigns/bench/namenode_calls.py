@@ -24,7 +24,7 @@ M = TypeVar("M", bound=Message)
 
 
 async def connected(address: HostPort) -> RpcConnection:
-    """A client's connection; each is a client of its own.  Raises ConnectFailed."""
+    """Return a client's connection; each is a client of its own.  Raise ConnectFailed."""
     return await RpcConnection.open(
         address.host,
         address.port,
@@ -35,19 +35,19 @@ async def connected(address: HostPort) -> RpcConnection:
 
 
 async def ask(connection: RpcConnection, method: str, request: Message, answer: type[M]) -> M:
-    """One call.  Raises RpcError, RemoteFault."""
+    """Make one call.  Raise RpcError, RemoteFault."""
     return await connection.call(method, request, answer, deadline_seconds=CALL_SECONDS)
 
 
 async def in_safe_mode(connection: RpcConnection) -> bool:
-    """Whether the NameNode is; a standby answers, too."""
+    """Return whether the NameNode is; a standby answers, too."""
     request = calls.SetSafeModeRequestProto(action=hdfs.SAFEMODE_GET, checked=False)
     answer = await ask(connection, "setSafeMode", request, calls.SetSafeModeResponseProto)
     return answer.result
 
 
 async def until_out_of_safe_mode(address: HostPort) -> None:
-    """Until a NameNode has come up and left safe mode."""
+    """Wait until a NameNode has come up and left safe mode."""
 
     async def out() -> bool:
         connection = await connected(address)
@@ -60,7 +60,7 @@ async def until_out_of_safe_mode(address: HostPort) -> None:
 
 
 async def state_of(address: HostPort) -> ServiceState:
-    """What a NameNode says that it is, over a new connection.  Raises ServiceError."""
+    """Return what a NameNode says that it is, over a new connection.  Raise ServiceError."""
     client = await ServiceClient.open(address, deadline_seconds=2.0)
     try:
         return (await client.status(deadline_seconds=2.0)).state
@@ -69,7 +69,7 @@ async def state_of(address: HostPort) -> ServiceState:
 
 
 async def until_active(address: HostPort, poll_seconds: float = 0.01) -> float:
-    """Until a NameNode is the active; the monotonic time of the answer that said so."""
+    """Wait until a NameNode is active; return the monotonic time of the answer that said so."""
 
     async def active() -> bool:
         return await state_of(address) is ServiceState.ACTIVE

@@ -35,7 +35,7 @@ Found = dict[tuple[str, int, str], list[float]]
 
 
 def nnthroughput(world: World) -> list[Row]:
-    """One active NameNode of each, with three JournalNodes of its own."""
+    """Measure one active NameNode of each, with three JournalNodes of its own."""
     try:
         with both_sides(world.directory / "nnthroughput") as sides:
             for side in sides:

@@ -56,7 +56,7 @@ class PlayedDataNode:
         return answer.fullBlockReportLeaseId
 
     async def report(self, reports: Sequence[tuple[StorageId, int, bytes]], lease: int = 0) -> None:
-        """Tell of all replicas of some storages: how many there are, and their rows."""
+        """Report all replicas of some storages: how many there are, and their rows."""
         request = pb.BlockReportRequestProto(
             registration=self.identity.registration,
             blockPoolId=self.identity.namespace.pool,
@@ -72,7 +72,7 @@ class PlayedDataNode:
             raise RuntimeError(f"{self.identity.uuid} reported and was told to register")
 
     async def received(self, block: Block, length: int) -> None:
-        """Tell that a block has come; what comes while a call is under way goes with the next."""
+        """Report that a block has come; what comes during a call goes with the next."""
         told = asyncio.get_running_loop().create_future()
         self._news.append((block, length, told))
         if self._telling is None:
@@ -95,7 +95,7 @@ class PlayedDataNode:
         self._telling = None
 
     async def live(self) -> None:
-        """A heartbeat a second."""
+        """Send a heartbeat each second."""
         while True:
             await self.heartbeat()
             await asyncio.sleep(HEARTBEAT_SECONDS)
@@ -103,7 +103,7 @@ class PlayedDataNode:
 
 @asynccontextmanager
 async def living(nodes: Sequence[PlayedDataNode]) -> AsyncIterator[None]:
-    """The heartbeats of some DataNodes until the block ends; their connections close then."""
+    """Send the heartbeats of some DataNodes until the block ends; then close their connections."""
     tasks = [asyncio.create_task(node.live()) for node in nodes]
     try:
         yield

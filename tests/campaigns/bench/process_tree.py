@@ -32,7 +32,7 @@ class Tree:
     seen: dict[int, Taken] = field(default_factory=dict)
 
     def cpu_seconds(self) -> float:
-        """Of all of them together."""
+        """Return what all of them used together."""
         return sum(taken.cpu_seconds for taken in self.seen.values())
 
     def driver_peak(self) -> int:

@@ -30,12 +30,12 @@ class Row:
 
 
 def unmeasured(figure: str, unit: str, bar: str, why: str) -> Row:
-    """The row of a figure that cannot be had on this machine."""
+    """Return the row of a figure that cannot be had on this machine."""
     return Row(figure, None, unit, bar, None, f"not measured: {why}")
 
 
 def machine() -> dict[str, object]:
-    """The facts without which a figure says nothing."""
+    """Return the facts without which a figure says nothing."""
     return {
         "cores": os.cpu_count(),
         "system": platform.platform(),

@@ -20,7 +20,7 @@ Figures = dict[str, list[float]]
 
 
 async def with_certificates(world: World) -> list[Row]:
-    """One caller, then 256; each ratio is of neighbouring turns."""
+    """Measure one caller, then 256; each ratio is of neighbouring turns."""
     secured = await asyncio.to_thread(lambda: world.secured)
     async with AsyncExitStack() as stack:
         plain = await stack.enter_async_context(world.ours.open())

@@ -11,7 +11,7 @@ SEEDS = range(1, 121)
 
 
 def simulator(_world: World) -> list[Row]:
-    """On this core, in this process; the first seeds, whatever they do."""
+    """Play on this core, in this process; the first seeds, whatever they do."""
     began = time.process_time()
     found = play(run, SEEDS)
     rate = 60 * found.seeds / (time.process_time() - began)

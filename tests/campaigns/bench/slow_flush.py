@@ -11,7 +11,7 @@ if __name__ == "__main__":
     quick = files._RealFile.sync
 
     def slow(self: files._RealFile) -> None:
-        """What a disk without a cache of its own would do."""
+        """Wait as a disk without a cache of its own would."""
         time.sleep(FLUSH_SECONDS)
         quick(self)
 

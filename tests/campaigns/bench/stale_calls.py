@@ -24,7 +24,7 @@ class StaleCalls:
         self._asked: list[asyncio.Task[str]] = []
 
     def ask(self, path: str) -> None:
-        """Ask each reader whether there is ``path``, and the writer to make a directory beside."""
+        """Ask each reader whether there is ``path``, and the writer for a directory next to it."""
 
         async def send() -> None:
             writer, *readers = self._connections
@@ -35,7 +35,7 @@ class StaleCalls:
         self._loop.run(send())
 
     def answers(self) -> list[str]:
-        """What was served that must not be: nothing, if all is well."""
+        """Return what was served that must not be: nothing, if all is well."""
 
         async def gather() -> list[str]:
             return [told for told in await asyncio.gather(*self._asked) if told]

@@ -30,12 +30,12 @@ class Switch:
 
     active: float
     client: float | None
-    """The longest call; None where nobody called, or a call's length says nothing."""
+    """The longest call; None where no client called, or a call's length says nothing."""
     phases: Mapping[str, float | None]
 
 
 def switch_of(failover: Failover, *, client: bool = True) -> Switch:
-    """What counts of a failover of the local cluster."""
+    """Return what counts of a failover of the local cluster."""
     longest = failover.client_longest_call_seconds if client else None
     return Switch(failover.failover_seconds, longest, failover.phases)
 
@@ -51,14 +51,14 @@ class Record:
     client_errors: list[str] = field(default_factory=list)
 
     def medians(self) -> dict[str, dict[str, object]]:
-        """For machines: each kind's phases, medians and maxima."""
+        """Return for machines each kind's phases, medians and maxima."""
         return {
             kind: {phase: {"median": middle, "max": worst} for phase, middle, worst in phases}
             for kind, phases in ((kind, phases_of(done)) for kind, done in self.switches.items())
         }
 
     def times_faster(self, name: str, kind: str) -> float | None:
-        """How many of ours Hadoop's median takes; None where Hadoop was not measured."""
+        """Return how many of ours Hadoop's median takes; None where Hadoop was not measured."""
         theirs = self.switches.get(f"{HADOOP}, {kind}")
         if not theirs:
             return None
@@ -83,7 +83,7 @@ def _middle(done: Sequence[Switch]) -> float:
 
 
 def phases_of(done: Sequence[Switch]) -> list[tuple[str, float, float]]:
-    """Each phase that was told, in order: its name, median and maximum in seconds."""
+    """Return each phase that was reported, in order: its name, median and maximum in seconds."""
     told: dict[str, list[float]] = {}
     for switch in done:
         for phase, at in switch.phases.items():

@@ -22,7 +22,7 @@ _LOAD_OPS = 335_000
 
 
 async def takeover(world: World) -> list[Row]:
-    """newEpoch and recovery: of 64 MB with copies equal and with one lacking, and of one edit."""
+    """Measure newEpoch and recovery: of 64 MB, equal copies or one lacking, and of one edit."""
     nodes = world.ours
     equal = [await _take_over(nodes, SEGMENT_BYTES) for _ in range(RUNS)]
     fetched = [await _take_over(nodes, SEGMENT_BYTES, lacking=True) for _ in range(RUNS)]
@@ -80,7 +80,7 @@ async def _write(writer: QuorumWriter, size: int) -> TxId:
 
 
 async def memory(world: World) -> list[Row]:
-    """A node's resident memory: fresh, after 100 MB, and after 1 GB."""
+    """Measure a node's resident memory: fresh, after 100 MB, and after 1 GB."""
     nodes = await asyncio.to_thread(world.fresh_nodes, "memory")
     idle = max(map(resident_megabytes, nodes.processes))
     early = 0.0

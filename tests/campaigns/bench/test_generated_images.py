@@ -21,14 +21,13 @@ SHAPE = Shape(3 * WINDOW + 1000)
 
 
 def section(image: Path, name: str) -> list[bytes]:
-    """The messages of a section."""
+    """Return the messages of a section."""
     with image.open("rb") as file, ImageSections(file).open(name) as messages:
         return list(messages)
 
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plain image."""
     return write_big_image(tmp_path_factory.mktemp("plain"), SHAPE)
 
 

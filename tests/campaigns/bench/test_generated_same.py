@@ -21,12 +21,11 @@ SHAPE = Shape(9000)
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A generated image."""
     return write_big_image(tmp_path_factory.mktemp("same"), SHAPE)
 
 
 def saved_again(namespace: Namespace, out: Path) -> Path:
-    """By another writer, which numbers strings and orders directories in its own way."""
+    """Save with another writer, which numbers strings and orders directories in its own way."""
     save_image(namespace, out, NamespaceInfo(LAYOUT, NAMESPACE_ID, "", 0), sub_sections=3)
     return out
 

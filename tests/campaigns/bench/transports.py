@@ -64,7 +64,7 @@ def start_nodes(running: ExitStack, directory: Path, *, lanes: str) -> Ports:
 
 
 def hadoop_port(url: str) -> int:
-    """Where a node listens for Hadoop RPC; 0 while it does not."""
+    """Return where a node listens for Hadoop RPC; 0 while it does not."""
     answer = http_get(f"{url}/status")
     if answer is None:
         return 0
@@ -87,7 +87,7 @@ class Pen:
         await self._writer.start_segment(TxId(self._next))
 
     async def commit(self, edits: int) -> None:
-        """One batch of edits of 200 bytes."""
+        """Commit one batch of edits of 200 bytes."""
         first = self._next
         self._next += edits
         size = EDIT_BYTES - 17
@@ -99,7 +99,7 @@ class Pen:
 
 
 async def latencies(ports: Sequence[int], link: LinkFactory, name: str) -> list[float]:
-    """Commits of one caller, in seconds each."""
+    """Return the commits of one caller, in seconds each."""
     pen = Pen(
         QuorumWriter(
             [("127.0.0.1", port) for port in ports],
@@ -116,7 +116,7 @@ async def latencies(ports: Sequence[int], link: LinkFactory, name: str) -> list[
 
 
 def rows(without: Ports, with_lanes: Ports) -> list[Row]:
-    """Each transport's p50 and p99; rounds take turns, so that a busy moment meets them all."""
+    """Return each transport's p50 and p99; rounds take turns, so that a busy moment meets all."""
     over_grpc: list[list[float]] = []
     over_hadoop: list[list[float]] = []
     over_lanes: list[list[float]] = []
@@ -141,7 +141,7 @@ def rows(without: Ports, with_lanes: Ports) -> list[Row]:
 
 
 def transport_rows() -> list[Row]:
-    """The rows, on nodes of their own."""
+    """Return the rows, on nodes of their own."""
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory()))
         without = start_nodes(running, directory / "without", lanes="off")

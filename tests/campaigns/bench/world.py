@@ -33,10 +33,10 @@ class OurNodes:
     ports: list[int]
     processes: list[ManagedProcess]
     unused: list[str] = field(default_factory=list)
-    """Journals that nobody writes any more: a node makes eight without a name, and no more."""
+    """Journals that are not written any more: a node makes eight without a name, and no more."""
 
     def writer(self, name: str, ports: Sequence[int] | None = None) -> QuorumWriter:
-        """A writer of this journal."""
+        """Return a writer of this journal."""
         return QuorumWriter(
             [("127.0.0.1", port) for port in ports or self.ports],
             journal_id=JournalId(name),
@@ -46,7 +46,7 @@ class OurNodes:
 
     @asynccontextmanager
     async def journal(self) -> AsyncIterator[str]:
-        """The name of an empty journal."""
+        """Yield the name of an empty journal."""
         again = bool(self.unused)
         name = self.unused.pop() if again else f"bench{next(_NUMBERS)}"
         writer = self.writer(name)
@@ -59,7 +59,7 @@ class OurNodes:
 
     @asynccontextmanager
     async def open(self, ports: Sequence[int] | None = None) -> AsyncIterator[QuorumWriter]:
-        """A writer with an empty journal and its first segment open."""
+        """Open a writer with an empty journal and its first segment open."""
         async with self.journal() as name:
             writer = self.writer(name, ports)
             await writer.become_writer()
@@ -116,20 +116,20 @@ class World:
         return self._secured
 
     def peer(self, module: str) -> list[int]:
-        """The ports of three processes of ``tests.campaigns.bench.<module>``, started once."""
+        """Return the ports of three processes of ``tests.campaigns.bench.<module>``."""
         if module not in self._peers:
             self._peers[module] = [self._start_peer(module, str(n)) for n in range(3)]
         return self._peers[module]
 
     def node_pids(self, system: str) -> list[int]:
-        """The processes of one of the systems that take turns, as far as they run."""
+        """Return the processes of one of the systems that take turns, as far as they run."""
         nodes = {"ours": self._ours, "over gRPC": self._without_lanes}.get(system)
         if nodes is not None:
             return [process.pid for process in nodes.processes]
         return self._peer_pids.get("floor" if system == "raw TCP" else system, [])
 
     def delayed(self, port: int) -> int:
-        """The port of a proxy to that port which holds every byte back for 50 ms."""
+        """Return the port of a proxy to that port which holds every byte back for 50 ms."""
         return self._start_peer("delay", str(port))
 
     def fresh_nodes(
@@ -193,7 +193,7 @@ def still(processes: Sequence[ManagedProcess]) -> Iterator[None]:
 
 
 def resident_megabytes(process: ManagedProcess) -> float:
-    """What a process holds in memory now, in units of 10^6 bytes."""
+    """Return what a process holds in memory now, in units of 10^6 bytes."""
     text = Path(f"/proc/{process.pid}/status").read_text()
     line = next(line for line in text.splitlines() if line.startswith("VmRSS:"))
     return int(line.split()[1]) * 1024 / 1e6

@@ -1,7 +1,7 @@
 """The wheel with nothing but the base of its dependencies: what it takes, and what runs.
 
 It is installed into a fresh virtual environment that sees neither the checkout nor .venv.  The bar
-is for what pip adds; what a virtual environment brings itself is told beside it.
+is for what pip adds; what a virtual environment brings itself is shown next to it.
 """
 
 import os
@@ -48,7 +48,7 @@ class Size:
 
 
 def size_of(folder: Path) -> Size:
-    """All regular files in it and below it."""
+    """Return the size of all regular files in it and below it."""
     found = [one.lstat() for one in folder.rglob("*") if one.is_file() and not one.is_symlink()]
     disk, files = sum(one.st_blocks * 512 for one in found), sum(one.st_size for one in found)
     return Size(round(disk / 1e6, 1), round(files / 1e6, 1))
@@ -81,7 +81,7 @@ def figures(folder: Path, wheel: Path) -> Mapping[str, object]:
 
 
 def too_large(added: Size) -> list[str]:
-    """What to say where the bar is not held."""
+    """Return what to say where the bar is not held."""
     if added.disk <= MOST_MEGABYTES:
         return []
     return [f"the base takes {added.disk} MB, more than {MOST_MEGABYTES:g} MB"]
@@ -99,7 +99,7 @@ def _env() -> dict[str, str]:
 
 
 def broken_commands(environment: Path, folder: Path) -> Iterator[str]:
-    """Each tells its help, or which extra it needs."""
+    """Yield the commands that print neither their help nor which extra they need."""
     for name in COMMANDS:
         told = _nnha(environment, folder, name, "--help")
         advised = told.returncode == 2 and ADVICE.search(told.stderr) is not None
@@ -109,7 +109,7 @@ def broken_commands(environment: Path, folder: Path) -> Iterator[str]:
 
 
 def _beside_theirs(environment: Path, folder: Path, pip: Sequence[str]) -> Iterator[str]:
-    """The index has packages of names that our tree has inside; both sides work, and ours goes."""
+    """Install the index's packages of names that our tree has inside; both work, and ours goes."""
     run(*pip, *THEIRS)
     yield from broken_commands(environment, folder)
     yield from _theirs_lost(environment, folder)
@@ -137,7 +137,7 @@ def _theirs_lost(environment: Path, folder: Path) -> Iterator[str]:
 
 
 def _daemons(environment: Path, folder: Path) -> Iterator[str]:
-    """A JournalNode, a controller and the page live, are asked, and stop on request."""
+    """Start a JournalNode, a controller and the page, ask them, and stop them on request."""
     layout = plan(folder / "cluster")
     write_conf_dir(layout)
     for name, (words, url) in _starts(layout).items():

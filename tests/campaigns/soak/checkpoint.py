@@ -61,7 +61,7 @@ def play(seed: int, engine: Engine, folder: Path) -> Outcome:
 
 
 def engine_of(seed: int) -> str:
-    """Which engine a seed runs on."""
+    """Return which engine a seed runs on."""
     if seed % SPARK_EVERY == 0:
         return "spark"
     return "pool" if seed % POOL_EVERY == 0 else "inline"
@@ -80,7 +80,7 @@ def _play_on(engine: Engine, seeds: Sequence[int]) -> Iterator[Outcome]:
 
 
 def outcomes(seeds: Sequence[int], jobs: int, only: str | None = None) -> Iterator[Outcome]:
-    """Each seed's outcome, as they come; ``only``: all of them on that engine."""
+    """Yield each seed's outcome, as they come; ``only``: all of them on that engine."""
     by_engine: dict[str, list[int]] = {"inline": [], "pool": [], "spark": []}
     for seed in seeds:
         by_engine[only or engine_of(seed)].append(seed)
@@ -161,7 +161,7 @@ def _seeds(seeds: range, jobs: int, only: str | None, as_object: bool) -> int:
 
 
 def replay_command(outcome: Outcome) -> str:
-    """How to see it again."""
+    """Return how to see it again."""
     return f"./run soak checkpoint --first-seed {outcome.seed} --seeds 1 --engine {outcome.engine}"
 
 

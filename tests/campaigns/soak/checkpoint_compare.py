@@ -69,7 +69,7 @@ def _messages(path: Path, name: str) -> list[bytes]:
 
 
 def problems(base: Path, oracle: Path, result: Path, *, divided: bool) -> list[str]:
-    """What is wrong with a merged image, one sentence each.
+    """Return what is wrong with a merged image, one sentence each.
 
     Args:
         base: the image that was merged.
@@ -92,7 +92,7 @@ def problems(base: Path, oracle: Path, result: Path, *, divided: bool) -> list[s
 
 
 def _figures(wanted: Image, ours: Image) -> Iterator[str]:
-    """What the loader does not look at."""
+    """Compare what the loader does not look at."""
     if ours.path.name != wanted.path.name:
         yield f"its name is {ours.path.name}, not {wanted.path.name}"
     if ours.summary.layout != wanted.summary.layout:
@@ -150,7 +150,7 @@ def _places(ours: Image) -> Iterator[str]:
 
 
 def _kept(before: Image, wanted: Image, ours: Image) -> Iterator[str]:
-    """A merge in parts leaves alone what it need not change."""
+    """Check that a merge in parts left alone what it need not change."""
     if ours.summary.codec != before.summary.codec:
         yield f"its codec is {ours.summary.codec!r}, not {before.summary.codec!r}"
     for name in _LARGE:

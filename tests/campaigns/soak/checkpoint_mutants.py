@@ -61,7 +61,7 @@ class Hunted:
 
 
 def _ignored(_planner: object, _op: object) -> None:
-    """An edit that the planner does not look at."""
+    """Ignore an edit, so that the planner does not look at it."""
 
 
 _moves = delta._moves
@@ -81,7 +81,7 @@ def _only_the_looked_up(writing: stages._Writing) -> Expanded:
 
 
 def _source_keeps_its_time(sparse: Sparse, edits: Iterable[tuple[TxId, Op]]) -> None:
-    """The directory that something was moved out of does not change by that."""
+    """Keep the time of the directory that something was moved out of."""
 
     def watched() -> Iterator[tuple[TxId, Op]]:
         for txid, op in edits:

@@ -21,7 +21,7 @@ def explore_all(
     roots: Sequence[Strike] | None = None,
     progress: Callable[[Tally, int, int], None] = lambda _tally, _done, _of: None,
 ) -> Tally:
-    """Play every tree of the scope, or those with these roots, in so many processes."""
+    """Play every tree of the scope, or those with these roots, in ``jobs`` processes."""
     firsts = first_strikes(scope) if roots is None else list(roots)
     whole = Tally()
     with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(scope,)) as pool:
@@ -32,7 +32,7 @@ def explore_all(
 
 
 def facts(tally: Tally, scope: Scope, began: float) -> dict[str, object]:
-    """What a run of it says at the end."""
+    """Return what a run of it says at the end."""
     seconds = time.monotonic() - began
     runs = sum(tally.worlds.values())
     return {

@@ -1,6 +1,6 @@
 """`./run soak files`: clients write, append, rename, delete and read files under kills.
 
-Each round kills the active NameNode, each third one a DataNode besides.  At the end every file is
+Each round kills the active NameNode, each third one a DataNode as well.  At the end every file is
 read again, also by DataNodes and NameNodes that were all killed and started anew, none is open, and
 every block has all its replicas.
 """
@@ -93,7 +93,7 @@ def main(
 
 
 def play(stage: Stage, count: int, until: float) -> dict[str, object]:
-    """All rounds, the end of everything at once, and the judgement."""
+    """Play all rounds, end everything at once, and judge."""
     workload, files, screen = stage.workload, stage.files, stage.screen
     draw = random.Random(files.seed)
     workload.start()
@@ -111,7 +111,7 @@ def play(stage: Stage, count: int, until: float) -> dict[str, object]:
         stage.cluster.heal()
         settle(stage.cluster, kills[-1].old)
         if files.wrong:
-            break  # the logs of this very round tell why
+            break  # the logs of this very round say why
     workload.stop()
     files.stop()
     longest = files.longest_call_seconds(began)

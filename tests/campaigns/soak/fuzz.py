@@ -1,6 +1,6 @@
 """``./run soak fuzz``: feed hostile bytes to every decoder, and to real servers over sockets.
 
-With ``--count`` each decoder is fed so many inputs that a seed draws; else all together some
+With ``--count`` each decoder is fed that number of inputs, drawn by a seed; else all together some
 minutes long.  With atheris installed each decoder is fuzzed by it, guided by coverage; without it
 sound inputs are damaged at random.  A finding is an input on which a decoder raises anything but
 its own errors, takes more than a few seconds, or takes much more memory than the input is long.
@@ -123,7 +123,7 @@ def _at_random(
 
 
 def _with_atheris(target: Target, seconds: float, seed: int, folder: Path) -> Outcome:
-    """In a process of its own: atheris takes the whole process and ends it."""
+    """Fuzz in a process of its own: atheris takes the whole process and ends it."""
     corpus = folder / "corpus" / target.name
     corpus.mkdir(parents=True, exist_ok=True)
     for number, data in enumerate(target.seeds()):

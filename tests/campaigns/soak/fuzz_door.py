@@ -107,7 +107,7 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """In force for logs of both kinds, for tasks, and for threads."""
+        """Watch logs of both kinds, tasks, and threads while the block runs."""
         loop = asyncio.get_running_loop()
         before = loop.get_exception_handler(), threading.excepthook
         loop.set_exception_handler(lambda _, context: self.note("task", _told(context)))
@@ -134,7 +134,7 @@ class Watch:
 
 
 class _Handler(logging.Handler):
-    """Tells of errors that libraries log."""
+    """Notes errors that libraries log."""
 
     def __init__(self, note: Callable[[str, str], None]) -> None:
         super().__init__(logging.ERROR)
@@ -150,7 +150,6 @@ def _told(context: dict[str, Any]) -> str:
 
 
 def resident_bytes() -> int:
-    """How much memory this process has."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
@@ -169,7 +168,7 @@ class Play:
         self.cases = 0
 
     async def run(self, count: int | None, seconds: float) -> list[Finding]:
-        """Play so many sessions, or for so long; what was found."""
+        """Play ``count`` sessions, or for ``seconds``; return what was found."""
         ends = time.monotonic() + seconds if count is None else math.inf
         count = _NO_END if count is None else count
         with self._watch.watching(), TemporaryDirectory(prefix="fuzz-") as work:

@@ -10,7 +10,7 @@ with atheris.instrument_imports():
 
 
 def main(arguments: list[str]) -> None:
-    """Never returns: libFuzzer ends the process."""
+    """Fuzz, and do not return: libFuzzer ends the process."""
     name, *options = arguments[1:]
     (target,) = (target for target in TARGETS if target.name == name)
 

@@ -45,7 +45,7 @@ class Stage:
     epoch: int = 1
 
     async def begin_again(self) -> None:
-        """Whatever was done to it, a writer that comes now writes.
+        """Check that a writer that comes now writes, whatever was done to the node.
 
         A call goes on after its caller has hung up, and may come in between.
         """
@@ -177,7 +177,7 @@ METADATA: Final[Sequence[Sequence[tuple[str, str | bytes]]]] = (
 
 
 async def _called(channel: Any, said: Sequence[bytes]) -> None:  # noqa: ANN401 - grpc has no types
-    """One call with these bytes as its request; on the stream each piece is a message."""
+    """Make one call with these bytes as its request; on the stream each piece is a message."""
     data = b"".join(said)
     head, body = data[:2].ljust(2, b"\0"), data[2:]
     number = head[0] % (len(METHODS) + 1)
@@ -197,7 +197,7 @@ async def _called(channel: Any, said: Sequence[bytes]) -> None:  # noqa: ANN401 
 
 
 def http2_frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
-    """As RFC 9113 has it."""
+    """Encode a frame as RFC 9113 has it."""
     return (
         len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
     )
@@ -207,12 +207,12 @@ PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + http2_frame(4, 0, 0, b"")
 
 
 def _literal(name: bytes, value: bytes) -> bytes:
-    """A header that goes into no table of HPACK's."""
+    """Encode a header that goes into no table of HPACK's."""
     return b"\x00" + bytes((len(name),)) + name + bytes((len(value),)) + value
 
 
 def call_headers(path: bytes, timeout: bytes) -> bytes:
-    """How a call begins."""
+    """Encode how a call begins."""
     return b"".join(
         _literal(name, value)
         for name, value in {
@@ -224,7 +224,7 @@ def call_headers(path: bytes, timeout: bytes) -> bytes:
 
 
 def http2_call(path: bytes) -> bytes:
-    """One call in HTTP/2 by hand: its library would not send anything else."""
+    """Encode one call in HTTP/2 by hand: its library would not send anything else."""
     headers = call_headers(path, b"5S")
     body = pb.JournalRequest(journal_id=JID).SerializeToString()
     call = b"\0" + len(body).to_bytes(4, "big") + body
@@ -232,7 +232,7 @@ def http2_call(path: bytes) -> bytes:
 
 
 def http2_sessions(_: Stage) -> list[bytes]:
-    """A call by itself, and among frames of all kinds."""
+    """Return a call by itself, and among frames of all kinds."""
     whole = http2_call(SERVICE.encode() + b"GetStatus")
     preface, whole = whole[: len(PREFACE)], whole[len(PREFACE) :]
     return [
@@ -246,7 +246,7 @@ def http2_sessions(_: Stage) -> list[bytes]:
 
 
 def lanes(stage: Stage) -> list[bytes]:
-    """A hello, a heartbeat and batches."""
+    """Return a hello, a heartbeat and batches."""
     begin = hello_bytes(hello(stage.key))
     writer = Writer(stage.epoch)
     writer.start(1)

@@ -33,7 +33,7 @@ DATA: Final = bytes(range(250)) * 8
 
 
 class Standby:
-    """A service that is asked for its status and told to change."""
+    """A service that is asked for its status and to change."""
 
     async def status(self) -> ServiceStatus:
         return ServiceStatus(ServiceState.STANDBY, ready_to_become_active=True)
@@ -57,7 +57,7 @@ class Standby:
 
 
 def conversations(protocols: Sequence[RpcProtocol]) -> list[bytes]:
-    """One for each method, with a call before and a ping's worth of calls after it."""
+    """Return one for each method, with a call before and a ping's worth of calls after it."""
     found = []
     for protocol in protocols:
         greeting = PREAMBLE + encode_context(CLIENT, protocol.name, SUPERUSER, None)
@@ -149,7 +149,7 @@ async def _datanode(folder: Path) -> AsyncIterator[Opened]:
 
 
 def _operations() -> list[bytes]:
-    """No DataNode behind this one is named: its address would be changed, too."""
+    """Return operations; none names a DataNode behind this one: its address would change, too."""
     whole, mine = header(block(), len(DATA)), header(block(77))
     write = dt.OpWriteBlockProto(
         header=mine, stage=dt.OpWriteBlockProto.PIPELINE_SETUP_CREATE, pipelineSize=1,

@@ -54,7 +54,7 @@ def _deadline(seconds: float) -> Iterator[None]:
 def misbehaviour(
     target: Target, data: bytes, *, watch_memory: bool, seconds: float = _CASE_SECONDS
 ) -> tuple[str, str] | None:
-    """What is wrong with how a target takes some bytes: a kind and the details."""
+    """Return what is wrong with how a target takes some bytes: a kind and the details."""
     if watch_memory:
         tracemalloc.start()
     try:
@@ -75,14 +75,14 @@ def misbehaviour(
 
 
 def _place(kind: str, what: str) -> str:
-    """Where it went wrong, without what differs from input to input."""
+    """Return where it went wrong, without what differs from input to input."""
     return kind + "".join(line for line in what.splitlines() if line.startswith("  File"))
 
 
 def fuzz_at_random(
     target: Target, *, seconds: float, seed: int, folder: Path, count: int | None = None
 ) -> tuple[int, list[Finding]]:
-    """Feed hostile inputs, so many or for some time; the number of cases, and the findings."""
+    """Feed ``count`` hostile inputs, or for some time; return their number, and the findings."""
     source, seeds = random.Random(f"{target.name} {seed}"), target.seeds()
     findings: dict[str, Finding] = {}
     cases, end = 0, time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""The doors by which a NameNode is told of replicas and of images."""
+"""The doors by which a NameNode hears of replicas and of images."""
 
 import asyncio
 import hashlib
@@ -54,7 +54,7 @@ async def _datanodes(_: Path) -> AsyncIterator[Opened]:
 
 
 async def _report(made: NameNode) -> None:
-    """A DataNode registers, reports, and stands in the list."""
+    """Register a DataNode, report, and find it in the list."""
     who = identity("uuid-good", 9899)
     async with calls(made) as asked:
         lease = await joined(asked, who)
@@ -64,7 +64,7 @@ async def _report(made: NameNode) -> None:
 
 
 def _conversations() -> list[bytes]:
-    """One for each method: what is said first is a sound registration."""
+    """Return one for each method: what is said first is a sound registration."""
     greeting = PREAMBLE + encode_context(CLIENT, DATANODE_PROTOCOL, "hdfs", None)
     registration = identity().registration
     hello = pb.RegisterDatanodeRequestProto(registration=registration)
@@ -107,9 +107,10 @@ async def _images(folder: Path) -> AsyncIterator[Opened]:
 
 
 async def _offer(session: aiohttp.ClientSession, at: HostPort) -> None:
-    """The page answers, and what is no image is refused as such.
+    """Check that the page answers, and refuses what is no image as such.
 
-    While what somebody sent who has hung up is removed, others are told that it is on its way.
+    While the upload of a client that has hung up is removed, others are answered that it is on its
+    way.
     """
     async with session.get(f"http://{at}/health") as answer:
         if answer.status != HTTPStatus.OK:
@@ -130,7 +131,7 @@ def _digest(body: bytes) -> str:
 
 
 def _offered(txid: TxId, **more: str) -> tuple[bytes, str]:
-    """A body with an image's first bytes, and the words of its offer."""
+    """Return a body with an image's first bytes, and the words of its offer."""
     body = b"HDFSIMG1" + random.Random(txid).randbytes(BODY_BYTES)
     asked = {
         "txid": str(txid),

@@ -48,7 +48,7 @@ def _segment(data: bytes) -> None:
 
 
 def _op(data: bytes) -> None:
-    """A sound frame around any body: checksums would keep most of the decoder out of reach."""
+    """Decode a sound frame around any body: checksums would shield most of the decoder."""
     layout = OLDEST_LAYOUT - data[0] % (OLDEST_LAYOUT - NEWEST_LAYOUT + 1) if data else 0
     head = data[1:2] + (12 + len(data[2:])).to_bytes(4, "big") + bytes(7) + b"\x01" + data[2:]
     if layout > -56:
@@ -94,7 +94,7 @@ def _image(data: bytes) -> None:
 
 
 def _rpc(data: bytes) -> None:
-    """A whole conversation in pieces, and one answer."""
+    """Receive a whole conversation in pieces, and one answer."""
     session = ServerSession(RpcLimits())
     for piece in pieces(data, Random(len(data))):
         session.receive(piece)

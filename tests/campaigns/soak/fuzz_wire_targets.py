@@ -63,7 +63,7 @@ def _breadcrumbs() -> list[bytes]:
 
 
 def _notice(data: bytes) -> None:
-    """Each kind is read from the same bytes: a znode says what it is by its path alone."""
+    """Read each kind from the same bytes: a znode says what it is by its path alone."""
     for codec in NOTICES:
         with suppress(BadNotice):
             notice = codec.decode(data)
@@ -164,7 +164,7 @@ JAVA_ROWS: Final[Sequence[Row]] = (
 
 
 def _row(rows: Sequence[Row]) -> Callable[[bytes], None]:
-    """The first byte tells which message the rest is."""
+    """Choose by the first byte which message the rest is."""
 
     def run(data: bytes) -> None:
         message, convert = rows[data[0] % len(rows) if data else 0]

@@ -93,11 +93,11 @@ class ComposedCluster:
         return done.stdout
 
     def running(self) -> Sequence[str]:
-        """The names of the containers that run."""
+        """Return the names of the containers that run."""
         return sorted(podman("ps", "--format", "{{.Names}}").split())
 
     def nnha(self, service: str, *words: str) -> str:
-        """What ``nnha`` says when it is run in a container."""
+        """Return what ``nnha`` says when it is run in a container."""
         return podman("exec", container(service), "nnha", *words)
 
     def healthy(self, service: str) -> bool:
@@ -116,11 +116,11 @@ class ComposedCluster:
         return told.strip()
 
     def states(self) -> set[str]:
-        """The roles that the two NameNodes have."""
+        """Return the roles that the two NameNodes have."""
         return {self.role(name) for name in ("nn1", "nn2")}
 
     def active(self) -> str:
-        """Which one is active.  Raises WentWrong unless it is one."""
+        """Return which one is active.  Raise WentWrong unless it is one."""
         found = [name for name in ("nn1", "nn2") if self.role(name) == "active"]
         if len(found) != 1:
             raise WentWrong(f"active are: {found}")
@@ -133,7 +133,7 @@ class ComposedCluster:
         os.kill(int(state["Pid"]), signal.SIGKILL)
 
     def client_conf(self) -> Path:
-        """A configuration for clients on this machine, which knows the containers by address."""
+        """Write a configuration for clients on this machine, with the containers' addresses."""
         conf = self._folder / "client-conf"
         shutil.copytree(FILE.parent / "conf", conf)
         site = (conf / "hdfs-site.xml").read_text()
@@ -163,7 +163,7 @@ class ComposedCluster:
 
 
 def container(service: str) -> str:
-    """How podman-compose calls it."""
+    """Return how podman-compose calls it."""
     return f"nnha-{service}" if service in MACHINES else f"{PROJECT}_{service}_1"
 
 

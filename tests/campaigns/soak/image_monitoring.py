@@ -23,7 +23,7 @@ _ENTRY: Final = ["/usr/bin/prometheus", "--config.file=/etc/prometheus/prometheu
 
 
 def make_prometheus(folder: Path) -> bool:
-    """Its image from Debian's program; False where there is none on this machine."""
+    """Make its image from Debian's program; False where there is none on this machine."""
     program = shutil.which("prometheus", path=needs.SEARCHED)
     if program is None:
         return False
@@ -40,7 +40,7 @@ def make_prometheus(folder: Path) -> bool:
 
 
 def monitoring_facts() -> Mapping[str, int]:
-    """How many daemons Prometheus reaches, once it reaches all, and how many rules it has read.
+    """Return how many daemons Prometheus reaches, once it reaches all, and rules it has read.
 
     Raises LocalClusterError: it does not reach all of them in time.
     """

@@ -94,7 +94,7 @@ def _hand_over(cluster: ComposedCluster, workload: Workload) -> float:
 
 
 def _switched(cluster: ComposedCluster) -> str:
-    """What a switchover said; it is refused until the other one is ready."""
+    """Return what a switchover said; it is refused until the other one is ready."""
     try:
         return cluster.nnha("web", "switchover", "--yes") or "done"
     except subprocess.CalledProcessError as failure:

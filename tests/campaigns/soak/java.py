@@ -76,7 +76,7 @@ def main(
 
 
 def play(played: Campaign, count: int, *, move: bool, until: float = math.inf) -> None:
-    """The move to our daemons, the faults, and the move back."""
+    """Play the move to our daemons, the faults, and the move back."""
     if move:
         played.move_journalnodes(Kind.OURS)
         played.move_zkfcs(Kind.OURS)

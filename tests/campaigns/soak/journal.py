@@ -64,8 +64,8 @@ def journal(
     The first failure is made as small as possible and printed with its replay command.  With
     --exhaustive nothing is drawn: every combination of faults over one scripted workload.  With
     --mutants the product has one bug after another, and each must be found.  --reach plays as many
-    aimed worlds, with long segments, with late requests and with comebacks as others, unless told
-    which.
+    aimed worlds, with long segments, with late requests and with comebacks as others, unless an
+    option says which.
     """
     if mutants:
         raise SystemExit(

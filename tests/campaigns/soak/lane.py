@@ -32,7 +32,7 @@ ROLLS = 0.15
 MOST_AT_ONCE = 500
 """Strikes in one life of the three nodes; what was acknowledged in it is kept in memory."""
 ROLL_AFTER_SECONDS = 5.0
-"""A node that lags for so long waits for the next segment; a NameNode's come every two minutes."""
+"""A node that lags longer waits for the next segment; a NameNode's come every two minutes."""
 ROLLS_TO_WAIT_FOR = 3
 
 
@@ -68,7 +68,7 @@ class Load:
         self.writer: QuorumWriter | None = None
 
     async def begin(self) -> None:
-        """A writer takes over, and goes on behind the last edit that there is."""
+        """Let a writer take over, and go on behind the last edit that there is."""
         writer = self._nodes.writer(QUICK)
         self._told.writers += 1
         try:
@@ -86,7 +86,7 @@ class Load:
             await self.writer.close()
 
     async def write_until(self, over: asyncio.Event) -> None:
-        """One caller."""
+        """Write as one caller."""
         while not over.is_set():
             await self._may_write.wait()
             writer, txid = self.writer, self.next_txid
@@ -108,11 +108,11 @@ class Load:
                 self._under_way -= 1
 
     async def roll(self) -> None:
-        """The next segment, while nobody writes."""
+        """Begin the next segment, while no caller writes."""
         self._may_write.clear()
         await until(lambda: self._under_way == 0, "the end of what is under way")
         if self._may_write.is_set() or self.writer is None:
-            return  # another writer has taken over meanwhile
+            return  # another writer has taken over
         last = TxId(self.next_txid - 1)
         try:
             await self.writer.finalize_segment(last)
@@ -133,12 +133,12 @@ class Load:
             while self.writer is dead:
                 try:
                     await self.begin()
-                except JournalError as end:  # the nodes are being struck meanwhile
+                except JournalError as end:  # the nodes are being struck
                     self._told.ends.append(str(end))
 
 
 async def soak(folder: Path, count: int, seed: int) -> Told:
-    """So many strikes, and then a clean writer and reader."""
+    """Strike ``count`` times, and then run a clean writer and reader."""
     told, rng = Told(seed), random.Random(seed)
     nodes = Nodes(folder)
     nodes.extra["lane_host"] = HOST
@@ -187,12 +187,12 @@ async def _strike(nodes: Nodes, load: Load, rng: random.Random, told: Told) -> N
 
 
 async def _all_in_sync(load: Load) -> None:
-    """Wait until all nodes take part, and roll as a NameNode would meanwhile.
+    """Wait until all nodes take part, and roll in the meantime as a NameNode would.
 
     A node that was away fetches the open segment from its start.  These callers write more in that
     time than their writer keeps for it, again and again, until the next segment begins.
     """
-    mark = load.next_txid  # not sent yet: who has it has noticed the last strike
+    mark = load.next_txid  # not sent yet: a node that has it has noticed the last strike
     for _ in range(ROLLS_TO_WAIT_FOR):
         try:
             async with asyncio.timeout(ROLL_AFTER_SECONDS):
@@ -233,7 +233,7 @@ def _cut(nodes: Nodes, which: int, rng: random.Random) -> None:
 
 
 def _missing(read: bytes, acknowledged: dict[int, bytes]) -> list[int]:
-    """The edits that are not what was acknowledged, each behind the one before."""
+    """Return the edits that are not what was acknowledged, each behind the one before."""
     missing, end = [], 0
     for txid, records in sorted(acknowledged.items()):
         at = read.find(records, end)

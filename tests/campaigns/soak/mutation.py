@@ -65,7 +65,7 @@ def mutation(
 
 
 def chosen(core: Core, sample: int, seed: int, only: str, *, confused: bool = False) -> list[Slip]:
-    """Some of this core's slips, without the explained ones."""
+    """Return some of this core's slips, without the explained ones."""
     known = explained()
     slips = [slip for path in core.files for slip in slips_of(path) if only in slip.name]
     slips = [slip for slip in slips if slip.name not in known and confused <= slip.confused]

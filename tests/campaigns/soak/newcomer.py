@@ -86,7 +86,7 @@ class Finding:
 
 @contextlib.contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """So many processes that only use the processors."""
+    """Run ``loops`` processes that only use the processors."""
     program = [sys.executable, "-c", "while True: pass"]
     processes = [subprocess.Popen(program) for _ in range(loops)]
     try:
@@ -99,14 +99,14 @@ def busy(loops: int) -> Iterator[None]:
 
 
 def demo_of(directory: Path) -> list[Finding]:
-    """The demo: whatever the load, nothing is lost and no client sees an error."""
+    """Run the demo: whatever the load, nothing is lost and no client sees an error."""
     arguments = ("demo", "--json", "--directory", str(directory))
     said = _run([sys.executable, "-m", "ha.cli.main", *arguments], arguments, DEMO_SECONDS)
     return [] if said.exit_code == 0 else [Finding("demo", said.exit_code, (said.output[-2000:],))]
 
 
 def play(cluster: Cluster, screen: Screen) -> tuple[int, list[Finding]]:
-    """Every command against a cluster that is well; how many were played, and what was wrong."""
+    """Play every command against a well cluster; return how many, and what was wrong."""
     findings = []
     commands = (*ASKING, *CHANGING)
     for template in commands:
@@ -130,7 +130,7 @@ def play(cluster: Cluster, screen: Screen) -> tuple[int, list[Finding]]:
 
 
 def _wrong_exit_code(said: statements.Said, changing: bool) -> list[str]:
-    """Nothing is wrong with the cluster: it was done, or it is not known."""
+    """Accept, as nothing is wrong with the cluster, that it was done or is not known."""
     allowed = {
         0,
         statements.NO_ANSWER,

@@ -82,7 +82,7 @@ def main(*, count: int, seed: int | None, as_json: bool) -> None:
 
 
 async def play(told: Told, number: int) -> None:
-    """One round."""
+    """Play one round."""
     rng = random.Random(told.seed * 1_000_003 + number)
     rpc1, rpc2, http1, http2 = free_ports(4)
     keys = {
@@ -165,7 +165,7 @@ class Life:
 
 
 async def judge(at: World, lives: list[Life], told: Told, number: int) -> None:
-    """One cluster id everywhere, or a reason."""
+    """Expect one cluster id everywhere, or a reason."""
     answers = await ask_once(
         at.nodes.addresses, journal_address(at.place()), lambda one: one.namespace(10.0)
     )
@@ -195,7 +195,7 @@ def _words(namenode: str, directory: Path) -> list[str]:
 
 
 def child(words: list[str]) -> int:
-    """One preparation, slowed down by chance, that kills itself before a step."""
+    """Prepare once, slowed down by chance, and kill oneself before a step."""
     conf_dir, namenode, directory, may_found, kill_before, draw = words
     rng, left = random.Random(draw), int(kill_before)
 

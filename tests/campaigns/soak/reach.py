@@ -59,13 +59,13 @@ def tell_reach(simulation: Simulation, seeds: Sequence[int], jobs: int, *, as_ob
 
 
 def files_of(worlds: str) -> tuple[str, ...]:
-    """The files of all cores that these worlds run, but for those that read formats."""
+    """Return the files of all cores that these worlds run, but for those that read formats."""
     cores = (core for name, core in CORES.items() if name not in _READERS)
     return tuple(name for core in cores if core.worlds == worlds for name in core.files)
 
 
 def _counts(simulation: Simulation, files: Sequence[str], seeds: Sequence[int]) -> dict[Block, int]:
-    """In how many of these worlds each block runs, also where that is none."""
+    """Return in how many of these worlds each block runs, also where that is none."""
     reached = Reached()
     counts = dict.fromkeys(probe(files, reached), 0)
     for seed in seeds:

@@ -77,7 +77,7 @@ class Play:
         self.stage.workload.wait_for_acknowledged(WARM_UP_WRITES, deadline_seconds=SEEN_SECONDS)
 
     def fail_over(self, *, kill: bool = False) -> None:
-        """One role change that is asked for, until the client writes on."""
+        """Ask for one role change, until the client writes on."""
         if kill:
             done = kill_active(self.cluster, self.stage.workload)
             self.cluster.start(done.old)
@@ -96,7 +96,7 @@ class Play:
         act_as(TlsFiles(tls_folder(self.cluster.layout, ADMIN), SEEN_SECONDS), Mode.STRICT)
 
     def nnha(self, *words: str, code: int = DONE) -> str:
-        """What a command prints; it must end with that code."""
+        """Return what a command prints; it must end with that code."""
         command = [sys.executable, "-m", "ha.cli.main", *words]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
@@ -106,7 +106,7 @@ class Play:
         return said
 
     def end(self, epoch: int) -> dict[str, Any]:
-        """The client stops, and all is held against what it was told."""
+        """Stop the client, and hold all against the answers that it got."""
         self.stage.workload.stop()
         _, now = the_active(self.cluster)
         verdict = self.stage.verdict()
@@ -176,13 +176,13 @@ def change_authority(stage: Stage) -> dict[str, Any]:
 
 
 def new_stale(folder: Path, old: dict[str, bytes], authority: Path) -> Path:
-    """A certificate of before, whose owner knows the authority of now."""
+    """Write a certificate of before, whose owner knows the authority of now."""
     new_folder(folder, {**old, CA: (authority / CA).read_bytes()})
     return folder
 
 
 def _is_refused(cluster: Cluster, name: str, stale: Path) -> bool:
-    """Whether a daemon ends a connection with that certificate before it answers."""
+    """Return whether a daemon ends a connection with that certificate before it answers."""
     context = ssl.create_default_context(cafile=stale / CA)
     context.load_cert_chain(stale / CERT, stale / KEY)
     at = urlsplit(cluster.status_url(name))
@@ -206,7 +206,7 @@ def _accepts(step: Callable[[], str]) -> bool:
 
 
 def _until_all_have(play: Play, authorities: int) -> None:
-    """Until every daemon that can be asked trusts so many authorities."""
+    """Wait until every daemon that can be asked trusts this number of authorities."""
 
     def all_have() -> bool:
         said = play.nnha("security", "show", "--conf-dir", str(play.cluster.conf_dir), "-o", "json")
@@ -278,7 +278,7 @@ def _restart(play: Play, name: str) -> None:
 
 
 def _wait_for_journal(cluster: Cluster) -> None:
-    """Until each JournalNode takes part again."""
+    """Wait until each JournalNode takes part again."""
 
     def whole() -> bool:
         active = cluster.active_namenodes()
@@ -291,7 +291,7 @@ def _wait_for_journal(cluster: Cluster) -> None:
 
 
 def _make_certificates(play: Play) -> None:
-    """By the commands of the document."""
+    """Make them by the commands of the document."""
     layout = play.cluster.layout
     authority = str(authority_folder(layout))
     play.nnha("security", "init", "--dir", authority, "--cluster-id", "local")
@@ -302,13 +302,13 @@ def _make_certificates(play: Play) -> None:
 
 
 def _configure(cluster: Cluster, mode: Mode) -> None:
-    """What daemons find that start from now on."""
+    """Write what daemons find that start from now on."""
     tls = {TLS_DIR.name: str(tls_folder(cluster.layout, "")), SECURITY_MODE.name: mode.value}
     write_conf_dir(cluster.layout, {**CHECK, **tls})
 
 
 def _let_in(cluster: Cluster) -> float:
-    """Calls of nobody proven that daemons have let in.
+    """Count the calls of unproven callers that daemons have let in.
 
     Of gRPC's: other calls on one machine are proven by the kernel, with and without certificates.
     """
@@ -327,7 +327,7 @@ INSECURE: Final = {SECURITY_MODE.name: Mode.INSECURE.value}
 
 
 def played(name: str, directory: Path, screen: Screen) -> dict[str, Any]:
-    """One play on a cluster of its own.  Raises NotAsPromised, LocalClusterError."""
+    """Play on a cluster of its own.  Raise NotAsPromised, LocalClusterError."""
     secure = name == "authority"
     keys = CHECK if secure else {**CHECK, **INSECURE}
     began = time.monotonic()

@@ -19,7 +19,7 @@ _PORTION: Final = 25
 _TOLD_EVERY: Final = 20 * _PORTION
 MOST_SHOWN: Final = 10
 _TWICE_EVERY: Final = 100
-"""One seed in so many is played twice, and must leave the same trace."""
+"""One seed in this number is played twice, and must leave the same trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Findings:
 
 
 def soak(simulation: Simulation, seeds: range, jobs: int, *, as_object: bool) -> int:
-    """Play all these seeds and tell what was found; 0 only if no invariant broke."""
+    """Play all these seeds and print what was found; return 0 only if no invariant broke."""
     began = time.monotonic()
     found: list[Findings] = []
     # The collector need not look at the modules again behind each world.

@@ -30,7 +30,7 @@ PROBLEMS: Final = 8
 class Truth:
     """What is known from the processes themselves while a command runs.
 
-    ``active`` is None where the role changed meanwhile: then nothing that names a role is judged.
+    ``active`` is None where the role changed in between: then nothing that names a role is judged.
     """
 
     active: str | None
@@ -47,7 +47,7 @@ class Said:
 
 
 def false_statements(said: Said, truth: Truth) -> list[str]:
-    """Each false statement in the output, with the reason why it is one."""
+    """Return each false statement in the output, with the reason why it is one."""
     found = [
         f"{line.strip()!r}: {why}"
         for line in said.output.splitlines()
@@ -62,7 +62,7 @@ def false_statements(said: Said, truth: Truth) -> list[str]:
 
 
 def _roles_in_tables(output: str, truth: Truth) -> list[str]:
-    """A row that begins with a NameNode's id and names the role of another one."""
+    """Find rows that begin with a NameNode's id and name the role of another one."""
     if truth.active is None:
         return []
     found = []
@@ -85,7 +85,7 @@ def _document(output: str) -> object | None:
 
 
 def _roles_in_document(document: object, truth: Truth) -> list[str]:
-    """Of each NameNode in a document: its state is the true one, or unknown."""
+    """Check of each NameNode in a document that its state is the true one, or unknown."""
     if truth.active is None or not isinstance(document, dict):
         return []
     found = []

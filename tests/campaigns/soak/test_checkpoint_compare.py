@@ -25,14 +25,14 @@ Sections = dict[str, list[bytes]]
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plain image of hundreds of inodes without sub-sections."""
+    """Return a plain image of hundreds of inodes without sub-sections."""
     world = make_world(SEED, tmp_path_factory.mktemp("world"))
     assert (world.codec, world.parts, world.layout, world.snapshots.name) == ("", 0, -67, "NONE")
     return world.image
 
 
 def taken_apart(image: Path) -> Sections:
-    """Every section's messages, in the order of the summary."""
+    """Return every section's messages, in the order of the summary."""
     with image.open("rb") as file:
         sections = ImageSections(file)
         found: Sections = {}
@@ -43,7 +43,7 @@ def taken_apart(image: Path) -> Sections:
 
 
 def put_together(found: Sections, out: Path, layout: int = -67) -> Path:
-    """An image of these messages."""
+    """Write an image of these messages."""
     with out.open("wb") as file:
         writer = ImageWriter(file, layout=layout)
         for name, messages in found.items():

@@ -19,7 +19,7 @@ PLANTED_SESSIONS = 800
 
 
 class OtherError(Exception):
-    """Nobody raises it."""
+    """No code raises it."""
 
 
 def _careless(_state: object, claimed: str | None) -> None:
@@ -54,7 +54,7 @@ async def test_a_planted_bug_is_found(
 ) -> None:
     place, bug = PLANTED[door.name]
     monkeypatch.setattr(place, bug, raising=False)
-    # A server that has ended leaves tasks that nobody asks for: that is the bug, not the test's.
+    # A server that has ended leaves tasks that are not awaited: that is the bug, not the test's.
     findings = await Play(door, 3, tmp_path).run(PLANTED_SESSIONS, 0)
     assert findings
     assert all(Path(finding.path).exists() for finding in findings)
@@ -62,7 +62,7 @@ async def test_a_planted_bug_is_found(
 
 @asynccontextmanager
 async def _silent(_: Path) -> AsyncIterator[Opened]:
-    """A server that never closes, and has no good caller either."""
+    """Run a server that never closes, and has no good caller either."""
     ended = asyncio.Event()
 
     async def keep(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

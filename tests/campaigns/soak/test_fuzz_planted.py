@@ -17,7 +17,7 @@ CASES = 3000
 
 
 class OtherError(Exception):
-    """Nobody raises it."""
+    """No code raises it."""
 
 
 PLANTED = {

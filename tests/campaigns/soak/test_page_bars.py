@@ -1,4 +1,4 @@
-"""The bars of the page's campaign: what breaks one is told, what was not measured is not."""
+"""The bars of the page's campaign: what breaks one is reported, what was not measured is not."""
 
 import pytest
 

@@ -49,7 +49,7 @@ def test_no_role_is_judged_while_roles_change() -> None:
 
 
 def test_each_command_of_the_documents_is_played_or_has_a_reason() -> None:
-    """A command that the README learns to name must be held against the truth, too."""
+    """Hold a command that the README learns to name against the truth, too."""
     text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "commands.md").read_text()
     named = set(re.findall(r"`nnha ([a-z]+)", text))
     played = {command[0] for command in (*ASKING, *CHANGING)}

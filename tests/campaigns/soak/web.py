@@ -41,11 +41,11 @@ MOST: Final[Mapping[str, float]] = {
 }
 """What each figure may be at most, on a machine that does nothing else."""
 LOOK_AGAIN_SECONDS: Final = 2.0
-"""After so long without a viewer the next page needs a look of its own."""
+"""After this time without a viewer the next page needs a look of its own."""
 
 
 async def figures(rounds: int, seconds: float, *, states: bool) -> Mapping[str, object]:
-    """All of it; ``seconds``: how long ten viewers watch."""
+    """Measure all of it; ``seconds``: how long ten viewers watch."""
     if states:
         await served_site.each_state_holds("light", tuple(SITUATIONS))
         await served_site.each_state_holds("dark", tuple(SITUATIONS))
@@ -64,7 +64,7 @@ async def figures(rounds: int, seconds: float, *, states: bool) -> Mapping[str, 
 
 
 def bars_not_held(found: Mapping[str, object]) -> list[str]:
-    """In words; a figure that is not there was not measured."""
+    """Return them in words; a figure that is not there was not measured."""
     over = [
         f"{name} is {value}, more than {most}"
         for name, most in MOST.items()
@@ -140,7 +140,7 @@ _FIRST_PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]
 
 
 async def _looks(cluster: Cluster) -> int:
-    """How many looks the page has made so far."""
+    """Return how many looks the page has made so far."""
     _, text = await asyncio.to_thread(asked, f"{cluster.layout.web_url}/status")
     return int(json.loads(text)["looks"])
 
@@ -152,7 +152,7 @@ class Viewer:
     looks: int = 0
 
     async def follow(self, url: str) -> None:
-        """Until it is cancelled."""
+        """Follow until it is cancelled."""
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session,
             session.get(f"{url}/events", params={"page": "/"}) as stream,

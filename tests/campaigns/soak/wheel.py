@@ -73,14 +73,14 @@ def _played(python: Path, folder: Path, paths: Sequence[str]) -> dict[str, objec
 
 
 def of_last_commit(scratch: Path) -> Path:
-    """The wheel, built below ``scratch``."""
+    """Build the wheel below ``scratch``."""
     tools = scratch / "tools"
     run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), HATCHLING)
     return next(built(scratch / "build", tools).glob("*.whl"))
 
 
 def installed(folder: Path, wheel: Path) -> Path:
-    """The Python of an environment with this wheel, and .venv's libraries."""
+    """Return the Python of an environment with this wheel, and .venv's libraries."""
     venv = folder / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", str(venv))
     python = venv / "bin" / "python"
@@ -96,7 +96,7 @@ def installed(folder: Path, wheel: Path) -> Path:
 
 
 def without_packages(folder: Path) -> Path:
-    """The last commit's files but for our packages."""
+    """Write the last commit's files but for our packages."""
     folder.mkdir(parents=True)
     words = ["git", "-C", str(ROOT), "archive", "HEAD"]
     archive = subprocess.run(words, check=True, capture_output=True)
@@ -113,7 +113,7 @@ def without_packages(folder: Path) -> Path:
 def play(
     python: Path, folder: Path, paths: Sequence[str]
 ) -> tuple[int, Sequence[str], Sequence[str]]:
-    """pytest's exit code, what failed and what was skipped."""
+    """Return pytest's exit code, what failed and what was skipped."""
     report = folder.parent / "junit.xml"
     options = PYTEST[1:]  # the first word is the Python of the checkout
     chosen = list(paths) or [f"--ignore={one}" for one in ABOUT_SOURCES]
@@ -129,7 +129,7 @@ def play(
 
 
 def _ensure_installed_ones(python: Path, folder: Path) -> None:
-    """Else the tests would say something of the checkout."""
+    """Ensure that the tests say nothing of the checkout."""
     asked = "import deploy.local, ha, spark; print(ha.__file__, spark.__file__, deploy.__file__)"
     told = subprocess.run(
         [str(python), "-c", asked], cwd=folder, check=True, capture_output=True, text=True

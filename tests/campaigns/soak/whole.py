@@ -32,7 +32,7 @@ def whole(
 ) -> None:
     """Simulate clients, NameNodes, controllers, JournalNodes and DataNodes under drawn faults.
 
-    Exit code 0 only if all that clients were told has an order, every file can be read as it was
+    Exit code 0 only if all answers that clients got have an order, every file can be read as it was
     written, each epoch has one active, and clients are answered once all faults are over.  With
     --mutants the product has one bug after another, and each must be found.
     """

@@ -26,7 +26,7 @@ CHAOS = (
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a kind.")
 def main(seconds: float, seed: int | None, as_json: bool) -> None:
     """Expire sessions and cut connections; fails if two are active at once or a controller dies."""
-    logging.disable(logging.CRITICAL)  # kazoo tells of each connection that is cut
+    logging.disable(logging.CRITICAL)  # kazoo reports each connection that is cut
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     seed = random.randrange(2**32) if seed is None else seed
     with tempfile.TemporaryDirectory() as name, running_zookeeper(Path(name)) as server:

@@ -3,7 +3,7 @@
 Hadoop's client repeats an unanswered call at the next NameNode.  For calls that the NameNode
 remembers (AtMostOnce) it repeats it under the same number, and so do we.  Of those that it does not
 remember (Idempotent) a repeated write could take effect twice, with another client's write between:
-here they are not repeated but told as unanswered.
+here they are not repeated but reported as unanswered.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from ha.security.own_tls import context_for
 CONNECT_SECONDS: Final = 1.0
 ATTEMPT_SECONDS: Final = 3.0
 CALL_SECONDS: Final = 10.0
-"""After so long a call counts as unanswered; it is not begun at another NameNode then."""
+"""After this time a call counts as unanswered; it is not begun at another NameNode then."""
 ROUND_PAUSE_SECONDS: Final = 0.1
 MAX_FRAME_BYTES: Final = 1 << 20
 USER: Final = "root"
@@ -64,7 +64,7 @@ class Caller:
     async def call(
         self, method: str, request: Message, *, again: bool
     ) -> tuple[packets.CallAnswer, str]:
-        """The answer, which may be a refusal, and the name of the NameNode that gave it.
+        """Return the answer, maybe a refusal, and the name of the NameNode that gave it.
 
         ``again``: it may be sent again after an attempt without an answer.
 

@@ -35,7 +35,7 @@ CLIENT_COUNT: Final = 8
 READER_COUNT: Final = 3
 FIRST_READER: Final = 100
 CALLS_BEFORE: Final = 100
-"""The first fault strikes when so many were answered, not while the clients still start."""
+"""The first fault strikes when this number was answered, not while the clients still start."""
 AUDIT_SECONDS: Final = 120.0
 FILES_SECONDS: Final = 600.0
 """For calls on files to end, blocks to be copied, and all files to be read again."""
@@ -64,7 +64,7 @@ class Played:
     """How often each operator's command ended with which code."""
     looks: int
     claims: Mapping[int, set[str]]
-    """Who called itself active in which epoch."""
+    """The NameNodes that called themselves active in each epoch."""
     calls: list[Call]
     rounds: list[Round]
     skipped: Mapping[str, int]
@@ -86,7 +86,7 @@ class Played:
 
 
 def play(directory: Path, make: Callable[[Disks], System], draw: Draw, tell: Tell) -> Played:
-    """Play what is drawn; what cannot be gone on with is told in ``trouble``.
+    """Play what is drawn; what cannot be gone on with is in ``trouble``.
 
     Raises:
         LocalClusterError: if the cluster does not come up.
@@ -180,7 +180,7 @@ def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: 
 def _playable(
     cluster: Cluster, drawn: tuple[Fault, ...], skipped: dict[str, int]
 ) -> tuple[Fault, ...]:
-    """Those that can be played here; the others are counted, by the reason."""
+    """Return those that can be played here; count the others, by the reason."""
     lacking = {**cluster.preloads.lacking, **cluster.system.lacking()}
     for fault in drawn:
         if fault.kind in lacking:
@@ -271,7 +271,7 @@ def _verify(cluster: Cluster) -> str:
 
 
 def _layout(directory: Path) -> Layout:
-    """What the audit of JournalNodes' files needs: where they are."""
+    """Return what the audit of JournalNodes' files needs: where they are."""
     ports = JournalNodePorts(hosts.JOURNAL_PORT, hosts.JOURNAL_HTTP_PORT)
     return Layout(directory, hosts.CLIENT_PORT, dict.fromkeys(hosts.JOURNALNODES, ports), {})
 

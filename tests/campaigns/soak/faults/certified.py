@@ -25,7 +25,7 @@ CLIENT: Final = "root"
 
 
 def tls_folder(directory: Path, part: str = "") -> Path:
-    """The certificate of a process, of the administrator, or of all clients."""
+    """Return the certificate of a process, of the administrator, or of all clients."""
     return directory / "tls" / part
 
 
@@ -48,7 +48,7 @@ def make_certificates(directory: Path) -> Mapping[str, str]:
 
 
 def _identities() -> Iterator[tuple[str, Role, str, tuple[str, ...]]]:
-    """Each part with the role and the name in its certificate, and where it may answer."""
+    """Yield each part with the role and the name in its certificate, and where it may answer."""
     yield ADMIN, Role.ADMIN, ADMIN, ()
     yield CLIENT, Role.CLIENT, CLIENT, ()
     for host in JOURNALNODES:

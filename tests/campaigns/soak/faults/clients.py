@@ -61,7 +61,7 @@ class Plan:
     audit: bool = False
     first_client: int = 0
     reads_only: bool = False
-    """Read what others write, as their history tells."""
+    """Read what others write, as their history shows."""
     certificate: str = ""
     """The folder of the certificate under which all of them call; empty: in plain."""
 
@@ -71,7 +71,7 @@ class UnexpectedAnswer(Exception):
 
 
 def argv(plan: Plan) -> list[str]:
-    """The command line of a process with this plan."""
+    """Return the command line of a process with this plan."""
     return [sys.executable, "-m", __name__, json.dumps(asdict(plan))]
 
 
@@ -84,7 +84,7 @@ class _Paths:
         self._live: list[tuple[int, int]] = []
 
     def one(self, rng: random.Random) -> tuple[str, str]:
-        """A path to ask for, and the other one of its pair; it counts the call."""
+        """Return a path to ask for, and the other one of its pair; count the call."""
         while len(self._live) < LIVE_PAIRS:
             self._live.append((self._made, CALLS_PER_PAIR))
             self._made += 1
@@ -96,7 +96,7 @@ class _Paths:
 
 
 def request_of(ask: Ask, path: str, value: str) -> tuple[str, Message, bool]:
-    """Method, message, and whether the call may be sent again without an answer."""
+    """Return method, message, and whether it may be sent again without an answer."""
     match ask:
         case Ask.MAKE:
             mode = FsPermissionProto(perm=0o755)
@@ -115,10 +115,10 @@ def request_of(ask: Ask, path: str, value: str) -> tuple[str, Message, bool]:
 
 
 def meaning(ask: Ask, answer: CallAnswer) -> str:
-    """What a history calls this answer.
+    """Return what a history calls this answer.
 
-    A refusal for any reason but that nothing is there says nothing: an active that loses its
-    quorum refuses calls that it may have written.
+    A refusal for any reason but that nothing is there says nothing: an active that loses its quorum
+    refuses calls that it may have written.
 
     Raises:
         UnexpectedAnswer: no NameNode may answer this.
@@ -155,7 +155,7 @@ class _Client:
         self._values = 0
 
     async def ask(self, ask: Ask, path: str, other: str = "") -> str:
-        """One call, from its begin to the line in the history; gives its answer.
+        """Make one call, from its begin to the line in the history; return its answer.
 
         ``other``: where a move moves to.
         """

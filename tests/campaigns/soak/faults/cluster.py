@@ -21,7 +21,7 @@ from tests.campaigns.soak.faults.system import System
 START_SECONDS: Final = 180.0
 SETTLE_POLL_SECONDS: Final = 0.3
 REVIVE_SECONDS: Final = 1.0
-"""A process that has ended is started again after so long, as a supervisor of services would."""
+"""A process that has ended is started again after this time, as a supervisor of services would."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Cluster:
             self.start(name)
 
     def process(self, name: str) -> ManagedProcess:
-        """The process that was started last under this name."""
+        """Return the process that was started last under this name."""
         return self.supervisor.processes[name]
 
     def start(self, name: str) -> ManagedProcess:
@@ -128,7 +128,7 @@ class Cluster:
                 self.start(name)
 
     def wait_settled(self, deadline_seconds: float) -> float:
-        """Until all is well; gives the seconds that it took.  Raises LocalClusterError."""
+        """Wait until all is well; return the seconds that it took.  Raise LocalClusterError."""
         began = time.monotonic()
         why = "it was not asked yet"
         self.reasons.clear()

@@ -30,7 +30,7 @@ class Disks:
         return tuple(map(self.place, (*SERVERS, *DATANODES)))
 
     def place(self, host: str) -> Path:
-        """Where a host keeps what it has on disk."""
+        """Return where a host keeps what it has on disk."""
         return self.directory / "data" / host
 
     def up(self) -> None:
@@ -100,7 +100,7 @@ class Preloads:
         )
 
     def environment(self, host: str) -> dict[str, str]:
-        """For a process of a host."""
+        """Return the environment for a process of a host."""
         if self.library is None:
             return {}
         if not self._numbers(host).exists():
@@ -108,7 +108,7 @@ class Preloads:
         return {"LD_PRELOAD": str(self.library), "NNHA_SPOILT": str(self._numbers(host))}
 
     def set_flush(self, host: str, milliseconds: int) -> None:
-        """Let each flush of a host's files take so much longer from now on."""
+        """Let each flush of a host's files take this much longer from now on."""
         self._write(host, 0, milliseconds)
 
     def set_clock(self, host: str, offset_seconds: float) -> None:

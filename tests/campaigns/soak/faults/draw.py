@@ -46,7 +46,7 @@ def _seconds(rng: Random, least: float, most: float) -> float:
 
 
 def _victims(rng: Random) -> tuple[str, ...]:
-    """Whom a kill or a freeze meets: a process, a host, or most of a kind."""
+    """Draw what a kill or a freeze meets: a process, a host, or most of a kind."""
     return rng.choice(
         (
             (ACTIVE,), (ACTIVE,), (ACTIVE, "zkfc-active"), (ACTIVE, "zkfc-active"),
@@ -115,17 +115,17 @@ def _narrow(rng: Random) -> Narrow:
 
 
 def _deposed(rng: Random) -> Cut:
-    """Clients that still hear the old active are the ones that it could mislead.
+    """Cut so that clients which still hear the old active could be misled by it.
 
-    An active holds reads back behind a write that it cannot finish, so that only those who read and
-    hear nobody write to it see how it answers.
+    An active holds reads back behind a write that it cannot finish, so that only clients that read
+    and hear no writer see how it answers.
     """
     others = rng.choice((_OTHER_SERVERS, (*_OTHER_SERVERS, CLIENTS)))
     return Cut(ways_between((ACTIVE,), others), "deposed", rng.choice((1, 1, 1, 3)))
 
 
 def _unheard(_rng: Random) -> Cut:
-    """What the active is asked is done, and its answers are lost, so that it is asked again."""
+    """Lose the active's answers: what it is asked is done, and asked again."""
     return Cut(((ACTIVE, CLIENTS),), "unheard")
 
 
@@ -137,7 +137,7 @@ def _revenant(rng: Random) -> Revenant:
 
 
 def _datanode(rng: Random) -> What:
-    """One always lives: a NameNode that starts waits for a replica of each block."""
+    """Strike DataNodes; one always lives: a starting NameNode waits for a replica of each block."""
     host, other, _ = rng.sample(DATANODES, 3)
     return rng.choice(
         (
@@ -195,14 +195,14 @@ KINDS: Final = tuple(kind for kind in ALL_KINDS if kind != DATANODE)
 """Where there are no DataNodes."""
 LONGEST_SECONDS: Final = 60.0
 AMBUSHES: Final = 0.12
-"""In so many rounds the active is struck while its edits are on their way to no quorum."""
+"""In this share of rounds the active is struck while its edits are on their way to no quorum."""
 TOGETHER: Final = 0.3
-"""In so many rounds a second fault strikes while the first one lasts."""
+"""In this share of rounds a second fault strikes while the first one lasts."""
 _WITH_OTHERS: Final = ("kill", "freeze", "cut", "loss", "narrow", "slow", "clock", "switchover")
 
 
 def _ambush(rng: Random) -> tuple[Fault, Fault]:
-    """What a NameNode has answered too early, or not written down, is lost here."""
+    """Lose what a NameNode has answered too early, or not written down."""
     majority = tuple(sorted(rng.sample(JOURNALNODES, 2)))
     first: What = rng.choice(
         (
@@ -230,7 +230,7 @@ def _ambush(rng: Random) -> tuple[Fault, Fault]:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What a seed draws: so many faults, none longer than this, of these kinds alone.
+    """What a seed draws: ``count`` faults, none longer than this, of these kinds alone.
 
     The limit shortens faults and changes nothing else.
     """
@@ -246,7 +246,7 @@ class Draw:
         return Random(f"{self.seed} fencing").random() < 0.5
 
     def rounds(self) -> Iterator[tuple[Fault, ...]]:
-        """The faults in rounds; between two rounds the cluster gets well."""
+        """Yield the faults in rounds; between two rounds the cluster gets well."""
         rng = Random(f"{self.seed} faults")
         left = self.count
         while left > 0:
@@ -262,7 +262,7 @@ class Draw:
             )
 
     def lines(self) -> list[str]:
-        """The whole schedule as JSON; the same for the same seed."""
+        """Return the whole schedule as JSON; the same for the same seed."""
         return [
             json.dumps({"round": number, "faults": [fault.line() for fault in drawn]})
             for number, drawn in enumerate(self.rounds(), 1)

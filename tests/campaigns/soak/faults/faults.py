@@ -1,7 +1,7 @@
 """Faults as data.
 
 NameNodes are named by what they are when the fault strikes: ``active``, ``standby1``, ``standby2``.
-``zkfc-active`` is the ZKFC beside the active, and so on.
+``zkfc-active`` is the ZKFC of the active, and so on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """So many of a hundred packets that a host sends or is sent are lost."""
+    """The percentage of the packets that a host sends or is sent which are lost."""
 
     host: str
     percent: int
@@ -105,7 +105,7 @@ class Switchover:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """An operator pauses automatic failovers; with ``kill`` the active is killed meanwhile."""
+    """An operator pauses automatic failovers; with ``kill`` the active is killed in it."""
 
     kill: bool
 
@@ -146,7 +146,7 @@ What: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens, so many seconds after the round began, for how many seconds."""
+    """What happens, how many seconds after the round began, for how many seconds."""
 
     what: What
     after_seconds: float
@@ -154,7 +154,7 @@ class Fault:
 
     @property
     def kind(self) -> str:
-        """For tables: the class, and what tells apart within it."""
+        """For tables: the class, and what distinguishes faults within it."""
         match self.what:
             case Kill(processes) | Freeze(processes):
                 parts = "+".join(sorted({_genus(process) for process in processes}))
@@ -169,7 +169,6 @@ class Fault:
                 return _NAMES[type(self.what)]
 
     def line(self) -> dict[str, object]:
-        """For the log."""
         return {
             "kind": self.kind,
             "what": type(self.what).__name__,
@@ -215,7 +214,7 @@ def ways_between(one: Sequence[str], other: Sequence[str]) -> tuple[tuple[str, s
 
 
 def named(what: What, roles: Mapping[str, str]) -> What:
-    """The same with NameNodes by their own names; ``roles`` says who is what just now."""
+    """Replace roles by NameNodes' own names; ``roles`` says which is which just now."""
 
     def of(value: object) -> Any:  # noqa: ANN401 - whatever a field holds
         match value:

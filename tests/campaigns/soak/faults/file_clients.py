@@ -43,17 +43,17 @@ class Outcome:
 
 
 def argv(plan: Plan) -> list[str]:
-    """The command line of a process with this plan."""
+    """Return the command line of a process with this plan."""
     return [sys.executable, "-m", __name__, json.dumps(asdict(plan))]
 
 
 def started(plan: Plan) -> bool:
-    """Whether the clients have begun to be answered."""
+    """Return whether the clients have begun to be answered."""
     return _begun(plan).exists()
 
 
 def outcome_of(plan: Plan) -> Outcome:
-    """What a process that has ended wrote down.  Raises OSError or ValueError where it has not."""
+    """Return what a process that has ended wrote down.  Raise OSError or ValueError without it."""
     found = json.loads(Path(plan.outcome).read_text())
     return Outcome(**{**found, "wrong": tuple(found["wrong"])})
 

@@ -29,11 +29,11 @@ class Condition:
     """Hosts whose link or disk is bad."""
 
     def joined(self, one: str, other: str) -> bool:
-        """Whether two hosts hear each other."""
+        """Return whether two hosts hear each other."""
         return (one, other) not in self.cut and (other, one) not in self.cut
 
     def has_majorities(self, namenode: str) -> bool:
-        """Whether a NameNode and its ZKFC run and reach both majorities."""
+        """Return whether a NameNode and its ZKFC run and reach both majorities."""
         if self.down & {namenode, hosts.zkfc_of(namenode)}:
             return False
         reached = [host for host in hosts.ZOOKEEPERS if self._reaches(namenode, host)]
@@ -42,7 +42,7 @@ class Condition:
         return journals >= MAJORITY and any(self.joined(*quorum) for quorum in quorums)
 
     def must_serve(self) -> bool:
-        """Whether clients may expect answers within the bound."""
+        """Return whether clients may expect answers within the bound."""
         able = [name for name in hosts.NAMENODES if self.has_majorities(name)]
         good = [name for name in able if name not in self.bad and self.joined(name, hosts.CLIENTS)]
         return bool(good) and len(good) == len(able) and hosts.CLIENTS not in self.bad
@@ -60,7 +60,7 @@ class Gap:
 
 
 def gaps(conditions: Sequence[Condition], answers: Iterable[float], end: float) -> list[Gap]:
-    """The gaps between answers, each inside a stretch in which the cluster had to serve.
+    """Return the gaps between answers, each inside a stretch in which the cluster had to serve.
 
     ``conditions`` are in the order of time, ``answers`` the instants of all answers.
     """
@@ -74,7 +74,7 @@ def gaps(conditions: Sequence[Condition], answers: Iterable[float], end: float) 
 
 
 def stretches(conditions: Sequence[Condition], end: float) -> list[tuple[float, float]]:
-    """The longest spans of time in which the cluster had to serve all the time."""
+    """Return the longest spans of time in which the cluster had to serve all the time."""
     found: list[tuple[float, float]] = []
     since: float | None = None
     for condition in conditions:

@@ -28,7 +28,7 @@ _MAINS: Final = {
     "namenode": (f"{_PACKAGE}.server.namenode.NameNode", 256),
     "zkfc": (f"{_PACKAGE}.tools.DFSZKFailoverController", 96),
 }
-"""Main class and heap in megabytes: seven of these JVMs beside three of ZooKeeper's."""
+"""Main class and heap in megabytes: seven of these JVMs next to three of ZooKeeper's."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,6 @@ class Hadoop:
     tls: Path | None = None
 
     def configure(self, directory: Path) -> None:
-        """As ``System.configure``."""
         hdfs = faults_site.hdfs_site(self.disks, directory, logs_in=self.logs_in)
         hdfs["dfs.webhdfs.enabled"] = "false"
         self.directory = directory
@@ -58,14 +57,12 @@ class Hadoop:
         (directory / "log4j2.properties").write_text(LOG4J2.format(level="info"))
 
     def command(self, process: str) -> Sequence[str]:
-        """As ``System.command``."""
         if process in hosts.JOURNALNODES:
             return self._java("journalnode", faults_site.journalnode_keys(self.disks, process))
         program = "namenode" if process in hosts.NAMENODES else "zkfc"
         return self._java(program, {"dfs.ha.namenode.id": hosts.host_of(process)})
 
     def formatting(self) -> Mapping[str, Sequence[str]]:
-        """As ``System.formatting``."""
         own = {"dfs.ha.namenode.id": hosts.NAMENODES[0]}
         return {
             "format-namenode": self._java("namenode", own, "-format", "-nonInteractive"),
@@ -73,23 +70,22 @@ class Hadoop:
         }
 
     def learn(self, journalnode: str) -> Sequence[str] | None:
-        """As ``System.learn``; it is not asked, see ``lacking``."""
+        """Refuse; it is not asked, see ``lacking``."""
         raise LocalClusterError(f"Hadoop does not take {journalnode} in with an empty disk")
 
     def switchover(self, active: str, target: str) -> Sequence[str]:
-        """As ``System.switchover``; our haadmin asks Hadoop's ZKFCs as Hadoop's does."""
+        """Return our haadmin's command line, which asks Hadoop's ZKFCs as Hadoop's does."""
         return self._nnha("haadmin", "-failover", active, target)
 
     def operate(self, *arguments: str) -> Sequence[str]:
-        """As ``System.operate``; it is not asked, see ``lacking``."""
+        """Refuse; it is not asked, see ``lacking``."""
         raise LocalClusterError(f"Hadoop has no command {arguments[0]}")
 
     def verification(self) -> Sequence[str] | None:
-        """As ``System.verification``; its files are judged all the same."""
+        """Return None: its files are judged all the same."""
         return None
 
     def lacking(self) -> Mapping[str, str]:
-        """As ``System.lacking``."""
         return {
             "pause": "Hadoop has no such command",
             "drain": "Hadoop has no such command",
@@ -98,7 +94,7 @@ class Hadoop:
         }
 
     def unsettled(self) -> str:
-        """As ``System.unsettled``: one active, two standbys, everybody else takes connections."""
+        """Expect one active, two standbys, and that all others take connections."""
         for host in hosts.ZOOKEEPERS:
             if not faults_site.zookeeper_serves(host):
                 return f"{host} does not serve"
@@ -118,7 +114,6 @@ class Hadoop:
         )
 
     def active(self) -> str | None:
-        """As ``System.active``."""
         actives = [host for host in hosts.NAMENODES if _state(host) is ServiceState.ACTIVE]
         return actives[0] if len(actives) == 1 else None
 

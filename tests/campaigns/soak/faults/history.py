@@ -1,4 +1,4 @@
-"""What clients asked and were told: one record a call, as lines of JSON."""
+"""What clients asked and got as answers: one record a call, as lines of JSON."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 ABSENT: Final = "absent"
-"""There is no such path: what a read was told, or why a change of a path was refused."""
+"""There is no such path: what a read got, or why a change of a path was refused."""
 TAKEN: Final = "taken"
 """Something is at the target already, so that nothing was moved there."""
 UNKNOWN: Final = "unknown"
@@ -56,12 +56,12 @@ class Call:
 
 
 def line_of(call: Call) -> str:
-    """A call as a line."""
+    """Return a call as a line."""
     return json.dumps(asdict(call)) + "\n"
 
 
 def calls_of(lines: Iterable[str]) -> Iterator[Call]:
-    """The calls of these lines; the last may be torn, since its writer may have been killed."""
+    """Yield the calls of these lines; the last may be torn, if its writer was killed."""
     for line in lines:
         if line.endswith("\n"):
             found = json.loads(line)
@@ -69,12 +69,12 @@ def calls_of(lines: Iterable[str]) -> Iterator[Call]:
 
 
 def paths_of(calls: Iterable[Call]) -> list[str]:
-    """All paths that these calls are about."""
+    """Return all paths that these calls are about."""
     return sorted({path for call in calls for path in call.paths})
 
 
 def read_calls(path: Path) -> list[Call]:
-    """The history in a file; none where there is no file yet."""
+    """Return the history in a file; none where there is no file yet."""
     if not path.exists():
         return []
     with path.open() as lines:

@@ -9,7 +9,7 @@ DATANODES: Final = ("dn1", "dn2", "dn3")
 """They run where clients write files."""
 CLIENTS: Final = "clients"
 READERS: Final = "readers"
-"""Clients that only read, on a host of their own: writes would tell them that an active is old."""
+"""Clients that only read, on a host of their own: writes would show them that an active is old."""
 FILE_CLIENTS: Final = "files"
 """Hadoop's own client, which writes and reads files."""
 OPERATORS: Final = "ops"
@@ -37,23 +37,23 @@ _LAST: Final = {CLIENTS: 51, READERS: 52, FILE_CLIENTS: 53, OPERATORS: 61}
 
 
 def address(host: str) -> str:
-    """A host's address on the switch, which no other run and not the machine itself can reach."""
+    """Return a host's address on the switch; no other run nor the machine itself can reach it."""
     last = _LAST[host] if host in _LAST else _FIRST[host[:2]] + int(host[2:])
     return f"10.77.0.{last}"
 
 
 def zkfc_of(namenode: str) -> str:
-    """The process name of the ZKFC beside a NameNode."""
+    """Return the process name of a NameNode's ZKFC."""
     return f"zkfc-{namenode}"
 
 
 def host_of(process: str) -> str:
-    """Where a process runs; those of ZKFCs are ``zkfc-nn1`` and so on."""
+    """Return where a process runs; those of ZKFCs are ``zkfc-nn1`` and so on."""
     return process.removeprefix("zkfc-")
 
 
 def processes_of(host: str) -> tuple[str, ...]:
-    """What runs on a server's host."""
+    """Return what runs on a server's host."""
     return (host, zkfc_of(host)) if host in NAMENODES else (host,)
 
 

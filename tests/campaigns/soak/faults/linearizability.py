@@ -19,9 +19,9 @@ from typing import Final, TypeAlias, assert_never
 from tests.campaigns.soak.faults.history import ABSENT, TAKEN, Ask, Call
 
 MOST_STEPS: Final = 2_000_000
-"""Of one path; a search that takes more is undecided, and told as such."""
+"""Of one path; a search that takes more is undecided, and reported as such."""
 MAKER: Final = "root"
-"""Who owns what was just made."""
+"""The owner of what was just made."""
 
 
 class Undecided(Exception):
@@ -54,7 +54,7 @@ class Judgement:
 
 
 def judge(calls: Iterable[Call]) -> Judgement:
-    """Which objects have histories that are not linearizable."""
+    """Return which objects have histories that are not linearizable."""
     telling = _telling(list(calls))
     of_path = objects(telling)
     histories: defaultdict[tuple[str, ...], list[Call]] = defaultdict(list)
@@ -71,9 +71,9 @@ def judge(calls: Iterable[Call]) -> Judgement:
 
 
 def _telling(calls: Sequence[Call]) -> list[Call]:
-    """Without those that any order may do without: they got no answer, and nobody can tell them.
+    """Drop calls that any order may do without: unanswered ones that no other call shows.
 
-    A read; and an owner that no read has seen: until the next one nobody reads at all.
+    A read; and an owner that no read has seen: until the next one no call reads at all.
     """
     seen = {call.answer for call in calls if call.ask is Ask.READ}
     return [
@@ -85,7 +85,7 @@ def _telling(calls: Sequence[Call]) -> list[Call]:
 
 
 def objects(calls: Iterable[Call]) -> Mapping[str, tuple[str, ...]]:
-    """Of each path all those with which it is one object, itself among them."""
+    """Return of each path all those with which it is one object, itself among them."""
     together: dict[str, set[str]] = {}
     for call in calls:
         for path in call.paths:
@@ -139,7 +139,7 @@ def judge_object(paths: Sequence[str], calls: Sequence[Call]) -> Violation | Non
 
 
 def _twins(ordered: Sequence[Call]) -> list[int]:
-    """Of each call without an answer those before it that ask the same, and have none either."""
+    """Return of each unanswered call those before it that ask the same, unanswered too."""
     alike: defaultdict[tuple[Ask, str, str], int] = defaultdict(int)
     found = []
     for index, call in enumerate(ordered):
@@ -156,7 +156,7 @@ def _steps(
     state: State,
     places: Sequence[Sequence[int]],
 ) -> list[tuple[int, State]]:
-    """Which of them may be next, and the states that they leave.
+    """Return which of them may be next, and the states that they leave.
 
     One that can be next and changes nothing whenever it comes is the only one: an order in which it
     comes later is as good with it first.  One without an answer that would change nothing now is
@@ -174,7 +174,7 @@ def _steps(
 
 
 def _changes_nothing(call: Call) -> bool:
-    """By its answer, in every state; of a make nobody is told whether there was something."""
+    """Judge by the answer, in every state; a make's does not say whether something was there."""
     match call.ask:
         case Ask.MAKE:
             return False
@@ -188,7 +188,7 @@ def _changes_nothing(call: Call) -> bool:
 
 
 def _next(ordered: Sequence[Call], ends: Sequence[float], done: int) -> list[int]:
-    """Those that may come next: begun before any other that is not done has ended."""
+    """Return those that may come next: begun before any other that is not done has ended."""
     first_end = inf
     found = []
     for index in range((done ^ done + 1).bit_length() - 1, len(ordered)):
@@ -202,7 +202,7 @@ def _next(ordered: Sequence[Call], ends: Sequence[float], done: int) -> list[int
 
 
 def after(call: Call, state: State, places: Sequence[int]) -> State | None:
-    """The state that a call leaves, or None where its answer cannot be in this state.
+    """Return the state that a call leaves, or None where its answer cannot be in this state.
 
     ``places``: where in the state the call's own paths are.
     """

@@ -29,7 +29,7 @@ class Hunt:
     files: bool = False
 
     def options(self) -> list[str]:
-        """Of the command line."""
+        """Return the options of the command line."""
         kinds = [word for kind in self.only for word in ("--only", kind)]
         numbers = ("--seed", self.seed, "--count", self.count, "--longest", self.longest)
         return [*map(str, numbers), *kinds, *(["--files"] if self.files else [])]
@@ -71,7 +71,7 @@ def hunt_all(directory: Path, screen: Screen, only: str | None, *, as_object: bo
 
 
 def _hunted(name: str, directory: Path) -> dict[str, Any]:
-    """What was found in a run of its own; without a judgement nothing."""
+    """Return what was found in a run of its own; without a judgement nothing."""
     hunt = HUNTS[name]
     command = [sys.executable, "-m", "tests.campaigns.run", "soak", "faults"]
     places = ("--plant", name, "--json", "--directory", str(directory))

@@ -17,7 +17,7 @@ STEP_SECONDS: Final = 120.0
 QUIET_SECONDS: Final = 0.5
 """Before an active is stopped its writes end: it holds reads back behind one that cannot end."""
 WRITING_SECONDS: Final = 1.0
-"""So long clients write to the successor of a stopped active, before that one goes on."""
+"""For this time clients write to the successor of a stopped active, before that one goes on."""
 NOTICE_FOR: Final = "5m"
 """Longer than any fault; it is ended when the fault is over."""
 
@@ -56,7 +56,7 @@ class Nemesis:
     """Whose successor is who, while the former goes on."""
 
     def begin(self) -> None:
-        """From now on the record runs; nothing is the matter yet."""
+        """Begin the record; nothing is the matter yet."""
         self.conditions.append(Condition(time.monotonic()))
 
     def play(self, drawn: tuple[faults.Fault, ...]) -> None:
@@ -190,7 +190,7 @@ class Nemesis:
             return
         name = f"learn-{self._number()}"
         deadline = time.monotonic() + START_SECONDS
-        while True:  # until the node is up, and there is an active that lets others tell of it
+        while True:  # until the node is up, and there is an active that lets others report it
             process = cluster.run_on(hosts.OPERATORS, name, learn)
             if process.wait(START_SECONDS) == 0:
                 break
@@ -244,7 +244,7 @@ class Nemesis:
         self._apply_drops()
 
     def _judge_return(self) -> None:
-        """Who was replaced may change nothing; where nothing else struck, its successor lives."""
+        """Check, where nothing else struck, that a replaced NameNode let its successor live."""
         if self._returned is None or not self._alone:
             return
         former, successor = self._returned
@@ -259,7 +259,7 @@ class Nemesis:
         wait_until(looked, what=what, deadline_seconds=STEP_SECONDS, poll_seconds=0.1)
 
     def _switch_over(self, target: str) -> None:
-        """Asked for, and not waited for: the cluster may be struck meanwhile."""
+        """Ask for it, and do not wait: the cluster may be struck in the meantime."""
         active = self._roles()[faults.ACTIVE]
         name = f"switchover-{self._number()}"
         self.cluster.run_on(hosts.OPERATORS, name, self.cluster.system.switchover(active, target))
@@ -310,7 +310,7 @@ class Nemesis:
 
 
 def _standing(what: What) -> _Standing:
-    """What a fault does, for the judgement of when the cluster must serve."""
+    """Return what a fault does, for the judgement of when the cluster must serve."""
     match what:
         case faults.Kill(processes):
             return _Standing(what, down=frozenset(processes), killed=frozenset(processes))
@@ -337,6 +337,6 @@ def _standing(what: What) -> _Standing:
         ):
             return _Standing(what)
         case faults.Pause(kill):
-            # Nobody may take over meanwhile.
+            # No other may take over in the meantime.
             return _Standing(what, bad=frozenset(hosts.NAMENODES if kill else ()))
     assert_never(what)

@@ -29,7 +29,7 @@ Drops = Mapping[tuple[str, str], int]
 
 
 def run(*command: str, stdin: str = "") -> str:
-    """One command of the system; raises LocalClusterError with what it said."""
+    """Run one command of the system; raise LocalClusterError with what it said."""
     try:
         done = subprocess.run(
             command,
@@ -50,7 +50,7 @@ def run(*command: str, stdin: str = "") -> str:
 
 
 def lacking() -> str:
-    """Why this machine cannot play faults, and what to do about it; empty where it can."""
+    """Return why this machine cannot play faults, and what to do; empty where it can."""
     if os.geteuid() != 0:
         return "only root can make network namespaces; this is uid " + str(os.geteuid())
     missing = [name for name in COMMANDS if shutil.which(name) is None]
@@ -87,11 +87,11 @@ class Network:
     run_id: str
 
     def namespace(self, host: str) -> str:
-        """The name of a host's namespace."""
+        """Return the name of a host's namespace."""
         return f"{PREFIX}-{self.run_id}-{host}"
 
     def inside(self, host: str) -> list[str]:
-        """What to put before a command line that is to run on a host."""
+        """Return what to put before a command line that is to run on a host."""
         return ["nsenter", f"--net={NAMESPACES / self.namespace(host)}", "--"]
 
     def up(self) -> None:
@@ -125,7 +125,7 @@ class Network:
             os.close(descriptor)
 
     def drop(self, drops: Drops) -> None:
-        """From now on these packets are lost, and no others."""
+        """Lose these packets from now on, and no others."""
         for host in HOSTS:
             heard = {address(source): share for (source, to), share in drops.items() if to == host}
             run(*self.inside(host), "nft", "-f", "-", stdin=_rules(heard))
@@ -147,7 +147,7 @@ class Network:
 
 
 def namespaces_of(run_id: str) -> list[str]:
-    """The namespaces of a run that exist."""
+    """Return the namespaces of a run that exist."""
     if not NAMESPACES.is_dir():
         return []
     begin = f"{PREFIX}-{run_id}-"
@@ -161,7 +161,7 @@ def remove(run_id: str) -> None:
 
 
 def _rules(heard: Mapping[str, int]) -> str:
-    """All rules of a host in one transaction: what it does not hear, of whom."""
+    """Return all rules of a host in one transaction: what it does not hear, of whom."""
     lines = [
         f"ip saddr {source} "
         + ("drop" if share >= 100 else f"numgen random mod 100 < {share} drop")

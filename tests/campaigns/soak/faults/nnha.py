@@ -17,7 +17,7 @@ LOOK_SECONDS: Final = 2.0
 
 
 def url(process: str) -> str:
-    """Where a daemon has its pages."""
+    """Return where a daemon has its pages."""
     if process in hosts.JOURNALNODES:
         return f"http://{hosts.address(process)}:{hosts.JOURNAL_HTTP_PORT}"
     if process in hosts.DATANODES:
@@ -38,14 +38,13 @@ class Nnha:
     """The module that starts a process in place of nnha's own, and its first arguments."""
     datanodes: tuple[str, ...] = ()
     secure: bool = False
-    """Whether everybody has a certificate, and nobody is believed without."""
+    """Whether all have a certificate, and none is believed without."""
     name: str = "nnha"
     settle_seconds: float = 120.0
     conf_dir: Path = Path()
     tls: Path | None = None
 
     def configure(self, directory: Path) -> None:
-        """As ``System.configure``."""
         hdfs = faults_site.hdfs_site(self.disks, directory, logs_in=self.logs_in) | {
             "dfs.ha.tail-edits.in-progress": "true",
             SECURITY_MODE.name: Mode.INSECURE,
@@ -60,11 +59,10 @@ class Nnha:
         )
 
     def nnha(self, *arguments: str, entry: Sequence[str] = ("ha.cli.main",)) -> list[str]:
-        """One of nnha's commands with this cluster's configuration."""
+        """Return one of nnha's commands with this cluster's configuration."""
         return [sys.executable, "-m", *entry, *arguments, "--conf-dir", str(self.conf_dir)]
 
     def command(self, process: str) -> Sequence[str]:
-        """As ``System.command``."""
         entry = self.entries.get(process, ("ha.cli.main",))
         if process in hosts.JOURNALNODES:
             keys = faults_site.journalnode_keys(self.disks, process)
@@ -78,7 +76,6 @@ class Nnha:
         return self.nnha(program, *_options(keys | self._tls_of(process)), entry=entry)
 
     def formatting(self) -> Mapping[str, Sequence[str]]:
-        """As ``System.formatting``."""
         first = hosts.NAMENODES[0]
         own = _options({"dfs.ha.namenode.id": first} | self._tls_of(first))
         return {
@@ -87,28 +84,24 @@ class Nnha:
         }
 
     def learn(self, journalnode: str) -> Sequence[str] | None:
-        """As ``System.learn``."""
         node = f"{hosts.address(journalnode)}:{hosts.JOURNAL_PORT}"
         return self.nnha("journal", "format", "--node", node)
 
     def switchover(self, active: str, target: str) -> Sequence[str]:
-        """As ``System.switchover``; which one is active now it finds out itself."""
+        """Return the command line; it finds out itself which one is active now."""
         return self.nnha("switchover", target, "--yes", "--reason", f"instead of {active}")
 
     def operate(self, *arguments: str) -> Sequence[str]:
-        """As ``System.operate``."""
         return self.nnha(*arguments)
 
     def lacking(self) -> Mapping[str, str]:
-        """As ``System.lacking``: nothing."""
         return {}
 
     def verification(self) -> Sequence[str]:
-        """As ``System.verification``."""
         return self.nnha("journal", "verify", "--deep")
 
     def unsettled(self) -> str:
-        """As ``System.unsettled``: one active, the others ready, all JournalNodes in sync."""
+        """Expect one active, the others ready, all JournalNodes in sync."""
         looks = (
             _mute_server(),
             *(_unready(host) for host in hosts.NAMENODES),
@@ -120,7 +113,6 @@ class Nnha:
         return self._lagging(active) if active else "there is not one active"
 
     def active(self) -> str | None:
-        """As ``System.active``."""
         looks = {host: state.namenode_status(url(host)) for host in hosts.NAMENODES}
         actives = [host for host, told in looks.items() if told and told.state == "active"]
         return actives[0] if len(actives) == 1 else None

@@ -64,7 +64,7 @@ def _fences_nobody() -> Planting:
 
 
 def _forgets_promises() -> Planting:
-    """Of a journal whose promise is older than what was written under it nobody thinks ill."""
+    """Forget promises; a promise older than what was written under it is not noticed at a load."""
     return all_of(
         planted_storage.promise_forgotten(), replacing(load, "ensure_promise", lambda *_: None)
     )
@@ -87,7 +87,7 @@ BUGS: Final[Mapping[str, Bug]] = {
         planted_protocol.one_write_is_enough(), NAMENODES
     ),
     "a namenode reads without a lease": Bug(_reads_without_lease(), NAMENODES),
-    # Epochs and leases hold where nobody is fenced, so that one of them must fail, too.
+    # Epochs and leases hold where no node is fenced, so that one of them must fail, too.
     "a zkfc fences nobody, and a namenode reads without a lease": Bug(
         all_of(_fences_nobody(), _reads_without_lease()), (*_ZKFCS, *NAMENODES)
     ),
@@ -104,7 +104,7 @@ BUGS: Final[Mapping[str, Bug]] = {
 
 
 def entries(name: str) -> dict[str, tuple[str, ...]]:
-    """For ``Nnha.entry``: how the processes that have the bug are started."""
+    """Return for ``Nnha.entry`` how the processes that have the bug are started."""
     return dict.fromkeys(BUGS[name].processes, ("tests.campaigns.soak.faults.planted", name))
 
 

@@ -1,6 +1,6 @@
 """What a run leaves on the machine, and how the next one recognises and removes it.
 
-Each run holds a lock on a file below /run as long as it lives, however it ends.  Beside the lock
+Each run holds a lock on a file below /run as long as it lives, however it ends.  Next to the lock
 stand the mark of its processes and its mounts; a file whose lock can be taken is of a dead run.
 """
 
@@ -89,7 +89,7 @@ def remove(leftover: Leftover) -> None:
 
 @contextlib.contextmanager
 def _janitor(entry: Path) -> Iterator[None]:
-    """A process that tidies up behind us once our end of its pipe is closed, by whatever."""
+    """Start a process that tidies up behind us once our end of its pipe is closed, by whatever."""
     janitor = subprocess.Popen(
         [sys.executable, "-m", __name__, str(entry)],
         stdin=subprocess.PIPE,

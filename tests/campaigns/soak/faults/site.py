@@ -64,7 +64,7 @@ def core_site(directory: Path) -> dict[str, str]:
 
 
 def hdfs_site(disks: Disks, directory: Path, *, logs_in: bool) -> dict[str, str]:
-    """The keys of both systems.
+    """Return the keys of both systems.
 
     ``logs_in``: fencing kills the old active where the network lets it, as sshfence does; where it
     cannot, and without, the journal's epochs must do.
@@ -96,12 +96,12 @@ def hdfs_site(disks: Disks, directory: Path, *, logs_in: bool) -> dict[str, str]
 
 
 def name_dir(disks: Disks, namenode: str) -> Path:
-    """A NameNode's image."""
+    """Return where a NameNode's image is."""
     return disks.place(namenode) / "name"
 
 
 def journalnode_keys(disks: Disks, host: str) -> dict[str, str]:
-    """What one JournalNode is told on its command line."""
+    """Return what one JournalNode gets on its command line."""
     return {
         "dfs.journalnode.rpc-address": f"{address(host)}:{hosts.JOURNAL_PORT}",
         "dfs.journalnode.http-address": f"{address(host)}:{hosts.JOURNAL_HTTP_PORT}",
@@ -114,14 +114,14 @@ FILE_KEYS: Final = {
     "dfs.heartbeat.interval": "1s",
     "dfs.namenode.heartbeat.recheck-interval": "5000",
     "dfs.namenode.reconstruction.pending.timeout-sec": "10",
-    # With three DataNodes nobody can take the place of one that has left a pipeline.
+    # With three DataNodes none can take the place of one that has left a pipeline.
     "dfs.client.block.write.replace-datanode-on-failure.best-effort": "true",
 }
 """Where clients write files, for all daemons and for Hadoop's client."""
 
 
 def datanode_keys(disks: Disks, host: str) -> dict[str, str]:
-    """What one DataNode is told on its command line."""
+    """Return what one DataNode gets on its command line."""
     return {
         "dfs.datanode.address": f"{address(host)}:{hosts.DATANODE_PORT}",
         "dfs.datanode.ipc.address": f"{address(host)}:{hosts.DATANODE_IPC_PORT}",
@@ -159,12 +159,12 @@ def write_zookeeper(disks: Disks, host: str) -> Path:
 
 
 def zookeeper_serves(host: str) -> bool:
-    """Whether a member is part of a quorum."""
+    """Return whether a member is part of a quorum."""
     return "Mode: " in four_letters(address(host), hosts.CLIENT_PORT, "srvr")
 
 
 def listens(host: str, port: int) -> bool:
-    """Whether a host takes connections at a port."""
+    """Return whether a host takes connections at a port."""
     with suppress(OSError), socket.create_connection((address(host), port), LOOK_SECONDS):
         return True
     return False

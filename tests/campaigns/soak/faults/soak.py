@@ -119,7 +119,7 @@ class Subject:
         return f"seed {self.draw.seed}, {self.draw.count} faults on {self.whose}{how}{what}"
 
     def system(self, disks: Disks) -> System:
-        """The daemons; raises LocalClusterError where they cannot be had."""
+        """Return the daemons; raise LocalClusterError where they cannot be had."""
         logs_in = self.draw.logs_in
         if self.whose == "nnha":
             planted = entries(self.plant) if self.plant else {}

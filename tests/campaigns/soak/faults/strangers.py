@@ -19,7 +19,7 @@ REFUSED: Final = (401, 403)
 
 
 def let_in(processes: tuple[str, ...], url: Callable[[str], str]) -> list[str]:
-    """What a stranger was let do; empty if every daemon has refused.
+    """Return what a stranger was let do; empty if every daemon has refused.
 
     Raises:
         LocalClusterError: one did not answer, so that nothing is known of it.

@@ -14,25 +14,25 @@ class System(Protocol):
     datanodes: tuple[str, ...]
     """Those that run; none where no client writes files."""
     tls: Path | None
-    """Below it everybody has a folder with a certificate, once all is configured; None: nobody."""
+    """Below it each has a folder with a certificate, once all is configured; None: none has."""
 
     def configure(self, directory: Path) -> None:
         """Write what its daemons read."""
 
     def command(self, process: str) -> Sequence[str]:
-        """The command line of a JournalNode, NameNode or ZKFC."""
+        """Return the command line of a JournalNode, NameNode or ZKFC."""
 
     def formatting(self) -> Mapping[str, Sequence[str]]:
-        """The command lines that create journal, nn1's image and znode; JournalNodes run then."""
+        """Return the commands that create journal, nn1's image and znode, under JournalNodes."""
 
     def learn(self, journalnode: str) -> Sequence[str] | None:
-        """What to run after a JournalNode with an empty disk has started; None for nothing."""
+        """Return what to run when a JournalNode with an empty disk has started; None for nothing."""
 
     def unsettled(self) -> str:
-        """Why the cluster is not as well as it can be; empty where it is."""
+        """Return why the cluster is not as well as it can be; empty where it is."""
 
     def switchover(self, active: str, target: str) -> Sequence[str]:
-        """An operator's command line that makes ``target`` active."""
+        """Return an operator's command line that makes ``target`` active."""
 
     def operate(self, *arguments: str) -> Sequence[str]:
         """Another command line of an operator: pause, resume, drain."""
@@ -41,7 +41,7 @@ class System(Protocol):
         """Kinds of faults that it cannot be struck with, and why."""
 
     def verification(self) -> Sequence[str] | None:
-        """A command line that ends with 0 if all copies of the journal agree; None for none."""
+        """Return a command that ends with 0 if all copies of the journal agree; None for none."""
 
     def active(self) -> str | None:
-        """The NameNode that calls itself active, if just one does."""
+        """Return the NameNode that calls itself active, if just one does."""

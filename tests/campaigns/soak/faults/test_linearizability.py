@@ -126,7 +126,7 @@ def test_a_search_that_takes_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -
 def test_what_was_asked_often_and_never_answered_takes_no_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Hundreds of makes and deletes are lost while nobody serves; each may come at any time."""
+    """Lose hundreds of makes and deletes while none serves; each may come at any time."""
     monkeypatch.setattr(linearizability, "MOST_STEPS", 2_000)
     lost: list[Row] = [(n, n + 1, (MAKE, DELETE)[n % 2], "", UNKNOWN) for n in range(40)]
     assert judge(history(*lost, (50, 51, READ, "", "nobody"))).violations
@@ -210,7 +210,7 @@ def test_a_wrong_move_is_found(calls: list[Call]) -> None:
 
 
 def drawn(rng: Random, clients: int, length: int, paths: tuple[str, ...]) -> list[Call]:
-    """A right history by construction: each call takes effect at an instant of its own."""
+    """Draw a right history by construction: each call takes effect at an instant of its own."""
     calls, instants = [], []
     for client in range(clients):
         now = rng.random()
@@ -259,7 +259,7 @@ def test_drawn_histories_are_taken_and_spoilt_ones_are_found(
 
 
 def explained(calls: list[Call], paths: tuple[str, ...]) -> bool:
-    """Whether some order explains all answers: every one is tried, by the definition."""
+    """Return whether some order explains all answers: every one is tried, by the definition."""
 
     def goes_on(left: frozenset[int], state: tuple[str, ...]) -> bool:
         known = [index for index in left if calls[index].known]

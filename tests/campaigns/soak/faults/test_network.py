@@ -1,4 +1,4 @@
-"""Real namespaces: who hears whom, and that nothing stays behind, however a run ends."""
+"""Real namespaces: which hear each other, and that nothing stays behind, however a run ends."""
 
 import os
 import signal
@@ -121,7 +121,7 @@ with runs.registered(supervisor.mark, disks.mounts) as run_id:
 
 @pytest.mark.parametrize("janitor", ["janitor", "no janitor"])
 def test_a_killed_run_leaves_nothing(tmp_path: Path, janitor: str) -> None:
-    """Its janitor tidies up; where that died too, the next run does."""
+    """Let its janitor tidy up; where that died too, the next run does."""
     run = subprocess.Popen(
         [sys.executable, "-c", _RUN, str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -142,7 +142,7 @@ def test_a_killed_run_leaves_nothing(tmp_path: Path, janitor: str) -> None:
     run.kill()
     run.communicate()
     if janitor == "no janitor":
-        runs.remove_leftovers()  # as any other run may have done meanwhile
+        runs.remove_leftovers()  # as any other run may have done in the meantime
 
     def nothing_is_left() -> bool:
         mounts = Path("/proc/self/mounts").read_text()

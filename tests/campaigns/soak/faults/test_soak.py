@@ -88,7 +88,7 @@ def test_every_planted_bug_has_a_hunt() -> None:
 
 
 def test_what_is_missing_is_named_and_the_exit_code_says_so(tmp_path: Path) -> None:
-    """As root without the commands, as somebody else for being that: both end with 77."""
+    """Run as root without the commands, or as another user: both end with 77."""
     done = subprocess.run(
         [sys.executable, *SOAK, "--count", "1"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Each thing that may be wrong with a run is found, and told in words."""
+"""Each thing that may be wrong with a run is found, and reported in words."""
 
 from dataclasses import asdict, replace
 

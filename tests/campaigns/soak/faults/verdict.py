@@ -115,12 +115,12 @@ def _facts(
 
 
 def _instants(answered: Sequence[Call]) -> list[float]:
-    """When the clients that also write were answered."""
+    """Return when the clients that also write were answered."""
     return [call.ended for call in answered if call.client < FIRST_READER]
 
 
 def _shared(played: Played) -> dict[int, list[str]]:
-    """The epochs in which more than one NameNode called itself active."""
+    """Return the epochs in which more than one NameNode called itself active."""
     return {epoch: sorted(who) for epoch, who in played.claims.items() if len(who) > 1}
 
 
@@ -142,7 +142,7 @@ def distribution(values: Sequence[float]) -> dict[str, float]:
 
 
 def _worst_per_round(played: Played, found: Sequence[Gap]) -> list[tuple[str, float]]:
-    """Each round's kinds and the longest gap that began in it or in the calm behind it."""
+    """Return each round's kinds and the longest gap that began in it or in the calm behind it."""
     rows: list[tuple[str, float]] = []
     if not played.rounds:  # the first one was not got through
         return rows
@@ -166,7 +166,7 @@ def _by_kind(rows: Sequence[tuple[str, float]]) -> dict[str, dict[str, float]]:
 
 
 def _wrong(violation: Violation) -> str:
-    """The last calls before no order was found any more."""
+    """Describe the last calls before no order was found any more."""
     near = violation.stuck[0].began if violation.stuck else 0.0
     calls = [call for call in violation.calls if call.began <= near][-8:]
     calls += [call for call in violation.stuck if call not in calls]
