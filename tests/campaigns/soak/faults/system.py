@@ -26,7 +26,7 @@ class System(Protocol):
         """Return the commands that create journal, nn1's image and znode, under JournalNodes."""
 
     def learn(self, journalnode: str) -> Sequence[str] | None:
-        """Return what to run when a JournalNode with an empty disk has started; None for nothing."""
+        """Return the commands that create journal, nn1's image and znode; JournalNodes run."""
 
     def unsettled(self) -> str:
         """Return why the cluster is not as well as it can be; empty where it is."""
