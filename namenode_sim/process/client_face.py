@@ -6,10 +6,10 @@ and applied in one turn of the event loop, so that the order in memory is the or
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 from google.protobuf.message import Message
@@ -21,11 +21,11 @@ from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import datanode_protocol_pb2 as datanodes
 from hadoop.proto.hdfs_types_pb2 import HAServiceStateProto, SafeModeActionProto
 from journal.model import TxId
+from namenode_sim.client_protocol import table
 from namenode_sim.client_protocol.open_files.block_recovery import commit_block_synchronization
 from namenode_sim.client_protocol.open_files.lease_calls import due_files, release_due
 from namenode_sim.client_protocol.reads import summary
 from namenode_sim.client_protocol.safe_mode import SafeModeAt, switch
-from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, ReadCall, WriteCall
 from namenode_sim.client_protocol.words import model
 from namenode_sim.client_protocol.words.errors import FsError, not_found
 from namenode_sim.client_protocol.words.leases import LeaseTimes
@@ -109,26 +109,24 @@ class ClientFace:
     def protocol(self) -> RpcProtocol:
         """Return the Java interface with every method that is served."""
         methods = {
-            name: self._served(name, read.request, partial(self._read, read), writes=False)
-            for name, read in READS.items()
+            name: self._served(name, partial(self._read, answer), writes=False)
+            for name, answer in table.READS.items()
         }
         methods |= {
             name: self._served(
-                name,
-                write.request,
-                partial(self._write, name, write),
-                writes=not write.checked_as_read,
+                name, partial(self._write, name, write), writes=not write.checked_as_read
             )
-            for name, write in WRITES.items()
+            for name, write in table.WRITES.items()
         }
-        methods |= {name: Method(_request_of(name), self._refuse) for name in NOT_SERVED}
-        methods["getContentSummary"] = Method(
-            calls.GetContentSummaryRequestProto, self._content_summary
-        )
-        methods["getQuotaUsage"] = Method(calls.GetQuotaUsageRequestProto, self._quota_usage)
-        methods["setSafeMode"] = Method(calls.SetSafeModeRequestProto, self._set_safe_mode)
-        methods["rollEdits"] = Method(calls.RollEditsRequestProto, self._roll_edits)
-        methods["getHAServiceState"] = Method(calls.HAServiceStateRequestProto, self._ha_state)
+        others: dict[str, Callable[[Call, Any], Awaitable[Message]]] = {
+            **dict.fromkeys(table.NOT_SERVED, self._refuse),
+            "getContentSummary": self._content_summary,
+            "getQuotaUsage": self._quota_usage,
+            "setSafeMode": self._set_safe_mode,
+            "rollEdits": self._roll_edits,
+            "getHAServiceState": self._ha_state,
+        }
+        methods |= {name: Method(table.request_of(name), call) for name, call in others.items()}
         return RpcProtocol(CLIENT_PROTOCOL, methods)
 
     def became_active(self) -> None:
@@ -171,7 +169,6 @@ class ClientFace:
     def _served(
         self,
         name: str,
-        request: type[Message],
         compute: Callable[[Call, Message], Message],
         *,
         writes: bool,
@@ -188,12 +185,12 @@ class ClientFace:
             self._answers.begin(lambda: compute(call, request), ended)
             return True
 
-        return Method(request, handle, begin)
+        return Method(table.request_of(name), handle, begin)
 
-    def _read(self, read: ReadCall, call: Call, request: Message) -> Message:
-        return read.answer(self.scene(call), request)
+    def _read(self, answer: table.Answer, call: Call, request: Message) -> Message:
+        return answer(self.scene(call), request)
 
-    def _write(self, name: str, write: WriteCall, call: Call, request: Message) -> Message:
+    def _write(self, name: str, write: table.WriteCall, call: Call, request: Message) -> Message:
         """Carry out a call once: a repetition gets the first one's answer, perhaps not yet there.
 
         The cache is filled as the edit is applied, so a duplicate that arrives while the first
@@ -219,7 +216,9 @@ class ClientFace:
         safe_mode.check_located(answer, getattr(request, "src", ""))
         return answer
 
-    def _carry_out_once(self, write: WriteCall, scene: model.Scene, request: Message) -> Message:
+    def _carry_out_once(
+        self, write: table.WriteCall, scene: model.Scene, request: Message
+    ) -> Message:
         """Carry out a call, and remember the answer where no edit records it.
 
         The bad schedule: an attempt is late on its way, and the client repeats it and gets the
@@ -381,9 +380,3 @@ class ClientFace:
 
 
 _NOBODY = Call(CLIENT_PROTOCOL, "", b"", -2, -1, "", None, "")
-
-
-def _request_of(method: str) -> type[Message]:
-    """Return the request class by Hadoop's naming rule."""
-    found: type[Message] = getattr(calls, f"{method[0].upper()}{method[1:]}RequestProto")
-    return found
