@@ -104,7 +104,7 @@ class Writing:
     async def send(
         self, data: bytes, *, at: int | None = None, sync: bool = False, bad_sum: bool = False
     ) -> int:
-        """One packet; returns its number."""
+        """Send one packet; return its number."""
         offset = self._offset if at is None else at
         sums = checksums_of(data, CHECKSUM)
         if bad_sum:
@@ -239,7 +239,7 @@ async def read(
 async def ask(
     of: Place, op: Op, request: pb.OpBlockChecksumProto | pb.OpTransferBlockProto
 ) -> pb.BlockOpResponseProto:
-    """The answer to an operation that has one."""
+    """Return the answer to an operation that has one."""
     peer = await connect(of.port)
     try:
         await peer.send(encode_op(op, request), seconds=SECONDS)

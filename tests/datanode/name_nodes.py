@@ -1,4 +1,4 @@
-"""A NameNode that records what DataNodes tell it and says what a test wants, on real sockets."""
+"""A NameNode that records what DataNodes report and says what a test wants, on real sockets."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -29,7 +29,7 @@ ACTIVE, STANDBY = nn.NNHAStatusHeartbeatProto.ACTIVE, nn.NNHAStatusHeartbeatProt
 
 @dataclass(slots=True)
 class NameNode:
-    """What it has been told, and what it will say."""
+    """What was reported to it, and what it will say."""
 
     port: int = 0
     state: nn.NNHAStatusHeartbeatProto.State.ValueType = ACTIVE
@@ -38,7 +38,7 @@ class NameNode:
     lease: int = 0
     commands: list[pb.DatanodeCommandProto] = field(default_factory=list)
     failures: int = 0
-    """So many incremental reports are refused."""
+    """This number of incremental reports is refused."""
     registrations: list[pb.DatanodeRegistrationProto] = field(default_factory=list)
     heartbeats: list[pb.HeartbeatRequestProto] = field(default_factory=list)
     reports: list[pb.BlockReportRequestProto] = field(default_factory=list)
@@ -49,7 +49,7 @@ class NameNode:
     holders: list[str] = field(default_factory=list)
     """The DataNodes that have what is damaged."""
     deaf: int = 0
-    """So many reports of damage are refused."""
+    """This number of reports of damage is refused."""
     recoveries: list[pb.CommitBlockSynchronizationRequestProto] = field(default_factory=list)
 
     async def version(self, _: Call, __: nn.VersionRequestProto) -> nn.VersionResponseProto:
@@ -184,14 +184,14 @@ def settings(
 
 @asynccontextmanager
 async def data_node(folder: Path, *name_nodes: NameNode) -> AsyncIterator[DataNode]:
-    """A DataNode with one volume, once all these NameNodes have heard of it."""
+    """Run a DataNode with one volume, once all these NameNodes have heard of it."""
     async with started(settings([folder], name_nodes), *name_nodes) as node:
         yield node
 
 
 @asynccontextmanager
 async def started(chosen: DataNodeSettings, *name_nodes: NameNode) -> AsyncIterator[DataNode]:
-    """A DataNode, once all these NameNodes have heard of it."""
+    """Run a DataNode, once all these NameNodes have heard of it."""
     before = [len(one.heartbeats) for one in name_nodes]
     node = DataNode(chosen)
     stop = asyncio.Event()
@@ -218,7 +218,7 @@ def _told_by(node: DataNode, heartbeats: Sequence[pb.HeartbeatRequestProto]) -> 
 
 
 async def rounds(of: NameNode, count: int = 2) -> None:
-    """Wait for so many more heartbeats."""
+    """Wait for ``count`` more heartbeats."""
     target = len(of.heartbeats) + count
     await seen(lambda: len(of.heartbeats) >= target)
 
@@ -248,7 +248,7 @@ def register() -> pb.DatanodeCommandProto:
 
 
 def place(node: DataNode) -> Place:
-    """Where clients reach the DataNode."""
+    """Return where clients reach the DataNode."""
     port = node.status()["data_port"]
     assert isinstance(port, int)
     return Place(port)

@@ -36,7 +36,7 @@ class Recorded:
         self.calls.clear()
 
     def one(self, method: str, seconds: float = CALL_SECONDS) -> Message:
-        """The only call there was."""
+        """Return the only call there was."""
         ((called, request, deadline),) = self.calls
         assert (called, deadline) == (method, seconds)
         return request

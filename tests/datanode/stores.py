@@ -20,7 +20,7 @@ def block(number: int = 0, stamp: int = 1001) -> model.Block:
 
 
 def volume(folder: Path, name: str = "DS-1", storage_type: str = "DISK") -> Volume:
-    """A volume that is formatted and has joined the pool."""
+    """Return a volume that is formatted and has joined the pool."""
     made = Volume(DataDirectory(folder, storage_type))
     if made.version is None:
         made.format(NodeVersion(model.StorageId(name), "uuid-1", "CID-1"))
@@ -37,7 +37,7 @@ async def store(*volumes: Volume, kept_free: int = 0) -> Store:
 async def begun(
     kept: Store, of: model.Block, data: bytes, *, acked: int | None = None
 ) -> model.Replica:
-    """A replica that is being written and has these bytes."""
+    """Return a replica that is being written and has these bytes."""
     storage = kept.volumes.choose(len(data), "DISK")
     replica = await kept.perform(Create(of, storage, 4096), CHECKSUM)
     files = await kept.open(replica, writable=True)
@@ -50,6 +50,6 @@ async def begun(
 
 
 async def finalized(kept: Store, of: model.Block, data: bytes) -> model.Replica:
-    """A whole replica with these bytes."""
+    """Return a whole replica with these bytes."""
     await begun(kept, of, data)
     return await kept.perform(Complete(of))

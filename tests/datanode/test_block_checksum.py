@@ -27,7 +27,7 @@ async def kept(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def summed(kept: Store, length: int) -> tuple[bytes, int]:
-    """The checksum, and how many chunks it says that the block has."""
+    """Return the checksum, and how many chunks it says that the block has."""
     before = open_files()
     answer = await block_checksum.block_checksum(
         kept, block(), length, pb.BlockChecksumOptionsProto()

@@ -36,7 +36,7 @@ class Partner:
 
 @asynccontextmanager
 async def partner(folder: Path) -> AsyncIterator[Partner]:
-    """A DataNode of which others can ask a recovery."""
+    """Run a DataNode of which others can ask a recovery."""
     kept = await store(volume(folder, f"DS-{folder.name}"))
     server = RpcServer(DataNodeFaces(kept, POOL.pool, lambda: None, lambda: 0.0).protocols())
     port = await server.start("127.0.0.1", 0)
@@ -51,7 +51,7 @@ async def partner(folder: Path) -> AsyncIterator[Partner]:
 
 @pytest.fixture
 async def two(tmp_path: Path) -> AsyncIterator[tuple[Partner, Partner]]:
-    """The first leads; others do not reach it."""
+    """Run two: the first leads; others do not reach it."""
     async with partner(tmp_path / "a") as first, partner(tmp_path / "b") as second:
         yield replace(first, identity=replace(first.identity, rpc_port=1)), second
 
@@ -152,7 +152,7 @@ async def test_one_that_does_not_answer_is_left_out(
 
 
 def away(one: Partner) -> Partner:
-    """A partner as it is where no connection to it comes about."""
+    """Return a partner as it is where no connection to it comes about."""
     return replace(one, identity=replace(one.identity, uuid="uuid-c", rpc_port=1))
 
 

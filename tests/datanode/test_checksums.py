@@ -36,7 +36,7 @@ def test_the_check_value_of_the_standard() -> None:
 
 
 def test_crc32c_is_not_made_in_python() -> None:
-    """Its wheel falls back to that with a warning, and a write would take a minute for a second."""
+    """Exclude the wheel's fallback with a warning: a write of a second would take a minute."""
     assert google_crc32c.implementation == "c"
 
 

@@ -1,4 +1,4 @@
-"""Who is obeyed: every row of the rule, and what a restart remembers."""
+"""The NameNode that is obeyed: every row of the rule, and what a restart remembers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ ACTIVE, STANDBY = claim.Said.ACTIVE, claim.Said.STANDBY
 OBEYS_A = claim.Claims(highest=100, obeyed=A)
 NOBODY = claim.Claims(highest=100)
 
-#                                before   who said     txid   after                    verdict
+#                                before   by  said     txid   after                    verdict
 ROWS = {
     "nobody, newer": (NOBODY, A, ACTIVE, 101, claim.Claims(101, A), claim.Verdict.OBEYED),
     "nobody, equal": (NOBODY, A, ACTIVE, 100, NOBODY, claim.Verdict.STALE),

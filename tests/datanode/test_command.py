@@ -25,7 +25,7 @@ SECONDS = 60.0
 
 
 def overrides(folder: Path, model: NameNode, **more: str) -> list[str]:
-    """The configuration of one DataNode on the command line."""
+    """Return the configuration of one DataNode on the command line."""
     conf = folder / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     for name in ("core-site.xml", "hdfs-site.xml"):
@@ -61,7 +61,7 @@ async def process(arguments: list[str]) -> AsyncIterator[asyncio.subprocess.Proc
 
 
 async def ended(arguments: list[str]) -> tuple[int | None, str]:
-    """The exit code of a DataNode that ends by itself, and the last line that it printed."""
+    """Return the exit code of a DataNode that ends by itself, and the last line that it printed."""
     async with process(arguments) as started:
         _, errors = await asyncio.wait_for(started.communicate(), SECONDS)
         return started.returncode, errors.decode().splitlines()[-1]
@@ -137,5 +137,5 @@ async def test_a_kill_in_mid_write_leaves_what_was_flushed(tmp_path: Path) -> No
 
 
 def registered(model: NameNode) -> Place:
-    """The DataNode that has registered last."""
+    """Return the DataNode that has registered last."""
     return Place(model.registrations[-1].datanodeID.xferPort)

@@ -38,7 +38,7 @@ def about_blocks(
     storages: int = 0,
     pool: str = POOL.pool,
 ) -> pb.DatanodeCommandProto:
-    """With so many lists of targets, and of their storages."""
+    """Make a command with that number of lists of targets, and of their storages."""
     message = ACTION(
         action=action,
         blockPoolId=pool,

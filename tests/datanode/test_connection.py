@@ -1,4 +1,4 @@
-"""Connections on real sockets: what comes is read, and nobody makes us hold more than a limit."""
+"""Connections on real sockets: what comes is read, and no peer makes us hold more than a limit."""
 
 import asyncio
 import socket
@@ -23,7 +23,7 @@ BYTES = bytes(range(251)) * 40_000
 async def connected(
     budget: ByteBudget,
 ) -> AsyncIterator[tuple[wire_connection.Connection, socket.socket]]:
-    """A connection, and the other side of it."""
+    """Open a connection, and the other side of it."""
     loop = asyncio.get_running_loop()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         _, connection = await loop.create_connection(

@@ -28,7 +28,7 @@ OK, ERROR = pb.Status.SUCCESS, pb.Status.ERROR
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 4 MiB and 64 files."""
+    """Mount a file system of 4 MiB and 64 files."""
     if not MOUNT.here:
         MOUNT.skip()
     folder = tmp_path / "disk"
@@ -42,7 +42,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(folder: Path, *, leave: int) -> Path:
-    """Take all of a disk but so many bytes."""
+    """Take all of a disk but ``leave`` bytes."""
     filler = folder / "filler"
     with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while file.write(bytes(4096)):
@@ -53,7 +53,7 @@ def fill(folder: Path, *, leave: int) -> Path:
 
 
 async def hung_up(writing: block_client.Writing) -> None:
-    """The client hears nothing but acknowledgements until the connection ends."""
+    """Hear nothing but acknowledgements until the connection ends."""
     while True:
         try:
             assert list((await writing.ack()).reply) == [OK]
@@ -160,7 +160,7 @@ def place(running: DataNode) -> block_client.Place:
 
 @contextlib.contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """As the kernel makes a file system after errors of its disk."""
+    """Remount as the kernel does after errors of a file system's disk."""
     subprocess.run(["mount", "--bind", str(folder), str(folder)], check=True)
     try:
         subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
@@ -258,7 +258,7 @@ async def test_a_start_on_a_volume_that_cannot_be_listed_is_refused_or_tolerated
 
 
 async def refusal(of: block_client.Place, number: int) -> str:
-    """Why a DataNode takes no new block; empty, and the block is written, where it does."""
+    """Return why a DataNode takes no new block; empty, and the block is written, where it does."""
     writing = await block_client.begin([of], block(number))
     if writing.set_up.status == OK:
         await writing.write(DATA)

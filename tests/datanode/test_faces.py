@@ -111,7 +111,7 @@ async def test_what_is_refused(
 async def test_what_cannot_tell_a_length_is_not_taken_for_nothing(
     kept: Store, *, coming_in: bool
 ) -> None:
-    """A Java client takes a block that none of its DataNodes finds for an empty one."""
+    """Refuse: a Java client takes a block that none of its DataNodes finds for an empty one."""
     if coming_in:
         await kept.perform(CreateCopy(block(), StorageId("DS-1"), 0))
     else:

@@ -43,7 +43,7 @@ def calls(wire: Recorded) -> NameNodeCalls:
 
 
 def storage(of: StorageId) -> hdfs.DatanodeStorageProto:
-    """Of a volume that has failed the type is not known any more."""
+    """Return a storage's message; of a failed volume the type is not known any more."""
     return hdfs.DatanodeStorageProto(
         storageUuid=of,
         state=hdfs.DatanodeStorageProto.NORMAL,
@@ -159,7 +159,7 @@ REPLICAS = [Finalized(block(), DISK, 300), Finalized(block(1), DISK, 400)]
 async def test_a_full_report(
     wire: Recorded, calls: NameNodeCalls, split_blocks: int, together: list[int]
 ) -> None:
-    """Volumes without replicas are told of; as many replicas as the limit are many."""
+    """Report volumes without replicas, too; as many replicas as the limit are many."""
     for _ in range(2):
         await calls.full_report(WHO, REPLICAS, TYPES, lease=9, split_blocks=split_blocks)
     of_volumes = [

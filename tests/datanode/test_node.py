@@ -162,7 +162,7 @@ async def test_the_highest_claim_outlives_a_restart(tmp_path: Path, active: Name
     claims = read_claims([tmp_path])
     assert (claims.highest, claims.remembered) == (100, NameNodeId("nn1"))
     async with name_node(txid=100) as other, data_node(tmp_path, other, active) as node:
-        # nn1 is another process now, and nn2 is new: who was obeyed is known by its name.
+        # nn1 is another process now, and nn2 is new: the obeyed one is known by its name.
         await seen(lambda: node.status()["obeyed"] == "nn1")
         await rounds(active)
         assert node.status()["obeyed"] == "nn1"
@@ -228,7 +228,7 @@ def recover(
 
 
 async def refused(folders: list[Path], model: NameNode) -> str:
-    """Why a DataNode ends that is started on these directories."""
+    """Return why a DataNode ends that is started on these directories."""
     with pytest.raises(ExitWith) as ended:
         await asyncio.wait_for(DataNode(settings(folders, [model])).run(asyncio.Event()), 20)
     assert ended.value.code == 1

@@ -79,7 +79,7 @@ async def test_an_open_block_is_read_up_to_what_all_have(nodes: list[Node]) -> N
 
 @pytest.fixture
 def durable(monkeypatch: pytest.MonkeyPatch) -> dict[Path, set[str]]:
-    """The names that each folder had when it was synced last."""
+    """Return the names that each folder had when it was synced last."""
     seen: dict[Path, set[str]] = {}
     sync = os.fsync
 

@@ -1,4 +1,4 @@
-"""What NameNodes are told: rows of full reports, and news that collapse."""
+"""What is reported to NameNodes: rows of full reports, and news that collapse."""
 
 import pytest
 from hypothesis import given

@@ -21,7 +21,7 @@ RECEIVED, DELETED = 2, 3
 
 @asynccontextmanager
 async def served_at(model: NameNode) -> AsyncIterator[None]:
-    """A NameNode at the port that it had."""
+    """Serve a NameNode at the port that it had."""
     server = RpcServer([model.protocol()])
     await server.start("127.0.0.1", model.port)
     try:
@@ -32,7 +32,7 @@ async def served_at(model: NameNode) -> AsyncIterator[None]:
 
 @pytest.mark.row("B29")
 async def test_b29_a_namenode_that_fails_holds_up_no_other(tmp_path: Path) -> None:
-    """What it missed it learns by the full report that follows its registration."""
+    """Send what it missed in the full report that follows its registration."""
     async with name_nodes.name_node() as active, AsyncExitStack() as stack:
         async with name_nodes.name_node(name_nodes.STANDBY, txid=90) as failing:
             pass
@@ -56,7 +56,7 @@ async def test_b29_a_namenode_that_fails_holds_up_no_other(tmp_path: Path) -> No
 
 
 def state_at(node: DataNode, name: str) -> str:
-    """What a DataNode says of one of its NameNodes."""
+    """Return what a DataNode says of one of its NameNodes."""
     states = node.status()["namenodes"]
     assert isinstance(states, dict)
     return str(states[name])
@@ -67,7 +67,7 @@ def state_at(node: DataNode, name: str) -> str:
 async def test_b26_an_append_goes_on_without_the_datanode_that_died_at_its_set_up(
     nodes: list[Node], victim: int
 ) -> None:
-    """Then the next append begins in the midst of a chunk."""
+    """Begin the next append in the midst of a chunk."""
     await write_whole(places(nodes), block(), DATA[:700])
     await nodes[victim].server.stop()
     if victim:

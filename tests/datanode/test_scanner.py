@@ -1,4 +1,4 @@
-"""The scanner: damaged replicas are told of, lost ones forgotten, whole ones left alone."""
+"""The scanner: damaged replicas are reported, lost ones forgotten, whole ones left alone."""
 
 import asyncio
 import threading

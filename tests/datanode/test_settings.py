@@ -27,7 +27,6 @@ BARE = {
 
 
 def read(more: dict[str, str]) -> DataNodeSettings:
-    """The settings of a DataNode with these keys."""
     pairs = [f"{key}={value}" for key, value in {**BARE, **more}.items()]
     return read_settings(Configuration({}, {}).with_overrides(pairs))
 

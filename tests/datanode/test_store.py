@@ -364,7 +364,7 @@ async def test_who_is_cancelled_while_files_are_opened_leaves_none_open(tmp_path
     replica = await finalized(kept, block(), DATA)
     path = kept.volumes[replica.storage].paths(replica).block
     path.unlink()
-    os.mkfifo(path)  # whoever opens it to read waits for one who writes
+    os.mkfifo(path)  # a reader that opens it waits for a writer
     open_before = open_files()
     opening = asyncio.create_task(kept.open(replica))
     for _ in range(1000):

@@ -42,7 +42,7 @@ DATA = bytes(range(256)) * 5
 
 
 def write_replica(folder: Path, *, length: int = len(DATA), sums: bytes | None = None) -> None:
-    """The two files of block 0 in one folder."""
+    """Write the two files of block 0 in one folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"blk_{block().block_id}").write_bytes(DATA[:length])
     body = checksums_of(DATA, CHECKSUM) if sums is None else sums
@@ -51,7 +51,7 @@ def write_replica(folder: Path, *, length: int = len(DATA), sums: bytes | None =
 
 @pytest.fixture
 def current(tmp_path: Path) -> Path:
-    """``current`` of the pool, in a directory that nobody has open."""
+    """Return ``current`` of the pool, in a directory that no process has open."""
     volume(tmp_path).close()
     return tmp_path / "current" / POOL.pool / "current"
 

@@ -1,4 +1,4 @@
-"""The space of volumes: who gets a new replica, and which disks have failed."""
+"""The space of volumes: which get a new replica, and which disks have failed."""
 
 import asyncio
 import errno
@@ -229,7 +229,7 @@ LOGGED = {
 async def test_what_is_said_of_a_disk(
     tmp_path: Path, met: int, found: int, level: str, event: str, remaining: list[int]
 ) -> None:
-    """A full disk is measured at once."""
+    """Measure a full disk at once."""
     one = disk(tmp_path / "a")
     async with on(one) as volumes:
         one.refusal, one.free = found, 10
@@ -263,7 +263,7 @@ async def test_a_volume_that_fails_while_another_is_measured(tmp_path: Path) -> 
 
 
 async def test_a_volume_fails_once(tmp_path: Path) -> None:
-    """Whoever waits meanwhile holds up nobody else."""
+    """Let one wait in the meantime; it must hold up no other."""
     one, problem = disk(tmp_path / "a"), OSError(errno.EIO, PLANTED)
     async with on(one) as volumes:
         one.refusal = errno.EIO

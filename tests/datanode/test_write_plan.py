@@ -15,7 +15,7 @@ TARGETS = [Place(port).info for port in (1, 2, 3)]
 
 
 def request(targets: list[hdfs.DatanodeInfoProto]) -> pb.OpWriteBlockProto:
-    """As the first DataNode gets it."""
+    """Return the request as the first DataNode gets it."""
     return pb.OpWriteBlockProto(
         header=header(block()),
         targets=targets,
@@ -56,7 +56,7 @@ def test_the_next_data_node_is_told_what_was_meant_for_it() -> None:
 
 
 def test_our_own_storage_is_nobody_elses() -> None:
-    """An old client names no storages of the others."""
+    """Allow for an old client, which names no storages of the others."""
     passed = write_plan(request(TARGETS[:1]), POOL.pool).for_next()
     assert not passed.HasField("storageId")
     assert passed.storageType == DISK
@@ -74,7 +74,7 @@ def test_a_pipeline_has_a_limit(count: int, taken: bool) -> None:
 
 @pytest.mark.parametrize(("stamp", "taken"), [((1 << 63) - 1, True), (1 << 63, False)])
 def test_a_new_stamp_has_a_limit(stamp: int, taken: bool) -> None:
-    """The names of files with longer ones are not read at the next start."""
+    """Refuse longer ones: the names of such files are not read at the next start."""
     asked = request([])
     asked.latestGenerationStamp = stamp
     if taken:

@@ -28,7 +28,7 @@ Change = Callable[[str, list[bytes]], list[bytes]]
 
 
 def rewritten(change: Change) -> bytes:
-    """The image with other messages in its sections; everything around them fits."""
+    """Return the image with other messages in its sections; everything around them fits."""
     sections = ImageSections(io.BytesIO(saved(IMAGE)))
     out = io.BytesIO()
     writer = ImageWriter(out, layout=sections.summary.layout)
@@ -92,7 +92,7 @@ async def test_a_forged_image_is_refused_and_nothing_is_purged(tmp_path: Path, c
 
 
 def nearly_empty(folder: Path) -> Path:
-    """An image of a file system in which nothing but the root is left."""
+    """Save an image of a file system in which nothing but the root is left."""
     folder.mkdir()
     namespace = Namespace.empty("hdfs")
     namespace.last_applied = TXID
@@ -127,7 +127,7 @@ def test_a_whole_image_has_as_many_inodes_as_it_says(tmp_path: Path, codec: str)
 
 
 def test_sections_that_overlap_are_found(tmp_path: Path) -> None:
-    """Else one section's bytes could be shown as another's, whatever their digests."""
+    """Prevent that one section's bytes are shown as another's, whatever their digests."""
     data = saved(IMAGE)
     size = int.from_bytes(data[-4:], "big")
     summary = pb.FileSummary.FromString(data[-4 - size : -4][_varint_size(size) :])

@@ -100,7 +100,7 @@ async def test_a_checkpoint_planned_under_another_epoch_is_refused(tmp_path: Pat
 async def answered(
     active: Active, at: HostPort, data: bytes, meanwhile: Callable[[], object]
 ) -> int:
-    """How an upload is answered while which something happens."""
+    """Return how an upload is answered while which something happens."""
     slow = asyncio.Event()
 
     async def body() -> AsyncIterator[bytes]:
@@ -127,7 +127,7 @@ async def test_a_term_that_ends_during_the_transfer_publishes_nothing(tmp_path: 
 
 
 async def test_what_was_saved_of_the_same_edits_meanwhile_stays_sound(tmp_path: Path) -> None:
-    """A NameNode that was demoted during a transfer saves its namespace, and is active again."""
+    """Demote a NameNode during a transfer: it saves its namespace, and is active again."""
     data = save(IMAGE, tmp_path / "from", codec=GZIP).read_bytes()
     async with receiving(tmp_path) as (active, at):
         assert await answered(active, at, data, partial(active.storage.save, IMAGE)) == 409
@@ -137,7 +137,7 @@ async def test_what_was_saved_of_the_same_edits_meanwhile_stays_sound(tmp_path: 
 
 
 async def test_a_sender_that_is_cut_off_by_a_saving_is_answered(tmp_path: Path) -> None:
-    """What a saving makes superfluous is deleted, and with it what has no name yet."""
+    """Delete what a saving makes superfluous, and with it what has no name yet."""
     data = saved_image(tmp_path / "from").read_bytes()
     async with receiving(tmp_path) as (active, at):
         older = active.storage.load()
@@ -194,7 +194,7 @@ async def test_bytes_that_do_not_fit_the_digest_are_thrown_away(tmp_path: Path) 
 
 
 def many_messages() -> bytes:
-    """An image whose small section has no end: a reader that collects it all runs out of memory."""
+    """Return an image whose small section has no end: to collect it all exhausts the memory."""
     out = io.BytesIO()
     writer = ImageWriter(out, layout=-67)
     with writer.section("NS_INFO") as put:

@@ -26,7 +26,7 @@ Talk = Callable[[StreamReader, StreamWriter], Awaitable[None]]
 
 
 async def say_nothing(_reader: StreamReader, _writer: StreamWriter) -> None:
-    """As the kernel answers for a process that was stopped."""
+    """Answer as the kernel does for a process that was stopped."""
 
 
 async def read_none_of_it(_reader: StreamReader, writer: StreamWriter) -> None:
@@ -40,7 +40,7 @@ async def never_answer(reader: StreamReader, writer: StreamWriter) -> None:
 
 @asynccontextmanager
 async def talking(talk: Talk) -> AsyncIterator[HostPort]:
-    """A server that talks with one connection, and then leaves it open without another word."""
+    """Serve one connection, and then leave it open without another word."""
 
     async def serve(reader: StreamReader, writer: StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -66,7 +66,7 @@ async def test_who_hangs_is_given_up(talk: Talk, tmp_path: Path) -> None:
 
 
 async def test_to_keep_to_a_low_rate_is_no_stall(tmp_path: Path) -> None:
-    """At 600 bytes/s a piece of 512 goes out each 0.85 s, which is longer than the limit."""
+    """Send a piece of 512 at 600 bytes/s: each 0.85 s, which is longer than the limit."""
     size = 1100
 
     async def take(reader: StreamReader, writer: StreamWriter) -> None:

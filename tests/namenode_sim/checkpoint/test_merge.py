@@ -30,7 +30,7 @@ LAST = len(ROLLED) + len(OPEN)
 
 
 def directory(folder: Path) -> Path:
-    """A name directory with an image and two finalized segments; its ``current``."""
+    """Make a name directory with an image and two finalized segments; return its ``current``."""
     format_name_dirs([folder], info(), Namespace.empty("hdfs"))
     current = folder / "current"
     write_segment(current, 1, ROLLED)
@@ -138,7 +138,7 @@ def test_nothing_is_published_from_damage_and_it_is_told_where(tmp_path: Path, c
 
 @pytest.fixture
 def of_hadoop(tmp_path: Path) -> tuple[Path, Path]:
-    """Our merge of Hadoop's fsimage_0 and edits_1-26, and Hadoop's own fsimage_26."""
+    """Return our merge of Hadoop's fsimage_0 and edits_1-26, and Hadoop's own fsimage_26."""
     source = real("name-dir/VERSION").parent
     result = merge(source / f"fsimage_{0:019d}", source, tmp_path)
     return result.image, source / f"fsimage_{26:019d}"
@@ -152,7 +152,7 @@ def test_hadoops_checkpoint_holds_the_same_namespace(of_hadoop: tuple[Path, Path
 
 
 def raw_sections(path: Path) -> dict[str, list[bytes]]:
-    """Every message of every section, undecoded."""
+    """Return every message of every section, undecoded."""
     with path.open("rb") as file:
         sections = ImageSections(file)
         found = {}
@@ -190,7 +190,7 @@ def test_the_differences_are_harmless(of_hadoop: tuple[Path, Path], tmp_path: Pa
 
 
 def _with_section(source: Path, target: Path, name: str, messages: list[bytes]) -> None:
-    """The image with one section replaced, or added."""
+    """Write the image with one section replaced, or added."""
     sections = {**raw_sections(source), name: messages}
     with target.open("wb") as file:
         writer = ImageWriter(file, layout=-60)

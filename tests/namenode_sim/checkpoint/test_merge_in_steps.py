@@ -26,7 +26,7 @@ Steps = list[tuple[tuple[str, Fields], str]]
 
 
 def logged(steps: Steps) -> list[Op]:
-    """The edits that these calls leave in the log, behind some of every other kind."""
+    """Return the edits that these calls leave in the log, behind some of every other kind."""
 
     async def run() -> list[Op]:
         served = serve()
@@ -84,5 +84,5 @@ def _segment(ops: list[Op]) -> list[Op]:
 
 
 def _moved(start: int, bounds: list[int]) -> int:
-    """Where a segment begins when each one before it has two marks of its own."""
+    """Return where a segment begins when each one before it has two marks of its own."""
     return start + 1 + 2 * bounds.index(start)

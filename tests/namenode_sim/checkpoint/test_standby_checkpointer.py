@@ -119,7 +119,7 @@ async def test_an_image_that_could_not_be_shipped_is_offered_again(tmp_path: Pat
 async def test_a_takeover_does_not_wait_for_a_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The save stands in the middle; the transition ends it and nothing of it is left."""
+    """Stop the save in the middle; the transition ends it and nothing of it is left."""
     journal = MemoryJournal()
     async with place(tmp_path, "nn1", journal) as one, place(tmp_path, "nn2", journal) as two:
         await one.node.become_active()

@@ -21,7 +21,7 @@ POOL = "BP-1-127.0.0.1-1"
 def joined(
     cluster: Cluster, name: str, *, rack: str = DEFAULT_RACK, ip: str = "", storages: int = 1
 ) -> Node:
-    """A DataNode that has registered, heartbeated, and reported that it holds nothing."""
+    """Return a DataNode that has registered, heartbeated, and reported that it holds nothing."""
     number = len(cluster.nodes) + 1
     who = DatanodeId(name, ip or f"10.0.0.{number}", name, 9866, 9864, 9867)
     node = Node(who, "3.5.0", time.monotonic(), rack)
@@ -33,7 +33,7 @@ def joined(
 
 
 def with_datanodes(served: Served, count: int = 3) -> Served:
-    """A NameNode with DataNodes d1, d2, ... on one rack."""
+    """Add DataNodes d1, d2, ... on one rack."""
     for number in range(1, count + 1):
         joined(served.cluster, f"d{number}")
     return served
@@ -46,7 +46,7 @@ def report(
     length: int | None = None,
     state: ReplicaState = ReplicaState.FINALIZED,
 ) -> None:
-    """DataNodes tell that they have a replica."""
+    """Let DataNodes report that they have a replica."""
     told = Reported(state, block.generationStamp, block.numBytes if length is None else length)
     for name in names:
         storage = next(iter(served.cluster.nodes[name].storages.values()))
@@ -56,7 +56,7 @@ def report(
 async def add_block(
     served: Served, src: str, previous: ExtendedBlockProto | None = None, **more: object
 ) -> LocatedBlockProto:
-    """The writer's next block."""
+    """Return the writer's next block."""
     fields: Fields = {"src": src, "clientName": "writer", **more}
     if previous is not None:
         fields["previous"] = previous
@@ -66,7 +66,7 @@ async def add_block(
 
 
 def sized(block: ExtendedBlockProto, length: int) -> ExtendedBlockProto:
-    """A block as its writer names it once so many bytes are in it."""
+    """Return a block as its writer names it once ``length`` bytes are in it."""
     return ExtendedBlockProto(
         poolId=block.poolId,
         blockId=block.blockId,
@@ -76,7 +76,7 @@ def sized(block: ExtendedBlockProto, length: int) -> ExtendedBlockProto:
 
 
 async def written(served: Served, src: str, *lengths: int) -> list[ExtendedBlockProto]:
-    """A closed file with blocks of these lengths, each on d1, d2 and d3."""
+    """Write a closed file with blocks of these lengths, each on d1, d2 and d3."""
     await served.create(src)
     blocks: list[ExtendedBlockProto] = []
     for length in lengths:
@@ -91,7 +91,7 @@ async def written(served: Served, src: str, *lengths: int) -> list[ExtendedBlock
 async def locations(
     served: Served, src: str, offset: int = 0, length: int = 1 << 40, host: str = "10.9.9.9"
 ) -> LocatedBlocksProto:
-    """What getBlockLocations answers to a client at an address."""
+    """Return what getBlockLocations answers to a client at an address."""
     answer = await served.call(
         "getBlockLocations", src=src, offset=offset, length=length, host=host
     )

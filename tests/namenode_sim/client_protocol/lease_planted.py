@@ -29,7 +29,7 @@ class Bug:
 
 
 def _any_recovery(_: Scene, __: pb.CommitBlockSynchronizationRequestProto, ___: Block) -> None:
-    """Whatever a DataNode tells counts, also of a recovery long past."""
+    """Count whatever a DataNode reports, also of a recovery long past."""
 
 
 def _all_take_part(cluster: Cluster, slot: Slot) -> list[tuple[Node, NodeStorage]]:

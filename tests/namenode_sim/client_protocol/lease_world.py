@@ -27,8 +27,8 @@ BLOCK_SIZE = 1 << 27
 class World:
     """``acknowledged`` are the bytes of the whole file that no fault may cost.
 
-    ``writing`` is the block that a live client writes, ``told`` and ``results`` are messages on
-    their way; a result may be delivered more than once.
+    ``writing`` is the block that a live client writes; further fields hold orders and results,
+    messages on their way; a result may be delivered more than once.
     """
 
     served: Served
@@ -53,7 +53,7 @@ class World:
     # ---- clients ----
 
     async def write(self) -> None:
-        """The writer has more bytes acknowledged, by all of its pipeline."""
+        """Let the writer have more bytes acknowledged, by all of its pipeline."""
         if self.writing is None or self._recovers():
             return
         known = [self.disks.replicas[name, self.writing.blockId] for name in self.pipeline]
@@ -71,14 +71,14 @@ class World:
         self.acknowledged = self.whole + min(lengths)
 
     def _recovers(self) -> bool:
-        """Whether a replica of the writer's block takes part in a recovery: then it is stopped."""
+        """Return whether a recovery has a replica of the writer's block: then it is stopped."""
         assert self.writing is not None
         return any(
             self.disks.replicas[name, self.writing.blockId].recovery for name in self.pipeline
         )
 
     async def reopen(self) -> None:
-        """A client appends, if the file is closed; a new block or the last one goes on."""
+        """Append, if the file is closed; a new block or the last one goes on."""
         if self.is_open:
             return
         request = {"src": "/f", "clientName": f"client{self.chance.randrange(9)}"}
@@ -107,7 +107,7 @@ class World:
             self.writing = None
 
     async def close(self) -> None:
-        """The writer ends its file, or tries to."""
+        """Let the writer end its file, or try to."""
         if self.writing is None or self._recovers():
             return
         known = [self.disks.replicas[name, self.writing.blockId] for name in self.pipeline]
@@ -124,7 +124,6 @@ class World:
             await self._try("complete", src="/f", clientName=client, last=last)
 
     async def dies(self) -> None:
-        """The writer is gone."""
         self.writing = None
 
     async def take(self) -> None:
@@ -148,7 +147,7 @@ class World:
     # ---- the NameNode and its DataNodes ----
 
     async def look(self) -> None:
-        """The NameNode looks for silent writers."""
+        """Let the NameNode look for silent writers."""
         await self.served.face.release_expired_leases()
 
     async def wait(self) -> None:
@@ -160,7 +159,7 @@ class World:
             self.served.face.leases.renew(holder, time.monotonic() - idle - seconds)
 
     async def heartbeat(self) -> None:
-        """A DataNode takes its orders."""
+        """Let a DataNode take its orders."""
         for name, node in self.served.cluster.nodes.items():
             if node.recovery_orders and node.alive and self.chance.random() < 0.7:
                 told = self.disks.heartbeat(name)
@@ -169,7 +168,7 @@ class World:
                     self.told.append(told)
 
     async def recover(self) -> None:
-        """A DataNode leads a recovery, which may be an old one."""
+        """Let a DataNode lead a recovery, which may be an old one."""
         if self.told:
             told = self.told.pop(self.chance.randrange(len(self.told)))
             result = self.disks.carry_out(told)
@@ -177,7 +176,7 @@ class World:
                 self.results.append(result)
 
     async def deliver(self) -> None:
-        """A result arrives, perhaps once more."""
+        """Deliver a result, perhaps once more."""
         if self.results:
             try:
                 await recovering_datanodes.commit(self.served, self.chance.choice(self.results))
@@ -190,18 +189,18 @@ class World:
         self.results.clear()
 
     async def part(self) -> None:
-        """A DataNode cannot be reached by the others, or can be again."""
+        """Make a DataNode unreachable for the others, or reachable again."""
         self.disks.unreachable ^= {self.chance.choice(["d1", "d2", "d3"])}
 
     async def restart(self) -> None:
-        """A DataNode restarts: what it was writing waits for a recovery."""
+        """Restart a DataNode: what it was writing waits for a recovery."""
         name = self.chance.choice(["d1", "d2", "d3"])
         for (node, number), replica in self.disks.replicas.items():
             if node == name and replica.state is recovering_datanodes.RBW:
                 self.disks.replicas[node, number] = replace(replica, state=recovering_datanodes.RWR)
 
     async def lose(self) -> None:
-        """A DataNode loses what it was writing, once in a life, and its writer with it."""
+        """Let a DataNode lose what it was writing, once in a life, and its writer with it."""
         lost = [
             key
             for key, replica in self.disks.replicas.items()
@@ -231,7 +230,7 @@ class World:
     # ---- what must hold ----
 
     def ensure(self) -> None:
-        """Nothing acknowledged is gone; closed blocks are on disks as the map says."""
+        """Check that nothing acknowledged is gone; closed blocks are on disks as the map says."""
         check(self.served.cluster.blocks)
         length = sum(block.num_bytes for block in self.blocks)
         if not self.is_open:
@@ -243,7 +242,7 @@ class World:
                 assert (replica.stamp, replica.length) == said, (name, replica, block)
 
     async def calm(self) -> None:
-        """Every DataNode answers, the writer is gone, time passes."""
+        """Let every DataNode answer, the writer be gone, and time pass."""
         self.writing = None
         self.disks.unreachable.clear()
         for _ in range(12):
@@ -272,7 +271,7 @@ STEPS: tuple[Callable[[World], object], ...] = (
 
 
 async def run(seed: int, steps: int) -> None:
-    """One life of a file; the seed is in the failure."""
+    """Play one life of a file; the seed is in the failure."""
     served = with_datanodes(serve(settings=SETTINGS))
     await served.create("/f")
     world = World(served, recovering_datanodes.Disks(served, careful=True), Random(seed))

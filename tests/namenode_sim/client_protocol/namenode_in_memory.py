@@ -86,11 +86,11 @@ class MemoryLog:
             raise RemoteFault(STANDBY_EXCEPTION, "superseded")
 
     def ops(self) -> list[Op]:
-        """The edits as a standby reads them."""
+        """Return the edits as a standby reads them."""
         return [op for _, op in decode_all(b"".join(self.frames), LAYOUT_VERSION)]
 
     def replayed(self) -> Namespace:
-        """A second namespace, made from the log alone."""
+        """Return a second namespace, made from the log alone."""
         namespace = Namespace.empty(SUPERUSER)
         for txid, op in decode_all(b"".join(self.frames), LAYOUT_VERSION):
             namespace.apply(txid, op)
@@ -131,11 +131,11 @@ class Served:
         return self.face.cluster
 
     def scene(self, user: str = "") -> Scene:
-        """What the NameNode would plan from now for a call of this user, or of its own."""
+        """Return what the NameNode would plan from now for a call of this user, or of its own."""
         return self.face.scene(Call(CLIENT_PROTOCOL, "", b"", -2, -1, user, None, ""))
 
     def log_and_apply(self, op: Op) -> None:
-        """An edit that no call makes, as one of an older NameNode."""
+        """Log and apply an edit that no call makes, as one of an older NameNode."""
         self.namespace.apply(self.log.append(op), op)
 
     async def call(
@@ -155,7 +155,6 @@ class Served:
         return await handle(call, request(**fields))  # protobuf checks
 
     async def mkdirs(self, src: str, mode: int = 0o755, **more: object) -> bool:
-        """mkdir -p."""
         fields = {"src": src, "masked": FsPermissionProto(perm=mode), "createParent": True}
         answer = await self.call("mkdirs", **{**fields, **more})  # type: ignore[arg-type]
         assert isinstance(answer, calls.MkdirsResponseProto)
@@ -195,7 +194,7 @@ class Served:
         return answer.result
 
     async def status(self, src: str, **more: object) -> HdfsFileStatusProto | None:
-        """A path's status, or None."""
+        """Return a path's status, or None."""
         answer = await self.call("getFileInfo", src=src, **more)  # type: ignore[arg-type]
         assert isinstance(answer, calls.GetFileInfoResponseProto)
         return answer.fs if answer.HasField("fs") else None
@@ -217,7 +216,7 @@ class NamedGroups:
 def serve(
     *, settings: Settings | None = None, namespace: Namespace | None = None, active: bool = True
 ) -> Served:
-    """A new NameNode in memory; give a namespace to go on from one, as after a failover."""
+    """Return a new NameNode in memory; give a namespace to go on from one, as after a failover."""
     log, gate = MemoryLog(), OpenGate()
     served = namespace or Namespace.empty(SUPERUSER)
     cluster = Cluster("BP-1-127.0.0.1-1", BlockState(), random.Random(1))
@@ -256,7 +255,7 @@ LINKS = {"/link": "/gone", "/relative": "gone", "/deep": "/d/gone", "/d/f": "g"}
 
 
 async def linked() -> Served:
-    """Where there are links beside what ``prepared`` has."""
+    """Return a NameNode with links in addition to what ``prepared`` has."""
     served = await prepared()
     for path, target in LINKS.items():
         inode_id = served.namespace.counters.last_inode_id + 1
@@ -266,5 +265,5 @@ async def linked() -> Served:
 
 
 def silent_beyond_the_soft_limit(served: Served, holder: str = "writer") -> None:
-    """A writer was last heard of more than a minute ago."""
+    """Let a writer be last heard of more than a minute ago."""
     served.face.leases.renew(holder, time.monotonic() - SOFT_LIMIT_SECONDS - 1)

@@ -38,7 +38,7 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A recovery as its leader is told of it; ``length`` is that which a truncation asks for."""
+    """A recovery as its leader is ordered it; ``length`` is that which a truncation asks for."""
 
     order: RecoveryOrder
     block: Block
@@ -59,22 +59,22 @@ class Disks:
     careful: bool = False
 
     def write(self, block: ExtendedBlockProto, state: ReplicaState, **lengths: int) -> None:
-        """So many bytes of a block are on each of these DataNodes, which report it."""
+        """Put that number of bytes of a block on each of these DataNodes, which report it."""
         for name, length in lengths.items():
             self.replicas[name, block.blockId] = Replica(state, block.generationStamp, length)
             report(self.served, block, name, length=length, state=state)
 
     def take_order(self, name: str) -> RecoveryOrder:
-        """The order that a DataNode gets with its next heartbeat."""
+        """Return the order that a DataNode gets with its next heartbeat."""
         return self.served.cluster.nodes[name].recovery_orders.popleft()
 
     def leader(self) -> str:
-        """The one DataNode that has an order."""
+        """Return the one DataNode that has an order."""
         (name,) = (n for n, node in self.served.cluster.nodes.items() if node.recovery_orders)
         return name
 
     def heartbeat(self, name: str) -> Told | None:
-        """The recovery that a DataNode is told; None if the order has become obsolete."""
+        """Return the recovery that a DataNode is ordered; None if the order has become obsolete."""
         order, state = self.take_order(name), self.served.cluster.blocks
         slot = state.index.get(order.block_id)
         construction = None if slot is None else state.constructions.get(slot)
@@ -142,7 +142,7 @@ class Disks:
         return Found(name, OnDisk(int(replica.state)), found, replica.length)
 
     def tell_all(self, block_id: int) -> None:
-        """Every DataNode reports what it has of a block."""
+        """Let every DataNode report what it has of a block."""
         for (name, number), replica in self.replicas.items():
             if number == block_id:
                 block = ExtendedBlockProto(
@@ -152,20 +152,20 @@ class Disks:
 
 
 def datanode_id(name: str) -> DatanodeIDProto:
-    """A DataNode as another one names it."""
+    """Return a DataNode as another one names it."""
     return DatanodeIDProto(
         ipAddr="10.0.0.1", hostName=name, datanodeUuid=name, xferPort=1, infoPort=2, ipcPort=3
     )
 
 
 async def commit(served: Served, request: Request) -> None:
-    """A DataNode tells the result of a recovery."""
+    """Report the result of a recovery as a DataNode."""
     call = Call(DATANODE_PROTOCOL, "commitBlockSynchronization", b"", -2, -1, "", None, "")
     await served.face.commit_block_synchronization(call, request)
 
 
 def changed(request: Request, **fields: int) -> Request:
-    """A result as another one, but for some of its fields."""
+    """Return a result as another one, but for some of its fields."""
     copy = Request()
     copy.CopyFrom(request)
     for name, value in fields.items():
@@ -176,7 +176,7 @@ def changed(request: Request, **fields: int) -> Request:
 async def half_written(
     settings: Settings | None = None, **lengths: int
 ) -> tuple[Served, Disks, ExtendedBlockProto]:
-    """``/f`` is open with one block, of which the DataNodes have so many bytes each."""
+    """Open ``/f`` with one block, of which the DataNodes have that number of bytes each."""
     served = datanodes_in_memory.with_datanodes(serve(settings=settings))
     await served.create("/f")
     block = (await datanodes_in_memory.add_block(served, "/f")).b
@@ -198,7 +198,7 @@ def slot_of(served: Served, block_id: int) -> Slot:
 
 
 def without_replicas(served: Served, block: ExtendedBlockProto, *names: str) -> None:
-    """The block's replicas on these DataNodes are gone."""
+    """Drop the block's replicas on these DataNodes."""
     state = served.cluster.blocks
     for name in names:
         for storage in served.cluster.nodes[name].storages.values():
@@ -210,7 +210,7 @@ def stage(served: Served, block_id: int) -> Stage:
 
 
 def holders(served: Served, block_id: int) -> list[str]:
-    """The DataNodes with a good replica, as the map has it."""
+    """Return the DataNodes with a good replica, as the map has it."""
     state, slot = served.cluster.blocks, slot_of(served, block_id)
     check(state)
     return sorted(
@@ -221,7 +221,7 @@ def holders(served: Served, block_id: int) -> list[str]:
 
 
 def at(served: Served, seconds: float) -> None:
-    """A recovery was begun so long ago."""
+    """Let a recovery be begun ``seconds`` ago."""
     state = served.cluster.blocks
     for slot, construction in state.constructions.items():
         if construction.recovery_began is not None:

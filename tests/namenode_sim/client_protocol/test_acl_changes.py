@@ -1,4 +1,4 @@
-"""What the calls about ACLs make of an ACL, what they refuse, and what they tell of it."""
+"""What the calls about ACLs make of an ACL, what they refuse, and what they report of it."""
 
 from dataclasses import dataclass
 
@@ -182,7 +182,7 @@ async def test_an_acl_changes(row: Change) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An ACL, a call with its entries, and what it is told instead."""
+    """An ACL, a call with its entries, and what it is answered instead."""
 
     before: str
     method: str
@@ -192,7 +192,7 @@ class Refusal:
 
 
 def many(count: int, scope: str = "") -> str:
-    """An ACL that has so many access or default entries once its mask is computed."""
+    """Return an ACL that has ``count`` access or default entries once its mask is computed."""
     names = " ".join(f"{scope}user:u{number}:r--" for number in range(count - 4))
     return f"{scope}user::rwx {scope}group::r-x {scope}other::--- {names}"
 
@@ -335,7 +335,7 @@ STATUS: dict[str, tuple[str, int, AclStatusProto]] = {
 
 @pytest.mark.parametrize(("acl", "mode", "told"), STATUS.values(), ids=STATUS.keys())
 async def test_what_is_told_of_an_acl(acl: str, mode: int, told: AclStatusProto) -> None:
-    """What the mode says is not among the entries."""
+    """Leave out of the entries what the mode says."""
     served = await having(acl)
     await served.call("setOwner", src="/d", username="alice", groupname="staff")
     await served.call("setPermission", src="/d", permission={"perm": mode})

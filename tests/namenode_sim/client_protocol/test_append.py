@@ -237,7 +237,7 @@ def named(block: ExtendedBlockProto) -> str:
 
 
 def closed(served: namenode_in_memory.Served, last: ExtendedBlockProto) -> tuple[TxId, Close]:
-    """The edit of a former active that closed the file, of whose last block nothing is reported."""
+    """Return a former active's edit that closed the file, with an unreported last block."""
     file = served.namespace.tree.file("/f")
     block = Block(last.blockId, last.numBytes, last.generationStamp)
     op = close_edit(file, "/f", 1, (block,))

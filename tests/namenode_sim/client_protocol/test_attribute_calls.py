@@ -30,7 +30,7 @@ UNSUPPORTED = "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException
 
 
 def unsigned(number: int) -> int:
-    """A Java long as it travels."""
+    """Return a Java long as it travels."""
     return number % 2**64
 
 
@@ -44,7 +44,7 @@ def quotas(names: int, space: int, path: str = "/d", **more: object) -> Fields:
 
 
 async def logged(served: Served, method: str, fields: Fields, user: str = "hdfs") -> list[Op]:
-    """The edits of one call."""
+    """Return the edits of one call."""
     before = len(served.log.frames)
     await served.call(method, user=user, **fields)
     return served.log.ops()[before:]
@@ -182,7 +182,7 @@ ROOT: dict[str, tuple[tuple[int, int], tuple[int, int] | None, tuple[int, int]]]
 
 
 async def test_a_quota_of_the_root_s_space_keeps_its_names_in_the_edit() -> None:
-    """A reset there, which nothing asked for, would end a NameNode of Hadoop 3.2."""
+    """Log no reset there: unasked for, it would end a NameNode of Hadoop 3.2."""
     served = await prepared()
     assert await logged(served, "setQuota", quotas(KEEP, 80, "/")) == [SetQuota("/", KEEP, 80)]
 

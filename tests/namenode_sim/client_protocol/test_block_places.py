@@ -27,7 +27,7 @@ def on_two_racks() -> Served:
 
 
 async def first_places(served: Served, host: str, **more: object) -> set[str]:
-    """Where the only replicas go of the first blocks of many files of one writer."""
+    """Return where the only replicas go of the first blocks of many files of one writer."""
     found = set()
     for number in range(12):
         await served.create(f"/f{number}", host=host, replication=1)
@@ -109,7 +109,7 @@ async def test_a_storage_has_room_for_a_whole_block(remaining: int, *, fits: boo
 
 
 def scheduled(served: Served) -> list[int]:
-    """How many blocks each storage is to get that it has not reported."""
+    """Return how many blocks each storage is to get that it has not reported."""
     now = time.monotonic()
     return [storage.scheduled.count(now) for storage in served.cluster.blocks.storages]
 

@@ -36,14 +36,14 @@ FULL = 1 << 27
 
 
 def stage(served: Served, block: ExtendedBlockProto) -> Stage | None:
-    """How far the map says that a block is; None: it has none."""
+    """Return how far the map says that a block is; None: it has none."""
     state = served.cluster.blocks
     slot = state.index.get(block.blockId)
     return None if slot is None else state.columns.stage(slot)
 
 
 def shown(block: LocatedBlockProto) -> tuple[int, int, int, list[str]]:
-    """What stays the same in the answer to a repeated call."""
+    """Return what stays the same in the answer to a repeated call."""
     return block.b.blockId, block.b.generationStamp, block.offset, sorted(block.storageIDs)
 
 
@@ -99,7 +99,7 @@ async def test_a_file_closes_once_enough_replicas_are_reported() -> None:
     assert not await served.complete("/f", last=block)
     assert stage(served, block) is Stage.COMMITTED
     assert not await served.complete("/f", last=block)
-    assert len(served.log.frames) == edits  # no edit tells a length that is only committed
+    assert len(served.log.frames) == edits  # no edit contains a length that is only committed
     report(served, block, "d2")
     assert stage(served, block) is Stage.COMPLETE
     assert await served.complete("/f", last=block)

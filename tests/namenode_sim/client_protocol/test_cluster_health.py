@@ -52,7 +52,7 @@ class Kept:
             pass
 
     async def file(self, src: str, *on: str, replication: int = 3) -> ExtendedBlockProto:
-        """A closed file of one block, with replicas on some DataNodes."""
+        """Write a closed file of one block, with replicas on some DataNodes."""
         await self.served.create(src, replication=replication)
         block = sized((await add_block(self.served, src)).b, 7)
         report(self.served, block, *on)
@@ -61,7 +61,7 @@ class Kept:
         return block
 
     async def stats(self) -> tuple[int, ...]:
-        """The counts of blocks in ``STATS``."""
+        """Return the counts of blocks in ``STATS``."""
         answer = await self.served.call("getFsStats")
         self.same_as_the_replicated(answer, await self.served.call("getFsReplicatedBlockStats"))
         return tuple(getattr(answer, name) for name in STATS)
@@ -92,7 +92,7 @@ class Kept:
 
 
 def located(block: ExtendedBlockProto, *names: str) -> LocatedBlockProto:
-    """A block as a reader names it."""
+    """Return a block as a reader names it."""
     who = (
         DatanodeIDProto(
             ipAddr="10.0.0.1", hostName=name, datanodeUuid=name, xferPort=1, infoPort=2, ipcPort=3

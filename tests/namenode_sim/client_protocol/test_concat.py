@@ -117,7 +117,7 @@ async def test_a_source_that_is_written_again_is_refused() -> None:
 
 
 async def test_a_striped_target_and_a_replicated_source_do_not_go_together() -> None:
-    """Only Hadoop's NameNode can have made such a file."""
+    """Log such a file, which only Hadoop's NameNode can have made."""
     served = await prepared()
     number = served.namespace.counters.last_inode_id + 1
     rights = Permission("hdfs", "hdfs", 0o644)
@@ -179,7 +179,7 @@ async def test_a_source_that_came_from_a_snapshot_s_directory_stays_while_that_h
 async def test_what_a_caller_must_have_access_to(
     directory: int, target: int, source: int, lacks: str | None
 ) -> None:
-    """The target is written, the source read, and taken out of its directory."""
+    """Write the target, read the source, and take it out of its directory."""
     served = await prepared()
     for path, mode in {"/d": directory, "/d/t": target, "/d/a": source}.items():
         await served.call("setPermission", src=path, permission={"perm": mode})

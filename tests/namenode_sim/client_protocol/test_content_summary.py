@@ -40,7 +40,7 @@ def told(
     quotas: tuple[int, int] = (NO_QUOTA, NO_QUOTA),
     coding: str = "",
 ) -> ContentSummaryProto:
-    """An answer; sums are files, directories, bytes and bytes with all replicas."""
+    """Return an answer; sums are files, directories, bytes and bytes with all replicas."""
     return ContentSummaryProto(
         fileCount=sums[0],
         directoryCount=sums[1],
@@ -93,7 +93,7 @@ async def snapshotted() -> Served:
 
 
 async def append(served: Served, src: str, length: int) -> None:
-    """Write so many bytes more into a file's last block."""
+    """Write ``length`` bytes more into a file's last block."""
     opened = await served.call("append", src=src, clientName="writer")
     assert isinstance(opened, calls.AppendResponseProto)
     block = datanodes_in_memory.sized(opened.block.b, opened.block.b.numBytes + length)

@@ -16,7 +16,7 @@ LONG = "n" * 256
 
 
 def made(served: Served) -> list[Mkdir | Add]:
-    """The edits that made inodes, in their order."""
+    """Return the edits that made inodes, in their order."""
     return [op for op in served.log.ops() if isinstance(op, Mkdir | Add)]
 
 

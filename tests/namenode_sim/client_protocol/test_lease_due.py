@@ -17,7 +17,7 @@ SETTINGS = Settings(hard_lease_seconds=HARD_LIMIT, block_recovery_seconds=RECOVE
 
 
 def begun() -> Served:
-    """A NameNode at NOW."""
+    """Return a NameNode at NOW."""
     served = datanodes_in_memory.with_datanodes(serve(settings=SETTINGS))
     served.face.clock = lambda: NOW
     return served
@@ -32,7 +32,7 @@ async def opened(served: Served, path: str, client: str = "writer") -> int:
 
 
 async def recovered_since(served: Served, path: str, seconds: float, client: str = "writer") -> int:
-    """A file of two blocks; the recovery of the one that is being written began so long ago."""
+    """Write a file of two blocks; the recovery of the open one began ``seconds`` ago."""
     number = await opened(served, path, client)
     first = datanodes_in_memory.sized(
         (await datanodes_in_memory.add_block(served, path, clientName=client)).b, 10

@@ -106,7 +106,7 @@ async def test_replicas_that_took_no_part_are_gone_or_corrupt() -> None:
     state = served.cluster.blocks
     (mark,) = state.corrupt[recovering_datanodes.slot_of(served, block.blockId)].values()
     assert mark.stamp == block.generationStamp
-    disks.tell_all(block.blockId)  # whoever comes back late stays corrupt
+    disks.tell_all(block.blockId)  # a replica that comes back late stays corrupt
     assert recovering_datanodes.holders(served, block.blockId) == ["d1", "d2"]
 
 
@@ -118,7 +118,7 @@ async def test_a_replica_whose_datanode_restarted_counts_only_where_no_other_doe
     assert (result.newLength, len(result.newTaragets)) == (600, 1)
 
 
-# ---- who gets the file, and when ----
+# ---- which writer gets the file, and when ----
 
 
 async def test_while_a_recovery_runs_no_other_begins() -> None:
@@ -281,7 +281,7 @@ async def test_a_look_that_takes_long_leaves_the_rest_to_the_next(
     ids=lambda state: state.name,
 )
 async def test_bytes_on_datanodes_that_are_dead_are_waited_for(state: ReplicaState) -> None:
-    """What was flushed is on all of them, and no edit tells its length."""
+    """Wait: what was flushed is on all of them, and no edit contains its length."""
     served, disks, block = await recovering_datanodes.half_written()
     datanodes_in_memory.joined(served.cluster, "d4")
     disks.write(block, state, d1=700, d2=700, d3=700)

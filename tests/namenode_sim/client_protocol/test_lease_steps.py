@@ -42,7 +42,7 @@ def told(block: Block) -> ExtendedBlockProto:
 
 
 async def of_two_blocks(*, holders: tuple[str, ...] = ("d1", "d2", "d3")) -> Served:
-    """A NameNode that has just taken over; nobody has told of the last block of the open ``/f``."""
+    """Return a NameNode that just took over; the last block of the open ``/f`` is unreported."""
     before = datanodes_in_memory.with_datanodes(serve())
     await before.create("/f")
     await datanodes_in_memory.add_block(before, "/f")
@@ -107,7 +107,7 @@ async def test_while_the_last_block_is_recovered_no_other_writer_gets_the_file()
     assert refused.value.java_class == RECOVERY_IN_PROGRESS
 
 
-# ---- who must have told what they have before an untouched block goes ----
+# ---- which DataNodes must have reported before an untouched block goes ----
 
 
 def one_dead(served: Served) -> None:
@@ -127,7 +127,7 @@ def all_dead(served: Served) -> None:
         node.alive = False
 
 
-# What d2 is while it has not told, how long ago the time to register ended, and whether to wait.
+# What d2 is while it has not reported, seconds since the time to register ended, whether to wait.
 TOLD: dict[str, tuple[Callable[[Served], None], float, bool]] = {
     "one that lives has not told": (nothing, 10.0, True),
     "one that is dead has not told": (one_dead, 10.0, False),
@@ -154,7 +154,7 @@ async def test_who_must_have_told(
         assert release(served).blocks == (FIRST,)
 
 
-# ---- who holds the file ----
+# ---- the file's holder ----
 
 
 async def test_whoever_holds_the_file_while_a_recovery_runs_counts_as_just_renewed() -> None:

@@ -40,12 +40,12 @@ async def test_after_the_soft_limit_a_create_closes_it_and_finds_the_name_taken(
 
 
 def with_a_block(served: namenode_in_memory.Served, path: str) -> None:
-    """As a log from a NameNode with DataNodes would have it."""
+    """Log a block as a NameNode with DataNodes would."""
     served.log_and_apply(AddBlock(path, None, Block(2**30 + 1, 0, 1001)))
 
 
 async def test_a_block_that_no_datanode_has_goes_with_its_writer() -> None:
-    """Not before all have told: one that is not back yet may hold acknowledged bytes."""
+    """Wait until all have reported: one that is not back yet may hold acknowledged bytes."""
     served = namenode_in_memory.serve(settings=AT_ONCE)
     await served.create("/f")
     with_a_block(served, "/f")

@@ -73,7 +73,8 @@ async def test_the_length_leaves_out_a_block_that_is_being_written() -> None:
     assert not answer.lastBlock.corrupt
     assert not await served.complete("/f", last=datanodes_in_memory.sized(two.b, 7))
     answer = await datanodes_in_memory.locations(served, "/f")
-    assert (answer.fileLength, answer.lastBlock.b.numBytes) == (10, 7)  # told, not yet reported
+    # committed, not yet reported
+    assert (answer.fileLength, answer.lastBlock.b.numBytes) == (10, 7)
 
 
 async def test_a_snapshot_s_file_ends_where_it_ended() -> None:
@@ -94,7 +95,7 @@ async def test_a_snapshot_s_file_ends_where_it_ended() -> None:
 async def test_a_file_in_a_snapshot_has_no_block_of_which_nothing_was_known(
     offset: int, length: int, starts: list[int]
 ) -> None:
-    """Of three, the last one had just been begun."""
+    """Take three blocks, of which the last one had just been begun."""
     served = datanodes_in_memory.with_datanodes(serve())
     await served.create("/s/f")
     previous: ExtendedBlockProto | None = None

@@ -40,7 +40,7 @@ async def test_one_that_is_gone_is_at_no_path(told: str) -> None:
 # ---- whose it must be ----
 
 
-# The path, the client, how it is refused, and why: ID stands for the id that the client tells.
+# The path, the client, how it is refused, and why: ID stands for the id that the client sends.
 REFUSED: dict[str, tuple[str, str, str, str]] = {
     "one that does not exist": (
         "/none", "writer", NO_FILE,

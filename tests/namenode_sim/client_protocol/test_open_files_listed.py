@@ -13,7 +13,7 @@ OPEN = ("/b", "/d/y", "/a", "/dd", "/d/x")
 
 
 async def opened(limit: int = 1000) -> Served:
-    """Where several clients write files, and one is closed."""
+    """Return a NameNode where several clients write files, and one is closed."""
     served = serve(settings=Settings(listing_limit=limit))
     await served.touch("/closed")
     for number, path in enumerate(OPEN):
@@ -74,7 +74,7 @@ PAGES: dict[str, tuple[int, str, list[tuple[str, ...]]]] = {
 
 @pytest.mark.parametrize(("limit", "path", "pages"), PAGES.values(), ids=PAGES.keys())
 async def test_a_list_comes_in_pages(limit: int, path: str, pages: list[tuple[str, ...]]) -> None:
-    """A client goes on behind the last id until a page says that no more come."""
+    """Go on behind the last id until a page says that no more come."""
     served = await opened(limit)
     seen: list[tuple[str, ...]] = []
     last = 0

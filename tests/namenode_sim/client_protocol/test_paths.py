@@ -158,7 +158,7 @@ def test_a_path_has_a_parent(
     ],
 )  # fmt: skip
 def test_a_path_may_begin_at_the_id_of_an_inode(of: str, below: str, path: str) -> None:
-    """What follows ``..`` does not count (FSDirectory.resolveDotInodesPath)."""
+    """Ignore what follows ``..`` (FSDirectory.resolveDotInodesPath)."""
     namespace = snapshotted()
     route = paths.resolve(namespace, f"/.reserved/.inodes/{namespace.tree.node(of).id}{below}")
     known = paths.resolve(namespace, path)

@@ -1,4 +1,4 @@
-"""Who may do what, and with which words the others are refused."""
+"""The rights of callers, and with which words the others are refused."""
 
 import pytest
 
@@ -231,7 +231,7 @@ async def test_anybody_may_where_permissions_are_switched_off(method: str, field
     await served.call(method, user="carol", **fields)
 
 
-#   who sets a quota on what, where alice owns "/home/alice", and how that is refused
+#   the caller that sets a quota, on what, where alice owns "/home/alice", and how that is refused
 OWNERS_LIMITED: dict[str, tuple[str, str, str]] = {
     "below one's own": ("alice", "/home/alice/d", ""),
     "one's own": ("alice", "/home/alice", NO_OWNER),

@@ -44,7 +44,7 @@ async def writing() -> tuple[Served, LocatedBlockProto]:
 
 
 async def new_stamp(served: Served, block: ExtendedBlockProto) -> ExtendedBlockProto:
-    """What updateBlockForPipeline gives."""
+    """Return what updateBlockForPipeline gives."""
     answer = await served.call("updateBlockForPipeline", block=block, clientName="writer")
     assert isinstance(answer, calls.UpdateBlockForPipelineResponseProto)
     assert not answer.block.locs
@@ -55,7 +55,7 @@ async def new_stamp(served: Served, block: ExtendedBlockProto) -> ExtendedBlockP
 def update(
     block: ExtendedBlockProto, new: ExtendedBlockProto, found: LocatedBlockProto, count: int = 2
 ) -> Fields:
-    """updatePipeline with the first DataNodes of an answer."""
+    """Return updatePipeline's fields with the first DataNodes of an answer."""
     return {
         "clientName": "writer",
         "oldBlock": block,
@@ -89,7 +89,7 @@ async def test_a_pipeline_goes_on_under_a_new_stamp() -> None:
 
 @pytest.mark.row("B27", because="the case in which a DataNode fails at the end of a block")
 async def test_a_replica_that_was_final_before_its_client_told_the_stamp_counts() -> None:
-    """At a block's end DataNodes finalize it under the new stamp before the client calls."""
+    """Finalize at a block's end under the new stamp before the client calls, as DataNodes do."""
     served, found = await writing()
     new = sized(await new_stamp(served, found.b), 100)
     for place in found.locs[:2]:
@@ -116,7 +116,7 @@ async def test_a_repeated_update_is_not_done_twice(*, failed_over: bool) -> None
 
 
 def changed(**fields: int) -> Callable[[ExtendedBlockProto], ExtendedBlockProto]:
-    """A block that differs in some fields."""
+    """Return a function that changes some fields of a block."""
 
     def change(block: ExtendedBlockProto) -> ExtendedBlockProto:
         other = sized(block, block.numBytes)
@@ -200,7 +200,7 @@ async def test_a_call_about_a_block_is_a_sign_of_life() -> None:
 
 
 def additional(found: LocatedBlockProto, wanted: int, pipeline: int = 2) -> Fields:
-    """getAdditionalDatanode for the first DataNodes of an answer, without the others."""
+    """Return getAdditionalDatanode's fields for an answer's first DataNodes, without the others."""
     return {
         "src": "/f",
         "blk": found.b,

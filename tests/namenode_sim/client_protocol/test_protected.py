@@ -12,7 +12,7 @@ DENIED = "org.apache.hadoop.security.AccessControlException"
 
 
 async def with_protected(*, below: bool = False) -> Served:
-    """Files in and beside the protected directories; ``below``: what is below is protected too."""
+    """Make files in and next to the protected directories; ``below``: all below is protected."""
     served = serve(settings=Settings(protected=PROTECTED, protected_below=below))
     for file in ("/p/f", "/p/sub/deep/f", "/p2/f", "/q/in/f", "/q/in2/f", "/r/f"):
         await served.touch(file)

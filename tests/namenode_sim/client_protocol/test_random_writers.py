@@ -1,4 +1,4 @@
-"""Whatever writers, DataNodes and failovers do: asked again, a NameNode tells the same blocks."""
+"""Whatever writers, DataNodes and failovers do: asked again, a NameNode answers the same blocks."""
 
 import asyncio
 from contextlib import ExitStack
@@ -45,7 +45,7 @@ def _never(*_arguments: object) -> bool:
 
 
 def _nothing(*_arguments: object) -> None:
-    """A step that is left out."""
+    """Leave out a step."""
 
 
 def _logged_blocks(_: Scene, file: INodeFile) -> tuple[Block, ...]:
@@ -68,7 +68,7 @@ BUGS: Final[dict[str, Planting]] = {
 
 
 def seed_that_shows() -> int | None:
-    """The first life that ends badly."""
+    """Return the first life that ends badly."""
     for seed in range(SEEDS):
         try:
             asyncio.run(live(seed))

@@ -1,4 +1,4 @@
-"""What a DataNode tells of a recovery counts only where this NameNode ordered it."""
+"""What a DataNode reports of a recovery counts only where this NameNode ordered it."""
 
 from collections.abc import Awaitable, Callable
 
@@ -234,7 +234,7 @@ async def test_a_damaged_replica_does_not_take_part_where_there_is_a_good_one() 
 
 
 async def test_a_file_is_closed_with_fewer_replicas_than_a_block_needs() -> None:
-    """They are made once it is closed; nobody copies a block of an open file."""
+    """Make more once it is closed; a block of an open file is not copied."""
     served, disks, block = await recovering_datanodes.half_written(d1=700)
     served.cluster.blocks.minimum = 2
     await recovering_datanodes.recover_lease(served)

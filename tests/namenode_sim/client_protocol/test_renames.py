@@ -21,14 +21,14 @@ LONG = "n" * 256
 
 
 async def rename(served: Served, src: str, dst: str, user: str = "hdfs") -> bool:
-    """The first rename."""
+    """Call the first rename."""
     answer = await served.call("rename", src=src, dst=dst, user=user)
     assert isinstance(answer, calls.RenameResponseProto)
     return answer.result
 
 
 async def rename2(served: Served, src: str, dst: str) -> None:
-    """The second rename, which may replace what is at the destination."""
+    """Call the second rename, which may replace what is at the destination."""
     await served.call("rename2", src=src, dst=dst, overwriteDest=True)
 
 

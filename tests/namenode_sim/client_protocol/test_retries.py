@@ -52,7 +52,7 @@ async def prepared() -> Served:
 
 
 def next_namenode(old: Served) -> Served:
-    """The one that takes over: it knows what is in the log, and nothing else."""
+    """Return the one that takes over: it has what is in the log, and nothing else."""
     return serve(namespace=old.log.replayed())
 
 
@@ -213,7 +213,7 @@ async def test_an_edit_that_was_logged_and_does_not_apply_is_reported() -> None:
 
 
 async def test_an_edit_that_was_logged_and_broke_while_it_was_applied_is_reported() -> None:
-    """Whatever ended it half-way: memory is not what the log says, and serves nobody."""
+    """End it half-way: memory is not what the log says, and must serve no one."""
     served = await prepared()
     told: list[str] = []
     served.face.on_broken = told.append
@@ -234,7 +234,7 @@ async def test_an_edit_that_was_logged_and_broke_while_it_was_applied_is_reporte
 async def test_a_late_duplicate_of_a_call_that_did_nothing_does_nothing(
     method: str, fields: Fields
 ) -> None:
-    """A cut network holds the first attempt back; the second one is answered, then a peer acts."""
+    """Hold back the first attempt, as a cut network; the second is answered, then a peer acts."""
     served = serve()
 
     async def does(call_id: int) -> bool:
@@ -253,7 +253,7 @@ async def test_a_late_duplicate_of_a_call_that_did_nothing_does_nothing(
 
 
 async def test_a_late_duplicate_of_a_call_that_was_refused_is_refused() -> None:
-    """As above, for the calls that tell by an exception that there is nothing to do."""
+    """Repeat the above for the calls that answer an exception when there is nothing to do."""
     served = serve()
     fields: Fields = {"src": "/d", "dst": "/elsewhere", "overwriteDest": False}
     for made in (False, True):

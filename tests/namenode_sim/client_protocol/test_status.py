@@ -1,4 +1,4 @@
-"""What a client is told of an inode: the whole status of each kind, and its policies."""
+"""What a client is answered about an inode: the whole status of each kind, and its policies."""
 
 import pytest
 
@@ -62,7 +62,7 @@ SYSTEM = XAttrNamespace.SYSTEM
 def told(
     kind: HdfsFileStatusProto.FileType.ValueType, number: int, **more: object
 ) -> HdfsFileStatusProto:
-    """A status, with what most have."""
+    """Return a status, with what most have."""
     fields: Fields = {
         "path": b"",
         "length": 0,
@@ -209,7 +209,7 @@ def test_a_name_is_told_where_the_client_does_not_know_it() -> None:
 
 
 def without_inode(mode: int, **more: object) -> HdfsFileStatusProto:
-    """A directory that has no inode, and so no id (-1), owner or time."""
+    """Return a directory that has no inode, and so no id (-1), owner or time."""
     nobody: Fields = {"owner": "", "group": "", "modification_time": 0, **more}
     return told(DIRECTORY, 2**64 - 1, permission={"perm": mode}, **nobody)
 

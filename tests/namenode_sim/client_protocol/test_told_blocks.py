@@ -62,7 +62,7 @@ async def test_only_a_block_that_is_being_written_is_expected_somewhere() -> Non
     assert client_blocks.expected_places(served.scene(), client_blocks.told_block(whole)) == []
 
 
-# ---- which last block with which length a writer may tell ----
+# ---- which last block with which length a writer may send ----
 
 
 def tell(served: Served, told: Block | None) -> Block | None:
@@ -70,7 +70,7 @@ def tell(served: Served, told: Block | None) -> Block | None:
 
 
 async def flushed() -> tuple[Served, Block]:
-    """The writer of ``/f`` has told that a hundred bytes are in its only block."""
+    """Let the writer of ``/f`` report that a hundred bytes are in its only block."""
     served, _, told = await half_written()
     await served.call("fsync", src="/f", client="writer", lastBlockLength=100)
     return served, replace(client_blocks.told_block(told), num_bytes=100)

@@ -23,7 +23,7 @@ NAMES = ("d1", "d2", "d3")
 async def file_of(
     *lengths: int,
 ) -> tuple[namenode_in_memory.Served, recovering_datanodes.Disks, list[ExtendedBlockProto]]:
-    """The closed ``/d/f``, with three replicas of each block."""
+    """Write the closed ``/d/f``, with three replicas of each block."""
     served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
     await served.mkdirs("/d")
     disks = recovering_datanodes.Disks(served)
@@ -95,7 +95,7 @@ async def test_a_file_ends_where_it_was_cut(length: int, left: list[int]) -> Non
 
 
 async def closes(served: namenode_in_memory.Served, disks: recovering_datanodes.Disks) -> bool:
-    """The recovery that was ordered ends, and the file is closed."""
+    """End the recovery that was ordered; return whether the file is closed."""
     result = disks.lead(disks.leader())
     await recovering_datanodes.commit(served, result)
     check(served.cluster.blocks)

@@ -1,4 +1,4 @@
-"""Extended attributes: who sees and changes which, and what an inode can have."""
+"""Extended attributes: which callers see and change which, and what an inode can have."""
 
 from dataclasses import dataclass, field
 

@@ -1,7 +1,7 @@
 """Writers, DataNodes with disks, and two NameNodes that take over from each other.
 
-What the writers were told is the truth here: which blocks a file has, and where.  A NameNode is
-wrong that loses a block, tells another one to a writer that asks again, or has a replica deleted
+What the writers were answered is the truth here: which blocks a file has, and where.  A NameNode is
+wrong that loses a block, answers another one to a writer that asks again, or has a replica deleted
 that a file is made of.
 """
 
@@ -77,7 +77,7 @@ class World:
         self.repeats = self.failovers = self.deletions = 0
 
     def _new_namenode(self, *, active: bool) -> NameNode:
-        """One that has started now; DataNodes have reported to it what they have."""
+        """Start one now; DataNodes have reported to it what they have."""
         namespace = None if active else Namespace.empty(SUPERUSER)
         served = serve(namespace=namespace, active=active)
         new = NameNode(served)
@@ -89,7 +89,7 @@ class World:
     # ---- calls ----
 
     async def call(self, method: str, **more: object) -> Message:
-        """A call whose answer may be lost once or twice, the NameNode with it."""
+        """Make a call whose answer may be lost once or twice, the NameNode with it."""
         self.call_id += 1
         fields: Fields = dict(more)
         answer = await self.active.served.call(method, call_id=self.call_id, **fields)
@@ -103,7 +103,7 @@ class World:
         return answer
 
     def fail_over(self) -> None:
-        """The standby takes over, and a new standby starts."""
+        """Let the standby take over, and a new standby start."""
         self.failovers += 1
         frames = self.active.served.log.frames
         new, old = self.standby, self.active
@@ -117,13 +117,13 @@ class World:
     # ---- DataNodes ----
 
     def store(self, name: str, block_id: int, told: Reported) -> None:
-        """A DataNode has a replica, and both NameNodes are to hear of it."""
+        """Give a DataNode a replica, of which both NameNodes are to hear."""
         self.disks[name][block_id] = told
         for node in (self.active, self.standby):
             node.coming[name].append((block_id, told))
 
     def reports_arrive(self, most: int = 3) -> None:
-        """Some of what DataNodes told comes to a NameNode."""
+        """Deliver some of what DataNodes reported to a NameNode."""
         node = self.chance.choice([self.active, self.standby])
         node.deliver(self.chance.choice(DATANODES), self.chance.randint(1, most))
 
@@ -133,7 +133,7 @@ class World:
         self.standby.follow(frames[:upto])
 
     def deletions_are_carried_out(self) -> None:
-        """A DataNode deletes what it is told to, by its stamp."""
+        """Let a DataNode delete what it is ordered to, by its stamp."""
         cluster = self.active.served.cluster
         name = self.chance.choice(DATANODES)
         (storage,) = cluster.nodes[name].storages.values()
@@ -151,7 +151,7 @@ class World:
                 node.coming[name].append((block_id, Deleted(stamp)))
 
     def needed(self, name: str) -> set[tuple[int, int]]:
-        """The replicas of a DataNode that some file is made of."""
+        """Return the replicas of a DataNode that some file is made of."""
         held = self.disks[name]
         ended = {
             (block.blockId, block.generationStamp)
@@ -196,7 +196,7 @@ class World:
             self.store(name, answer.block.b.blockId, told)
 
     def end_block(self, writer: Writer, at: LocatedBlockProto) -> None:
-        """All bytes are acknowledged; the DataNodes finalize the block on their own."""
+        """Acknowledge all bytes; the DataNodes finalize the block on their own."""
         block = sized(at.b, max(writer.synced, self.chance.randint(1, 1 << 20)))
         for name in _names(at):
             told = Reported(ReplicaState.FINALIZED, block.generationStamp, block.numBytes)
@@ -218,7 +218,7 @@ class World:
         writer.at = None
 
     async def recover_pipeline(self, writer: Writer, at: LocatedBlockProto) -> None:
-        """A DataNode fell out; the others go on under a new stamp, or end the block with it."""
+        """Drop a DataNode; the others go on under a new stamp, or end the block with it."""
         self.call_id += 1
         answer = await self.active.served.call(
             "updateBlockForPipeline", call_id=self.call_id, block=at.b, clientName=writer.name
@@ -281,7 +281,7 @@ class World:
         self.check()
 
     def check(self) -> None:
-        """The map agrees with itself, and the namespace with the writers."""
+        """Check that the map agrees with itself, and the namespace with the writers."""
         served = self.active.served
         check(served.cluster.blocks)
         for writer in self.writers:
@@ -291,7 +291,7 @@ class World:
             assert [block.block_id for block in blocks] == told, writer
 
     async def finish(self) -> None:
-        """Every writer comes to an end, every report arrives; then all can be read."""
+        """Let every writer come to an end and every report arrive; then all can be read."""
         for writer in self.writers:
             if writer.at is not None:
                 self.end_block(writer, writer.at)
@@ -329,7 +329,7 @@ def _names(block: LocatedBlockProto) -> list[str]:
 
 
 def _lasting(answer: Message) -> object:
-    """What must be the same in the answer to a repeated call.
+    """Return what must be the same in the answer to a repeated call.
 
     The places of a block may be others.  ``complete`` may have been too early.
     """

@@ -1,4 +1,4 @@
-"""A file in memory that tells what was read of it, and a segment that is read from one."""
+"""A file in memory that counts what was read of it, and a segment that is read from one."""
 
 from io import BytesIO
 from typing import BinaryIO, cast
@@ -29,16 +29,16 @@ class Counted:
         return data
 
     def append(self, data: bytes) -> None:
-        """As a writer does that has the file open too."""
+        """Append as a writer does that has the file open too."""
         self._file.seek(0, 2)
         self._file.write(data)
 
     def cut(self, size: int) -> None:
-        """As its NameNode does when it finalizes a segment."""
+        """Truncate as its NameNode does when it finalizes a segment."""
         self._file.truncate(size)
 
 
 def opened(data: bytes | Counted, *, first: int | None = 1) -> SegmentFile:
-    """A segment of these bytes whose first transaction has this number, or any."""
+    """Return a segment of these bytes whose first transaction has this number, or any."""
     counted = Counted(data) if isinstance(data, bytes) else data
     return SegmentFile(counted.file, "edits", first=None if first is None else TxId(first))

@@ -21,23 +21,23 @@ NO_CALL = i16(0) + i32(-2)
 
 
 def text(content: str) -> bytes:
-    """A string with its length in two bytes."""
+    """Return a string with its length in two bytes."""
     return len(content).to_bytes(2, "big") + content.encode()
 
 
 def framed(opcode: int, body: bytes, layout: int = -67, *, txid: int = TXID) -> bytes:
-    """A frame with a right length, where the layout has one, and a right checksum."""
+    """Return a frame with a right length, where the layout has one, and a right checksum."""
     length = i32(12 + len(body)) if layout <= -56 else b""
     return sealed(bytes((opcode,)) + length + i64(txid) + body)
 
 
 def sealed(head: bytes) -> bytes:
-    """With its checksum."""
+    """Append its checksum."""
     return head + crc32(head).to_bytes(4, "big")
 
 
 def belong_together(write: Write, read: Read, content: Any, written: bytes) -> None:  # noqa: ANN401
-    """A content and its bytes belong to each other, at the end of a frame and within it."""
+    """Check that content and bytes belong to each other, at the end of a frame and within it."""
     assert write(content) == written
     for behind in (b"", b"x" * 300):
         assert read(b"x" + written + behind, 1) == (content, 1 + len(written))

@@ -28,10 +28,10 @@ SMALL: Sequence[ops.Op] = (
 
 
 def frames(written: Iterable[ops.Op], *, first: int = 1, layout: int = -65) -> list[bytes]:
-    """The frames of consecutive ops."""
+    """Return the frames of consecutive ops."""
     return [encode(op, TxId(first + n), layout) for n, op in enumerate(written)]
 
 
 def segment_bytes(written: Iterable[ops.Op] = SMALL, *, first: int = 1, layout: int = -65) -> bytes:
-    """A whole file without padding."""
+    """Return a whole file without padding."""
     return header_bytes(layout) + b"".join(frames(written, first=first, layout=layout))

@@ -22,7 +22,7 @@ REFUSALS = (ValueError, IndexError, error, DecodeError)
 
 
 def entry(bits: int, name: str | None = None) -> AclEntry:
-    """An entry of these bits: its scope, its type in two, its permission in three."""
+    """Make an entry of these bits: its scope, its type in two, its permission in three."""
     return AclEntry(AclScope(bits >> 5), AclType(bits >> 3 & 3), name, bits & 7)
 
 

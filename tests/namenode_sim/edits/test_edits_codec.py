@@ -61,7 +61,7 @@ def test_any_op_reads_back_as_it_was_written(
 
 
 def _as_read(op: ops.Op, layout: int) -> ops.Op:
-    """A snapshot's time is always there in new layouts and never in old ones."""
+    """Return the op as read: a snapshot's time is always in new layouts and never in old ones."""
     if isinstance(op, ops.CreateSnapshot | ops.DeleteSnapshot | ops.RenameSnapshot):
         return replace(op, mtime=(op.mtime or 0) if layout <= -66 else None)
     return op

@@ -16,7 +16,7 @@ BEFORE = b"before"
 
 
 def refused(data: bytes, layout: int, reason: str) -> EditsError:
-    """The refusal of what stands behind other bytes; it says where."""
+    """Return the refusal of what stands behind other bytes; it says where."""
     with pytest.raises(EditsError, match=reason) as refusal:
         decode(BEFORE + data, len(BEFORE), layout)
     assert refusal.value.offset == len(BEFORE)
@@ -121,7 +121,7 @@ TOO_LONG = {FRAMED: "a frame claims 52428796 bytes; 52428801 are left", OLD: "ch
 
 
 def longest(layout: int) -> ops.ConcatDelete:
-    """An op that takes as many bytes as a frame may have."""
+    """Return an op that takes as many bytes as a frame may have."""
     return ops.ConcatDelete("/t", (*("n" * 0xFFFF,) * 799, "n" * LONGEST[layout]), 1)
 
 

@@ -187,7 +187,7 @@ def test_hadoops_spellings_work_and_verbose_shows_the_output(tmp_path: Path) -> 
 
 
 def test_xml_is_utf_8_whatever_it_declares(tmp_path: Path) -> None:
-    """As Hadoop reads it; found by fuzzing."""
+    """Read it as Hadoop does; found by fuzzing."""
     text = "<EDITS><EDITS_VERSION>-65</EDITS_VERSION></EDITS>"
     (tmp_path / "in.xml").write_text(f"<?xml version='1.0' encoding='x-none'?>{text}")
     result = oev("-p", "binary", "-i", tmp_path / "in.xml", "-o", tmp_path / "out")

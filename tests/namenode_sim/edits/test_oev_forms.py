@@ -64,7 +64,7 @@ def _needs_newest(op: ops.Op) -> bool:
 @settings(max_examples=200)
 @given(op=any_op(), body=st.integers(0, 10**6), bit=st.integers(0, 7))
 def test_bytes_that_we_would_not_write_come_back_too(op: ops.Op, body: int, bit: int) -> None:
-    """As other writers', or damage that recovery keeps."""
+    """Take other writers' bytes, or damage that recovery keeps."""
     data = bytearray(segment_bytes([op, ops.EndLogSegment()], layout=-67))
     data[HEADER_BYTES + body % (len(data) - HEADER_BYTES)] ^= 1 << bit
     lines, back = BytesIO(), BytesIO()
@@ -74,7 +74,7 @@ def test_bytes_that_we_would_not_write_come_back_too(op: ops.Op, body: int, bit:
 
 
 def _resealed(op: ops.Op, before: bytes, after: bytes) -> bytes:
-    """A sound segment with one op, of which some bytes are others of the same length."""
+    """Return a sound segment with one op, some bytes of which are others of the same length."""
     frame = segment_bytes([op])[HEADER_BYTES:-4]
     assert frame.count(before) == 1
     changed = frame.replace(before, after)

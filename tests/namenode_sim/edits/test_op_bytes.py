@@ -340,7 +340,7 @@ SNAPSHOTS = (
 @pytest.mark.parametrize("case", SNAPSHOTS)
 @pytest.mark.parametrize("layout", range(-56, -68, -1))
 def test_snapshots_may_have_their_time_in_older_layouts(case: str, layout: int) -> None:
-    """As Hadoop 3.3.0 writes them; the length of the frame tells."""
+    """Accept them as Hadoop 3.3.0 writes them; the length of the frame shows which."""
     op, body = BODIES[case]
     frame = framed(op.opcode, body, layout)
     assert encode(op, TXID, layout, unversioned_mtime=True) == frame

@@ -189,7 +189,7 @@ def test_equal_owners_share_an_object(case: str) -> None:
 
 
 def sized(data: bytes, pos: int) -> tuple[bytes, int]:
-    """At most three bytes behind their length."""
+    """Read at most three bytes behind their length."""
     return read_sized(data, pos, 3)
 
 

@@ -24,26 +24,26 @@ JUNK = b"\x80"
 SMALLEST = {FRAMED: 17, OLD: 13}
 HEAD = {FRAMED: 13, OLD: 9}
 CHUNK = 1 << 20
-"""So many bytes are searched at a time."""
+"""This number of bytes is searched at a time."""
 
 Around = tuple[int, int, int | None, int | None]
 """Of a damage: its offset and length, and the transactions before and behind it."""
 
 
 def small(txid: int, layout: int = FRAMED) -> bytes:
-    """The smallest frame there is."""
+    """Return the smallest frame there is."""
     return frames([ops.StartLogSegment()], first=txid, layout=layout)[0]
 
 
 def claiming(size: int, txid: int = 2) -> bytes:
-    """The head of a frame that claims so many bytes; its checksum will be wrong."""
+    """Return the head of a frame that claims ``size`` bytes; its checksum will be wrong."""
     return Struct(">Biq").pack(1, size - 5, txid)
 
 
 def salvaged(
     data: bytes | Counted, *, first: int | None = 1, numbered: bool = True
 ) -> list[int | Around]:
-    """The transactions that are found, and the damages between them."""
+    """Return the transactions that are found, and the damages between them."""
     return [
         (found.offset, found.length, found.after, found.before)
         if isinstance(found, Skipped)
@@ -197,7 +197,7 @@ def test_the_last_byte_of_a_sound_op_is_no_padding() -> None:
 
 
 def _costly(short_of_budget: int) -> bytes:
-    """A sound op behind heads whose false claims leave so many bytes of the budget for it."""
+    """Return an op behind heads whose false claims leave it that many bytes of the budget."""
     size, end = 3 * CHUNK, small(3)
     left_for_claims = 8 * size + MAX_OP_BYTES - short_of_budget
     data = bytearray(JUNK * size)

@@ -19,7 +19,7 @@ MARK = ops.StartLogSegment()
 
 
 def holding(value_bytes: int) -> ops.Op:
-    """An op of about that size."""
+    """Return an op of about that size."""
     return ops.SetXAttr("/f", (XAttr(XAttrNamespace.USER, "a", bytes(value_bytes)),))
 
 
@@ -96,7 +96,7 @@ def test_an_op_of_another_number_is_refused_where_it_stands() -> None:
 
 
 SAID = {
-    # due, in the frame: the transaction that is named, and whether the frame's is told too
+    # due, in the frame: the transaction that is named, and whether the frame's is shown too
     "the one that is due": (5, 5, 5, False),
     "another than is due": (5, 8, 5, True),
     "any": (None, 8, 8, False),

@@ -1,4 +1,4 @@
-"""What is told of a damaged segment: what each damage cost, and what the file's name promised."""
+"""The report on a damaged segment: what each damage cost, and what the file's name promised."""
 
 from pathlib import Path
 

@@ -15,7 +15,7 @@ from tests.worlds.files import info
 
 
 def real(name: str) -> Path:
-    """A file written by Hadoop; skips the test where it is not at hand."""
+    """Return a file written by Hadoop; skip the test where it is not at hand."""
     path = TESTDATA / name
     if not path.exists():
         FILES_OF_HADOOP.skip(f"{path} is not there")
@@ -31,7 +31,7 @@ def replay(namespace: Namespace, path: Path) -> Namespace:
 
 
 def saved(namespace: Namespace, layout: int = -65, codec: str = "") -> bytes:
-    """The bytes of an image."""
+    """Return the bytes of an image."""
     file = io.BytesIO()
     write_namespace(namespace, file, info(layout), codec=codec)
     return file.getvalue()
@@ -80,7 +80,7 @@ EDITS: tuple[ops.Op, ...] = (
 
 
 def rich_namespace() -> Namespace:
-    """A namespace with something of everything."""
+    """Return a namespace with something of everything."""
     namespace = Namespace.empty("hdfs")
     for txid, op in enumerate(EDITS, start=1):
         namespace.apply(TxId(txid), op)

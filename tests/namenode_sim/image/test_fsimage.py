@@ -216,7 +216,7 @@ def test_a_codec_that_we_lack_is_named() -> None:
 
 @pytest.mark.parametrize("codec", ["", ZLIB_CODEC])
 def test_any_flipped_bit_is_a_typed_error_or_a_namespace(codec: str) -> None:
-    """The digest catches every flip; this is about an image whose digest was made afterwards."""
+    """Make the digest afterwards, which would catch every flip."""
     data = saved(rich_namespace(), codec=codec)
     refused = 0
     for position in range(len(data)):

@@ -64,7 +64,7 @@ def test_every_flipped_bit_of_the_digest_is_refused(tmp_path: Path) -> None:
 def test_with_a_digest_of_the_damage_it_is_refused_with_its_place_or_changes_only_what_it_hit(
     tmp_path: Path,
 ) -> None:
-    """Such an image was made so: what can be found is found, the rest is another namespace.
+    """Find what can be found; the rest is another namespace, as such an image was made so.
 
     It must be one that saves and loads again: nothing half understood may stay in it.
     """
@@ -92,7 +92,7 @@ def test_with_a_digest_of_the_damage_it_is_refused_with_its_place_or_changes_onl
 
 
 def _loaded(path: Path) -> tuple[Namespace | None, str]:
-    """The namespace, or why there is none."""
+    """Return the namespace, or why there is none."""
     try:
         return load_image(path), ""
     except ImageError as problem:
@@ -111,7 +111,7 @@ def _saves_and_loads(found: Namespace) -> None:
 
 @pytest.mark.parametrize("codec", [ZLIB_CODEC, GZIP_CODEC, BZIP2_CODEC])
 def test_a_section_that_inflates_beyond_measure_is_refused_in_bounded_memory(codec: str) -> None:
-    """A message of a gigabyte of zeros, in a megabyte of an image."""
+    """Put a message of a gigabyte of zeros in a megabyte of an image."""
     stream = compressor(codec)
     head = (
         delimited(pb.StringTableSection(numEntry=1).SerializeToString()) + b"\x80\x80\x80\x80\x04"
@@ -131,7 +131,7 @@ def test_a_section_that_inflates_beyond_measure_is_refused_in_bounded_memory(cod
 
 
 def _image_of(sections: dict[str, bytes], codec: str) -> bytes:
-    """An image of sections as they are, and empty ones of the names that must be there."""
+    """Return an image of sections as they are, and empty ones of the names that must be there."""
     out = bytearray(b"HDFSIMG1")
     summary = pb.FileSummary(ondiskVersion=1, layoutVersion=2**32 - 65, codec=codec)
     for name in ("NS_INFO", "INODE", "STRING_TABLE"):

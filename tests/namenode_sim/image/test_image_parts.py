@@ -1,4 +1,4 @@
-"""Codecs, sub-sections and unknown fields: what a foreign image may have besides the usual."""
+"""Codecs, sub-sections and unknown fields: what a foreign image may have on top."""
 
 import io
 
@@ -113,7 +113,7 @@ NEW_FIELD = b"\xfa\x3e\x03new"
 
 
 def _with_new_fields(image: bytes) -> bytes:
-    """The image with an unknown field in every message that is rewritten on saving."""
+    """Return the image with an unknown field in every message that is rewritten on saving."""
     kinds: dict[str, type[Message]] = {
         "NS_INFO": pb.NameSystemSection,
         "INODE": pb.INode,
@@ -140,7 +140,7 @@ def _with_new_fields(image: bytes) -> bytes:
 
 
 def _renewed(raw: bytes, kind: type[Message] | None) -> bytes:
-    """A message with a new field, and a new field in each message within it."""
+    """Return a message with a new field, and a new field in each message within it."""
     if kind is None:
         return raw + NEW_FIELD
     message = kind.FromString(raw)

@@ -60,7 +60,7 @@ QUOTAS = st.builds(
 
 @st.composite
 def inodes(draw: st.DrawFn, number: int) -> namespace_inode.INode:
-    """A file, a directory or a symlink with whatever such a thing can have."""
+    """Draw a file, a directory or a symlink with whatever such a thing can have."""
     common = (number, draw(NAME), draw(USER), draw(USER), draw(st.integers(0, 0xFFFF)), draw(TIME))
     acl, xattrs = draw(st.none() | ACL), draw(st.none() | XATTRS)
     kind = draw(
@@ -98,7 +98,7 @@ def inodes(draw: st.DrawFn, number: int) -> namespace_inode.INode:
 
 @st.composite
 def namespaces(draw: st.DrawFn) -> Namespace:
-    """A tree of up to twenty inodes, and something of all that is beside it."""
+    """Draw a tree of up to twenty inodes, and something of all else that a namespace has."""
     namespace = Namespace.empty(draw(USER), draw(USER))
     directories = [namespace.tree.root]
     for number in range(16386, 16386 + draw(st.integers(0, 20))):
@@ -160,7 +160,7 @@ def _fill_cache_and_policies(draw: st.DrawFn, namespace: Namespace) -> None:
 def _take_snapshots(
     draw: st.DrawFn, namespace: Namespace, directories: list[namespace_inode.INodeDirectory]
 ) -> None:
-    """A snapshot of a directory, and changes since: ops know what that means for the diffs."""
+    """Snapshot a directory, and change it since: ops know what that means for the diffs."""
     if not draw(st.booleans()):
         return
     top = draw(st.sampled_from(directories))

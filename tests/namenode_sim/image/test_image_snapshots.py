@@ -54,7 +54,7 @@ def test_snapshots_of_an_unchanged_directory_load_back_and_have_their_diffs() ->
 
 
 def _changed() -> Namespace:
-    """A snapshot of /d, then a file moves out, one changes, one comes, one goes, one is cut."""
+    """Snapshot /d, then a file moves out, one changes, one comes, one goes, one is cut."""
     namespace = _apply(
         rich_namespace(),
         ops.DisallowSnapshot("/d/é"),

@@ -24,7 +24,7 @@ def add(path: str, time: int = 10, **more: object) -> ops.Add:
 
 
 def reopened(path: str, *blocks: Block) -> ops.Add:
-    """The append of logs before layout -62."""
+    """Return the append of logs before layout -62."""
     return ops.Add(0, path, 3, 30, 30, 128, blocks, WHO, client_name="writer")
 
 
@@ -33,7 +33,7 @@ def close(path: str, *blocks: Block, time: int = 20) -> ops.Close:
 
 
 def file(path: str, *blocks: Block) -> list[Op]:
-    """A closed file."""
+    """Return the edits of a closed file."""
     given: list[Op] = [add(path)]
     before = None
     for block in blocks:
@@ -47,7 +47,7 @@ def take(name: str, time: int | None = 50, path: str = "/d") -> ops.CreateSnapsh
 
 
 def striped(path: str, name: str | None) -> ops.SetXAttr:
-    """A directory's policy for what is made in it, as Java writes a text."""
+    """Set a directory's policy for what is made in it, as Java writes a text."""
     value = None if name is None else len(name).to_bytes(4, "big") + name.encode()
     return ops.SetXAttr(path, (XAttr(XAttrNamespace.SYSTEM, EC_XATTR, value),))
 
@@ -73,12 +73,12 @@ def directory(namespace: Namespace, path: str = "/d") -> INodeDirectory:
 
 
 def snapshots(namespace: Namespace) -> list[Snapshot]:
-    """Those of ``/d``, in the order in which they were taken."""
+    """Return those of ``/d``, in the order in which they were taken."""
     return namespace.snapshots.snapshottable[directory(namespace).id]
 
 
 def seen(namespace: Namespace, snapshot: str, *names: str) -> Sight:
-    """What is at a path below ``/d``, as one of its snapshots shows it."""
+    """Return what is at a path below ``/d``, as one of its snapshots shows it."""
     [taken] = [one for one in snapshots(namespace) if one.name == snapshot]
     sight: Sight | None = look_at_root(directory(namespace), taken)
     for name in names:
@@ -89,7 +89,7 @@ def seen(namespace: Namespace, snapshot: str, *names: str) -> Sight:
 
 
 def names_seen(sight: Sight) -> list[bytes]:
-    """A directory's names as a snapshot shows them; none for anything else."""
+    """Return a directory's names as a snapshot shows them; none for anything else."""
     return sorted(sight.node.children) if isinstance(sight.node, INodeDirectory) else []
 
 

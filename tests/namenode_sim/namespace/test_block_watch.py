@@ -1,4 +1,4 @@
-"""What a file and its snapshots hold together, and what is told of files that change and go."""
+"""What a file and its snapshots hold together, and the reports on files that change and go."""
 
 import tracemalloc
 
@@ -32,13 +32,13 @@ FILE_ID = 16386
 def made(
     *blocks: Block, writer: UnderConstruction | None = None, history: FileHistory | None = None
 ) -> INodeFile:
-    """A file of three replicas."""
+    """Return a file of three replicas."""
     traits = FileTraits("u", "g", 0o644, 3, 128, under_construction=writer, history=history)
     return INodeFile(b"f", pack_numbers(FILE_ID, 10, 10, pack_blocks(blocks)), traits)
 
 
 def past(*replications: int | None, deleted: bool = False) -> FileHistory:
-    """Snapshots in which a file had so many replicas; None for one that saved no attributes."""
+    """Return snapshots with these replications; None for one that saved no attributes."""
     diffs = []
     for number, replication in enumerate(replications):
         copy = None

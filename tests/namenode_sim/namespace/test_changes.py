@@ -41,7 +41,7 @@ SEEDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One block as the changes tell it."""
+    """One block as the changes report it."""
 
     file_id: int
     length: int
@@ -108,7 +108,7 @@ def ensure_learned(namespace: Namespace, known: dict[int, Known]) -> None:
 
 
 def told(*given: Op | list[Op]) -> list[BlockChange]:
-    """The changes of the last of some edits."""
+    """Return the changes of the last of some edits."""
     namespace = Namespace.empty("hdfs")
     namespace.watch_blocks()
     changes: tuple[BlockChange, ...] = ()
@@ -317,7 +317,7 @@ def test_the_changes_of_random_edits_are_all_that_happens() -> None:
 
 
 def _nothing(*_arguments: object) -> None:
-    """A step that is left out."""
+    """Leave out a step."""
 
 
 def _too_long_a_front(before: changes._Holding, after: changes._Holding) -> int:

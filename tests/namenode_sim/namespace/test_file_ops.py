@@ -1,4 +1,4 @@
-"""What edits tell of a file: who writes it, from where, when, for whom and how often it is held."""
+"""What edits say of a file: its writer, from where, when, for whom and how often it is held."""
 
 from dataclasses import replace
 

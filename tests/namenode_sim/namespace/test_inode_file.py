@@ -1,4 +1,4 @@
-"""A file keeps its numbers packed and its traits shared; whoever uses it must not notice."""
+"""A file keeps its numbers packed and its traits shared; its users must not notice."""
 
 import struct
 from collections.abc import Callable
@@ -45,7 +45,7 @@ Model = dict[str, Any]
 
 
 def plain(name: bytes, numbers: tuple[int, int, int], blocks: tuple[values.Block, ...]) -> Model:
-    """A newly made file as a dictionary."""
+    """Return a newly made file as a dictionary."""
     number, mtime, atime = numbers
     traits = inode.FileTraits("alice", "staff", 0o644, 3, 2**27)._asdict()
     return {
@@ -65,7 +65,7 @@ def change(model: Model, name: str, value: object) -> None:
 
 
 def seen(file: inode.INodeFile) -> Model:
-    """Each attribute of a file, by its name."""
+    """Return each attribute of a file, by its name."""
     return {name: getattr(file, name) for name in (*VALUES, "id", "parent")}
 
 

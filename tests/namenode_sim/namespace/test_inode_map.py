@@ -29,7 +29,7 @@ def made(number: int) -> INodeDirectory:
 
 
 def do(inodes: InodeMap, model: dict[int, INode], what: str, how: object) -> None:
-    """One change to both; ids that are given out come from what was added last."""
+    """Change both once; ids that are given out come from what was added last."""
     known = sorted(model)
     match what, how:
         case "add", int(step):
@@ -87,7 +87,7 @@ def test_it_is_a_dictionary_while_ids_rise_and_after(
 
 
 def taken(inodes: list[INode]) -> tuple[InodeMap, float]:
-    """A map of them, and how many bytes each takes in it."""
+    """Return a map of them, and how many bytes each takes in it."""
     tracemalloc.start()
     found = InodeMap(inodes)
     size, _ = tracemalloc.get_traced_memory()
@@ -167,7 +167,7 @@ def test_ids_that_follow_on_are_all_there() -> None:
 
 
 def calls_in(done: Callable[[], object]) -> int:
-    """How many functions are called on the way."""
+    """Return how many functions are called on the way."""
     count = 0
 
     def note(_frame: FrameType, event: str, _argument: object) -> None:

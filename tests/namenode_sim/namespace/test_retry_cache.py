@@ -1,4 +1,4 @@
-"""Answers are kept long enough, not forever, and only for calls that can be told apart."""
+"""Answers are kept long enough, not forever, and only for calls that can be distinguished."""
 
 from namenode_sim.edits.values import NO_RPC_IDS, RpcIds
 from namenode_sim.namespace.retry_cache import DONE, RetryCache

@@ -1,4 +1,4 @@
-"""Edits about names beside snapshots: which directories may have some, and what is in these."""
+"""Edits about names next to snapshots: which directories may have some, and what is in these."""
 
 import pytest
 

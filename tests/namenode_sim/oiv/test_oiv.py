@@ -43,7 +43,7 @@ def test_a_view_never_takes_the_image_s_place(tmp_path: Path) -> None:
 
 
 def test_xml_is_what_hadoop_printed_but_for_what_changed_when_the_image_was_saved_again() -> None:
-    """Dynamometer's image was saved again after it was printed: three lines tell of that."""
+    """Expect three other lines: Dynamometer's image was saved again after it was printed."""
     printed = re.sub(r"<!--.*?-->\n", "", real(f"{DYNAMOMETER}.xml").read_text(), flags=re.DOTALL)
     ours = shown(real(DYNAMOMETER).read_bytes(), "XML").splitlines()
     theirs = printed.splitlines()
@@ -141,7 +141,7 @@ def test_the_distribution_counts_each_file_once() -> None:
 
 
 def _without_inode(image: bytes, number: int) -> bytes:
-    """The image with an inode less, of which only its directory knows."""
+    """Return the image with an inode less, which only its directory still names."""
     file = io.BytesIO(image)
     summary = read_summary(file)
     section = summary.find("INODE")

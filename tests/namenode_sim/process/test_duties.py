@@ -1,4 +1,4 @@
-"""What ends a NameNode that hangs: a duty that has not moved, and no failure that is told."""
+"""What ends a NameNode that hangs: a duty that has not moved, and no failure that is reported."""
 
 import asyncio
 from collections.abc import AsyncGenerator

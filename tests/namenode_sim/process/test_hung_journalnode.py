@@ -1,4 +1,4 @@
-"""A JournalNode that hangs, or an address that swallows everything, keeps nobody waiting.
+"""A JournalNode that hangs, or an address that swallows everything, keeps no one waiting.
 
 See HDFS-17223: NameNodes of Hadoop waited for half an hour.
 """
@@ -38,7 +38,7 @@ async def accepts_and_is_silent(_: Path) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def swallows_connections(_folder: Path) -> AsyncIterator[int]:
-    """A full backlog: the kernel drops further SYNs, as a firewall does."""
+    """Fill the backlog: the kernel drops further SYNs, as a firewall does."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
         listener.bind((HOST, 0))
@@ -53,7 +53,7 @@ async def swallows_connections(_folder: Path) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def stopped_process(folder: Path) -> AsyncIterator[int]:
-    """A JournalNode that was stopped after its start, as by SIGSTOP or a hung hypervisor."""
+    """Stop a JournalNode after its start, as by SIGSTOP or a hung hypervisor."""
     rpc, http = free_ports(2)
     site = {
         "dfs.journalnode.edits.dir": str(folder / "stopped"),
@@ -123,7 +123,7 @@ async def test_start_and_takeovers_wait_for_a_majority_only(tmp_path: Path, kind
 
 
 async def a_standby(address: HostPort) -> ServiceClient:
-    """A connection to a NameNode that has loaded."""
+    """Return a connection to a NameNode that has loaded."""
     while True:
         try:
             client = await ServiceClient.open(address, deadline_seconds=SECONDS)

@@ -59,7 +59,7 @@ class SlowImage:
         os.link(self.path, self.pipe)
 
     async def give(self, content: bytes) -> None:
-        """The reader of the FIFO gets this and its end; who opens the image again finds a file."""
+        """Give this and its end to the FIFO's reader; a second opener of the image finds a file."""
         end = await self._open()
         whole = self.path.with_name("whole")
         whole.write_bytes(self.content)
@@ -69,7 +69,7 @@ class SlowImage:
             await asyncio.to_thread(pipe.write, content)
 
     async def _open(self) -> int:
-        """The FIFO's end to write to, once it is read: who listens may not have opened it yet."""
+        """Open the FIFO to write, once it is read: the process that listens may open it later."""
         async with asyncio.timeout(SECONDS):
             while True:
                 try:
@@ -107,7 +107,7 @@ async def running(conf: Configuration) -> AsyncIterator[asyncio.Event]:
 
 
 async def page(address: HostPort, path: str, method: str = "GET") -> tuple[int, Any]:
-    """What a page answers, once somebody listens there."""
+    """Return what a page answers, once a server listens there."""
     async with aiohttp.ClientSession() as session, asyncio.timeout(SECONDS):
         while True:
             try:
@@ -266,7 +266,7 @@ def test_the_share_that_is_loaded_grows_to_1_and_an_abandoned_load_ends(tmp_path
 
 
 async def test_http_is_loaded_after_the_start_and_before_somebody_needs_it(tmp_path: Path) -> None:
-    """aiohttp takes 0.15 s, for which neither the start nor a takeover is to wait."""
+    """Load aiohttp, which takes 0.15 s, without a delay of the start or a takeover."""
     async with slow_start(tmp_path) as (servers, _, image):
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "ha.cli.main", "namenode", "--conf-dir", str(servers.conf_dir),

@@ -1,4 +1,4 @@
-"""The groups of users are asked for beside the event loop, and kept within limits."""
+"""The groups of users are asked for outside the event loop, and kept within limits."""
 
 import asyncio
 import threading
@@ -38,7 +38,7 @@ async def test_the_loop_turns_while_a_directory_service_takes_its_time() -> None
     waiting = [asyncio.create_task(groups.learn(user)) for user in ("ann", "bob", "cid", "ann")]
     async with asyncio.timeout(SECONDS):
         while len(directory.asked) < 2:
-            await asyncio.sleep(0)  # this loop turns: nobody stands in its way
+            await asyncio.sleep(0)  # this loop turns: nothing blocks it
     assert groups.known("ann") == frozenset()
     directory.answers.set()
     await asyncio.gather(*waiting)

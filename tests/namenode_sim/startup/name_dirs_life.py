@@ -65,7 +65,7 @@ class NameDirs:
         self._opened().save(self._namespace)
 
     def save_again(self) -> None:
-        """As a recovery that has nothing to mend."""
+        """Save as a recovery does that has nothing to mend."""
         self.open(2, codec="org.apache.hadoop.io.compress.GzipCodec")
         self._opened().save(self._namespace)
 

@@ -34,7 +34,7 @@ async def run(at: World, operator: Operator) -> str:
 
 
 def broken(directory: Path, *ops: Op) -> Path:
-    """A directory whose first segment has a damaged byte in its second edit."""
+    """Make a directory whose first segment has a damaged byte in its second edit."""
     format_name_dirs([directory], info(), Namespace.empty("hdfs"))
     path = write_segment(directory / "current", 1, ops or SEGMENT)
     write_segment(directory / "current", 5, (StartLogSegment(), mkdir("/d")))

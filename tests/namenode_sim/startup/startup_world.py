@@ -89,7 +89,7 @@ class World:
         )
 
     async def journal_ops(self, namespace: NamespaceInfo, first: int = 1) -> list[tuple[int, Op]]:
-        """Every edit that a reader of the journal gets."""
+        """Return every edit that a reader of the journal gets."""
         reader = JournalReader(
             self.nodes.addresses,
             journal_id=JournalId("ns1"),
@@ -182,7 +182,7 @@ async def peer(facts: Facts, directory: Path) -> AsyncIterator[list[str]]:
 
 
 def snapshot(directory: Path) -> dict[str, bytes]:
-    """Every file below a directory, to show that nothing was changed."""
+    """Return every file below a directory, to show that nothing was changed."""
     return {
         str(path.relative_to(directory)): path.read_bytes()
         for path in sorted(directory.rglob("*"))

@@ -33,7 +33,7 @@ BEHIND = len(startup_world.OPEN)
 
 
 def saved(directory: Path) -> Path:
-    """A peer's name directory with one image."""
+    """Make a peer's name directory with one image."""
     startup_world.in_use(directory)
     storage = open_name_dirs([directory])
     storage.save(IMAGE)
@@ -48,7 +48,7 @@ def facts(last: int | None = None, **other: object) -> Facts:
 
 
 async def write_journal(at: startup_world.World, *, close: bool = True) -> None:
-    """The edits behind the image, in the journal."""
+    """Write the edits behind the image to the journal."""
     writer = at.writer(info())
     await writer.format()
     await writer.become_writer()

@@ -25,7 +25,7 @@ def facts(last: int = 0, layout: int = -65) -> Facts:
 
 
 def saved(directory: Path) -> Path:
-    """A peer's name directory with an empty namespace."""
+    """Make a peer's name directory with an empty namespace."""
     format_name_dirs([directory], info(), Namespace.empty("hdfs"))
     return directory
 
@@ -36,7 +36,7 @@ async def bootstrap(at: World, overrides: list[str], consent: Consent = NEVER_AS
 
 
 def third(overrides: list[str]) -> list[str]:
-    """nn2 answers as nn3, and at nn2's address nobody listens."""
+    """Let nn2 answer as nn3, with no server at nn2's address."""
     (port,) = free_ports(1)
     return [
         *(one.replace("nn2", "nn3") for one in overrides),
@@ -93,7 +93,7 @@ async def test_layouts_that_are_known_here_are_taken(
 
 
 async def test_an_image_that_cannot_be_loaded_replaces_nothing(at: World, tmp_path: Path) -> None:
-    """Its bytes are what the source has; they are no image."""
+    """Offer the bytes that the source has; they are no image."""
     in_use(at.name_dir)
     before = snapshot(at.name_dir)
     source = saved(tmp_path / "peer")

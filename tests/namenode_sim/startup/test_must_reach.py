@@ -1,4 +1,4 @@
-"""A NameNode with edits beside its image that no journal has never becomes active without them."""
+"""A NameNode with edits next to its image that no journal has never becomes active without them."""
 
 from pathlib import Path
 

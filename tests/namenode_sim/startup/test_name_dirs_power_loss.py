@@ -41,7 +41,7 @@ def record(folder: Path, plant: str = "pass") -> Recorded:
 
 
 def failures(recorded: Recorded, cuts: tuple[Cut, ...]) -> Iterator[str]:
-    """The cuts after which the directories do not open, or with another namespace."""
+    """Yield the cuts after which the directories do not open, or with another namespace."""
     replay = Replay(recorded.root)
     for point, operation in enumerate(recorded.operations, start=1):
         replay.apply(operation)
@@ -57,7 +57,7 @@ def failures(recorded: Recorded, cuts: tuple[Cut, ...]) -> Iterator[str]:
 
 
 def judge(root: Path, done: int) -> None:
-    """Open what is left after so many acts.
+    """Open what is left after ``done`` acts.
 
     Raises:
         AssertionError, StorageError, ImageError: something that was done is not there.

@@ -129,7 +129,7 @@ async def test_a_shared_segment_that_is_damaged_everywhere_is_asked_for(
 async def test_the_last_segment_is_asked_for_when_all_nodes_know_that_theirs_is_damaged(
     at: World, tmp_path: Path
 ) -> None:
-    """No node lists it then; its numbers must not be given again all the same."""
+    """Give its numbers to no other edits although no node lists it then."""
     await recover_world.journal_with_a_damaged_segment(at, tmp_path, 5)
     for daemon in at.nodes.daemons:
         assert daemon is not None

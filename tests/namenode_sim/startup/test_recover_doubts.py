@@ -40,7 +40,7 @@ async def fill_journal(at: World, first: int, ops: tuple[Op, ...]) -> None:
 
 
 def unknown_edit(txid: int) -> bytes:
-    """A sound frame with an opcode that nobody has."""
+    """Return a sound frame with an opcode that does not exist."""
     frame = struct.pack(">Biq", 200, 4 + 8 + 5, txid) + b"what?"
     return frame + struct.pack(">I", crc32(frame))
 
@@ -84,7 +84,7 @@ async def test_a_segment_of_which_nothing_is_known_accounts_for_the_gap_after_it
 
 @pytest.mark.parametrize("held", [2, 3])
 async def test_damage_to_what_the_image_holds_is_no_question(at: World, held: int) -> None:
-    """To stop at it would drop all later edits for nothing."""
+    """Go on: to stop at it would drop all later edits for nothing."""
     current = start(at.name_dir, held_by(recover_world.SEGMENT[:held]))
     path = write_segment(current, 1, recover_world.SEGMENT)
     recover_world.flip(path, 8 + 17 + 20)
@@ -183,7 +183,7 @@ async def test_the_journal_goes_on_where_the_local_edits_end(
 
 
 async def test_a_shared_edit_that_says_nothing_we_know_is_left_out_alone(at: World) -> None:
-    """Its checksum is right, so the JournalNodes have taken it."""
+    """Give it a right checksum, so that the JournalNodes have taken it."""
     start(at.name_dir)
     unknown = b"".join(unknown_edit(txid) for txid in (2, 3))
     records = frames(1, (StartLogSegment(),)) + unknown + frames(4, (mkdir("/c"),))
@@ -199,7 +199,7 @@ async def test_a_shared_edit_that_says_nothing_we_know_is_left_out_alone(at: Wor
 async def test_what_no_node_lists_any_more_is_asked_for_once(
     at: World, tmp_path: Path, first: int
 ) -> None:
-    """Whatever the gap is in, all before and behind it is taken."""
+    """Take all before and behind the gap, whatever the gap is in."""
     await recover_world.journal_with_a_damaged_segment(at, tmp_path, first)
     for daemon in at.nodes.daemons:
         assert daemon is not None
@@ -252,7 +252,7 @@ async def test_beside_an_active_nothing_is_recovered(tmp_path: Path) -> None:
 
 
 async def test_the_namespace_is_locked_while_the_operator_thinks(at: World) -> None:
-    """A NameNode that starts meanwhile would write behind what is about to be saved."""
+    """Keep out a NameNode that starts: it would write behind what is about to be saved."""
     recover_world.broken(at.name_dir)
 
     def start_beside(*_: object) -> str:

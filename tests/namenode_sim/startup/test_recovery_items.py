@@ -1,4 +1,4 @@
-"""Which copy of a local segment counts, and what is told of what it lacks."""
+"""Which copy of a local segment counts, and what is reported of what it lacks."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ Made = Callable[..., list[Copy]]
 
 @pytest.fixture
 def copies(tmp_path: Path) -> Made:
-    """The best copies of what lies in directories."""
+    """Return the best copies of what lies in directories."""
 
     def make(
         *directories: list[File], image: int = 0, copied_from: int | None = None
@@ -185,7 +185,7 @@ def test_a_file_is_damaged_where_an_edit_of_it_is_lost(
 def test_a_file_of_which_nothing_can_be_read_is_told(
     tmp_path: Path, name: str, content: bytes
 ) -> None:
-    """But for an empty one in progress, which was only just made."""
+    """Report it, but for an empty one in progress, which was only just made."""
     (tmp_path / "current").mkdir()
     (tmp_path / "current" / name).write_bytes(content)
     if "inprogress" not in name:
@@ -202,7 +202,7 @@ def test_a_file_of_which_nothing_can_be_read_is_told(
 
 
 def test_copies_of_what_the_quorum_has_do_not_count(copies: Made) -> None:
-    """The quorum alone knows where they truly end."""
+    """Ask the quorum, which alone knows where they truly end."""
     found = copies([whole(1, 2), whole(3, 4), begun(5, 6)], copied_from=3)
     assert list(told(found)) == [1, 2]
 

@@ -218,7 +218,7 @@ async def test_two_directories_give_their_best_copies(tmp_path: Path) -> None:
 async def test_a_failure_half_way_is_told_and_a_second_run_completes_it(
     at: startup_world.World, in_ha_before: bool
 ) -> None:
-    """Until then no NameNode becomes active on less, even if these edits once were copies."""
+    """Keep NameNodes from becoming active on less until then, even if these were copies."""
     in_use(at.name_dir)
     current = at.name_dir / "current"
     if in_ha_before:

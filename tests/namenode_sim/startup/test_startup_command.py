@@ -66,7 +66,7 @@ async def test_initializing_asks_and_tells(tmp_path: Path) -> None:
 async def test_formatting_by_force_spares_the_journal_of_a_namenode_that_runs(
     at: World, tmp_path: Path
 ) -> None:
-    """Its lock is seen before the journal is erased under it, not after."""
+    """See its lock before the journal is erased under it, not after."""
     code, out = await at.command("-format")
     assert code == 0, out
     storage = open_name_dirs([at.name_dir])

@@ -100,7 +100,7 @@ def test_a_directory_is_not_called_formatted_when_filling_it_failed(tmp_path: Pa
 def test_a_directory_that_could_not_be_filled_is_filled_by_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
-    """Its disk was full at one of the nine syncs, and has room again."""
+    """Fill its disk at one of the nine syncs, and make room again."""
     a, b = tmp_path / "a", tmp_path / "b"
     formatted(a).close()
     b.mkdir()
@@ -131,7 +131,7 @@ def refusing(directory: Path) -> storage_storage.WriteFile:
 
 
 def test_what_two_threads_learn_of_failed_directories_adds_up(tmp_path: Path) -> None:
-    """An upload drops one, while a save that has written to it is not at its end yet."""
+    """Drop one by an upload, while a save that has written to it is not at its end yet."""
     a, b = tmp_path / "a", tmp_path / "b"
     storage = formatted(a, b)
 
@@ -148,7 +148,7 @@ def test_what_two_threads_learn_of_failed_directories_adds_up(tmp_path: Path) ->
 
 
 def test_an_image_that_is_there_is_not_written_again_unless_it_is_damaged(tmp_path: Path) -> None:
-    """A crash between its digest and itself would leave one that does not fit the other."""
+    """Avoid a crash between digest and image, which would leave two that do not fit."""
     a, b = tmp_path / "a", tmp_path / "b"
     storage = formatted(a, b)
     namespace = rich_namespace()
@@ -275,7 +275,7 @@ def test_a_save_keeps_the_newest_images_and_drops_left_overs(tmp_path: Path) -> 
 def test_a_segment_that_cannot_be_set_aside_stays_and_the_save_is_none_the_worse(
     tmp_path: Path,
 ) -> None:
-    """The image has its name by then, and other journals are still to be told of it."""
+    """Go on: the image has its name by then, and other journals must still hear of it."""
     storage = formatted(
         tmp_path,
         settings=storage_storage.StorageSettings(retention=Retention(images=1, extra_edits=0)),

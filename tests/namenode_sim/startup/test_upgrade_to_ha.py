@@ -26,7 +26,7 @@ STEP_SECONDS = 60.0
 
 
 def of_hadoop(directory: Path) -> Namespace:
-    """A name directory of Hadoop 2.6 that was in use; gives what it holds."""
+    """Copy a name directory of Hadoop 2.6 that was in use; return what it holds."""
     source = real("name-dir/VERSION").parent
     copy_dir(source, directory / "current")
     namespace = load_image(directory / "current" / f"fsimage_{26:019d}")
@@ -37,12 +37,12 @@ def of_hadoop(directory: Path) -> Namespace:
 
 
 def of_ours(directory: Path) -> Namespace:
-    """A directory with edits of many kinds behind its image, the last segment never closed."""
+    """Make a directory with edits of many kinds behind its image, the last segment open."""
     return in_use(directory)
 
 
 def run(cluster: Cluster, namenode: str, *arguments: str) -> str:
-    """One step of the document; gives what it printed."""
+    """Run one step of the document; return what it printed."""
     program, *rest = arguments
     command = cluster.command(program, *rest, "-D", f"dfs.ha.namenode.id={namenode}")
     done = subprocess.run(
@@ -53,7 +53,7 @@ def run(cluster: Cluster, namenode: str, *arguments: str) -> str:
 
 
 def listing(cluster: Cluster) -> list[str]:
-    """What Hadoop's own shell shows: mode, replication, owner, group, size, time and path.
+    """Return what Hadoop's own shell shows: mode, replication, owner, group, size, time and path.
 
     The shell pads its columns by the widest entry, which a new path may change.
     """
@@ -76,7 +76,7 @@ def test_nothing_of_the_old_namespace_is_missing(
     tmp_path: Path, make: Callable[[Path], Namespace]
 ) -> None:
     with open_cluster(tmp_path / "cluster") as cluster:
-        # The old namespace has files with content, which nobody reads here: there are no DataNodes.
+        # The old namespace has files with content, which is not read here: there are no DataNodes.
         site.write_conf_dir(cluster.layout, {"dfs.namenode.safemode.threshold-pct": "0"})
         old = make(cluster.layout.name_dir("nn1"))
         kept = tmp_path / "kept"
@@ -118,7 +118,7 @@ def test_nothing_of_the_old_namespace_is_missing(
 
 
 def assert_all_there(old: Namespace, lines: list[str]) -> None:
-    """Every path of the old namespace, with the sizes of its files."""
+    """Expect every path of the old namespace, with the sizes of its files."""
     expected = sorted(path for path, _ in dump_tree(old.tree.root) if path != "/")
     assert shown_paths(lines) == expected
     files = {

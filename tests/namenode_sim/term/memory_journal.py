@@ -31,7 +31,7 @@ class MemoryJournal:
     purged_below: TxId = TxId(0)
     answers: asyncio.Event = field(default_factory=asyncio.Event)
     bug_in: str = ""
-    """The call that ends in an error which nobody foresees."""
+    """The call that ends in an error which is not foreseen."""
     refuses: dict[str, JournalError] = field(default_factory=dict)
     """The calls that end in an error of the journal's."""
     held: list[Ended] | None = None
@@ -112,7 +112,7 @@ class MemoryWriter:
         return ()
 
     async def close(self) -> None:
-        """As the real one: its batches are told nothing any more, but until then they may fail."""
+        """Close as the real one: its batches get no answer any more, but until then may fail."""
         while self.journal.held:
             self.journal.held.pop()(JournalError("no node is left"))
         self.journal.closed.append(f"writer {self.epoch}")

@@ -49,7 +49,7 @@ class MemoryWriter:
             asyncio.get_running_loop().call_soon(arrive)
 
     def let_go(self) -> None:
-        """The batch that was held arrives, and the later ones as they come."""
+        """Let the batch that was held arrive, and the later ones as they come."""
         self.held = False
         if self._under_way is not None:
             self._under_way()

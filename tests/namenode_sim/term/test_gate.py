@@ -117,12 +117,12 @@ async def test_every_namenode_tells_its_state() -> None:
 
 
 def told(outcome: str) -> float:
-    """How many held calls have ended so in this process."""
+    """Return how many held calls have ended so in this process."""
     return REGISTRY.get_sample_value("nnha_parked_calls_total", {"outcome": outcome}) or 0.0
 
 
 async def test_a_demotion_sends_away_the_calls_that_are_held() -> None:
-    """It was active for a moment: a call that came before is not kept for the whole time."""
+    """Be active for a moment: a call that came before is not kept for the whole time."""
     a_gate = gate(Others(active=False))
     held = asyncio.create_task(refused(a_gate))
     done, _ = await asyncio.wait({held}, timeout=0.1)
@@ -153,7 +153,7 @@ async def test_one_that_was_never_active_was_not_demoted() -> None:
 
 
 async def test_one_that_takes_over_again_holds_calls_and_asks_nobody() -> None:
-    """It was just demoted; now it is the one that clients wait for."""
+    """Demote it; now it is the one that clients wait for."""
     others = Others(active=False)
     a_gate = gate(others)
     for role in (Role.ACTIVE, Role.CLOSING, Role.STANDBY, Role.RECOVERING):

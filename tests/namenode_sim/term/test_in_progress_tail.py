@@ -51,7 +51,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def edit(node: NameNode, count: int = 1) -> int:
-    """Some edits, acknowledged; the last one's number."""
+    """Write some edits until acknowledged; return the last one's number."""
     for _ in range(count):
         txid = node.append(NOBODY)
         node.namespace.apply(txid, NOBODY)
@@ -123,7 +123,7 @@ async def test_undertailing_while_failover_loses_nothing(tmp_path: Path) -> None
 
 @pytest.mark.row("8.7 NonUniformConfig")
 async def test_non_uniform_configuration_still_delivers(tmp_path: Path) -> None:
-    """The JournalNodes keep nothing in memory; what is committed comes from their files."""
+    """Keep nothing in the JournalNodes' memory; what is committed comes from their files."""
     async with (
         formatted_nodes(tmp_path) as nodes,
         namenode(nodes, "nn1", follows=False) as active,

@@ -1,4 +1,4 @@
-"""Local copies of the quorum's edits: beside it, never in its way."""
+"""Local copies of the quorum's edits: next to it, never in its way."""
 
 import asyncio
 import os
@@ -103,7 +103,7 @@ async def test_a_disk_that_hangs_delays_no_commit(tmp_path: Path) -> None:
 
 
 async def test_a_file_of_somebody_else_is_left_alone_and_stops_no_copy(tmp_path: Path) -> None:
-    """Its name begins as a segment's does, and goes on with no number."""
+    """Begin its name as a segment's, and go on with no number."""
     strange = tmp_path / "current" / "edits_inprogress_of_last_week"
     strange.parent.mkdir()
     strange.touch()
@@ -142,7 +142,7 @@ async def test_what_a_term_left_open_is_set_aside_and_believed_by_nobody(tmp_pat
 async def test_what_the_quorum_may_forget_goes_from_the_directories_as_well(
     tmp_path: Path,
 ) -> None:
-    """Also from one that has failed, for its disk may be full; not what is being written."""
+    """Delete also from a failed one, for its disk may be full; not what is being written."""
     last = "edits_inprogress_0000000000000000005"
     async with journal_set(tmp_path) as (writer, copies):
         await segment(writer, 1)
@@ -165,7 +165,7 @@ async def test_what_the_quorum_may_forget_goes_from_the_directories_as_well(
 async def test_no_directory_is_told_of_a_segment_before_the_quorum_has_agreed(
     tmp_path: Path,
 ) -> None:
-    """Its first and its last edit are taken for true by whoever finds the files."""
+    """Wait, as a finder of the files takes the first and the last edit for true."""
     lost = QuorumLost("2 of 3 are down", failures={})
     journal = MemoryJournal(refuses={"start_segment": lost})
     copies = LocalCopies([tmp_path])

@@ -86,7 +86,7 @@ async def test_an_active_whose_segment_is_open_is_superseded_and_stops() -> None
         answer = asyncio.create_task(old.durable(txid))
         assert "older than 2" in await asyncio.wait_for(asyncio.shield(old.stopped_because), 30)
         assert old.state.role is Role.STOPPED
-        # The client must not be told anything: the edit may have reached a node or not.
+        # The client must get no answer: the edit may have reached a node or not.
         assert not answer.done()
         answer.cancel()
         with pytest.raises(RemoteFault, match="older than 2"):
@@ -196,7 +196,7 @@ async def test_an_active_that_cannot_end_its_segment_stops_and_is_no_standby() -
 
 
 async def test_a_takeover_that_was_given_up_ends_no_process() -> None:
-    """What becomes of its first edit, which was under way, is nobody's any more."""
+    """Ignore what becomes of its first edit, which was under way."""
     journal = MemoryJournal(held=[])
     async with namenode(journal) as node:
         taking = asyncio.create_task(node.become_active())

@@ -14,7 +14,7 @@ HOST = "127.0.0.1"
 
 
 class Slow:
-    """A NameNode that computes its first answer at once, and sends it when told to."""
+    """A NameNode that computes its first answer at once, and sends it when asked to."""
 
     def __init__(self) -> None:
         self.state = ServiceState.ACTIVE
@@ -46,7 +46,7 @@ def address(port: int) -> NameNodeAddress:
 
 
 async def test_an_answer_from_before_the_question_counts_for_nobody() -> None:
-    """Its client would be sent to a NameNode that was killed, and would back off for a second."""
+    """Spare its client a NameNode that was killed, and a back-off of a second."""
     namenode = Slow()
     server = RpcServer([ha_service_protocol(namenode)])
     peers = Peers([address(await server.start(HOST, 0))], deadline_seconds=10.0)

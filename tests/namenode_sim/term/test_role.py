@@ -150,7 +150,7 @@ def test_each_request_is_answered_once_and_never_before_its_role_holds(
                 assert state.role in {term_role.Role.ACTIVE, term_role.Role.STANDBY}
             if isinstance(action, term_role.OpenLog):
                 assert before.role is term_role.Role.CATCHING_UP
-        # Whoever still waits is known to the state, so that no caller is forgotten.
+        # The state has all that still wait, so that no caller is forgotten.
         assert open_tickets == set(state.waiting)
         if state.role in term_role.TAKING_OVER:
             takeover_answers += 1

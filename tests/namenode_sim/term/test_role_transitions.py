@@ -15,7 +15,7 @@ MOST_WAITING = 2
 
 
 def events(state: role.RoleState) -> Iterator[role.Event]:
-    """Of the running attempt, and of the one before."""
+    """Yield events of the running attempt, and of the one before."""
     if len(state.waiting) < MOST_WAITING:
         yield from (role.ActiveRequested(role.Ticket(1)), role.ActiveRequested(role.Ticket(2), 9.0))
         yield role.StandbyRequested(role.Ticket(3))
@@ -32,7 +32,6 @@ def events(state: role.RoleState) -> Iterator[role.Event]:
 def took(
     state: role.RoleState, event: role.Event
 ) -> tuple[role.RoleState, tuple[role.Action, ...]]:
-    """One step."""
     result = step(state, event)
     return result.state, result.actions
 

@@ -17,7 +17,7 @@ from tests.namenode_sim.term.test_in_progress_tail import NOBODY, edit, namenode
 
 @pytest.mark.row("8.7 NNWithQJM.LogAndRestart")
 async def test_log_and_restart(tmp_path: Path) -> None:
-    """What was acknowledged outlives two restarts, with edits on the JournalNodes only."""
+    """Restart twice: what was acknowledged remains, with edits on the JournalNodes only."""
     async with formatted_nodes(tmp_path) as nodes:
         last = 0
         for _ in range(3):
@@ -58,7 +58,7 @@ def of_another_namespace(nodes: Nodes) -> QuorumWriter:
 
 @pytest.mark.row("8.7 NNWithQJM.MismatchedNNIsRejected")
 async def test_mismatched_nn_is_rejected(tmp_path: Path) -> None:
-    """A NameNode that was formatted anew; the journal stays as it is."""
+    """Format a NameNode anew; the journal stays as it is."""
     async with formatted_nodes(tmp_path) as nodes:
         stranger = of_another_namespace(nodes)
         with pytest.raises(QuorumLost, match=r"needs 2 of 3.*Incompatible namespaceID"):
@@ -84,7 +84,7 @@ def damage(nodes: Nodes, first: int) -> dict[Path, bytes]:
 
 
 async def two_segments(nodes: Nodes) -> tuple[int, int]:
-    """The last edits of the first segment and of the second."""
+    """Return the last edits of the first segment and of the second."""
     async with namenode(nodes, "nn1") as node:
         await node.become_active()
         first = await edit(node, 3) + 1  # and the mark of its end

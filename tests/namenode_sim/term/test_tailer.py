@@ -1,4 +1,4 @@
-"""How a namespace follows the journal: what ends the process, what is waited for, what is told."""
+"""How a namespace follows the journal: what ends the process, what is waited for and reported."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -158,7 +158,7 @@ def test_the_lag_counts_from_when_a_round_began_and_each_chunk_breaks_the_silenc
 
 
 def test_one_that_was_told_twice_to_follow_is_stopped_by_one_word() -> None:
-    """A takeover may be given up before it has stopped the following, and that begins it anew."""
+    """Give up a takeover before it has stopped the following, and so begin that anew."""
 
     async def play() -> None:
         source = Source()

@@ -11,7 +11,7 @@ from tests.worlds.model_tree import Model, Thing
 
 
 def wrong(namespace: Namespace, model: Model) -> list[str]:
-    """What the namespace shows otherwise than the model, one sentence each."""
+    """Return what the namespace shows otherwise than the model, one sentence each."""
     found = list(_wrong_below("", namespace.tree.root, model.root))
     for number, taken in model.snapshots.items():
         live = namespace.tree.inodes[number]
@@ -29,7 +29,7 @@ def wrong(namespace: Namespace, model: Model) -> list[str]:
 
 
 def _wrong_numbers(namespace: Namespace, model: Model) -> Iterator[str]:
-    """What is there of nothing, or missing.
+    """Yield what is there of nothing, or missing.
 
     An inode too many may be there where a directory was moved: Hadoop takes all that is in such a
     one for part of every snapshot (INode.isInLatestSnapshot), and may keep what none has.
@@ -45,7 +45,7 @@ def _wrong_numbers(namespace: Namespace, model: Model) -> Iterator[str]:
 
 
 def _reachable(namespace: Namespace) -> Iterator[int]:
-    """Every inode that the tree or a list leads to."""
+    """Yield every inode that the tree or a list leads to."""
     waiting: list[INode] = [namespace.tree.root]
     seen: set[int] = set()
     while waiting:

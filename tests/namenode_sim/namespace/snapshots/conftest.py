@@ -11,7 +11,7 @@ from tests.needs import HADOOP_SERVER
 
 @pytest.fixture(scope="module")
 def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
-    """A started JVM; its log is hadoop.log in a temporary directory."""
+    """Start a JVM; its log is hadoop.log in a temporary directory."""
     try:
         with running_hadoop(tmp_path_factory.mktemp("hadoop")) as server:
             yield server

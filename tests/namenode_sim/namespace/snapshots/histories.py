@@ -23,7 +23,8 @@ FIRST_ID = 16385
 class History:
     """A namespace that edits in words are done to; each takes its time from the one before.
 
-    ``edits`` are all that were done, ``told`` is what the last one did to blocks that were there.
+    ``edits`` are all that were done; the other field is what the last did to blocks that were
+    there.
     """
 
     namespace: Namespace = field(default_factory=lambda: Namespace.empty("hdfs"))
@@ -36,7 +37,7 @@ class History:
         self.namespace.watch_blocks()
 
     def do(self, words: str) -> None:
-        """One edit, or the few that a client's call makes."""
+        """Do one edit, or the few that a client's call makes."""
         self.time += 1
         verb, *names = words.split()
         self.told = []
@@ -110,7 +111,7 @@ class History:
 
 
 def one_after_another(histories: Sequence[str]) -> list[Op]:
-    """The edits of many histories in one namespace, each in a directory of its own."""
+    """Return the edits of many histories in one namespace, each in a directory of its own."""
     history = History()
     for index, words in enumerate(histories):
         first = history.namespace.snapshots.counter
@@ -127,7 +128,7 @@ def one_after_another(histories: Sequence[str]) -> list[Op]:
 
 
 def told(words: str) -> Iterator[str]:
-    """A history, edit by edit; after each dropped snapshot and at the end, what is there."""
+    """Yield a history, edit by edit; after each dropped snapshot and at the end, what is there."""
     history = History()
     edits = words.split(", ")
     for index, edit in enumerate(edits, start=1):
@@ -140,7 +141,7 @@ def told(words: str) -> Iterator[str]:
 
 
 def shown(namespace: Namespace) -> Iterator[str]:
-    """The tree, each snapshot, and what is kept for snapshots."""
+    """Yield the tree, each snapshot, and what is kept for snapshots."""
     tree = namespace.tree
     yield f"now: {' '.join(_below('', tree.root))}"
     for number, taken in namespace.snapshots.snapshottable.items():

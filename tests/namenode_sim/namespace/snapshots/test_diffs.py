@@ -167,7 +167,7 @@ def test_what_left_the_tree_is_not_current() -> None:
 
 
 def ids_of(namespace: Namespace, path: str) -> list[int]:
-    """The snapshots that a node has diffs of."""
+    """Return the snapshots that a node has diffs of."""
     return [diff.snapshot_id for diff in diffs.diffs_of(namespace.tree.node(path)) or ()]
 
 
@@ -202,12 +202,12 @@ def test_the_first_change_after_a_snapshot_makes_the_file_s_diff(blocks: tuple[B
 
 
 def cut(path: str, length: int) -> ops.Truncate:
-    """To the end of a block, which is done at once."""
+    """Truncate to the end of a block, which is done at once."""
     return ops.Truncate(path, "c", "host", length, 60, None)
 
 
 def grown(path: str, *blocks: Block) -> list[Op]:
-    """The file is appended to; its last block is the new one."""
+    """Append to the file; its last block is the new one."""
     *kept, last = blocks
     return [
         ops.Append(path, "c", "host", new_block=True),
@@ -313,6 +313,6 @@ def test_a_directory_s_time_only_rises_and_is_saved_first(
 
 
 def test_an_older_child_leaves_its_directory_s_time() -> None:
-    """Whether or not there are snapshots."""
+    """Keep the time whether or not there are snapshots."""
     namespace = after(mkdir("/d", 70), mkdir("/d/e", 10), allowed("/x"), take("/x"))
     assert mtime(go_on(namespace, mkdir("/d/f", 10)), "/d") == 70

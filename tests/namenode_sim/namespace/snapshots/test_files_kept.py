@@ -113,7 +113,7 @@ GIVEN_UP: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize(("before", "left"), GIVEN_UP.values(), ids=GIVEN_UP.keys())
 def test_a_snapshot_goes_and_the_file_as_it_is_now_with_it(before: str, left: str) -> None:
-    """It is neither saved nor marked then: it left the tree before."""
+    """Neither save nor mark it then: it left the tree before."""
     one, context = given(before), files.Reclaim(None, dropping=4)
     files.clean_file(context, one, CURRENT, 3)
     assert (shown(one), context.removed, context.abandoned) == (left, [], [])

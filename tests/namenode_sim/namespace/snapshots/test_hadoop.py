@@ -50,7 +50,7 @@ def random_log(seed: int, steps: int) -> list[Op]:
 
 
 def name_directory(folder: Path, log: list[Op], begin: int) -> Path:
-    """A name directory with an image of ours after ``begin`` edits and a segment of the others."""
+    """Make a name directory with our image after ``begin`` edits and a segment of the others."""
     namespace = Namespace.empty("hdfs")
     go_on(namespace, log[:begin])
     format_name_dirs([folder], INFO, namespace)
@@ -99,7 +99,7 @@ def forget_labels(theirs: Namespace, ours: Namespace) -> None:
 
 
 def compare(hadoop: Hadoop, name_dir: Path, log: list[Op]) -> list[str]:
-    """What differs between Hadoop's replay of a directory and ours of the whole log."""
+    """Return what differs between Hadoop's replay of a directory and ours of the whole log."""
     ours = Namespace.empty("hdfs")
     go_on(ours, log)
     hadoop.save_again(name_dir)

@@ -19,7 +19,7 @@ from tests.worlds.scribe import Draw, Scribe
 from tests.worlds.scribe_actions import act
 
 SEEDS = int(os.environ.get("NNHA_SNAPSHOT_SEEDS", "100"))
-"""How many long random programs are tried beside hypothesis's short ones."""
+"""How many long random programs are tried in addition to hypothesis's short ones."""
 
 PARTS = 5
 """Each has the time of a test, which all together take on a busy machine."""

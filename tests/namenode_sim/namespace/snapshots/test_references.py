@@ -9,7 +9,7 @@ from namenode_sim.namespace.snapshots.diffs import CURRENT, NONE
 
 
 def a_directory(*ids: int, name: bytes = b"d") -> namespace_inode.INodeDirectory:
-    """A directory that has diffs of these snapshots."""
+    """Return a directory that has diffs of these snapshots."""
     directory = namespace_inode.INodeDirectory(20000, name, "alice", "staff", 0o750, 10)
     if ids:
         directory.history = namespace_inode.DirectoryHistory(
@@ -25,7 +25,7 @@ def a_symlink() -> namespace_inode.INodeSymlink:
 def moved(
     inode: namespace_inode.INode, *ids: int, placed: bool = True
 ) -> namespace_inode.Reference:
-    """An inode with old names up to these snapshots, and the place where it is now."""
+    """Return an inode with old names up to these snapshots, and the place where it is now."""
     reference = inode.reference = namespace_inode.Reference(inode)
     reference.old_names = [
         namespace_inode.OldName(None, reference, b"old", number) for number in ids
@@ -64,7 +64,7 @@ def test_what_moves_on_keeps_its_reference_and_leaves_its_place() -> None:
 
 
 def test_the_list_in_which_it_came_has_its_old_name_instead() -> None:
-    """It came once only, so that no list of an older diff is looked at."""
+    """Let it come once only, so that no list of an older diff is looked at."""
     child, other = a_directory(name=b"x"), a_directory(name=b"x")
     parent = a_directory(1, 2, 3, 4)
     assert parent.history is not None

@@ -68,7 +68,7 @@ def test_a_mere_access_may_be_left_out(skipped: bool) -> None:
 
 
 def test_a_file_cut_below_a_snapshot_gets_a_shorter_copy_of_its_last_block() -> None:
-    """The edit tells no length of the copy: it is what remains (prepareFileForTruncate)."""
+    """Expect what remains: the edit has no length of the copy (prepareFileForTruncate)."""
     namespace = after(list(ALLOWED), file("/d/f", B1, B2), take("s0"))
     go_on(namespace, ops.Truncate("/d/f", "c", "host", 130, 60, Block(9, 0, 19)))
     assert namespace.tree.file("/d/f").blocks == (B1, Block(9, 30, 19))
@@ -136,7 +136,7 @@ GROWN: dict[str, list[Op]] = {
 
 @pytest.mark.parametrize("grown", GROWN.values(), ids=GROWN.keys())
 def test_a_diff_shares_the_blocks_of_its_file(grown: list[Op]) -> None:
-    """As in Hadoop, where both point to the same objects: it shows in the image."""
+    """Point to the same objects, as in Hadoop: it shows in the image."""
     moved = ops.Rename("/d/f", "/d/g", 60, ())
     namespace = after(list(ALLOWED), file("/d/f", Block(1, 40, 11)), take("s0"), moved)
     go_on(namespace, ops.Append("/d/g", "c", "host", new_block=False), grown)

@@ -89,7 +89,7 @@ async def test_snapshots_and_their_directories_are_listed() -> None:
 
 @pytest.mark.parametrize("checked", [True, False], ids=["with permissions", "without"])
 async def test_each_sees_the_snapshottable_directories_that_are_theirs(checked: bool) -> None:
-    """In the order of what is above them; without any at all the list itself is left out."""
+    """Sort by what is above them; without any at all the list itself is left out."""
     served = await prepared(Settings(permissions_enabled=checked))
     answer = await served.call("getSnapshottableDirListing")
     assert not answer.HasField("snapshottableDirList")
@@ -128,7 +128,7 @@ async def test_the_root_is_listed_without_a_name_or_a_directory_above() -> None:
 
 
 async def test_listings_for_snapshots_tell_no_flags_and_no_policies() -> None:
-    """As SnapshottableDirectoryStatus and SnapshotStatus have none."""
+    """Leave them out, as SnapshottableDirectoryStatus and SnapshotStatus have none."""
     served = await prepared()
     await served.call("setStoragePolicy", src="/d", policyName="COLD")
     served.log_and_apply(striped("/d", "RS-6-3-1024k"))

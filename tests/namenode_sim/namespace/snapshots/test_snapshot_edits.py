@@ -1,4 +1,4 @@
-"""Edits about snapshots themselves: who may have some, their names and times, how they go."""
+"""Edits about snapshots themselves: directories that may have some, names, times, how they go."""
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_a_directory_that_may_have_none_any_more_has_no_history() -> None:
 
 
 def test_a_directory_that_may_have_none_any_more_keeps_what_another_s_snapshot_has() -> None:
-    """Until that goes, too."""
+    """Keep it until that goes, too."""
     namespace = after(list(ALLOWED), mkdir("/d/e"), take("s0"), ops.SetPermissions("/d/e", 0o700))
     go_on(namespace, ops.Rename("/d/e", "/e", 60, ()))
     go_on(namespace, ops.AllowSnapshot("/e"), ops.DisallowSnapshot("/e"))
@@ -167,7 +167,7 @@ def test_a_marked_snapshot_has_the_time_of_its_mark_and_its_directory_keeps_its_
 
 
 def test_a_log_of_snapshots_that_went_in_order_is_read_without_this_rule() -> None:
-    """It drops a marked snapshot a second time, by its new name; here it went at the first."""
+    """Drop a marked snapshot a second time, by its new name; here it went at the first."""
     namespace = after(list(ALLOWED), take("s0"), take("s1"), take("s2"))
     go_on(namespace, [ops.DeleteSnapshot("/d", name, 60) for name in ("s1", "s0", "s1#1")])
     assert names(namespace) == ["s2"]

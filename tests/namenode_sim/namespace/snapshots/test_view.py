@@ -63,7 +63,7 @@ def test_a_directory_that_was_moved_is_copied_without_its_reference() -> None:
 
 
 def test_a_directory_is_shown_with_its_name_though_its_own_snapshot_is_named_otherwise() -> None:
-    """It moved away with the directory above, and then had a snapshot of its own."""
+    """Move it away with the directory above, and then take a snapshot of its own."""
     namespace = after(list(TREE), mkdir("/d/e/k"), TAKE, ops.Rename("/d/e", "/e", 60, ()))
     go_on(namespace, ops.AllowSnapshot("/e/k"), ops.CreateSnapshot("/e/k", "t", 70))
     assert seen(namespace, "s", "e", "k").node.name == b"k"

@@ -160,7 +160,7 @@ def test_each_row(name: str) -> None:
 
 
 def test_a_file_system_is_founded_only_where_nothing_else_can_be() -> None:
-    """Every combination: never over files, another's journal, a used one, or a doubt."""
+    """Try every combination: never over files, another's journal, a used one, or a doubt."""
     directories: list[Directory] = [Blank(), Half(), Whole(OURS), Whole(OTHER)]
     nodes: list[JournalNode] = [NONE, NEW, USED, Formatted(OTHER, used=False), DARK]
     peers: list[Peer] = [Absent(), Serving(OURS), Serving(OTHER), DARK]

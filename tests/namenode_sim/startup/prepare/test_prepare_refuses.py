@@ -73,7 +73,7 @@ async def test_a_peer_whose_image_cannot_be_had_is_waited_for(pair: Pair) -> Non
 async def test_a_founding_that_was_cut_short_is_given_up_once_its_journal_was_promised(
     pair: Pair,
 ) -> None:
-    """A writer that was promised an epoch may have acknowledged edits."""
+    """Give up: a writer that was promised an epoch may have acknowledged edits."""
     with pytest.raises(Killed):
         await pair.prepare(1, FOUNDS, Steps(kill_before=6))
     host, port = pair.at.nodes.addresses[1]
@@ -105,7 +105,7 @@ async def test_ids_that_cannot_be_read_are_refused(pair: Pair, which: str) -> No
 async def test_a_journal_that_another_has_founded_meanwhile_is_not_founded_again(
     pair: Pair,
 ) -> None:
-    """Its first node decides between the two."""
+    """Let its first node decide between the two."""
 
     with pytest.raises(Killed):
         await pair.prepare(1, FOUNDS, Steps(kill_before=3))
