@@ -70,7 +70,7 @@ def test_every_command_of_the_table_can_be_loaded(name: str) -> None:
 def test_a_command_of_a_package_that_is_not_installed_is_told_as_such(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "journal.node", None)
+    monkeypatch.setitem(sys.modules, "journal.node.process", None)
     monkeypatch.delitem(sys.modules, "journal.node.process.command", raising=False)
     told = CliRunner().invoke(main, ["journalnode"])
     assert told.exit_code == 1
