@@ -20,7 +20,8 @@ from journal.frame import MAX_OP_BYTES, TERMINATOR
 from journal.model import LAYOUT_VERSION, TxId
 from namenode_sim.edits.admin_codec import ADMIN_CODECS
 from namenode_sim.edits.errors import EditsError
-from namenode_sim.edits.file_codec import FILE_CODECS, Reader, Writer
+from namenode_sim.edits.fields import Reader, Writer
+from namenode_sim.edits.file_codec import FILE_CODECS
 from namenode_sim.edits.ops import CreateSnapshot, DeleteSnapshot, Op, RenameSnapshot
 from namenode_sim.edits.tree_codec import SNAPSHOT_MTIME_LAYOUT, TREE_CODECS
 

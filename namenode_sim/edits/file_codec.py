@@ -7,17 +7,13 @@ one that says something: a peer of that layout would get another namespace.
 See docs/reference/formats.md#ops.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from struct import Struct
-from typing import Any, Final
+from typing import Final
 
-from namenode_sim.edits import ops, primitives
+from namenode_sim.edits import fields, ops, primitives
 from namenode_sim.edits.attributes import acl, read_acl, read_xattrs, xattrs
 from namenode_sim.edits.values import AclEntry, Block, XAttr
-
-Read = tuple[ops.Op, int]
-Reader = Callable[[bytes, int, int], Read]
-Writer = Callable[[Any, int], bytes]
 
 ACL_LAYOUT: Final = -53
 XATTR_LAYOUT: Final = -57
@@ -44,7 +40,7 @@ def refuse_loss(layout: int, **fields: object) -> None:
             raise ValueError(f"layout {layout} has no field for {name} (here {content!r})")
 
 
-def read_add(data: bytes, pos: int, layout: int) -> Read:
+def read_add(data: bytes, pos: int, layout: int) -> fields.Read:
     (inode_id,) = primitives.I64.unpack_from(data, pos)
     path, pos = primitives.read_string(data, pos + 8)
     replication, mtime, atime, block_size = _FILE.unpack_from(data, pos)
@@ -141,7 +137,7 @@ def inherited(
     return parts
 
 
-def read_close(data: bytes, pos: int, _layout: int) -> Read:
+def read_close(data: bytes, pos: int, _layout: int) -> fields.Read:
     (inode_id,) = primitives.I64.unpack_from(data, pos)
     path, pos = primitives.read_string(data, pos + 8)
     replication, mtime, atime, block_size = _FILE.unpack_from(data, pos)
@@ -160,7 +156,7 @@ def write_close(op: ops.Close, _layout: int) -> bytes:
     ))  # fmt: skip
 
 
-def read_append(data: bytes, pos: int, layout: int) -> Read:
+def read_append(data: bytes, pos: int, layout: int) -> fields.Read:
     path, pos = primitives.read_string(data, pos)
     client, pos = primitives.read_string(data, pos)
     machine, pos = primitives.read_string(data, pos)
@@ -186,7 +182,7 @@ def write_append(op: ops.Append, layout: int) -> bytes:
     return head + flag + primitives.rpc_ids(op.rpc)
 
 
-def read_add_block(data: bytes, pos: int, _layout: int) -> Read:
+def read_add_block(data: bytes, pos: int, _layout: int) -> fields.Read:
     path, pos = primitives.read_string(data, pos)
     found, pos = primitives.read_compact_blocks(data, pos)
     if len(found) not in (1, 2):
@@ -203,7 +199,7 @@ def write_add_block(op: ops.AddBlock, _layout: int) -> bytes:
     )
 
 
-def read_update_blocks(data: bytes, pos: int, _layout: int) -> Read:
+def read_update_blocks(data: bytes, pos: int, _layout: int) -> fields.Read:
     path, pos = primitives.read_string(data, pos)
     found, pos = primitives.read_compact_blocks(data, pos)
     ids, pos = primitives.read_rpc_ids(data, pos)
@@ -218,89 +214,15 @@ def write_update_blocks(op: ops.UpdateBlocks, _layout: int) -> bytes:
     )
 
 
-def read_truncate(data: bytes, pos: int, _layout: int) -> Read:
-    path, pos = primitives.read_string(data, pos)
-    client, pos = primitives.read_string(data, pos)
-    machine, pos = primitives.read_string(data, pos)
-    new_length, pos = primitives.read_i64(data, pos)
-    time, pos = primitives.read_i64(data, pos)
-    found, pos = primitives.read_compact_blocks(data, pos)
-    if len(found) > 1:
-        raise ValueError(f"a file is cut inside {len(found)} blocks; at most one belongs here")
-    return ops.Truncate(path, client, machine, new_length, time, *found), pos
-
-
-def write_truncate(op: ops.Truncate, _layout: int) -> bytes:
-    return b"".join((
-        primitives.string(op.path),
-        primitives.string(op.client_name),
-        primitives.string(op.client_machine),
-        primitives.I64.pack(op.new_length),
-        primitives.I64.pack(op.time),
-        primitives.compact_blocks(() if op.block is None else (op.block,)),
-    ))  # fmt: skip
-
-
-def read_concat_delete(data: bytes, pos: int, _layout: int) -> Read:
-    target, pos = primitives.read_string(data, pos)
-    (count,) = primitives.I32.unpack_from(data, pos)
-    pos += 4
-    # A path takes at least the two bytes of its length.
-    if not 0 <= count <= MAX_CONCAT_SOURCES or count * 2 > len(data) - pos:
-        raise ValueError(f"{count} sources, but {len(data) - pos} bytes are left")
-    sources = []
-    for _ in range(count):
-        source, pos = primitives.read_string(data, pos)
-        sources.append(source)
-    time, pos = primitives.read_i64(data, pos)
-    ids, pos = primitives.read_rpc_ids(data, pos)
-    return ops.ConcatDelete(target, tuple(sources), time, ids), pos
-
-
-def write_concat_delete(op: ops.ConcatDelete, _layout: int) -> bytes:
-    sources = b"".join(map(primitives.string, op.sources))
-    head = primitives.string(op.target) + primitives.I32.pack(len(op.sources)) + sources
-    return head + primitives.I64.pack(op.time) + primitives.rpc_ids(op.rpc)
-
-
-def read_set_replication(data: bytes, pos: int, _layout: int) -> Read:
-    path, pos = primitives.read_string(data, pos)
-    return ops.SetReplication(path, primitives.I16.unpack_from(data, pos)[0]), pos + 2
-
-
-def write_set_replication(op: ops.SetReplication, _layout: int) -> bytes:
-    return primitives.string(op.path) + primitives.I16.pack(op.replication)
-
-
-def read_reassign_lease(data: bytes, pos: int, _layout: int) -> Read:
-    holder, pos = primitives.read_string(data, pos)
-    path, pos = primitives.read_string(data, pos)
-    new_holder, pos = primitives.read_string(data, pos)
-    return ops.ReassignLease(holder, path, new_holder), pos
-
-
-def write_reassign_lease(op: ops.ReassignLease, _layout: int) -> bytes:
-    return (
-        primitives.string(op.lease_holder)
-        + primitives.string(op.path)
-        + primitives.string(op.new_holder)
-    )
-
-
-def read_set_genstamp_v1(data: bytes, pos: int, _layout: int) -> Read:
-    return ops.SetGenstampV1(primitives.I64.unpack_from(data, pos)[0]), pos + 8
-
-
-def read_set_genstamp_v2(data: bytes, pos: int, _layout: int) -> Read:
+def read_set_genstamp_v2(data: bytes, pos: int, _layout: int) -> fields.Read:
     return ops.SetGenstampV2(primitives.I64.unpack_from(data, pos)[0]), pos + 8
 
 
-def write_set_genstamp(op: ops.SetGenstampV1 | ops.SetGenstampV2, _layout: int) -> bytes:
-    """Write OP_SET_GENSTAMP_V1 (10) and OP_SET_GENSTAMP_V2 (31)."""
+def write_set_genstamp_v2(op: ops.SetGenstampV2, _layout: int) -> bytes:
     return primitives.I64.pack(op.generation_stamp)
 
 
-def read_allocate_block_id(data: bytes, pos: int, _layout: int) -> Read:
+def read_allocate_block_id(data: bytes, pos: int, _layout: int) -> fields.Read:
     return ops.AllocateBlockId(primitives.I64.unpack_from(data, pos)[0]), pos + 8
 
 
@@ -308,17 +230,23 @@ def write_allocate_block_id(op: ops.AllocateBlockId, _layout: int) -> bytes:
     return primitives.I64.pack(op.block_id)
 
 
-FILE_CODECS: Final[dict[type[ops.Op], tuple[Reader, Writer]]] = {
+_SOURCES: Final = fields.list_of(fields.STRING, 2, MAX_CONCAT_SOURCES, "sources")
+
+FILE_CODECS: Final[Mapping[type[ops.Op], tuple[fields.Reader, fields.Writer]]] = {
     ops.Add: (read_add, write_add),
     ops.Close: (read_close, write_close),
     ops.Append: (read_append, write_append),
     ops.AddBlock: (read_add_block, write_add_block),
     ops.UpdateBlocks: (read_update_blocks, write_update_blocks),
-    ops.Truncate: (read_truncate, write_truncate),
-    ops.ConcatDelete: (read_concat_delete, write_concat_delete),
-    ops.SetReplication: (read_set_replication, write_set_replication),
-    ops.ReassignLease: (read_reassign_lease, write_reassign_lease),
-    ops.SetGenstampV1: (read_set_genstamp_v1, write_set_genstamp),
-    ops.SetGenstampV2: (read_set_genstamp_v2, write_set_genstamp),
+    ops.Truncate: fields.codec_of(
+        ops.Truncate, *(fields.STRING,) * 3, fields.I64, fields.I64, fields.ONE_BLOCK
+    ),
+    ops.ConcatDelete: fields.codec_of(
+        ops.ConcatDelete, fields.STRING, _SOURCES, fields.I64, fields.RPC_IDS
+    ),
+    ops.SetReplication: fields.codec_of(ops.SetReplication, fields.STRING, fields.I16),
+    ops.ReassignLease: fields.codec_of(ops.ReassignLease, *(fields.STRING,) * 3),
+    ops.SetGenstampV1: fields.codec_of(ops.SetGenstampV1, fields.I64),
+    ops.SetGenstampV2: (read_set_genstamp_v2, write_set_genstamp_v2),
     ops.AllocateBlockId: (read_allocate_block_id, write_allocate_block_id),
 }

@@ -1,23 +1,24 @@
 """Bytes of the ops about paths.  ``file_codec`` explains how they work."""
 
+from collections.abc import Mapping
 from struct import Struct
 from typing import Final
 
 from namenode_sim.edits import attributes as edits_attributes
-from namenode_sim.edits import ops, primitives
-from namenode_sim.edits.file_codec import ACL_LAYOUT, XATTR_LAYOUT, Read, Reader, Writer, inherited
-from namenode_sim.edits.values import RenameOption, RpcIds, StorageType
+from namenode_sim.edits import fields, ops, primitives
+from namenode_sim.edits.fields import I64, STRING
+from namenode_sim.edits.file_codec import ACL_LAYOUT, XATTR_LAYOUT, inherited
+from namenode_sim.edits.values import RenameOption, StorageType
 
 SNAPSHOT_MTIME_LAYOUT: Final = -66
 NVDIMM_LAYOUT: Final = -67
 
-_I8 = Struct(">b")
 _TYPE_AND_QUOTA = Struct(">iq")
 _RENAME_OPTIONS: Final = tuple(RenameOption)
 _STORAGE_TYPES: Final = tuple(StorageType)
 
 
-def read_rename_old(data: bytes, pos: int, _layout: int) -> Read:
+def read_rename_old(data: bytes, pos: int, _layout: int) -> fields.Read:
     src, pos = primitives.read_string(data, pos)
     dst, pos = primitives.read_string(data, pos)
     time, pos = primitives.read_i64(data, pos)
@@ -34,7 +35,7 @@ def write_rename_old(op: ops.RenameOld, _layout: int) -> bytes:
     )
 
 
-def read_rename(data: bytes, pos: int, _layout: int) -> Read:
+def read_rename(data: bytes, pos: int, _layout: int) -> fields.Read:
     src, pos = primitives.read_string(data, pos)
     dst, pos = primitives.read_string(data, pos)
     time, pos = primitives.read_i64(data, pos)
@@ -53,7 +54,7 @@ def write_rename(op: ops.Rename, _layout: int) -> bytes:
     )
 
 
-def read_delete(data: bytes, pos: int, _layout: int) -> Read:
+def read_delete(data: bytes, pos: int, _layout: int) -> fields.Read:
     path, pos = primitives.read_string(data, pos)
     time, pos = primitives.read_i64(data, pos)
     ids, pos = primitives.read_rpc_ids(data, pos)
@@ -64,7 +65,7 @@ def write_delete(op: ops.Delete, _layout: int) -> bytes:
     return primitives.string(op.path) + primitives.I64.pack(op.time) + primitives.rpc_ids(op.rpc)
 
 
-def read_mkdir(data: bytes, pos: int, layout: int) -> Read:
+def read_mkdir(data: bytes, pos: int, layout: int) -> fields.Read:
     (inode_id,) = primitives.I64.unpack_from(data, pos)
     path, pos = primitives.read_string(data, pos + 8)
     time, atime = primitives.I64I64.unpack_from(data, pos)
@@ -86,29 +87,7 @@ def write_mkdir(op: ops.Mkdir, layout: int) -> bytes:
     ))  # fmt: skip
 
 
-def read_symlink(data: bytes, pos: int, _layout: int) -> Read:
-    inode_id, pos = primitives.read_i64(data, pos)
-    path, pos = primitives.read_string(data, pos)
-    target, pos = primitives.read_string(data, pos)
-    mtime, atime = primitives.I64I64.unpack_from(data, pos)
-    owner, pos = primitives.read_permission(data, pos + 16)
-    ids, pos = primitives.read_rpc_ids(data, pos)
-    return ops.Symlink(inode_id, path, target, mtime, atime, owner, ids), pos
-
-
-def write_symlink(op: ops.Symlink, _layout: int) -> bytes:
-    head = (
-        primitives.I64.pack(op.inode_id) + primitives.string(op.path) + primitives.string(op.target)
-    )
-    return (
-        head
-        + primitives.I64I64.pack(op.mtime, op.atime)
-        + primitives.permission(op.permission)
-        + primitives.rpc_ids(op.rpc)
-    )
-
-
-def read_set_permissions(data: bytes, pos: int, _layout: int) -> Read:
+def read_set_permissions(data: bytes, pos: int, _layout: int) -> fields.Read:
     path, pos = primitives.read_string(data, pos)
     bits, pos = primitives.read_mode(data, pos)
     return ops.SetPermissions(path, bits), pos
@@ -118,7 +97,7 @@ def write_set_permissions(op: ops.SetPermissions, _layout: int) -> bytes:
     return primitives.string(op.path) + primitives.mode(op.mode)
 
 
-def read_set_owner(data: bytes, pos: int, _layout: int) -> Read:
+def read_set_owner(data: bytes, pos: int, _layout: int) -> fields.Read:
     path, pos = primitives.read_string(data, pos)
     user, pos = primitives.read_string(data, pos)
     group, pos = primitives.read_string(data, pos)
@@ -129,7 +108,7 @@ def write_set_owner(op: ops.SetOwner, _layout: int) -> bytes:
     return primitives.string(op.path) + primitives.string(op.user) + primitives.string(op.group)
 
 
-def read_times(data: bytes, pos: int, _layout: int) -> Read:
+def read_times(data: bytes, pos: int, _layout: int) -> fields.Read:
     path, pos = primitives.read_string(data, pos)
     return ops.Times(path, *primitives.I64I64.unpack_from(data, pos)), pos + 16
 
@@ -138,34 +117,7 @@ def write_times(op: ops.Times, _layout: int) -> bytes:
     return primitives.string(op.path) + primitives.I64I64.pack(op.mtime, op.atime)
 
 
-def read_set_ns_quota(data: bytes, pos: int, _layout: int) -> Read:
-    path, pos = primitives.read_string(data, pos)
-    return ops.SetNsQuota(path, primitives.I64.unpack_from(data, pos)[0]), pos + 8
-
-
-def write_set_ns_quota(op: ops.SetNsQuota, _layout: int) -> bytes:
-    return primitives.string(op.path) + primitives.I64.pack(op.ns_quota)
-
-
-def read_clear_ns_quota(data: bytes, pos: int, _layout: int) -> Read:
-    path, pos = primitives.read_string(data, pos)
-    return ops.ClearNsQuota(path), pos
-
-
-def write_clear_ns_quota(op: ops.ClearNsQuota, _layout: int) -> bytes:
-    return primitives.string(op.path)
-
-
-def read_set_quota(data: bytes, pos: int, _layout: int) -> Read:
-    path, pos = primitives.read_string(data, pos)
-    return ops.SetQuota(path, *primitives.I64I64.unpack_from(data, pos)), pos + 16
-
-
-def write_set_quota(op: ops.SetQuota, _layout: int) -> bytes:
-    return primitives.string(op.path) + primitives.I64I64.pack(op.ns_quota, op.ds_quota)
-
-
-def read_set_quota_by_storage_type(data: bytes, pos: int, layout: int) -> Read:
+def read_set_quota_by_storage_type(data: bytes, pos: int, layout: int) -> fields.Read:
     """Read OP_SET_QUOTA_BY_STORAGETYPE (48)."""
     path, pos = primitives.read_string(data, pos)
     ordinal, quota = _TYPE_AND_QUOTA.unpack_from(data, pos)
@@ -182,16 +134,7 @@ def write_set_quota_by_storage_type(op: ops.SetQuotaByStorageType, layout: int) 
     return primitives.string(op.path) + _TYPE_AND_QUOTA.pack(op.storage_type, op.quota)
 
 
-def read_set_storage_policy(data: bytes, pos: int, _layout: int) -> Read:
-    path, pos = primitives.read_string(data, pos)
-    return ops.SetStoragePolicy(path, _I8.unpack_from(data, pos)[0]), pos + 1
-
-
-def write_set_storage_policy(op: ops.SetStoragePolicy, _layout: int) -> bytes:
-    return primitives.string(op.path) + _I8.pack(op.policy_id)
-
-
-def read_set_acl(data: bytes, pos: int, _layout: int) -> Read:
+def read_set_acl(data: bytes, pos: int, _layout: int) -> fields.Read:
     path, entries, pos = edits_attributes.read_acl_edit(data, pos)
     return ops.SetAcl(path, entries), pos
 
@@ -200,13 +143,13 @@ def write_set_acl(op: ops.SetAcl, _layout: int) -> bytes:
     return edits_attributes.acl_edit(op.path, op.entries)
 
 
-def read_set_xattr(data: bytes, pos: int, _layout: int) -> Read:
+def read_set_xattr(data: bytes, pos: int, _layout: int) -> fields.Read:
     path, found, pos = edits_attributes.read_xattrs(data, pos)
     ids, pos = primitives.read_rpc_ids(data, pos)
     return ops.SetXAttr(path, found, ids), pos
 
 
-def read_remove_xattr(data: bytes, pos: int, _layout: int) -> Read:
+def read_remove_xattr(data: bytes, pos: int, _layout: int) -> fields.Read:
     path, found, pos = edits_attributes.read_xattrs(data, pos)
     ids, pos = primitives.read_rpc_ids(data, pos)
     return ops.RemoveXAttr(path, found, ids), pos
@@ -217,96 +160,53 @@ def write_xattr(op: ops.SetXAttr | ops.RemoveXAttr, _layout: int) -> bytes:
     return edits_attributes.xattrs(op.path, op.xattrs) + primitives.rpc_ids(op.rpc)
 
 
-def _read_snapshot_tail(data: bytes, pos: int, layout: int) -> tuple[int | None, RpcIds, int]:
-    mtime = None
-    if layout <= SNAPSHOT_MTIME_LAYOUT:
-        mtime, pos = primitives.read_i64(data, pos)
-    ids, pos = primitives.read_rpc_ids(data, pos)
-    return mtime, ids, pos
+def _pack_time(mtime: int | None) -> bytes:
+    return primitives.I64.pack(mtime or 0)
 
 
-def _snapshot_tail(mtime: int | None, ids: RpcIds, layout: int) -> bytes:
-    """Return the end of a snapshot op: an older layout has no field for the time.
+_TIME: Final = fields.Field(primitives.read_i64, _pack_time)
+_NO_TIME: Final = fields.Field(lambda _data, pos: (None, pos), lambda _mtime: b"")
 
-    Its readers would lose the op boundary.
+
+def _snapshot_codec(op: type[ops.Op], *names: fields.Field) -> tuple[fields.Reader, fields.Writer]:
+    """Return the codec of a snapshot op, whose time only newer layouts have.
+
+    A reader of an older layout would lose the boundary of the op.
     """
-    if layout > SNAPSHOT_MTIME_LAYOUT:
-        return primitives.rpc_ids(ids)
-    return primitives.I64.pack(mtime or 0) + primitives.rpc_ids(ids)
+    timed = fields.record_of(op, *names, _TIME, fields.RPC_IDS)
+    untimed = fields.record_of(op, *names, _NO_TIME, fields.RPC_IDS)
 
+    def at(layout: int) -> fields.Field:
+        return timed if layout <= SNAPSHOT_MTIME_LAYOUT else untimed
 
-def read_create_snapshot(data: bytes, pos: int, layout: int) -> Read:
-    root, pos = primitives.read_string(data, pos)
-    name, pos = primitives.read_string(data, pos)
-    mtime, ids, pos = _read_snapshot_tail(data, pos, layout)
-    return ops.CreateSnapshot(root, name, mtime, ids), pos
-
-
-def read_delete_snapshot(data: bytes, pos: int, layout: int) -> Read:
-    root, pos = primitives.read_string(data, pos)
-    name, pos = primitives.read_string(data, pos)
-    mtime, ids, pos = _read_snapshot_tail(data, pos, layout)
-    return ops.DeleteSnapshot(root, name, mtime, ids), pos
-
-
-def write_snapshot(op: ops.CreateSnapshot | ops.DeleteSnapshot, layout: int) -> bytes:
-    """Write OP_CREATE_SNAPSHOT (26) and OP_DELETE_SNAPSHOT (27)."""
-    head = primitives.string(op.snapshot_root) + primitives.string(op.snapshot_name)
-    return head + _snapshot_tail(op.mtime, op.rpc, layout)
-
-
-def read_rename_snapshot(data: bytes, pos: int, layout: int) -> Read:
-    root, pos = primitives.read_string(data, pos)
-    old_name, pos = primitives.read_string(data, pos)
-    new_name, pos = primitives.read_string(data, pos)
-    mtime, ids, pos = _read_snapshot_tail(data, pos, layout)
-    return ops.RenameSnapshot(root, old_name, new_name, mtime, ids), pos
-
-
-def write_rename_snapshot(op: ops.RenameSnapshot, layout: int) -> bytes:
-    head = (
-        primitives.string(op.snapshot_root)
-        + primitives.string(op.old_name)
-        + primitives.string(op.new_name)
+    return (
+        lambda data, pos, layout: at(layout).read(data, pos),
+        lambda op, layout: at(layout).write(op),
     )
-    return head + _snapshot_tail(op.mtime, op.rpc, layout)
 
 
-def read_allow_snapshot(data: bytes, pos: int, _layout: int) -> Read:
-    root, pos = primitives.read_string(data, pos)
-    return ops.AllowSnapshot(root), pos
-
-
-def read_disallow_snapshot(data: bytes, pos: int, _layout: int) -> Read:
-    root, pos = primitives.read_string(data, pos)
-    return ops.DisallowSnapshot(root), pos
-
-
-def write_snapshot_root(op: ops.AllowSnapshot | ops.DisallowSnapshot, _layout: int) -> bytes:
-    """Write OP_ALLOW_SNAPSHOT (29) and OP_DISALLOW_SNAPSHOT (30)."""
-    return primitives.string(op.snapshot_root)
-
-
-TREE_CODECS: Final[dict[type[ops.Op], tuple[Reader, Writer]]] = {
+TREE_CODECS: Final[Mapping[type[ops.Op], tuple[fields.Reader, fields.Writer]]] = {
     ops.RenameOld: (read_rename_old, write_rename_old),
     ops.Rename: (read_rename, write_rename),
     ops.Delete: (read_delete, write_delete),
     ops.Mkdir: (read_mkdir, write_mkdir),
-    ops.Symlink: (read_symlink, write_symlink),
+    ops.Symlink: fields.codec_of(
+        ops.Symlink, I64, STRING, STRING, I64, I64, fields.PERMISSION, fields.RPC_IDS
+    ),
     ops.SetPermissions: (read_set_permissions, write_set_permissions),
     ops.SetOwner: (read_set_owner, write_set_owner),
     ops.Times: (read_times, write_times),
-    ops.SetNsQuota: (read_set_ns_quota, write_set_ns_quota),
-    ops.ClearNsQuota: (read_clear_ns_quota, write_clear_ns_quota),
-    ops.SetQuota: (read_set_quota, write_set_quota),
+    ops.SetNsQuota: fields.codec_of(ops.SetNsQuota, STRING, I64),
+    ops.ClearNsQuota: fields.codec_of(ops.ClearNsQuota, STRING),
+    ops.SetQuota: fields.codec_of(ops.SetQuota, STRING, I64, I64),
     ops.SetQuotaByStorageType: (read_set_quota_by_storage_type, write_set_quota_by_storage_type),
-    ops.SetStoragePolicy: (read_set_storage_policy, write_set_storage_policy),
+    ops.SetStoragePolicy: fields.codec_of(ops.SetStoragePolicy, STRING, fields.I8),
     ops.SetAcl: (read_set_acl, write_set_acl),
     ops.SetXAttr: (read_set_xattr, write_xattr),
     ops.RemoveXAttr: (read_remove_xattr, write_xattr),
-    ops.CreateSnapshot: (read_create_snapshot, write_snapshot),
-    ops.DeleteSnapshot: (read_delete_snapshot, write_snapshot),
-    ops.RenameSnapshot: (read_rename_snapshot, write_rename_snapshot),
-    ops.AllowSnapshot: (read_allow_snapshot, write_snapshot_root),
-    ops.DisallowSnapshot: (read_disallow_snapshot, write_snapshot_root),
+    ops.CreateSnapshot: _snapshot_codec(ops.CreateSnapshot, STRING, STRING),
+    ops.DeleteSnapshot: _snapshot_codec(ops.DeleteSnapshot, STRING, STRING),
+    ops.RenameSnapshot: _snapshot_codec(ops.RenameSnapshot, STRING, STRING, STRING),
+    ops.AllowSnapshot: fields.codec_of(ops.AllowSnapshot, STRING),
+    ops.DisallowSnapshot: fields.codec_of(ops.DisallowSnapshot, STRING),
 }

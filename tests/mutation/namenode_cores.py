@@ -227,6 +227,7 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
             "namenode_sim/edits/admin_codec.py",
             "namenode_sim/edits/attributes.py",
             "namenode_sim/edits/codec.py",
+            "namenode_sim/edits/fields.py",
             "namenode_sim/edits/file_codec.py",
             "namenode_sim/edits/file_header.py",
             "namenode_sim/edits/primitives.py",
