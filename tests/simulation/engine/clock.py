@@ -33,11 +33,9 @@ class Process:
         self.context.run(PROCESS.set, self)
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run a coroutine in this process."""
         return self.context.run(self._loop.create_task, work)
 
     def adopt(self, task: asyncio.Task[Any]) -> None:
-        """Note that a task was created here."""
         self.tasks.append(task)
         if len(self.tasks) > self._prune_at:
             self.tasks = [task for task in self.tasks if not task.done()]
@@ -130,7 +128,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         func: Callable[..., Any],
         *args: Any,  # noqa: ANN401
     ) -> "asyncio.Future[Any]":
-        """Blocking work: one instant, a little later, in order per executor."""
+        """Run blocking work: one instant, a little later, in order per executor."""
         done = self.create_future()
         when = self.now + self._blocking_delay(PROCESS.get())
         if executor is not None:

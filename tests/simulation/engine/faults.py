@@ -23,7 +23,6 @@ class Faults:
         self._streams: dict[tuple[str, str], tuple[Random, list[int]]] = {}
 
     def random(self, *names: object) -> Random:
-        """Return a random stream of its own for some purpose."""
         return Random(self._seed << 32 | crc32("/".join(map(str, names)).encode()))
 
     def allowed(self, name: str) -> bool:

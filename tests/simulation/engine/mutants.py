@@ -42,8 +42,6 @@ def planted(mutant: Mutant, *, alone: bool = False) -> Iterator[None]:
 
 
 def replacing(target: object, attribute: str, new: object) -> Planting:
-    """Put something else in the place of a function of the product."""
-
     def plant(stack: ExitStack) -> None:
         stack.enter_context(patch.object(target, attribute, new))
 
@@ -51,7 +49,7 @@ def replacing(target: object, attribute: str, new: object) -> Planting:
 
 
 def all_of(*plantings: Planting) -> Planting:
-    """Several replacements that make one bug."""
+    """Combine several replacements that make one bug."""
 
     def plant(stack: ExitStack) -> None:
         for planting in plantings:

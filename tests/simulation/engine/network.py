@@ -117,7 +117,6 @@ class Network:
         self._cuts[link] = self._cuts.get(link, 0) + 1
 
     def is_cut(self, link: Link) -> bool:
-        """Return whether nothing gets through, in this direction."""
         return link in self._cuts
 
     def heal(self, link: Link) -> None:

@@ -43,11 +43,9 @@ class Simulation:
     anywhere: int
 
     def smallest(self, failing: Outcome) -> Outcome:
-        """Play the same seed with as few faults as still break the same invariant."""
         return shrink(failing, lambda seed, only: self.run(seed, only=only))
 
     def replay_command(self, outcome: Outcome) -> str:
-        """Return the command that shows this very run again."""
         only = ",".join(outcome.fired)
         return f"python -m tests.simulation.{self.name} --seed {outcome.seed} --only '{only}'"
 

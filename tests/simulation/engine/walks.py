@@ -78,7 +78,7 @@ def every_kind_strikes(run: Run, kinds: Set[str], seeds: Iterable[int]) -> None:
 
 
 def made_smaller(simulation: Simulation, mutant: Mutant) -> None:
-    """Shrunk runs fail in the same way with fewer faults, and their command says which."""
+    """Check that shrunk runs fail alike with fewer faults, and their command says which."""
     with planted(mutant):
         failing = next(
             outcome

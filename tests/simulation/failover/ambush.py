@@ -82,7 +82,7 @@ class Ambush:
         world.loop.call_later(0.01, self._strikes.trouble_host, expire, owner)
 
     def _provoke(self, event: Event) -> None:
-        """See to it that somebody is promoted soon."""
+        """See to it that a NameNode is promoted soon."""
         owner = self._world.cluster.lock_owner()
         if owner is None:
             return

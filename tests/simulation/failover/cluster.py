@@ -43,7 +43,6 @@ ZOOKEEPER: Final = ZooKeeperSettings(
 
 
 def address(name: str) -> NameNodeAddress:
-    """Return where everything of a node listens."""
     service, off = HostPort(name, SERVICE_PORT), HostPort(name, 0)
     return NameNodeAddress(
         nameservice=NAMESERVICE, namenode=name, rpc=service, service=service, http=off,
@@ -108,20 +107,16 @@ class Cluster:
         return node if node is not None and node.life.alive else None
 
     def namenodes(self) -> Iterator[NameNode]:
-        """Return all that live."""
         return (node for name in self.hosts if (node := self.namenode(name)) is not None)
 
     def controller(self, name: str) -> Controller | None:
-        """Return the living controller of a host."""
         life = self.hosts[name].life("zkfc")
         return self.controllers.get(name) if life is not None else None
 
     def session_of(self, name: str) -> int | None:
-        """Return the session in which a host's controller stands for election."""
         return self.wire.session_of(name)
 
     def lock_owner(self) -> str | None:
-        """Return the host whose session owns the lock."""
         owner = self.ensemble.owner_of(self.lock)
         return None if owner is None else owner.who
 
@@ -151,7 +146,7 @@ class Cluster:
             unread.seconds(self.loop.now, holds=other)
 
     def free_since(self, name: str) -> float:
-        """Since when a host's controller has not been frozen."""
+        """Return since when a host's controller has not been frozen."""
         life = self.hosts[name].life("zkfc")
         return 0.0 if life is None else life.thawed_at
 

@@ -63,20 +63,17 @@ class Conduct:
     # ---- reported by the world -----------------------------------------------------------------
 
     def took_lock(self, name: str, number: int) -> None:
-        """Note that a controller's session has created the lock, by this transaction."""
         if name in self._seen:
             self._seen[name].lock_since = self._cluster.loop.now
             self._seen[name].lock = number
 
     def called(self, receiver: str, method: str, number: int) -> None:
-        """Note that a call is sent."""
         seen = self._seen[receiver]
         if method == "transitionToActive":
             seen.told_at, seen.told_by = self._cluster.loop.now, number
             seen.under[number] = seen.lock
 
     def begun_call(self, receiver: str, request: Message, number: int) -> None:
-        """Note that a call has arrived."""
         seen = self._seen[receiver]
         if isinstance(request, GracefulFailoverRequestProto):
             seen.asked.add(number)

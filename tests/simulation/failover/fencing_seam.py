@@ -65,7 +65,7 @@ class Fencers:
         *,
         deadline_seconds: float,
     ) -> tuple[model.FencingOutcome, str, str]:
-        """Kills the process on a machine that runs and can be reached."""
+        """Kill the process on a machine that runs and can be reached."""
         here = LIFE.get().host.name
         reaches = self._hosts[target.host].on and not self._network.is_cut(here, target.host)
         done = await self._try(target.namenode, deadline_seconds, reaches=reaches)

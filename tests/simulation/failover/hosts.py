@@ -47,7 +47,7 @@ class WorldNetwork:
         answer: bool = False,
         not_before: float = 0.0,
     ) -> float:
-        """Send a message; returns when it is due, for messages that must keep their order."""
+        """Send a message; return when it is due, for messages that must keep their order."""
         if link[0] == link[1]:
             return Context().run(self._loop_back, link[0], what, arrive, not_before)
         send = partial(self._inner.post, lost=lost, answer=answer, not_before=not_before)
@@ -59,7 +59,6 @@ class WorldNetwork:
         self._inner.cut(link)
 
     def heal(self, link: Link) -> None:
-        """Take one cut back."""
         if self._cuts.get(link, 0) > 1:
             self._cuts[link] -= 1
         else:
@@ -73,17 +72,15 @@ class WorldNetwork:
         self._inner.heal_all()
 
     def is_cut(self, one: str, other: str) -> bool:
-        """Return whether these two cannot reach each other."""
         return (one, other) in self._cuts or (other, one) in self._cuts
 
     def whole_since(self, one: str, other: str) -> float:
-        """Since when these two can speak to each other; infinite where they cannot."""
+        """Return since when these two can reach each other; infinite where they cannot."""
         if self.is_cut(one, other):
             return float("inf")
         return max(self._healed.get(link, 0.0) for link in ((one, other), (other, one)))
 
     def is_cut_off(self, name: str) -> bool:
-        """Return whether any link of this machine is cut."""
         return any(name in link for link in self._cuts)
 
     def _loop_back(self, name: str, what: str, arrive: Action, not_before: float) -> float:
@@ -147,17 +144,14 @@ class Host:
         """Called before the NameNode of this host is ended by the controller next to it."""
 
     def life(self, name: str) -> Life | None:
-        """Return the living process of this name."""
         found = self.lives.get(name)
         return found if found is not None and found.alive else None
 
     def begin(self, name: str, pid: int) -> Life:
-        """Start a process."""
         life = self.lives[name] = Life(self, name, pid)
         return life
 
     def listen(self, port: int, listener: Listener) -> None:
-        """Let a process serve a port."""
         self.ports[port] = listener
         listener.life.listeners.append(listener)
 
@@ -170,7 +164,6 @@ class Host:
         return listener
 
     def kill(self, name: str, why: str, fault: str = "") -> None:
-        """End a process; the kernel closes its sockets."""
         life = self.life(name)
         if life is None:
             return
@@ -195,13 +188,11 @@ class Host:
         self.on = True
 
     def freeze(self, name: str) -> None:
-        """Stop a process without ending it."""
         life = self.life(name)
         if life is not None:
             life.process.freeze()
 
     def thaw(self, name: str) -> None:
-        """Let it go on."""
         life = self.life(name)
         if life is not None:
             life.thawed_at = self.loop.now

@@ -52,11 +52,10 @@ class JournalNode:
             act()
 
     def stop(self) -> None:
-        """Do nothing for now."""
         self.stopped += 1
 
     def go_on(self) -> None:
-        """Answer who asks, and only then read what the writer has sent: the worst order."""
+        """Answer questions, and only then read what the writer has sent: the worst order."""
         self.stopped = max(0, self.stopped - 1)
         if self.stopped:
             return
@@ -138,7 +137,7 @@ class QuorumJournal:
         return epoch if sum(granted.values()) >= MAJORITY else None
 
     async def write(self, namenode: str, epoch: int) -> bool | None:
-        """Was an edit of this epoch accepted?  None without an answer."""
+        """Return whether an edit of this epoch was accepted; None without an answer."""
         self._writes += 1
         take = partial(self._take, self._writes, namenode, epoch)
         told = await self._ask(namenode, "write", take, _decided)
@@ -147,7 +146,6 @@ class QuorumJournal:
         return False if _decided(told) else None
 
     def beat(self, namenode: str, epoch: int) -> None:
-        """Send a heartbeat to each node, and wait for no answer."""
         for node in self.nodes.values():
             act = partial(node.hear, epoch, self._lease)
             arrive = partial(node.arrive, act, question=False)  # type: ignore[arg-type]
@@ -171,7 +169,6 @@ class QuorumJournal:
         )
 
     def heal(self) -> None:
-        """Let every node go on."""
         for node in self.nodes.values():
             while node.stopped:
                 node.go_on()
@@ -210,7 +207,7 @@ class QuorumJournal:
         seconds: float = JOURNAL_SECONDS,
         more_seconds: float = 0.0,
     ) -> dict[str, T]:
-        """Ask all; what was answered when it was enough, or when the time was over."""
+        """Ask all; return what was answered when it was enough, or when the time was over."""
         told: dict[str, T] = {}
         done: asyncio.Future[None] = self._loop.create_future()
 

@@ -85,7 +85,6 @@ def _started_again(world: "World") -> str | None:
 
 
 def what_is_missing(world: "World") -> str | None:
-    """Return why this is not a cluster in good order; None when it is."""
     cluster = world.cluster
     if (absent := _started_again(world)) is not None:
         return f"{absent} is not there"

@@ -83,7 +83,7 @@ class Journal:
         return await self._ask(namenode, "claim", self._claimed)
 
     async def write(self, namenode: str, epoch: int) -> bool | None:
-        """Was an edit of this epoch accepted?  None without an answer."""
+        """Return whether an edit of this epoch was accepted; None without an answer."""
         accepted = await self._ask(namenode, "write", partial(self._written, namenode, epoch))
         return None if accepted is None else bool(accepted)
 
@@ -91,7 +91,7 @@ class Journal:
         """Do nothing: heartbeats do not count here."""
 
     async def silence(self, namenode: str) -> model.WriterSilence:
-        """Refused: this journal is one for all, and has no nodes."""
+        """Refuse: this journal is one for all, and has no nodes."""
         raise ServiceFailed("nobody knows")
 
     def heal(self) -> None:
@@ -174,13 +174,11 @@ class NameNode:
     # ---- HAServiceProtocol -----------------------------------------------------------------
 
     async def status(self) -> model.ServiceStatus:
-        """Return the NameNode's state, and which process it is."""
         identity = model.ProcessIdentity(self.life.pid, self.life.pid, self.name)
         reason = "" if self.condition.ready else "in safe mode"
         return model.ServiceStatus(self.state, self.condition.ready, reason, identity)
 
     async def monitor_health(self) -> None:
-        """Well, or not."""
         if self.condition.unwell:
             raise HealthCheckFailed(self.condition.unwell)
 
@@ -210,7 +208,6 @@ class NameNode:
                 self._promotion = None
 
     async def transition_to_standby(self, source: model.RequestSource, call: Call) -> None:
-        """Become standby."""
         if name := self._faults.strikes("demote-fail", self.name):
             self._trace.add(self.name, "will not stand by", name)
             raise ServiceFailed("no")

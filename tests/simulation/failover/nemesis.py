@@ -99,7 +99,6 @@ class Swarm:
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
-        """Draw the options of a seed."""
         rng = Random(f"{seed} failover")
         calm = rng.random() < 0.08
         quiet = not calm and rng.random() < 0.06
@@ -199,7 +198,7 @@ def plan_aimed(swarm: Swarm, rng: Random, begins: float) -> tuple[Event, ...]:
 
 
 def plan_silent(swarm: Swarm, rng: Random, begins: float) -> tuple[Event, ...]:
-    """Draw those of worlds in which JournalNodes bear witness; a stream of their own, too."""
+    """Draw those of worlds in which JournalNodes count as witnesses; a stream of their own, too."""
     if not swarm.witnessed or swarm.calm or swarm.orderly or swarm.rivals:
         return ()
     rates = {kind: rng.uniform(0.5, 2.0) if rng.random() < 0.4 else 0.0 for kind in SILENT_KINDS}

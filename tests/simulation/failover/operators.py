@@ -41,7 +41,6 @@ class Operators:
         """How the two of each pair ended."""
 
     def operate(self, event: Event, name: str) -> None:
-        """Begin what an operator wants with this NameNode."""
         targets = [name]
         if event.kind == "two-switchovers":
             targets = [name, next(one for one in self._names if one != name)]

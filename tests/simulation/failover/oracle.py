@@ -95,7 +95,6 @@ class Oracle:
     # ---- ZooKeeper -------------------------------------------------------------------------
 
     def committed(self, change: Change, number: int, who: str) -> None:
-        """Note a change that the ensemble has taken."""
         lock, breadcrumb = self.cluster.lock, self.cluster.breadcrumb
         now = self.cluster.loop.now
         # A pause may end and another begin between two looks, and the lock be won in between.
@@ -145,7 +144,6 @@ class Oracle:
     def called(
         self, sender: str, receiver: str, method: str, request: Message, number: int
     ) -> None:
-        """Somebody sends a call."""
         self.conduct.called(receiver, method, number)
         self._asks_another(sender, receiver, method)
         if method != "transitionToActive" or not isinstance(
@@ -206,7 +204,6 @@ class Oracle:
                                      f"has become active since it did")  # fmt: skip
 
     def ended(self, name: str) -> None:
-        """Note that a NameNode's process is gone."""
         self.told[name].may_be_active = False
         self.told[name].lied_about = self.told[name].by_epoch = False
         self.told[name].overtaken = 0

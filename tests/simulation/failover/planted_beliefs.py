@@ -87,7 +87,7 @@ def promoted_in_words() -> Planting:
 
 
 def takeovers_forgotten() -> Planting:
-    """Repeated failovers are not counted."""
+    """Leave repeated failovers uncounted."""
     return replacing(core, "took_over", lambda flapping, _now: flapping)
 
 

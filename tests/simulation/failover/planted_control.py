@@ -93,7 +93,7 @@ def peers_not_released() -> Planting:
 
 
 def any_attempt_counts() -> Planting:
-    """Two hand-overs interleave: the success of an earlier one is taken for ours."""
+    """Take the success of an earlier, interleaved hand-over for ours."""
     really = HandOver._wait_for_attempt
 
     async def wait(self: HandOver, before: Any) -> Any:  # noqa: ANN401
@@ -204,7 +204,7 @@ def silence_is_standby() -> Planting:
 
 
 def epoch_proves_death() -> Planting:
-    """journal-epoch, which touches nothing, is taken to have ended the old active."""
+    """Take journal-epoch, which touches nothing, to have ended the old active."""
     really = predecessor_gone
 
     def gone(term: Term, proofs: Any) -> bool:  # noqa: ANN401
@@ -268,7 +268,7 @@ def bad_health_ignored() -> Planting:
 
 
 def wall_clock() -> Planting:
-    """Pauses are counted on a clock that people set."""
+    """Count pauses on a clock that people set."""
     really = core.step
 
     def step(state: Any, event: Any, *, now: float) -> Any:  # noqa: ANN401
@@ -291,7 +291,7 @@ def pause_not_obeyed() -> Planting:
 
 
 def overtaking_demotion() -> Planting:
-    """Work of the election is not done one after the other."""
+    """Let pieces of the election's work overtake each other."""
 
     async def after(_previous: Any, work: Any) -> None:  # noqa: ANN401
         await work()

@@ -12,7 +12,7 @@ from tests.simulation.engine.mutants import Planting, replacing
 
 
 def stale_session_believed() -> Planting:
-    """News of the lock counts whichever session it is from."""
+    """Count news of the lock from any session."""
     really = core._lock_news
     return replacing(
         core,
@@ -39,7 +39,7 @@ def look_believes_anybody() -> Planting:
 
 
 def stale_attempt_believed() -> Planting:
-    """Answers of an abandoned takeover count for the present one."""
+    """Count answers of an abandoned takeover for the present one."""
     really = core._takeover_news
 
     def news(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
@@ -116,7 +116,7 @@ def writes_before_fencing() -> Planting:
 
 
 def reconnect_is_trusted() -> Planting:
-    """After a reconnect the lock is taken to be where it was."""
+    """Take the lock to be where it was, after a reconnect."""
     really = core._opened
 
     def opened(state: ElectorState) -> Step:
@@ -140,7 +140,7 @@ def expiry_is_a_reconnect() -> Planting:
 
 
 def neutral_demotes() -> Planting:
-    """Losing sight of ZooKeeper ends the service."""
+    """End the service when ZooKeeper is out of sight."""
     really = Elector._tell_application
 
     def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
@@ -163,7 +163,7 @@ def takeover_not_abandoned() -> Planting:
 
 
 def quit_forgets_the_breadcrumb() -> Planting:
-    """Leaving always deletes the breadcrumb, whatever our NameNode may be."""
+    """Delete the breadcrumb at every leaving, whatever our NameNode may be."""
     really = core._quit
 
     def quit_(state: ElectorState, *, keep_breadcrumb: bool, ended: str) -> Step:

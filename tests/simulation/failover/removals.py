@@ -54,7 +54,6 @@ class Removals:
     """By the transactions that have ever made a lock: whose it was."""
 
     def watch(self, journal: QuorumJournal, *, reliable: bool, java: bool) -> None:
-        """Note the nodes of this world's journal, and what else is known of it."""
         self.journal, self.reliable, self.java = journal, reliable, java
 
     def sent(self, who: str, shown: Znode | None) -> None:
@@ -95,12 +94,10 @@ class Removals:
         return self._made[1]
 
     def made(self, number: int, who: str) -> None:
-        """Note that a lock was made by this transaction."""
         self._made = number, who
         self._owners[number] = who
 
     def deleted(self, who: str) -> None:
-        """Check a lock's deletion by a session of this machine."""
         made, owner = self._made
         if who not in self.cluster.hosts or who == owner:
             return  # an operator, or its own
@@ -121,7 +118,7 @@ class Removals:
         self._takeovers.setdefault(who, []).append(self.cluster.loop.now)
 
     def look(self) -> None:
-        """Somebody who is active, and has the lock, ends all waiting for a success."""
+        """Let an active that has the lock end all waiting for a success."""
         owner = self.cluster.lock_owner()
         node = None if owner is None else self.cluster.namenode(owner)
         if node is not None and node.state is ServiceState.ACTIVE:

@@ -87,7 +87,6 @@ class Switchboard:
         return SimConnection(self, here, there, listener, protocol, user or "hdfs", asker)
 
     def breaks_silently(self) -> bool:
-        """Return whether a connection breaks without a message."""
         return self._rng.random() < self.network.silence
 
 
@@ -113,14 +112,12 @@ class SimConnection:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection is gone."""
         return self._gone.done()
 
     async def call(
         self, method: str, request: Message, response: type[M], *, deadline_seconds: float,
         context: str = "",
     ) -> M:  # fmt: skip
-        """Call a method and wait for its answer."""
         if self._gone.done():
             raise ConnectionLost(f"{method} was not sent: {self._gone.result()}")
         answer: asyncio.Future[M] = self._loop.create_future()
@@ -148,7 +145,6 @@ class SimConnection:
         return await asyncio.shield(self._gone)
 
     async def close(self) -> None:
-        """Hang up."""
         self._listener.connections.pop(self, None)
         self._end("closed by this side")
 
@@ -252,7 +248,6 @@ class SimServer:
 
 
 def serve(host: Host, life: Life, port: int, catalogue: Catalogue) -> None:
-    """Let a process serve a port."""
     host.listen(port, Listener(life, catalogue))
 
 

@@ -50,7 +50,7 @@ class Strikes:
         self._world.loop.call_later(after, self._operators.operate, wish, name)
 
     def _victim(self, event: Event) -> str:
-        """Mostly the active: there is most to be lost."""
+        """Return mostly the active: there is most to be lost."""
         owner = self._cluster.lock_owner()
         if owner is not None and event.victim % 2:
             return owner
@@ -107,7 +107,6 @@ class Strikes:
                 raise AssertionError(event.kind)
 
     def cut(self, event: Event, name: str) -> None:
-        """Strike a machine's network."""
         peers = [one for one in self._names if one != name]
         others = [*_ZOOKEEPERS, *peers, *self._world.journal.names, "op1", "op2"]
         if event.kind == "partition":
@@ -123,7 +122,6 @@ class Strikes:
         self.cut_off(event, name, others)
 
     def cut_off(self, event: Event, name: str, others: Sequence[str]) -> None:
-        """Cut a machine off from these others for a while."""
         network = self._world.network
         self._world.trace.add(name, f"cut off from {others} for {event.lasts:.2f} s", event.name)
         for link in [(a, b) for one in others for a, b in ((name, one), (one, name))]:

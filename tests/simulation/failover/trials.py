@@ -207,7 +207,6 @@ class Trial:
             self._world.look()
 
     def _serves_not(self, *names: str, besides: str = "") -> str | None:
-        """Return why none of these is active and can write."""
         owner = self._cluster.lock_owner()
         if owner is None or owner not in (*names, besides):
             return f"{owner or 'nobody'} has the lock"
@@ -217,11 +216,9 @@ class Trial:
         return None if node.epoch == self._world.journal.epoch else f"{owner} cannot write"
 
     def _another(self, active: str) -> str | None:
-        """Return why no other has become active in its place."""
         return self._serves_not(*(name for name in self._cluster.hosts if name != active))
 
     async def _until(self, invariant: str, what: str, missing: Callable[[], str | None]) -> None:
-        """Wait, but not for ever."""
         began = self._world.loop.now
         while (why := missing()) is not None:
             if self._world.loop.now > began + BOUND_SECONDS:

@@ -72,7 +72,6 @@ class Unasked:
         ground.might_return = ground.gave_way or self._conduct.cedes(name)
 
     def lost_lock(self, name: str) -> None:
-        """Note that the lock of this one's controller is gone."""
         if name in self._grounds:
             now = self._cluster.loop.now
             self._grounds[name].lock_until, self._grounds[name].heard_by = now, now + _HEARD_SECONDS

@@ -75,12 +75,10 @@ class Wire:
     # ---- calls of the sessions --------------------------------------------------------------
 
     def opened(self, client: Client) -> None:
-        """See zk_server.Listener."""
         if (heard := self._of(client)) is not None:
             heard.opened_at = self._now(client)
 
     def asked(self, client: Client, request: Request) -> None:
-        """See zk_server.Listener."""
         if (heard := self._of(client)) is None:
             return
         heard.waiting[client] += request.kind in _READS
@@ -94,7 +92,6 @@ class Wire:
                 self.on_removal(client.process.machine, lock)
 
     def unsent(self, client: Client, request: Request) -> None:
-        """See zk_server.Listener."""
         heard = self._of(client)
         if heard is not None and self._makes_lock(request):
             # Its connection has just ended.  When it is back, it may see another's lock at once,
@@ -105,7 +102,6 @@ class Wire:
             heard.round = {}  # it is never whole (seed 49013953)
 
     def answered(self, client: Client, request: Request, reply: Reply) -> None:
-        """See zk_server.Listener."""
         if (heard := self._of(client)) is None:
             return
         machine = client.process.machine
@@ -120,14 +116,12 @@ class Wire:
         self._ends(heard, client, request)
 
     def failed(self, client: Client, request: Request) -> None:
-        """See zk_server.Listener."""
         if (heard := self._of(client)) is not None:
             if request.kind in _READS:
                 heard.spoiled.add(client)
             self._ends(heard, client, request)
 
     def closing(self, client: Client) -> None:
-        """See zk_server.Listener."""
         heard = self._of(client)
         if heard is not None and client is heard.stands:
             heard.stands = None
@@ -140,7 +134,6 @@ class Wire:
     # ---- asked by the oracle ---------------------------------------------------------------
 
     def session_of(self, name: str) -> int | None:
-        """Return the session in which a host's controller stands for election."""
         heard = self._of_life(self.hosts[name].lives.get("zkfc"))
         return None if heard is None or heard.election is None else heard.election.session_id
 
@@ -187,7 +180,7 @@ class Wire:
         return any(gone) or (request.kind == "delete" and request.path == lock)
 
     def _leads_on(self, heard: Heard, client: Client, request: Request) -> None:
-        """Answers have led to the next question, or it begins the next round."""
+        """Note that answers led to the next question, or that it begins the next round."""
         read = request.kind in _READS and client is heard.reader
         if read and heard.whole_at <= self._now(client):
             if request.path == f"{members_path(self.settings)}/{client.process.machine}":

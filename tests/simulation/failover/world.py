@@ -88,7 +88,6 @@ class World:
         self.loop.set_exception_handler(self._unhandled)
 
     def _connect(self) -> None:
-        """Let the oracle see everything."""
         self.cluster.ensemble.on_commit = self.oracle.committed
         wire, conduct, unasked = self.cluster.wire, self.oracle.conduct, self.oracle.unasked
         wire.on_wish, wire.on_leaving = conduct.wishes, unasked.left
@@ -108,7 +107,6 @@ class World:
         return traced(self.trace)
 
     async def play(self) -> None:
-        """Both phases."""
         rng = self.faults.random("plan")
         for path in ("/hadoop-ha", ZOOKEEPER.scope):
             self.cluster.ensemble.commit(Create(path, b"", 0, ZOOKEEPER.acl), "format")

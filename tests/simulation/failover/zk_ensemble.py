@@ -62,7 +62,7 @@ class Ensemble:
 
     @property
     def away(self) -> bool:
-        """Has it no majority?"""
+        """Whether it has no majority."""
         up = sum(replica.up for replica in self.replicas.values())
         return self._leaderless or 2 * up <= len(self.replicas)
 
@@ -102,7 +102,6 @@ class Ensemble:
     # ---- requests --------------------------------------------------------------------------
 
     def serve(self, link: Link, request: Request, respond: Respond) -> None:
-        """Carry out a request, with the faults that strike it."""
         place = f"{link.machine}:{request.kind}"
         assert link.session is not None
         if name := self.faults.strikes("zk-drop-before", place):
@@ -222,7 +221,6 @@ class Ensemble:
     # ---- sessions --------------------------------------------------------------------------
 
     def expire(self, session: ServerSession) -> None:
-        """End a session as if it had been silent for too long."""
         if not session.alive:
             return
         session.alive = False

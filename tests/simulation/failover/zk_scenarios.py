@@ -78,7 +78,6 @@ class Script:
     _fired: dict[str, list[bool]] = field(default_factory=dict)
 
     async def client(self, name: str) -> Client:
-        """Return a connected session."""
         states = self._states[name] = []
         fired = self._fired[name] = []
         made = self.connect(lambda state, _: states.append(state), fired.append)
@@ -88,7 +87,6 @@ class Script:
         return made
 
     def note(self, what: str, outcome: Outcome[object]) -> None:
-        """Write down how a request ended."""
         self.lines.append(f"{what}: {self._told(outcome)}")
 
     async def fires(self, name: str, what: str, count: int = 1) -> None:
@@ -109,13 +107,11 @@ class Script:
         self.lines.append(f"{name} knows that its session is over")
 
     async def finish(self) -> None:
-        """Close every session that is open."""
         for one in self._clients.values():
             await one.close(deadline_seconds=5.0)
 
     @staticmethod
     async def until(condition: Callable[[], bool]) -> None:
-        """Wait for a condition."""
         async with asyncio.timeout(DEADLINE_SECONDS):
             while not condition():
                 await asyncio.sleep(0.005)
@@ -149,7 +145,7 @@ class Script:
 
 
 async def versions(script: Script) -> None:
-    """Conditional writes and deletes, and every refusal that a path can give."""
+    """Try conditional writes and deletes, and every refusal that a path can give."""
     one, top = await script.client("one"), script.scope
     script.note("create", await one.create(f"{top}/a", b"x"))
     script.note("again", await one.create(f"{top}/a", b"y"))
@@ -231,7 +227,7 @@ async def watches(script: Script) -> None:
 
 
 async def numbers_and_rights(script: Script) -> None:
-    """Numbered znodes count on; the ACL has a version of its own."""
+    """Show that numbered znodes count on; the ACL has a version of its own."""
     one, top = await script.client("one"), script.scope
     script.note("above", await one.create(f"{top}/h"))
     for _ in range(3):

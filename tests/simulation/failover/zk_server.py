@@ -136,13 +136,11 @@ class Link:
         self._queue: list[tuple[Request, Respond]] = []
 
     def connect(self, arrive: Callable[[], None]) -> None:
-        """Send the first word of a client."""
         self._up_due = self.ensemble.network.post(
             (self.machine, self.replica.name), "connect", arrive, lost=self.lose
         )
 
     def send(self, request: Request, respond: Respond) -> None:
-        """Client to server."""
         if not self.alive:
             return
         self._up_due = self.ensemble.network.post(
@@ -228,7 +226,6 @@ class Replica:
     waiting: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
 
     def catch_up(self, history: Sequence[Change], number: int) -> None:
-        """Apply as much of the history as is not applied yet."""
         while self.applied < number:
             self._apply(history[self.applied])
 
@@ -249,7 +246,6 @@ class Replica:
             self.waiting.append((number, act))
 
     def unwatch(self, link: Link) -> None:
-        """Drop the watches of a connection that is gone."""
         for watches in (self.watches, self.child_watches):
             for links in watches.values():
                 links.pop(link, None)

@@ -81,7 +81,6 @@ class ModelSession:
     # ---- connecting ------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Begin to connect."""
         self._ensemble.listener.opened(self)
         self._connect()
         self._tick()
@@ -148,7 +147,7 @@ class ModelSession:
             self._report(SessionState.CONNECTED, "")
 
     def _hear(self, link: Link, act: Callable[[], None] | News | None) -> None:
-        """Something has come from the server: to be handled when this process runs."""
+        """Take something from the server: to be handled when this process runs."""
         if self.process.alive:
             self.process.context.run(self._loop.call_soon, self._handle, link, act)
 
@@ -245,12 +244,11 @@ class ModelSession:
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False
     ) -> asyncio.Future[Outcome[None]]:
-        """Create a znode with the configured ACL."""
         request = Request("create", path, data, ephemeral=ephemeral, acl=self._settings.acl)
         return self._request(request, lambda _: None)
 
     def create_numbered(self, prefix: str, data: bytes) -> asyncio.Future[Outcome[str]]:
-        """Create a lasting znode whose name ends in the next number; answers its path."""
+        """Create a lasting znode whose name ends in the next number; return its path."""
         request = Request("create", prefix, data, sequence=True, acl=self._settings.acl)
         return self._request(request, lambda made: made[0])
 
@@ -262,11 +260,10 @@ class ModelSession:
         )
 
     def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]:
-        """Return the znode's bytes and facts."""
         return self._request(Request("get", path), lambda found: (found.data, self._facts(found)))
 
     def write(self, path: str, data: bytes, *, version: int) -> asyncio.Future[Outcome[int]]:
-        """Set the znode's bytes if it is at this version; answers the new version."""
+        """Set the znode's bytes if it is at this version; return the new version."""
         return self._request(Request("set", path, data, version), int)
 
     def delete(self, path: str, *, version: int = -1) -> asyncio.Future[Outcome[None]]:
@@ -274,24 +271,20 @@ class ModelSession:
         return self._request(Request("delete", path, version=version), lambda _: None)
 
     def transact(self, parts: Sequence[Part]) -> asyncio.Future[Outcome[None]]:
-        """Do all of these in one transaction, or nothing."""
         request = Request("multi", parts[-1].path, parts=tuple(parts), acl=self._settings.acl)
         return self._request(request, lambda _: None)
 
     def children(
         self, path: str, *, watch: bool = False
     ) -> asyncio.Future[Outcome[tuple[str, ...]]]:
-        """Return the names below the znode."""
         return self._request(Request("children", path, watch=watch), tuple)
 
     def acl(self, path: str) -> asyncio.Future[Outcome[tuple[frozenset[AclEntry], int]]]:
-        """Return the znode's ACL and the version of the ACL."""
         return self._request(
             Request("acl", path), lambda found: (frozenset(found.acl), found.acl_version)
         )
 
     def set_acl(self, path: str, *, acl_version: int) -> asyncio.Future[Outcome[None]]:
-        """Give the znode the configured ACL."""
         request = Request("set-acl", path, version=acl_version, acl=self._settings.acl)
         return self._request(request, lambda _: None)
 

@@ -152,17 +152,14 @@ class Tree:
         return Create(final, data, owner, acl)
 
     def plan_set(self, path: str, data: bytes, version: int) -> SetData:
-        """Return what a write would do, or raise why it is refused."""
         _check(self.get(path).version, version)
         return SetData(path, data)
 
     def plan_set_acl(self, path: str, acl: tuple[AclEntry, ...], version: int) -> SetAcl:
-        """Return what a change of the ACL would do, or raise why it is refused."""
         _check(self.get(path).acl_version, version)
         return SetAcl(path, acl)
 
     def plan_delete(self, path: str, version: int) -> Delete:
-        """Return what a delete would do, or raise why it is refused."""
         _check(self.get(path).version, version)
         if self.children(path):
             raise refuse(Refusal.NOT_EMPTY)
@@ -226,7 +223,6 @@ class Tree:
 
 
 def parent(path: str) -> str:
-    """Return the path above."""
     return path.rsplit("/", 1)[0] or "/"
 
 

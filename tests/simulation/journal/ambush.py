@@ -79,7 +79,7 @@ def drawn(seed: int) -> swarm.Swarm:
 
 
 def _late(seed: int) -> swarm.Swarm:
-    """Segments change while somebody fetches one, and old requests come between."""
+    """Draw worlds where segments change while a node fetches one, and old requests come."""
     rng, base = Random(f"{seed} late requests"), drawn_long(seed)
     return replace(
         base,
@@ -171,7 +171,6 @@ class Ambushes:
         world.network.script = self._seen
 
     def lie(self, horizon: float) -> None:
-        """Draw them."""
         rng = self._world.faults.random("ambushes")
         families = list(PLACES.values())
         strikes: Sequence[str] = STRIKES
@@ -239,7 +238,7 @@ class Ambushes:
         return arrive_and_strike
 
     def _fits(self, ambush: _Ambush, node: str) -> bool:
-        """Disks are lost by a minority only, as in all worlds; not where one of two has a word."""
+        """Return whether a disk may go: a minority's only, and not where one of two has a word."""
         if not ambush.strike.startswith(("wipe", "rot")):
             return node in self._world.machines
         return node in fragile(self._world)

@@ -72,7 +72,7 @@ def drawn(seed: int) -> Swarm:
 
 
 def _pace(about: str, rng: Random) -> Pace:
-    """Segments that stay open while nodes come back into them; short ones where votes matter."""
+    """Keep segments open while nodes come back into them; short ones where votes matter."""
     match about:
         case "segment":
             return Pace(200, 4, (0.2, 0.2, 0.4), least=100)
@@ -174,7 +174,6 @@ class Comebacks:
         """Do nothing: no plot waits for a writer to begin."""
 
     def _next(self, before: tuple[_Running | None, int]) -> None:
-        """Begin the next one, unless the one before has come further in the meantime."""
         if before != (self._now, 0 if self._now is None else self._now.at):
             return
         self._now = self._to_come.popleft() if self._to_come else None
@@ -355,7 +354,7 @@ class Comebacks:
         return arrive
 
     def _end_and_repeat(self, how: str, strike: _Strike, *, rots: bool = False) -> None:
-        """Back again, the node gets some of the requests of that time before any new one."""
+        """Restart the node: it gets some of the requests of that time before any new one."""
         machine = self._world.machines[strike.node]
         event = replace(strike.event, lasts=_RESTART_SECONDS)
         if how == "rot":

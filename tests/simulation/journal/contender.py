@@ -84,7 +84,6 @@ class Life:
         rolls: int = 1,
         pace: Pace = USUAL,
     ) -> "Life":
-        """Draw a writer's plan."""
         plans = []
         for _ in range(rolls * rng.choice((1, 1, 2, 3))):
             left, batches = rng.randint(pace.least, pace.edits), []
@@ -215,7 +214,7 @@ class Contender:
         return hadoop_like(writer) if self.habits.hadoop_like else writer
 
     async def _answer_reads(self, writer: QuorumWriter) -> None:
-        """Readers come when they like.  What they are shown is looked at behind the lease."""
+        """Answer reads when readers like; what they are shown is looked at behind the lease."""
         chance = self.habits.chance
         while True:
             await asyncio.sleep(chance.choice((0.02, 0.1, 0.4)) * chance.random())

@@ -50,7 +50,6 @@ class Tally:
     failures: list[tuple[str, str]] = field(default_factory=list)
 
     def count(self, played: Played) -> None:
-        """Count one more run."""
         depth, outcome = len(played.strikes), played.outcome
         self.worlds[depth] = self.worlds.get(depth, 0) + 1
         self.whole += played.whole
@@ -62,7 +61,6 @@ class Tally:
             self.failures.append((named(played.strikes), str(outcome.violation)))
 
     def add(self, other: "Tally") -> None:
-        """Take in another part."""
         for depth, count in other.worlds.items():
             self.worlds[depth] = self.worlds.get(depth, 0) + count
         self.whole += other.whole
@@ -106,7 +104,6 @@ class Explorer:
         self._seen: set[bytes] = set()
 
     def explore(self, first: Strike) -> Tally:
-        """Play everything that begins with this strike."""
         tally, scope = Tally(), self.scope
         waiting: list[tuple[Strike, ...]] = [(first,)]
         while waiting:

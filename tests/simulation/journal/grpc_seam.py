@@ -117,7 +117,6 @@ class SimulatedChannel:
         return grpc.ChannelConnectivity.READY
 
     async def close(self) -> None:
-        """End it, and every call on it."""
         self.closed = True
         for fail in list(self._open.values()):
             fail(CLOSED)
@@ -129,7 +128,6 @@ class SimulatedChannel:
         response_deserializer: Deserializer,
         **_: object,
     ) -> Callable[..., Awaitable[Any]]:
-        """Return a caller of one method."""
         method = path.removeprefix(_OF)
 
         async def call(request: Message, *, timeout: float) -> Message:
@@ -163,7 +161,6 @@ class SimulatedChannel:
         response_deserializer: Deserializer,
         **_: object,
     ) -> "Callable[[], SimulatedStream]":
-        """Return an opener of streams."""
         method = path.removeprefix(_OF)
         return lambda: SimulatedStream(self, method, request_serializer, response_deserializer)
 
@@ -192,7 +189,6 @@ class SimulatedChannel:
         return name
 
     def again(self, arrive: Callable[[], None], name: str, what: str) -> None:
-        """Deliver a request once more, often after other ones."""
         network = self.board.network
         rng = network.faults.random(name)
         due = network.loop.now + rng.choice((0.0, 0.01, 0.1, 3.0)) * rng.random()
@@ -250,7 +246,6 @@ class SimulatedStream:
         self._number = channel.remember(self._end)
 
     async def write(self, request: Message) -> None:
-        """Send one request."""
         if self._failure is not None:
             raise asyncio.InvalidStateError("RPC already finished.")
         data = self._serialize(request)
@@ -274,7 +269,6 @@ class SimulatedStream:
             channel.again(twin, name, self._method)
 
     async def read(self) -> object:
-        """Return the next reply."""
         try:
             while self._replies.empty() and self._failure is None:
                 reply = await self._replies.get()
@@ -292,27 +286,22 @@ class SimulatedStream:
         return self._failure is not None
 
     def cancel(self) -> bool:
-        """End it."""
         ended = self.done()
         self._end(CLOSED)
         return not ended
 
     async def code(self) -> grpc.StatusCode:
-        """Return how it ended."""
         assert self._failure is not None
         return self._failure.code
 
     async def details(self) -> str:
-        """Return why it ended."""
         assert self._failure is not None
         return self._failure.details
 
     async def trailing_metadata(self) -> Metadata:
-        """Return what came last."""
         return () if self._failure is None else self._failure.trailing
 
     def _feed(self, data: bytes) -> None:
-        """Deliver the request at the server, unless the stream broke before."""
         if self._failure is not None and self._server is None:
             return
         if self._server is None:
@@ -368,15 +357,12 @@ class Context:
     async def abort(
         self, code: grpc.StatusCode, details: str, trailing_metadata: Metadata = ()
     ) -> NoReturn:
-        """End the call."""
         raise Aborted(Failure(code, details, trailing_metadata))
 
 
 async def serve_stream(
     handler: Handler, requests: "asyncio.Queue[bytes]", respond: Respond
 ) -> None:
-    """Run one stream of the service to its end."""
-
     async def messages() -> AsyncIterator[Any]:
         while True:
             yield handler.request_deserializer(await requests.get())

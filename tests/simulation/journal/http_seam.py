@@ -57,7 +57,6 @@ class SimulatedSession:
         allow_redirects: bool = True,
         timeout: aiohttp.ClientTimeout | None = None,
     ) -> "_Getting":
-        """Begin a download."""
         del allow_redirects
         machine = urlsplit(url).hostname or ""
         patience = (timeout or self._timeout).sock_read or 60.0
@@ -132,7 +131,6 @@ class _Getting:
     async def __aexit__(self, *exc: object) -> None: ...
 
     async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
-        """Yield the body piece by piece."""
         async for piece in self._pieces(size):
             yield piece
 

@@ -125,7 +125,6 @@ class LaneBoard:
         self._in_use.discard((process, machine))
 
     def stream_used(self, process: Process, machine: str) -> None:
-        """Note a batch over a stream."""
         if (process, machine) in self._in_use and self.violation is None:
             self.violation = Violated("I20", f"{process.machine} writes to {machine} by both ways")
 

@@ -22,7 +22,7 @@ _CALM: Final = Upkeep(sync_seconds=1.0, scrub_seconds=1.0)
 
 
 async def heal(world: "World") -> None:
-    """Everything works from here on, and whatever is down comes up."""
+    """Let everything work from here on; whatever is down comes up."""
     world.trace.add("-", "liveness: all faults end, one clean writer")
     world.faults.over = True
     world.network.heal_all()
@@ -96,7 +96,7 @@ async def _conclude(world: "World", name: str, *, last: bool) -> bool:
 
 
 async def _become_alike(world: "World") -> None:
-    """After two rounds of syncing all nodes hold the same finalized segments."""
+    """Check that after two rounds of syncing all nodes hold the same finalized segments."""
     if world.oracle.differences() is None:
         await _look_for_leftovers(world)
         return

@@ -69,7 +69,6 @@ class Machine:
         self._node: JournalNode | None = None
 
     def format(self, *, founding: bool = True) -> None:
-        """Make an empty journal."""
         files = SimulatedFiles(self.platter, lambda: True, self._rng)
         disk = Disk(self.root, files, fresh_id=self.fresh_id)
         disk.load()
@@ -80,7 +79,6 @@ class Machine:
 
     @property
     def up(self) -> bool:
-        """Whether a process runs here."""
         return self.process is not None and self.process.alive
 
     @property
@@ -89,7 +87,6 @@ class Machine:
         return 0 if self.owner is None else self.owner.state.promised
 
     def boot(self) -> None:
-        """Start a JournalNode on what the disk holds."""
         process = self.process = Process(self.name, self._loop)
         self.silent = False
         process.context.run(self._boot, process)
@@ -190,7 +187,6 @@ class Machine:
     # ---- what the network delivers ----
 
     def unary(self, method: str, request: bytes, respond: grpc_seam.Respond) -> None:
-        """Serve one call."""
         process = self._ready(respond)
         if process is None:
             return
@@ -205,7 +201,6 @@ class Machine:
         process.spawn(self._guarded(serve, respond))
 
     def open_stream(self, method: str, respond: grpc_seam.Respond) -> "_Stream":
-        """Serve a stream."""
         process = self._ready(respond)
         queue: asyncio.Queue[bytes] = asyncio.Queue()
         if process is None:
@@ -214,7 +209,6 @@ class Machine:
         return _Stream(queue, process.spawn(self._guarded(work, respond)))
 
     def lane_end(self, respond: LaneRespond) -> LaneEnd | None:
-        """Take a lane; None where no process runs."""
         process, node = self.process, self._node
         if process is None or not process.alive or node is None:
             return None
@@ -280,7 +274,6 @@ class Machine:
     async def _guarded(
         self, work: Callable[[], Awaitable[None]], respond: grpc_seam.Respond
     ) -> None:
-        """Do what grpc's server does around a handler."""
         try:
             await work()
         except grpc_seam.Aborted as aborted:

@@ -25,7 +25,6 @@ class Event:
 
 
 def plan(swarm: Swarm, rng: Random, horizon: float) -> tuple[Event, ...]:
-    """Draw the events of the safety phase."""
     events = []
     for kind in (*EVENT_KINDS, *WEAR_KINDS):
         rate = swarm.events.get(kind, 0.0)
@@ -44,7 +43,6 @@ def plan(swarm: Swarm, rng: Random, horizon: float) -> tuple[Event, ...]:
 
 
 def cuts(event: Event, nodes: Sequence[str], others: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return which directed links a network event takes away."""
     everyone = [*nodes, *others]
     victim = nodes[event.victim % len(nodes)]
     match event.kind:

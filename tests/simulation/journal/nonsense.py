@@ -35,7 +35,6 @@ class _Saying:
         return pb.SegmentState(first_txid=first, last_txid=last, digest=digest)
 
     def final(self) -> Segment | None:
-        """Return a finalized segment that the node has."""
         held = [one for one in self.state.segments.values() if one.finalized]
         return self.rng.choice(held) if held else None
 
@@ -72,7 +71,7 @@ def _resume(say: _Saying) -> Message:
 
 
 def _batch(say: _Saying) -> Message:
-    """Behind the open segment's last edit, and without the edits that it announces."""
+    """Send one behind the open segment's last edit, and without the edits that it announces."""
     at = say.state.open
     first = 1 if at is None else int(at.first)
     following = 1 if at is None else int(at.next_txid)
@@ -157,7 +156,7 @@ def _discard(say: _Saying) -> Message:
 
 
 def _admit(say: _Saying) -> Message:
-    """Another one than this node; or with other edits, or with a hole between two segments."""
+    """Admit another one than this node; or with other edits, or a hole between two segments."""
     final, meant = say.final(), say.rng.random() < 0.7
     listed = []
     if final is not None:
@@ -179,7 +178,7 @@ def _admit(say: _Saying) -> Message:
 
 
 def _start_inside(say: _Saying) -> Message:
-    """Inside a finalized segment, or without frames."""
+    """Start inside a finalized segment, or without frames."""
     final = say.final()
     first = 0 if final is None else int(final.last)
     layout = say.rng.choice((LAYOUT_VERSION, -1))

@@ -60,8 +60,6 @@ class Oracle:
     # ---- what callers saw ----
 
     def won(self, writer: str, epoch: int) -> None:
-        """Check a writer's claim of an epoch."""
-
         def check() -> None:
             if self._winners.setdefault(epoch, writer) != writer:
                 raise Violated("I2", f"{self._winners[epoch]} and {writer} both won epoch {epoch}")
@@ -90,8 +88,6 @@ class Oracle:
         self.guarded(check)
 
     def acked(self, writer: str, first: int, tags: tuple[Tag, ...]) -> None:
-        """Check a write that has returned to its caller."""
-
         def check() -> None:
             self.acknowledged += len(tags)
             for txid, tag in enumerate(tags, start=first):
@@ -142,8 +138,6 @@ class Oracle:
         return min([last_closed + 1, self.settled + 1, *self.positions.values()])
 
     def read(self, reader: str, expected: int, run: Run) -> None:
-        """Check the edits that a reader handed out."""
-
         def check() -> None:
             if run.first != expected:
                 raise Violated("I12", f"{reader} got {run.first} where {expected} belongs")

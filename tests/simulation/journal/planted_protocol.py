@@ -131,7 +131,7 @@ def adopts_for_a_superseded_writer() -> Planting:
 
 
 def digest_ignored() -> Planting:
-    """Hadoop's finding 1: equal lengths pass for equal contents."""
+    """Let equal lengths pass for equal contents: Hadoop's finding 1."""
     why_not = segments._why_not_finalize
 
     def same_length(ours: Segment | None, decided: Segment) -> bool:
@@ -193,7 +193,7 @@ def recovery_skipped() -> Planting:
 
 
 def accept_skipped() -> Planting:
-    """Finalize is sent right after prepare."""
+    """Send finalize right after prepare."""
     ask = QuorumWriter._ask
 
     async def lenient(self: Any, operation: str, request: Any, timeout: float, **more: Any) -> Any:  # noqa: ANN401

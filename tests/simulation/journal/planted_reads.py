@@ -89,7 +89,7 @@ def one_file_is_enough() -> Planting:
 
 
 def lone_segment_believed() -> Planting:
-    """Hadoop's rule: what one node calls finalized is finalized."""
+    """Believe what one node calls finalized, as Hadoop does."""
     return replacing(LoneSegments, "concerns", lambda self, part: False)
 
 
@@ -103,7 +103,7 @@ def any_copy_vouches() -> Planting:
 
 
 def others_outvote() -> Planting:
-    """Two nodes that have the same are right, whatever the one calls finalized."""
+    """Believe two nodes that have the same, whatever the one calls finalized."""
 
     def lenient(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Vouched:
         copies = list(others.values())
@@ -114,7 +114,7 @@ def others_outvote() -> Planting:
 
 
 def files_beyond_the_commit() -> Planting:
-    """Out of files, whatever a majority's copies hold is handed out."""
+    """Hand out whatever a majority's copies hold, out of files."""
     learn = tailing.OpenTail._learn
 
     def eager(self: Any, replies: Any) -> None:  # noqa: ANN401

@@ -101,7 +101,7 @@ def catch_up_overtakes() -> Planting:
 
 
 def _unchecked(wanted: Segment) -> SegmentCheck:
-    """Sees that the edits are whole and as many as wanted, and not which ones they are."""
+    """Check that the edits are whole and as many as wanted, and not which ones they are."""
     check = SegmentCheck(wanted)
     finish = check.finish
     check.finish = lambda: None if check.complete else finish()  # type: ignore[method-assign]

@@ -47,7 +47,7 @@ def record_not_durable() -> Planting:
 
 
 def record_after_adoption() -> Planting:
-    """Newer bytes lie under the record of an older writer for a moment."""
+    """Let newer bytes lie under the record of an older writer for a moment."""
 
     def late(self: Any, segment: Any, epoch: Any) -> None:  # noqa: ANN401
         download = self._current / layout.download_name(segment.first, epoch)

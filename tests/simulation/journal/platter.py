@@ -41,7 +41,6 @@ class Inode:
         return bytes(whole)
 
     def rot(self, at: int, mask: int) -> None:
-        """Flip bits of what lies there."""
         durable = bytearray(self.durable)
         durable[at] ^= mask
         self.cached[at] ^= mask
@@ -96,7 +95,7 @@ class Platter:
         return inode
 
     def rename(self, old: Path, new: Path) -> None:
-        """Both names change in one step, now and in a power cut.  Raises FileNotFoundError."""
+        """Change both names in one step, now and in a power cut.  Raise FileNotFoundError."""
         if old in self.cached:
             inode = self.cached.pop(old)
             self.cached[new] = inode
@@ -113,12 +112,10 @@ class Platter:
         self._pending.append(_Change(new.parent, old, new, None, tuple(below)))
 
     def link(self, inode: Inode, new: Path) -> None:
-        """Give a file a second name."""
         self.cached[new] = inode
         self._pending.append(_Change(new.parent, None, new, inode))
 
     def remove(self, path: Path) -> None:
-        """Take a name away."""
         self._pending.append(_Change(path.parent, path, None, self.cached.pop(path)))
 
     def remove_folder(self, folder: Path) -> None:
@@ -148,7 +145,6 @@ class Platter:
         self.durable = dict(self.cached)
 
     def sync(self, inode: Inode) -> None:
-        """Make contents durable."""
         if inode.durable != inode.cached:
             inode.durable = bytes(inode.cached)
             inode.changes += 1
@@ -156,7 +152,6 @@ class Platter:
                 self.watcher()
 
     def sync_folder(self, folder: Path) -> None:
-        """Make the names of one folder durable."""
         covered = [change for change in self._pending if change.folder == folder]
         if covered:
             self._pending = [change for change in self._pending if change.folder != folder]

@@ -72,7 +72,6 @@ class Standby:
             await self._reader.close()
 
     async def close(self) -> None:
-        """Drop every connection."""
         await self._reader.close()
 
     async def catch_up(self) -> None:

@@ -100,7 +100,6 @@ def play(
 
 
 def calm(nodes: int) -> Swarm:
-    """Return a world in which nothing happens by chance."""
     return Swarm(
         nodes=nodes,
         rates=dict.fromkeys(MESSAGE_KINDS, 0.0),
@@ -133,7 +132,7 @@ class _Script:
     # ---- the workload ----
 
     async def play(self) -> None:
-        """Two writers, then the healed world."""
+        """Play two writers, then the healed world."""
         world = self.world
         for machine in world.machines.values():
             machine.booted = world.compare(machine)
@@ -208,7 +207,6 @@ class _Script:
     def judge(
         self, link: Link, what: str, arrive: Action, lost: Action
     ) -> tuple[Action, Action] | None:
-        """Return what becomes of a message."""
         if what.startswith("answer "):
             return self._judge_answer(link, what, arrive, lost)
         if link[1] not in self.world.machines or what == "end of stream":

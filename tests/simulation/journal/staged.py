@@ -118,11 +118,9 @@ class Stage:
         self.held.clear()
 
     def finalized(self, node: str) -> dict[int, Run]:
-        """Return the finalized segments on a node's platter."""
         return self.world.oracle._views[node].finalized
 
     def live(self, node: str) -> dict[int, Run]:
-        """Return the segments in progress on a node's platter."""
         return self.world.oracle._views[node].live
 
     def ends(self, first: int) -> tuple[str, ...]:
@@ -150,7 +148,7 @@ class Stage:
         machine.platter.blows.append(blow)
 
     def restart(self) -> None:
-        """Start whoever is down."""
+        """Start the nodes that are down."""
         for machine in self.world.machines.values():
             machine.platter.blows.clear()
             if not machine.up:
@@ -168,7 +166,6 @@ class Actor:
 
     @property
     def name(self) -> str:
-        """As the trace calls it."""
         return self.contender.life.name
 
     def lose(self, *nodes: str, method: str = "") -> None:
@@ -189,7 +186,6 @@ class Actor:
         return last
 
     async def start(self, first: int) -> bool:
-        """Start a segment."""
         return await self._did(self.quorum.start_segment(TxId(first)))
 
     async def write(self, first: int, last: int) -> bool:
@@ -197,7 +193,6 @@ class Actor:
         return await self._did(self.contender.write_some(self.quorum, first, last - first + 1))
 
     async def finalize(self, last: int) -> bool:
-        """Close the segment."""
         return await self._did(self.quorum.finalize_segment(TxId(last)))
 
     async def segment(self, first: int, last: int) -> None:
@@ -206,7 +201,6 @@ class Actor:
         await self.settle()
 
     async def segment_at(self, first: int, last: int) -> None:
-        """Write a whole segment at a quorum."""
         assert await self.start(first)
         assert await self.write(first, last)
         assert await self.finalize(last)

@@ -29,7 +29,6 @@ class Strikes:
         self.later(event.lasts, self._world.restart, machine)
 
     def wear(self, kind: str, event: Event, node: str) -> None:
-        """Let a node's disk be lost or decay."""
         victim = fragile(self._world).index(node)
         wear(replace(event, kind=kind, victim=victim), self._world)
 
@@ -40,13 +39,11 @@ class Strikes:
         self.later(event.lasts, process.thaw)
 
     def cut(self, name: str, others: list[str]) -> None:
-        """Cut one machine off from these others."""
         for other in others:
             self._world.network.cut((name, other))
             self._world.network.cut((other, name))
 
     def cut_for(self, seconds: float, name: str, others: list[str]) -> None:
-        """Cut one machine off for a while."""
         self.cut(name, others)
         for other in others:
             for link in ((name, other), (other, name)):

@@ -138,7 +138,7 @@ class Swarm:
         return swarm._in_the_long_run(seed)
 
     def _in_the_long_run(self, seed: int) -> "Swarm":
-        """Half of the seeds have some of what a journal meets in years, and does about it."""
+        """Give half of the seeds some of what a journal meets in years, and does about it."""
         rng = Random(f"{seed} in the long run")
         if rng.random() < 0.5:
             return self

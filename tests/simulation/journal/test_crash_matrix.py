@@ -36,7 +36,7 @@ class Seen:
 
 
 async def shorter(stage: Stage) -> None:
-    """jn1 has 1-2 of segment 1, the others 1-4."""
+    """Give jn1 1-2 of segment 1, the others 1-4."""
     writer = await _open_segment(stage)
     assert await writer.write(1, 2)
     await writer.settle()
@@ -46,7 +46,7 @@ async def shorter(stage: Stage) -> None:
 
 
 async def stale(stage: Stage) -> None:
-    """jn1 has 1-2 of epoch 1, the others 1-2 of epoch 2: as long, and other edits (2.10.6')."""
+    """Give jn1 1-2 of epoch 1, the others 1-2 of epoch 2: as long, but other edits (2.10.6')."""
     writer = await _open_segment(stage)
     writer.lose("jn2", "jn3")
     assert not await writer.write(1, 2)
@@ -74,8 +74,6 @@ async def _open_segment(stage: Stage) -> Actor:
 
 
 def crash(after: int, *, power: bool, alone: bool, seen: Seen) -> Scene:
-    """Recover; jn1 ends at its n-th operation since the acceptance has arrived."""
-
     async def scene(stage: Stage) -> None:
         stage.arrivals[("jn1", "AcceptRecovery")] = lambda: stage.strike("jn1", after, power=power)
         writer = stage.writer()
@@ -104,8 +102,6 @@ def row(names: dict[PurePath, Inode]) -> str:
 
 
 def later(quorum: tuple[str, ...]) -> Scene:
-    """Let the next writer see exactly these nodes."""
-
     async def scene(stage: Stage) -> None:
         writer = stage.writer(without=[node for node in NODES if node not in quorum])
         last = await writer.recover()

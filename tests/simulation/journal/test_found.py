@@ -168,7 +168,7 @@ def test_a_download_that_nobody_needs_any_more_is_dropped() -> None:
 
 
 def a_rotten_restart() -> tuple[LocalJournal, Writer]:
-    """Writer 1 has written 1-2; the node restarts, scans the file, and then a bit of it rots."""
+    """Write 1-2 as writer 1; the node restarts, scans the file, and then a bit of it rots."""
     root, files, writer = Path("/jn"), MemoryFiles(), Writer(1)
     journal = formatted(root, files)
     for request in (writer.new_epoch(), writer.start(1), writer.batch(1, 1, 2)):

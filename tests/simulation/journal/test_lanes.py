@@ -32,7 +32,7 @@ async def writing(stage: Stage) -> Actor:
 
 
 async def over_lanes(writer: Actor) -> set[str]:
-    """Heartbeats open the lanes of a segment, or go over to those that are open."""
+    """Open the lanes of a segment by heartbeats, or go over to those that are open."""
     nodes = set[str]()
     while via(writer) != {"lane"} or not nodes:
         nodes = await beat(writer)

@@ -46,7 +46,7 @@ def wipe(stage: Stage, node: str) -> None:
 
 
 async def beginning(stage: Stage) -> Actor:
-    """Writer 1 has begun segment 1 everywhere, and written nothing."""
+    """Begin segment 1 everywhere as writer 1, and write nothing."""
     writer = stage.writer()
     assert await writer.recover() == 0
     assert await writer.start(1)

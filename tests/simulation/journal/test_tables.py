@@ -16,7 +16,7 @@ QUORUMS = majorities(NODES)
 
 
 async def beginning(stage: Stage) -> Actor:
-    """Writer 1, and 1-100 finalized everywhere."""
+    """Return writer 1, with 1-100 finalized everywhere."""
     writer = stage.writer()
     assert await writer.recover() == 0
     await writer.segment(1, 100)
@@ -24,7 +24,7 @@ async def beginning(stage: Stage) -> Actor:
 
 
 async def in_progress(stage: Stage, *, ends: dict[str, int]) -> Actor:
-    """Segment 101 in progress with these ends; a node is cut off when it has what it shall have."""
+    """Write segment 101 with these ends; a node is cut off when it has what it shall have."""
     writer = await beginning(stage)
     assert await writer.start(101)
     first = 101

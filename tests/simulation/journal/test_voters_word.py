@@ -69,7 +69,6 @@ async def until_it_votes(machine: Machine) -> bool:
 
 
 def late_start(machine: Machine, epoch: int, first: int) -> None:
-    """Deliver a request to begin a segment that was sent long ago, or a second time."""
     info = pb.RequestInfo(journal_id=JOURNAL, epoch=epoch, serial=100)
     asked = pb.StartLogSegmentRequest(info=info, first_txid=first, layout_version=LAYOUT_VERSION)
     machine.unary("StartLogSegment", asked.SerializeToString(), lambda _reply: None)
@@ -87,7 +86,6 @@ async def beginning(stage: Stage) -> Actor:
 
 
 async def rolls(writer: Actor, last: int) -> None:
-    """Close a writer's segment and begin the next one."""
     assert await writer.finalize(last)
     assert await writer.start(last + 1)
 

@@ -95,7 +95,6 @@ class View:
         return max((*self.finalized, *self.live), default=None)
 
     def run(self, first: int) -> Run | None:
-        """Return what is held of a segment."""
         return self.finalized.get(first) or self.live.get(first)
 
     def tags(self) -> dict[int, Tag]:
@@ -218,13 +217,11 @@ def _decision(first: int, data: bytes) -> Accepted:
 
 
 def holds(run: Run, view: View) -> bool:
-    """Return whether these edits lie there."""
     held = view.run(run.first)
     return held is not None and held.tags[: len(run.tags)] == run.tags
 
 
 def holds_final(first: int, view: View) -> bool:
-    """Return whether the segment is finalized there."""
     return first in view.finalized
 
 

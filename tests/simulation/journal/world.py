@@ -111,7 +111,6 @@ class World:
             structlog.configure(**config)
 
     async def play(self) -> None:
-        """Both phases."""
         rng = self.faults.random("plan")
         for machine in self.machines.values():
             machine.booted = self.compare(machine)
@@ -168,7 +167,6 @@ class World:
         return lives, begins + 1.0
 
     def begin(self, life: Life) -> None:
-        """Start a writer."""
         process = self.writers[life.name] = Process(life.name, self.loop)
         upkeep, chance = self.swarm.upkeep, self.faults.random("habits", life.name)
         like = self.faults.random("kind", life.name).random() < upkeep.hadoop_like
@@ -186,7 +184,7 @@ class World:
         process.spawn(contender.live())
 
     def _handicap(self, name: str) -> None:
-        """Writers that see different majorities, and die half way through telling them."""
+        """Give writers different majorities, and death half way through their messages."""
         rng, nodes = self.faults.random("handicap", name), list(self.machines)
         blind, fade = (rng.random() < self.swarm.lives[kind] for kind in LIFE_KINDS)
         unseen = rng.sample(nodes, rng.randint(1, (len(nodes) - 1) // 2))
@@ -314,7 +312,6 @@ class World:
             raise Stuck(f"{self.loop.steps} steps, and no end")
 
     def _rate_of(self, machine: str) -> float:
-        """Return how fast a machine's clock runs."""
         drift = self.swarm.upkeep.drift
         return 1 + drift * self.faults.random("clock", machine).uniform(-1, 1) if drift else 1.0
 

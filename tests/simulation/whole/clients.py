@@ -71,7 +71,6 @@ class Client:
         self._values = 0
 
     async def wander(self, paths: Paths, rng: Random) -> None:
-        """Ask for one thing after another, for ever."""
         kinds, weights = list(_WEIGHTS), list(_WEIGHTS.values())
         while True:
             await self.ask(rng.choices(kinds, weights)[0], *paths.one(rng))
@@ -103,7 +102,6 @@ class Client:
         return answer
 
     async def _answer(self, ask: Ask, method: str, message: Message) -> tuple[str, str]:
-        """Return the first answer of a NameNode that has carried it out, or may have."""
         ends = self._board.loop.now + CALL_SECONDS
         while self._board.loop.now < ends:
             name = self._servers[self._at]

@@ -76,7 +76,6 @@ class Datanodes:
         return (*DATANODES, *WRITERS) if self.all else ()
 
     def start(self) -> None:
-        """Begin every life that is not there."""
         for owner in self.all.values():
             owner.start()
 
@@ -90,15 +89,12 @@ class Datanodes:
             self.writers.append(writer)
 
     def serves(self, name: str, process: Process) -> None:
-        """Note that a NameNode's process answers from now on."""
         self.wires.machine(name).process = process
 
     def ended(self, name: str) -> None:
-        """Note that a NameNode's process has ended."""
         self.wires.ended(self.wires.machine(name))
 
     def happen(self, event: Event) -> None:
-        """Strike one of them with a planned fault."""
         owner = self.all[DATANODES[event.victim % len(DATANODES)]]
         loop, process = self._world.loop, owner.machine.process
         if event.kind == "kill-datanode":
@@ -109,7 +105,6 @@ class Datanodes:
             loop.call_later(event.lasts, process.thaw)
 
     def heal(self) -> None:
-        """Let all of them run."""
         for owner in self.all.values():
             if owner.machine.process is not None:
                 owner.machine.process.thaw()
@@ -125,7 +120,6 @@ class Datanodes:
             await reader.audit()
 
     def end(self) -> None:
-        """Unwind every process."""
         for process in self._processes:
             process.kill()
         for owner in self.all.values():

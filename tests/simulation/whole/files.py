@@ -43,7 +43,6 @@ class Books:
         self.sent = b""
 
     def sends(self, block_id: int, start: int, payload: bytes) -> None:
-        """See ``Ledger``."""
         del block_id, start
         self.sent += payload
 
@@ -163,7 +162,6 @@ class Writer:
         return True
 
     async def _located(self, path: str) -> calls.GetBlockLocationsResponseProto | None:
-        """Return where a file's blocks are; None where there is no such file."""
         try:
             return await self._client.ask(
                 "getBlockLocations",

@@ -129,11 +129,10 @@ class NameNodeLife:
 
     @property
     def role(self) -> Role:
-        """What it is now."""
         return self.namenode.state.role
 
     async def run(self) -> str:
-        """Be a standby, or what its controller makes of it, until it ends; why it does."""
+        """Be a standby, or what its controller makes of it, until it ends; return why it does."""
         self.namenode.start()
         if self._datanodes:
             duties = self.keeper.duties() | {"leases": self._expire_leases()}

@@ -83,7 +83,6 @@ class Swarm:
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
-        """Draw the options of a seed."""
         rng = Random(f"{seed} whole")
         rates = {
             kind: rng.choice((0.002, 0.01, 0.03)) if rng.random() < 0.35 else 0.0
@@ -111,7 +110,6 @@ class Swarm:
 
 
 def plan(swarm: Swarm, rng: Random, begins: float) -> list[Event]:
-    """Plan what befalls this world, and when."""
     kinds = [kind for kind, weight in swarm.events.items() if weight]
     if not kinds:
         return []

@@ -50,7 +50,7 @@ class Strikes:
             self._trouble_host(event, name)
 
     def _host(self, event: Event) -> str:
-        """Mostly the active's: there is most to be lost."""
+        """Return mostly the active's: there is most to be lost."""
         world = self._world
         owner = world.cluster.lock_owner()
         if owner is not None and event.victim % 3:

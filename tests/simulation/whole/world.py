@@ -132,7 +132,7 @@ class World:
             yield
 
     async def play(self) -> None:
-        """Faults under clients, then calm."""
+        """Play faults under clients, then calm."""
         rng = self.faults.random("plan")
         for path in ("/hadoop-ha", ZOOKEEPER.scope):
             self.cluster.ensemble.commit(Create(path, b"", 0, ZOOKEEPER.acl), "format")
@@ -183,7 +183,6 @@ class World:
             machine.boot()
 
     def power_on(self, name: str) -> None:
-        """Switch a host on again."""
         self.cluster.hosts[name].power_on()
         for what in ("namenode", "zkfc"):
             self.boot(name, what)
