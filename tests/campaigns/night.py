@@ -179,7 +179,6 @@ def play(words: Sequence[str], log: Path, limit_seconds: float) -> Played:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Stop the turn and what it has started."""
     os.killpg(process.pid, signal.SIGTERM)
     try:
         process.wait(TO_STOP_SECONDS)
@@ -197,7 +196,6 @@ def last_object(printed: str) -> dict[str, object]:
 
 
 def as_object(began: datetime, over: Sequence[Played]) -> dict[str, object]:
-    """Return the report for programs."""
     return {
         "began": began.isoformat(timespec="seconds"),
         "commit": _commit(),

@@ -40,7 +40,6 @@ CAMPAIGNS: Final = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run ``soak NAME …`` or ``bench NAME …``; the campaign gets what follows."""
     kind, *rest = arguments
     known = CAMPAIGNS[kind]
     if not rest or rest[0] not in known:

@@ -74,7 +74,6 @@ class BareQuorum:
         await done
 
     async def close(self) -> None:
-        """Drop the connections."""
         for pump in self._pumps:
             pump.cancel()
         await asyncio.gather(*self._pumps, return_exceptions=True)

@@ -22,14 +22,12 @@ BLOCKS = 2_000_000
 
 
 def measured(blocks: int) -> Figures:
-    """Return the figures of a map of ``blocks`` blocks."""
     command = [sys.executable, "-m", "tests.campaigns.bench.blocks_map", str(blocks)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return Figures(**json.loads(output))
 
 
 def rows(found: Figures) -> list[Row]:
-    """Return each figure and its bar."""
     memory = found.bytes_per_block
     load = found.load_seconds / found.blocks * 1e6
     first, same = found.first_report_seconds * 1000, found.same_report_seconds * 1000

@@ -61,7 +61,6 @@ class Side:
     appender: Appender
 
     def address(self, namenode: str) -> HostPort:
-        """Return where a NameNode serves clients and controllers."""
         return HostPort(HOST, self.layout.namenodes[namenode].rpc)
 
     def active(self) -> str:
@@ -157,7 +156,6 @@ def _theirs(directory: Path) -> Iterator[Side]:
 
 @contextmanager
 def _appending(client: JavaClient) -> Iterator[Appender]:
-    """Write the file whose locations are asked for, and append to another one."""
     files = client.files()
     files.write(_FILE, [bytes(BLOCK_BYTES * _FILE_BLOCKS)], block_size=BLOCK_BYTES)
     appender = Appender(files, "/bench/appended", _DATANODES)
@@ -184,7 +182,6 @@ def failover_rows(kills: int = KILLS) -> list[Row]:
 
 
 def unmeasured_rows(why: str) -> list[Row]:
-    """Return the rows of figures that cannot be had."""
     return [
         unmeasured(_STALL, "s", f"<= {STALL_BAR:g}", why),
         unmeasured(_TIMES, "x", f">= {TIMES_BAR:g}", why),

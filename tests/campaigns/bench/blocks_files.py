@@ -104,7 +104,7 @@ class Load:
 
 
 async def measured(sides: Sequence[Side], rounds: int) -> tuple[Written, Written]:
-    """Both NameNodes in turn, each with a namespace that was empty at first."""
+    """Measure both NameNodes in turn, each with a namespace that was empty at first."""
     found = [Written() for _ in sides]
     async with AsyncExitStack() as running:
         loads = []
@@ -162,5 +162,4 @@ def files_row(ours: Written, theirs: Written) -> Row:
 
 
 def unmeasured_rows(why: str) -> list[Row]:
-    """Return the row of a figure that cannot be had."""
     return [unmeasured(_FILES, _UNIT, ">= 1", why)]

@@ -52,7 +52,6 @@ class Image:
 
 
 def datanode_of(storage: int) -> int:
-    """Return which DataNode a storage belongs to."""
     return storage % DATANODES
 
 
@@ -82,7 +81,6 @@ def made(blocks: int, folder: Path) -> Image:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the image, its digest and the blocks into a folder."""
     blocks, folder = int(arguments[0]), Path(arguments[1])
     namespace, state = big_namespace(blocks), BlockState()
     save(namespace, folder)

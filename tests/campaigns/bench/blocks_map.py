@@ -40,7 +40,6 @@ class Figures:
 
 
 def rows_of(state: BlockState, slots: Slots) -> reports.Rows:
-    """Return a report of finalized replicas of some blocks."""
     columns = state.columns
     return reports.Rows(
         np.frombuffer(columns.ids, np.int64)[slots],
@@ -51,7 +50,7 @@ def rows_of(state: BlockState, slots: Slots) -> reports.Rows:
 
 
 def take_in(state: BlockState, storage: Storage, rows: reports.Rows) -> float:
-    """Take in a full report; returns the CPU seconds of the loop."""
+    """Take in a full report; return the CPU seconds of the loop."""
     ordered = reports.in_order(rows)
     begun = time.process_time()
     for part in reports.parts(ordered):

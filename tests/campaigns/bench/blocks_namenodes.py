@@ -28,5 +28,4 @@ def namenode_rows(blocks: int, rounds: int) -> list[Row]:
 
 
 def unmeasured_rows(why: str) -> list[Row]:
-    """Return the rows of figures that cannot be had."""
     return [*blocks_reports.unmeasured_rows(why), *blocks_files.unmeasured_rows(why)]

@@ -41,7 +41,6 @@ class Reported:
 
 
 def told_by(reports: Sequence[tuple[int, bytes]]) -> list[Told]:
-    """Return what each DataNode has to report: its storages."""
     told: list[list[tuple[StorageId, int, bytes]]] = [[] for _ in range(DATANODES)]
     for storage, (count, rows) in enumerate(reports):
         mine = told[datanode_of(storage)]
@@ -110,7 +109,6 @@ async def _report(node: PlayedDataNode, told: Told) -> None:
 
 
 def report_rows(ours: Reported, theirs: Reported, image: Image) -> list[Row]:
-    """Return the figures and their bars."""
     blocks = len(image.blocks)
     rows = blocks * 3 // STORAGES
     same, beside = statistics.median(ours.same), statistics.median(theirs.same)
@@ -133,7 +131,6 @@ def report_rows(ours: Reported, theirs: Reported, image: Image) -> list[Row]:
 
 
 def unmeasured_rows(why: str) -> list[Row]:
-    """Return the rows of figures that cannot be had."""
     return [
         unmeasured(_LEFT, "s", f"<= {SAFE_MODE_BAR:g}", why),
         unmeasured(_LONGEST, "s", f"<= {STALL_BAR:g}", why),

@@ -102,7 +102,7 @@ def their_side(directory: Path) -> Iterator[Side]:
 
 @contextmanager
 def both_sides(directory: Path) -> Iterator[tuple[Side, Side]]:
-    """Ours and Hadoop's; Hadoop's first, so that nothing of ours is started where it is missing."""
+    """Run Hadoop's and ours; Hadoop's first, so that ours are not started where it is missing."""
     with ExitStack() as running:
         theirs = running.enter_context(their_side(directory / "hadoop"))
         yield running.enter_context(our_side(directory / "ours")), theirs

@@ -95,7 +95,6 @@ def transfer_rows() -> list[Row]:
 
 
 def unmeasured_rows(why: str) -> list[Row]:
-    """Return the rows of figures that cannot be had."""
     bars = ((_PUT, _PUT_BAR), (_CAT, _CAT_BAR))
     return [unmeasured(name, _UNIT, f">= {bar}", why) for name, bar in bars]
 
@@ -136,7 +135,7 @@ def _measured(folder: Path) -> tuple[Side, Side]:
 
 @contextmanager
 def _sides(hadoop: Hadoop, folder: Path, local: Path) -> Iterator[tuple[Side, Side]]:
-    """Hadoop's DataNodes and ours, three each, under a NameNode of their own."""
+    """Run Hadoop's DataNodes and ours, three each, under a NameNode of their own."""
     their_folder, our_folder = folder / "theirs", folder / "ours"
     our_folder.mkdir()
     with (

@@ -59,7 +59,6 @@ def _row(pairs: Sequence[tuple[float, float]]) -> Row:
 
 @contextmanager
 def busy_loops(count: int) -> Iterator[None]:
-    """Run ``count`` processes that do nothing but count."""
     loops = [
         subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(count)
     ]

@@ -31,7 +31,6 @@ _SHARES = [share / 1000 for share in range(996)]
 
 
 def draw(world: World, folder: Path) -> None:
-    """Write what there are samples for."""
     folder.mkdir(parents=True, exist_ok=True)
     if world.latencies:
         _latency(world, folder / "journal-latency.png")

@@ -63,7 +63,6 @@ class Inputs:
 
 
 def prepare(folder: Path, inodes: int, ops: Sequence[int]) -> Inputs:
-    """Write an image, and a folder of segments for each number of ops."""
     folder.mkdir(parents=True)
     shape = Shape(inodes)
     found = Inputs(write_big_image(folder, shape), {})
@@ -104,7 +103,7 @@ def measure(inputs: Inputs, inodes: int, ops: int, figures: Figures) -> None:
 
 
 def merge_rows(figures: Figures) -> Iterator[Row]:
-    """Wall time of both, size by size."""
+    """Yield the wall time of both, size by size."""
     for key, spark in figures.spark.items():
         inodes, ops = key
         single = figures.single.get(key)
@@ -189,7 +188,7 @@ def _touched_row(figures: Figures, small: Run | None, ops: int) -> Row:
 
 
 def hadoop_row(figures: Figures) -> Row:
-    """Hadoop's own NameNode on the same image and edits."""
+    """Measure Hadoop's own NameNode on the same image and edits."""
     name = "Hadoop's NameNode: load, replay, save"
     if not figures.hadoop:
         return unmeasured(name, "s", "-", "set NNHA_INTEROP=1")
@@ -201,7 +200,6 @@ def hadoop_row(figures: Figures) -> Row:
 
 
 def figures_of(sizes: Sequence[int], ops: int, folder: Path) -> Figures:
-    """Generate and measure."""
     figures = Figures()
     began = time.monotonic()
     inputs = prepared(folder, sizes, ops)

@@ -29,7 +29,7 @@ _LEEWAY: Final = 0.9
 
 
 def rate_rows(image: Path, folder: Path) -> list[Row]:
-    """Indexing, decoding and assembling an image; the best of three rounds, by CPU time."""
+    """Measure indexing, decoding and assembling an image; best of three rounds, by CPU time."""
     work = folder / "rates"
     work.mkdir()
     opened = open_image(InlineEngine(), image, work)
@@ -63,7 +63,7 @@ def _millions(figure: str, rate: float, bar: float, peer: str) -> Row:
 
 
 def best(run: Callable[[], object]) -> tuple[float, float]:
-    """CPU and wall seconds of the quickest round: what disturbs one only makes it slower."""
+    """Return CPU and wall seconds of the quickest round: disturbances only slow one down."""
     cpu = wall = float("inf")
     for _ in range(_ROUNDS):
         began, spent = time.perf_counter(), time.process_time()
@@ -121,7 +121,6 @@ Held = list[tuple[ImageRange, ByteWindow]]
 
 
 def windows(opened: OpenedImage) -> Iterator[tuple[ImageRange, ByteWindow]]:
-    """Yield the ranges of INODE with their bytes."""
     return ((item, read_window(item)) for item in opened.inodes)
 
 
@@ -150,7 +149,7 @@ def decode(image: Path) -> int:
 
 
 def digest_of(path: Path) -> str:
-    """MD5 of a file, read as assembling does."""
+    """Return a file's MD5, read as assembling does."""
     found = hashlib.md5(usedforsecurity=False)
     with path.open("rb") as file:
         while data := file.read(_COPY_BYTES):

@@ -43,7 +43,6 @@ class Content:
     small: tuple[bytes, ...]
 
     def differences(self, other: "Content") -> list[str]:
-        """Return what is not the same, by name."""
         return [name for name in self.__slots__ if getattr(self, name) != getattr(other, name)]
 
 
@@ -87,7 +86,7 @@ def content_of(path: Path) -> Content:
 
 
 def _chunks(path: Path, section: Section | None) -> Iterator[tuple[Octets, Positions, Positions]]:
-    """Whole messages: a buffer, where each begins and where it ends."""
+    """Yield whole messages: a buffer, where each begins and where it ends."""
     if section is None:
         return
     at, end = section.offset, section.offset + section.length
@@ -166,14 +165,13 @@ def _inode_sums(data: Octets, starts: Positions, ends: Positions, strings: Strin
 
 
 def hash_of(text: str) -> int:
-    """64 bits of a text, the same in every process."""
+    """Hash a text to 64 bits, the same in every process."""
     from hashlib import blake2b
 
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def _spelled(node: pb.INode, strings: Strings) -> str:
-    """Return a message with strings for numbers."""
     kind = node.file if node.HasField("file") else node.directory
     permission, told = strings.owner(kind.permission), []
     kind.permission = 0

@@ -119,7 +119,7 @@ def _cpu(found: dict[str, list[Sample]], who: str, which: int, bar: float) -> Ro
 
 
 async def throughput(world: World) -> list[Row]:
-    """256 callers, and what fewer do."""
+    """Measure 256 callers, and what fewer do."""
     for callers in (4, 16, 64):
         for who, samples in (await _turns(world, callers, floor=False)).items():
             world.rates.setdefault(who, []).append((callers, _median(samples, 2)))
@@ -137,7 +137,7 @@ async def throughput(world: World) -> list[Row]:
 
 
 async def large_batches(world: World) -> list[Row]:
-    """Bytes of edits a second, each counted once."""
+    """Measure bytes of edits a second, each counted once."""
     found = await _turns(world, 256, floor=True, size=LARGE_BYTES)
     ours, bare, raw = (
         _median(found[who], 2) * LARGE_BYTES / 1e6 for who in ("ours", "bare", "raw TCP")
@@ -167,7 +167,7 @@ async def one_node_stopped(world: World) -> list[Row]:
 
 
 async def one_node_delayed(world: World) -> list[Row]:
-    """Everything to the third node comes 50 ms late."""
+    """Delay everything to the third node by 50 ms."""
     ports = world.ours.ports
     late = [*ports[:2], world.delayed(ports[2])]
     pairs = []
@@ -190,7 +190,7 @@ def _patience(what: str, pairs: list[tuple[Sample, Sample]]) -> Row:
 
 
 async def slow_flush(world: World) -> list[Row]:
-    """Nodes whose disks need 5 ms for a flush."""
+    """Measure nodes whose disks need 5 ms for a flush."""
     nodes = await asyncio.to_thread(world.fresh_nodes, "slow", "tests.campaigns.bench.slow_flush")
     async with nodes.open() as writer:
         system = ReadyOps(writer, TxId(1))

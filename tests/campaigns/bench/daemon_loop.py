@@ -9,11 +9,9 @@ from ha.daemon.event_loop import LOOP_VARIABLE, chosen_loop, loop_factory, uvloo
 
 
 def daemon_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what a NameNode runs on here, for ``asyncio.Runner``."""
     return loop_factory(chosen_loop(os.environ.get(LOOP_VARIABLE), installed=uvloop_installed()))
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    """Run a peer's whole life on it."""
     with asyncio.Runner(loop_factory=daemon_loop()) as runner:
         runner.run(main)

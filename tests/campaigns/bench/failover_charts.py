@@ -34,7 +34,6 @@ _MEANING = {
 
 
 def draw(record: Record, folder: Path) -> None:
-    """Write what there are samples for."""
     folder.mkdir(parents=True, exist_ok=True)
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.2), width_ratios=(5, 4))
     _phases(record, left)
@@ -72,7 +71,7 @@ def _phases(record: Record, axes: Any) -> None:  # noqa: ANN401 - matplotlib has
 
 
 def _beside_hadoop(record: Record, axes: Any) -> None:  # noqa: ANN401
-    """Medians on a logarithmic scale: the role, and what a client's call took at worst."""
+    """Draw medians on a logarithmic scale: the role, and a client's call at worst."""
     rows: list[tuple[str, float, str]] = []
     for kind, (ours, words) in _OURS.items():
         for who, name, colour in (

@@ -93,7 +93,7 @@ def _bars_of_session(session_seconds: int) -> Bars:
 
 
 def _host_dead(world: World, session_seconds: int, bars: Bars) -> list[Row]:
-    """ZKFC and NameNode gone at once: killed and frozen in turn, which sends no FIN."""
+    """End ZKFC and NameNode at once: killed and frozen in turn, which sends no FIN."""
     keys = JOURNAL_EPOCH | {"ha.zookeeper.session-timeout.ms": str(session_seconds * 1000)}
     kind = f"host dead, T = {session_seconds} s"
     killed = world.record.switches[f"{kind}, killed"] = []

@@ -30,7 +30,7 @@ Changes = dict[tuple[Kind, str], list[Change]]
 
 
 def java_rows(world: World) -> list[Row]:
-    """Figures of both; where Hadoop's jar is not here, rows say so."""
+    """Measure both; where Hadoop's jar is not here, rows say so."""
     world.screen.title("Hadoop's NameNodes under our ZKFC and under Hadoop's")
     changes: Changes = {(kind, act): [] for act in (KILL, HAND_OVER) for kind in Kind}
     try:

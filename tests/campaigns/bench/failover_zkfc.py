@@ -34,7 +34,7 @@ SECONDS = 30.0
 
 
 def controllers(world: World) -> list[Row]:
-    """Start, memory, and kills of a controller that a parent starts again."""
+    """Measure start, memory, and kills of a controller that a parent starts again."""
     with world.stage("zkfc", JOURNAL_EPOCH) as stage:
         cluster = stage.cluster
         resident = controllers_megabytes(cluster)
@@ -61,12 +61,11 @@ def controllers(world: World) -> list[Row]:
 
 
 def controllers_megabytes(cluster: Cluster) -> float:
-    """Return what the larger of the controllers holds."""
     return max(_memory(cluster.process(zkfc_of(name)).pid, "VmRSS") for name in NAMENODES)
 
 
 def memory_row(figure: str, megabytes: float, peer: str) -> Row:
-    """Held against the issue's bar for a controller."""
+    """Hold it against the issue's bar for a controller."""
     bar = MEMORY_BAR_MEGABYTES
     return Row(figure, megabytes, "MB", f"<= {bar}", megabytes <= bar, peer)
 
@@ -78,7 +77,7 @@ def _seconds(figure: str, value: float, bar: float | None, peer: str) -> Row:
 
 
 def _start(cluster: Cluster) -> float:
-    """Start the standby's controller anew; seconds until it stands in the election."""
+    """Start the standby's controller anew; return seconds until it stands in the election."""
     active, _ = the_active(cluster)
     name = zkfc_of(other(active))
     cluster.supervisor.stop(name)
@@ -92,7 +91,7 @@ def _start(cluster: Cluster) -> float:
 
 
 def _status(cluster: Cluster) -> float:
-    """Seconds from the start of ``nnha status`` to its end, when all is well."""
+    """Return seconds from the start of ``nnha status`` to its end, when all is well."""
     began = time.monotonic()
     told = subprocess.run(
         cluster.command("status"), env=os.environ | environment(), capture_output=True, check=False
@@ -114,7 +113,7 @@ def _in_election(log: Path, since: float) -> float | None:
 
 
 def _supervise(cluster: Cluster) -> float:
-    """Start both controllers below parents; the memory of the larger pair, pages in common once."""
+    """Start both controllers below parents; return the larger pair's memory, shared pages once."""
     for name in NAMENODES:
         cluster.supervisor.stop(zkfc_of(name))
     for name in NAMENODES:
@@ -130,7 +129,7 @@ def _supervise(cluster: Cluster) -> float:
 
 
 def environment() -> dict[str, str]:
-    """Lets a process that is started in the cluster's directory import us."""
+    """Let a process that is started in the cluster's directory import us."""
     return {"PYTHONPATH": str(ROOT)}
 
 
@@ -146,7 +145,7 @@ def _worker(cluster: Cluster, namenode: str, *, other_than: int = 0) -> int:
 
 
 def _memory(pid: int, field: str) -> float:
-    """``VmRSS`` or ``Pss`` of a process in units of 10^6 bytes."""
+    """Return ``VmRSS`` or ``Pss`` of a process in units of 10^6 bytes."""
     file = "status" if field == "VmRSS" else "smaps_rollup"
     lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
     line = next(line for line in lines if line.startswith(f"{field}:"))
@@ -154,7 +153,7 @@ def _memory(pid: int, field: str) -> float:
 
 
 def _kill_controller(cluster: Cluster) -> float:
-    """SIGKILL the active's controller; seconds until the next one has made sure of its role."""
+    """SIGKILL the active's controller; return seconds until the next one is sure of its role."""
     active, _ = the_active(cluster)
     pid = _worker(cluster, active)
     killed_at = time.time()

@@ -29,7 +29,6 @@ class Probe:
 
 @contextmanager
 def asking(address: HostPort, path: str) -> Iterator[Probe]:
-    """Run the client while the block does."""
     command = [sys.executable, "-m", __name__, address.host, str(address.port), path]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

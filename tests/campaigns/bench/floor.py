@@ -52,7 +52,6 @@ class FloorWriter:
 
     @classmethod
     async def connect(cls, ports: list[int]) -> "FloorWriter":
-        """Connect to every server."""
         return cls([await asyncio.open_connection("127.0.0.1", port) for port in ports])
 
     async def write(self, records: bytes) -> None:
@@ -64,7 +63,6 @@ class FloorWriter:
         await self._won
 
     async def close(self) -> None:
-        """Drop the connections."""
         for task in self._readers:
             task.cancel()
         await asyncio.gather(*self._readers, return_exceptions=True)

@@ -89,7 +89,7 @@ def bare_structs(count: int) -> Callable[[], object]:
 
 
 def edit_rows(log: list[tuple[TxId, Op]], records: bytes) -> list[Row]:
-    """Ops to bytes, bytes to ops, and the check of a segment."""
+    """Measure ops to bytes, bytes to ops, and the check of a segment."""
     count = len(log)
     bare = rate(count, bare_structs(count))
     encoded = rate(count, lambda: [encode(op, txid) for txid, op in log])
@@ -143,7 +143,7 @@ def load_rows(image: Path) -> list[Row]:
 
 
 def replay_rows(image: Path, log: list[tuple[TxId, Op]], records: bytes) -> list[Row]:
-    """Edits on a loaded namespace: ready-made ops, and from their bytes."""
+    """Measure edits on a loaded namespace: ready-made ops, and from their bytes."""
     count = len(log)
     # Each round needs a namespace of its own; a second one is enough to see a disturbed first.
     ready = max((formats_load.replay(image, log) for _ in range(2)), key=lambda found: found[0])
@@ -166,7 +166,6 @@ def namespace_rows(namespace: Namespace, image: Path) -> list[Row]:
 
 
 def prepare(folder: Path) -> tuple[Namespace, Path, list[tuple[TxId, Op]], bytes]:
-    """Return a namespace, its image, edits on it, and their bytes."""
     namespace = big_namespace(INODES)
     log = list(edits(namespace, EDITS))
     records = b"".join([encode(op, txid) for txid, op in log])

@@ -28,13 +28,11 @@ class Loaded:
 
 
 def resident_bytes() -> int:
-    """Return the memory of this process that is in use."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def measure_load(path: Path) -> Loaded:
-    """Load an image, and count what that took."""
     before = resident_bytes()
     wall, cpu = time.perf_counter(), time.process_time()
     namespace = load_image(path)
@@ -66,7 +64,7 @@ def parse_seconds(path: Path) -> float:
 
 
 def replay(path: Path, log: Iterable[tuple[TxId, Op]]) -> tuple[float, float]:
-    """Apply edits to a newly loaded namespace; CPU and wall seconds, loading not counted."""
+    """Apply edits to a newly loaded namespace; return CPU and wall seconds without loading."""
     namespace = load_image(path)
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()

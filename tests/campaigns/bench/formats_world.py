@@ -21,7 +21,7 @@ CLIENT = "DFSClient_NONMAPREDUCE_-1523678_1"
 
 
 def big_namespace(inodes: int) -> Namespace:
-    """Directories of files with one block each, as a warehouse has them."""
+    """Make directories of files with one block each, as a warehouse has them."""
     namespace = Namespace.empty("hdfs")
     tree, number, block = namespace.tree, 16386, FIRST_BLOCK
     traits = shared(FileTraits("alice", "analysts", 0o644, 3, 134_217_728))
@@ -45,7 +45,6 @@ def big_namespace(inodes: int) -> Namespace:
 
 
 def save(namespace: Namespace, folder: Path) -> Path:
-    """Save the namespace as an image with its digest."""
     path = folder / f"fsimage_{namespace.last_applied:019d}"
     save_image(namespace, path, INFO)
     return path

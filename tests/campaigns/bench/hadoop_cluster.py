@@ -52,15 +52,13 @@ class HadoopCluster:
 
     @property
     def conf_dir(self) -> Path:
-        """What daemons and clients read."""
         return self.layout.conf_dir
 
     def address(self, namenode: str) -> HostPort:
-        """Return where a NameNode serves clients and controllers."""
         return HostPort(HOST, self.layout.namenodes[namenode].rpc)
 
     def up(self) -> None:
-        """Format all, and start it; raises LocalClusterError with the log of what failed."""
+        """Format all, and start it; raise LocalClusterError with the log of what failed."""
         self._write_conf()
         server = start_zookeeper(self.supervisor, java=self.java, port=self.layout.zookeeper)
         for name in JOURNALNODES:
@@ -89,11 +87,9 @@ class HadoopCluster:
             self.wait_for_candidate(name, 0)
 
     def start_namenode(self, name: str) -> None:
-        """Start a NameNode, and do not wait for it."""
         self.start(name, "namenode", f"-Ddfs.ha.namenode.id={name}")
 
     def start_zkfc(self, namenode: str) -> None:
-        """Start the ZKFC of a NameNode, and do not wait for it."""
         self.start(zkfc_of(namenode), "zkfc", f"-Ddfs.ha.namenode.id={namenode}")
 
     def start(self, name: str, program: str, *options: str) -> None:
@@ -101,7 +97,6 @@ class HadoopCluster:
         self.supervisor.start(name, self._command(program, *options))
 
     def log_size(self, name: str) -> int:
-        """Return how much a part has logged until now."""
         path = self.supervisor.processes[name].log
         return path.stat().st_size if path.exists() else 0
 

@@ -36,7 +36,7 @@ WRITES_AFTER = 40
 
 
 def hadoop_rows(world: World) -> list[Row]:
-    """Hadoop's ZKFC, NameNodes and JournalNodes; where its jar is not here, rows say so."""
+    """Measure Hadoop's ZKFC, NameNodes and JournalNodes; without its jar rows say so."""
     world.screen.title("Hadoop's own")
     try:
         with hadoop_cluster(fresh_directory("bench-hadoop")) as cluster:
@@ -119,7 +119,6 @@ class _Watch:
         )
 
     def until_ready_standby(self, name: str) -> None:
-        """Wait until this one is, and could take over."""
         wait_until(
             lambda: self._is(name, ServiceState.STANDBY),
             what=f"Hadoop's {name} to be a ready standby",

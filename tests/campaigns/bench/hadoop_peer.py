@@ -81,7 +81,7 @@ class Driver:
             raise LocalClusterError(f"cannot compile {sources[0]}: {done.stderr[-2000:]}")
 
     def start_nodes(self, running: ExitStack) -> list[int]:
-        """Three of Hadoop's JournalNodes, each in a JVM of its own; their RPC ports."""
+        """Start three of Hadoop's JournalNodes, each in its own JVM; return their RPC ports."""
         nodes = []
         for number in range(3):
             log = running.enter_context((self._folder / f"jn{number}.log").open("wb"))
@@ -110,7 +110,7 @@ class Driver:
     def drive(
         self, ports: Sequence[int], journal: str, *, seconds: float = MEASURE_SECONDS
     ) -> HadoopFigures:
-        """Hadoop's writer on the nodes at these ports, whosever they are; the journal is new."""
+        """Run Hadoop's writer on the nodes at these ports, ours or theirs; the journal is new."""
         uri = _uri(ports, journal)
         with (self._folder / "drive.log").open("wb") as log:
             done = subprocess.run(
@@ -127,7 +127,7 @@ class Driver:
         return HadoopFigures(**json.loads(done.stdout))
 
     def take_turns(self, running: ExitStack, ports: Sequence[int]) -> "Turns":
-        """Hadoop's writer on the nodes at these ports, warm, and idle until it is asked."""
+        """Start Hadoop's writer on the nodes at these ports, warm, and idle until asked."""
         log = running.enter_context((self._folder / "turns.log").open("wb"))
         process = subprocess.Popen(
             self._command(768, "turns", _uri(ports, "turns")),

@@ -24,7 +24,6 @@ class Quorum(Protocol):
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value below which ``share`` of all lie."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
@@ -38,7 +37,7 @@ def ready_op(txid: int, size: int = OP_BYTES) -> bytes:
 async def measure(
     callers: int, one_edit: Callable[[], Awaitable[object]], seconds: float
 ) -> list[float]:
-    """Closed-loop callers for a while; the seconds of each edit, the first quarter left out."""
+    """Run closed-loop callers; return the seconds of each edit, without the first quarter."""
     began = time.perf_counter()
     warm, end = began + seconds / 4, began + seconds
     latencies: list[float] = []
@@ -54,7 +53,6 @@ async def measure(
 
 
 def rate(latencies: Sequence[float], seconds: float) -> float:
-    """Edits a second of one ``measure``."""
     return len(latencies) / (seconds * 0.75)
 
 
@@ -76,7 +74,6 @@ class ReadyOps:
 
     @property
     def next_txid(self) -> TxId:
-        """The txid of the op that is written next."""
         return self._due
 
     def make(self, count: int) -> None:

@@ -47,8 +47,6 @@ async def in_safe_mode(connection: RpcConnection) -> bool:
 
 
 async def until_out_of_safe_mode(address: HostPort) -> None:
-    """Wait until a NameNode has come up and left safe mode."""
-
     async def out() -> bool:
         connection = await connected(address)
         try:
@@ -81,7 +79,7 @@ async def until_active(address: HostPort, poll_seconds: float = 0.01) -> float:
 async def until(
     holds: Callable[[], Awaitable[bool]], what: str, seconds: float, poll_seconds: float = 0.05
 ) -> None:
-    """Ask until it holds; a call that fails says no.  Raises LocalClusterError."""
+    """Ask until it holds; a call that fails says no.  Raise LocalClusterError."""
     deadline = time.monotonic() + seconds
     while True:
         try:

@@ -78,7 +78,7 @@ def _command(folder: Path) -> list[str]:
 
 
 def _rate(command: Sequence[str], side: Side, operation: str, threads: int, count: int) -> float:
-    """Operations a second, as it counts them; its own clean-up is not counted."""
+    """Return operations a second, as it counts them; its own clean-up is not counted."""
     many = "-dirs" if operation == "mkdirs" else "-files"
     options = ["-op", operation, "-threads", str(threads), many, str(count)]
     if operation != "mkdirs":

@@ -39,7 +39,6 @@ class PlayedDataNode:
 
     @classmethod
     async def registered(cls, address: HostPort, number: int, storages: int) -> "PlayedDataNode":
-        """Connect and register."""
         calls = await NameNodeCalls.open(address, seconds=CALL_SECONDS)
         space = namespace_of(await calls.version())
         port = _FIRST_PORT + 10 * number
@@ -49,7 +48,7 @@ class PlayedDataNode:
         return cls(calls, identity, names)
 
     async def heartbeat(self, *, wants_lease: bool = False) -> int:
-        """Say that it lives; the id of the lease for a report, 0 for none."""
+        """Report that it lives; return the id of the lease for a report, 0 for none."""
         uses = [StorageUse(one, _DISK, _CAPACITY, 0, _CAPACITY) for one in self.storages]
         condition = Condition(uses, (), 0, _CONNECTIONS)
         answer = await self.calls.heartbeat(self.identity, condition, wants_lease=wants_lease)
@@ -103,7 +102,6 @@ class PlayedDataNode:
 
 @asynccontextmanager
 async def living(nodes: Sequence[PlayedDataNode]) -> AsyncIterator[None]:
-    """Send the heartbeats of some DataNodes until the block ends; then close their connections."""
     tasks = [asyncio.create_task(node.live()) for node in nodes]
     try:
         yield

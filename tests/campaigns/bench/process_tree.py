@@ -32,7 +32,6 @@ class Tree:
     seen: dict[int, Taken] = field(default_factory=dict)
 
     def cpu_seconds(self) -> float:
-        """Return what all of them used together."""
         return sum(taken.cpu_seconds for taken in self.seen.values())
 
     def driver_peak(self) -> int:
@@ -55,7 +54,6 @@ class Tree:
         return max(others, default=0)
 
     def look(self) -> None:
-        """See what there is now."""
         children: dict[int, list[int]] = {}
         stats: dict[int, tuple[str, float]] = {}
         for entry in _PROC.iterdir():
@@ -77,7 +75,7 @@ class Tree:
 
 
 def _stat(entry: Path) -> tuple[int, str, float] | None:
-    """Parent, name and CPU seconds; None if the process has ended."""
+    """Return parent, name and CPU seconds; None if the process has ended."""
     try:
         text = (entry / "stat").read_text()
     except OSError:
@@ -120,7 +118,7 @@ class Watch:
         self._thread.join()
 
     def now(self) -> float:
-        """CPU seconds of the whole tree up to now."""
+        """Return CPU seconds of the whole tree up to now."""
         with self._lock:
             self.tree.look()
             return self.tree.cpu_seconds()

@@ -30,7 +30,6 @@ class Row:
 
 
 def unmeasured(figure: str, unit: str, bar: str, why: str) -> Row:
-    """Return the row of a figure that cannot be had on this machine."""
     return Row(figure, None, unit, bar, None, f"not measured: {why}")
 
 
@@ -52,7 +51,7 @@ def _number(value: float | None) -> str:
 def publish(
     name: str, rows: Sequence[Row], *, as_json: bool, more: Mapping[str, object] | None = None
 ) -> int:
-    """Print the rows; returns 1 if a figure misses its bar.  ``more`` is for machines only."""
+    """Print the rows; return 1 if a figure misses its bar.  ``more`` is for machines only."""
     table = Table(title=f"bench {name}")
     for heading in ("figure", "value", "unit", "bar", "holds", "peer"):
         table.add_column(heading, justify="right" if heading == "value" else "left")

@@ -43,7 +43,6 @@ class StaleCalls:
         return self._loop.run(gather())
 
     def close(self) -> None:
-        """Let go of the connections."""
         for connection in self._connections:
             self._loop.run(connection.close())
 

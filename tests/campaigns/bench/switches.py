@@ -35,7 +35,6 @@ class Switch:
 
 
 def switch_of(failover: Failover, *, client: bool = True) -> Switch:
-    """Return what counts of a failover of the local cluster."""
     longest = failover.client_longest_call_seconds if client else None
     return Switch(failover.failover_seconds, longest, failover.phases)
 
@@ -65,7 +64,7 @@ class Record:
         return _middle(theirs) / _middle(self.switches[name])
 
     def peer(self, kind: str, ours: float, *, client: bool = False) -> str:
-        """Hadoop's median of the same run for this kind, and how many times ours it is."""
+        """Return Hadoop's median of the same run for this kind, and how many times ours it is."""
         theirs = self.switches.get(f"{HADOOP}, {kind}")
         if not theirs:
             return "-"
@@ -98,7 +97,7 @@ def phases_of(done: Sequence[Switch]) -> list[tuple[str, float, float]]:
 
 
 def rows_of(record: Record, name: str, kind: str, bars: Bars) -> list[Row]:
-    """Median and worst switch, and the longest call of a client, each against its bar."""
+    """Return median and worst switch, and a client's longest call, each against its bar."""
     done = record.switches[name]
     took = [one.active for one in done]
     median, worst = statistics.median(took), max(took)

@@ -70,7 +70,7 @@ async def _takeover_of(nodes: OurNodes, name: str, size: int, *, lacking: bool) 
 
 
 async def _write(writer: QuorumWriter, size: int) -> TxId:
-    """Edits of that many bytes together; the last one's number."""
+    """Write edits of that many bytes together; return the last one's number."""
     wanted = -(-size // OP_BYTES)
     for first in range(1, wanted + 1, BATCH_OPS):
         count = min(BATCH_OPS, wanted + 1 - first)
@@ -101,7 +101,7 @@ async def memory(world: World) -> list[Row]:
 
 
 async def scanning(_world: World) -> list[Row]:
-    """Frames, checksums and numbers of a whole segment."""
+    """Measure frames, checksums and numbers of a whole segment."""
     data = b"".join(ready_op(txid, OP_BYTES) for txid in range(1, _LOAD_OPS + 1))
     took = []
     for _ in range(5):

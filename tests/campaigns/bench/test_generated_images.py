@@ -21,7 +21,6 @@ SHAPE = Shape(3 * WINDOW + 1000)
 
 
 def section(image: Path, name: str) -> list[bytes]:
-    """Return the messages of a section."""
     with image.open("rb") as file, ImageSections(file).open(name) as messages:
         return list(messages)
 

@@ -39,7 +39,7 @@ class Ports:
 
 
 def start_nodes(running: ExitStack, directory: Path, *, lanes: str) -> Ports:
-    """Three JournalNode processes, with write lanes at that address or ``off``."""
+    """Start three JournalNode processes, with write lanes at that address or ``off``."""
     directory.mkdir(exist_ok=True)
     layout = plan(directory)
     write_conf_dir(layout)
@@ -141,7 +141,6 @@ def rows(without: Ports, with_lanes: Ports) -> list[Row]:
 
 
 def transport_rows() -> list[Row]:
-    """Return the rows, on nodes of their own."""
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory()))
         without = start_nodes(running, directory / "without", lanes="off")

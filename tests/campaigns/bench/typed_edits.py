@@ -19,7 +19,7 @@ HADOOP = {16: 14_550, 256: 35_800}
 
 
 async def typed_edits(world: World) -> list[Row]:
-    """Edits a second through ``EditLog``."""
+    """Measure edits a second through ``EditLog``."""
     async with world.ours.journal() as name:
         return await _rows(world.ours.writer(name))
 

@@ -21,7 +21,7 @@ ANSWER_SECONDS: Final = 60.0
 
 @contextmanager
 def waiting_command(conf_dir: Path) -> Iterator[Callable[[str, str], None]]:
-    """Asks for a failover from the first NameNode to the second; raises LocalClusterError."""
+    """Ask for failovers from the first NameNode to the second; raise LocalClusterError."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(conf_dir, theirs), daemon=True)
@@ -50,7 +50,7 @@ def waiting_command(conf_dir: Path) -> Iterator[Callable[[str, str], None]]:
 
 
 def _serve(conf_dir: Path, asked: Connection) -> None:
-    """Says that it is loaded, and then of each failover why it failed, or nothing."""
+    """Print that it is loaded, and then of each failover why it failed, or nothing."""
     with redirect_stdout(io.StringIO()):
         haadmin.run(("--conf-dir", str(conf_dir), "-getAllServiceState"))
     asked.send("")

@@ -36,7 +36,6 @@ class OurNodes:
     """Journals that are not written any more: a node makes eight without a name, and no more."""
 
     def writer(self, name: str, ports: Sequence[int] | None = None) -> QuorumWriter:
-        """Return a writer of this journal."""
         return QuorumWriter(
             [("127.0.0.1", port) for port in ports or self.ports],
             journal_id=JournalId(name),
@@ -46,7 +45,6 @@ class OurNodes:
 
     @asynccontextmanager
     async def journal(self) -> AsyncIterator[str]:
-        """Yield the name of an empty journal."""
         again = bool(self.unused)
         name = self.unused.pop() if again else f"bench{next(_NUMBERS)}"
         writer = self.writer(name)
@@ -122,7 +120,6 @@ class World:
         return self._peers[module]
 
     def node_pids(self, system: str) -> list[int]:
-        """Return the processes of one of the systems that take turns, as far as they run."""
         nodes = {"ours": self._ours, "over gRPC": self._without_lanes}.get(system)
         if nodes is not None:
             return [process.pid for process in nodes.processes]
@@ -140,7 +137,7 @@ class World:
         *,
         secure: bool = False,
     ) -> OurNodes:
-        """Three more JournalNodes."""
+        """Start three more JournalNodes."""
         directory = self.directory / name
         directory.mkdir()
         layout = plan(directory)
@@ -182,7 +179,6 @@ class World:
 
 @contextmanager
 def still(processes: Sequence[ManagedProcess]) -> Iterator[None]:
-    """Stop these processes for a while."""
     for process in processes:
         process.send(signal.SIGSTOP)
     try:

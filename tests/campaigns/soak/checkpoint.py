@@ -161,7 +161,6 @@ def _seeds(seeds: range, jobs: int, only: str | None, as_object: bool) -> int:
 
 
 def replay_command(outcome: Outcome) -> str:
-    """Return how to see it again."""
     return f"./run soak checkpoint --first-seed {outcome.seed} --seeds 1 --engine {outcome.engine}"
 
 
@@ -175,7 +174,6 @@ def _tell(outcome: Outcome) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the soak with these command-line arguments."""
     try:
         checkpoint.main(args=list(arguments), prog_name="./run soak checkpoint",
                         standalone_mode=False)  # fmt: skip

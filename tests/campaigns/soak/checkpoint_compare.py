@@ -113,7 +113,7 @@ def _figures(wanted: Image, ours: Image) -> Iterator[str]:
 
 
 def _entries(ours: Image) -> Iterator[str]:
-    """Newer NameNodes search in the order of the file: a child out of place is never found."""
+    """Check the order, in which newer NameNodes search: they miss a child out of place."""
     parents = [entry.parent for entry in ours.entries]
     if len(set(parents)) < len(parents):
         yield "a directory has two entries"
@@ -127,7 +127,7 @@ def _entries(ours: Image) -> Iterator[str]:
 
 
 def _places(ours: Image) -> Iterator[str]:
-    """Sections lie behind each other without a gap; sub-sections come first in the summary."""
+    """Check that sections have no gaps; sub-sections come first in the summary."""
     with ours.path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(size - 4)

@@ -10,7 +10,7 @@ from tests.worlds.checkpoint import World
 
 
 def judge(world: World, engine: Engine, folder: Path) -> tuple[str | None, list[str]]:
-    """Merge a world both ways; why one process did it alone if so, and what is wrong."""
+    """Merge a world both ways; return why one process did it alone if so, and what is wrong."""
     oracle = whole.merge(world.image, world.edits, folder / "oracle")
     work = folder / "work"
     done = merge_on(

@@ -32,7 +32,6 @@ def explore_all(
 
 
 def facts(tally: Tally, scope: Scope, began: float) -> dict[str, object]:
-    """Return what a run of it says at the end."""
     seconds = time.monotonic() - began
     runs = sum(tally.worlds.values())
     return {

@@ -54,7 +54,6 @@ def failover(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the soak with these command-line arguments."""
     return exit_code(failover, arguments)
 
 

@@ -65,7 +65,7 @@ class Misbehaved(Exception):
 
 
 def over_tcp(port: int) -> Callable[[Sequence[bytes]], Awaitable[None]]:
-    """Sessions on plain connections to a port of this machine."""
+    """Open sessions on plain connections to a port of this machine."""
 
     async def feed(said: Sequence[bytes]) -> None:
         reader, writer = await asyncio.open_connection(HOST, port)
@@ -168,7 +168,6 @@ class Play:
         self.cases = 0
 
     async def run(self, count: int | None, seconds: float) -> list[Finding]:
-        """Play ``count`` sessions, or for ``seconds``; return what was found."""
         ends = time.monotonic() + seconds if count is None else math.inf
         count = _NO_END if count is None else count
         with self._watch.watching(), TemporaryDirectory(prefix="fuzz-") as work:

@@ -87,7 +87,7 @@ def _space() -> pb.NamespaceInfo:
 
 @asynccontextmanager
 async def _stage(folder: Path) -> AsyncIterator[Stage]:
-    """Segments come from nowhere: else a hostile request would have it connect anywhere."""
+    """Set up; segments come from nowhere: else a hostile request would have it connect anywhere."""
     async with running(
         folder, hadoop_host=HOST, lane_host=HOST, nodes={JID: [(HOST, 1)]},
         journal_ids=frozenset({JID}), http_port_of_peers=1,
@@ -138,7 +138,7 @@ async def _grpc(folder: Path) -> AsyncIterator[Opened]:
 
 
 def requests(stage: Stage) -> list[bytes]:
-    """Two bytes that name the call and its metadata, then the request."""
+    """Return two bytes that name the call and its metadata, then the request."""
     writer = Writer(stage.epoch)
     sound: dict[str, Any] = {name: sample(row.request) for name, row in CALLS.items()}
     for request in sound.values():
@@ -152,7 +152,7 @@ def requests(stage: Stage) -> list[bytes]:
 
 
 def _named(request: Any, info: pb.RequestInfo) -> None:  # noqa: ANN401 - any request
-    """Have it be about the journal that there is."""
+    """Make it a request about the journal that there is."""
     fields = request.DESCRIPTOR.fields_by_name
     if "journal_id" in fields:
         request.journal_id = JID
@@ -212,7 +212,6 @@ def _literal(name: bytes, value: bytes) -> bytes:
 
 
 def call_headers(path: bytes, timeout: bytes) -> bytes:
-    """Encode how a call begins."""
     return b"".join(
         _literal(name, value)
         for name, value in {
@@ -232,7 +231,6 @@ def http2_call(path: bytes) -> bytes:
 
 
 def http2_sessions(_: Stage) -> list[bytes]:
-    """Return a call by itself, and among frames of all kinds."""
     whole = http2_call(SERVICE.encode() + b"GetStatus")
     preface, whole = whole[: len(PREFACE)], whole[len(PREFACE) :]
     return [
@@ -260,7 +258,7 @@ HELLO_BYTES: Final = 38
 
 
 def java_sessions(stage: Stage) -> list[bytes]:
-    """Java's calls in the order of a writer's life, and each by itself."""
+    """Return Java's calls in the order of a writer's life, and each by itself."""
     greeting = PREAMBLE + encode_context(CLIENT, QJOURNAL_PROTOCOL, "hdfs", None)
     jid = hp.JournalIdProto(identifier=JID)
     found: dict[str, bytes] = {}

@@ -94,7 +94,6 @@ def _image(data: bytes) -> None:
 
 
 def _rpc(data: bytes) -> None:
-    """Receive a whole conversation in pieces, and one answer."""
     session = ServerSession(RpcLimits())
     for piece in pieces(data, Random(len(data))):
         session.receive(piece)
@@ -126,7 +125,7 @@ def _segments() -> list[bytes]:
 
 
 def _ops() -> list[bytes]:
-    """Layout, opcode and body of each op of a real log."""
+    """Return layout, opcode and body of each op of a real log."""
     found = [bytes((18,)) + frame[:1] + frame[13:-4] for frame in frames(SMALL)]
     for data in _real("edits/editsStored"):
         segment = SegmentFile(BytesIO(data), "seed")

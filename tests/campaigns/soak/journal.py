@@ -109,7 +109,6 @@ def _exhaust(scope: Scope, jobs: int, part: str, *, as_object: bool) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the soak with these command-line arguments."""
     return exit_code(journal, arguments)
 
 

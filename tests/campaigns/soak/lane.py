@@ -86,7 +86,6 @@ class Load:
             await self.writer.close()
 
     async def write_until(self, over: asyncio.Event) -> None:
-        """Write as one caller."""
         while not over.is_set():
             await self._may_write.wait()
             writer, txid = self.writer, self.next_txid

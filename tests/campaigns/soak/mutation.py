@@ -107,7 +107,6 @@ def _score(name: str, slips: Sequence[Slip], limits: Limits) -> dict[str, object
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the soak with these command-line arguments."""
     return exit_code(mutation, arguments)
 
 

@@ -82,7 +82,6 @@ def main(*, count: int, seed: int | None, as_json: bool) -> None:
 
 
 async def play(told: Told, number: int) -> None:
-    """Play one round."""
     rng = random.Random(told.seed * 1_000_003 + number)
     rpc1, rpc2, http1, http2 = free_ports(4)
     keys = {

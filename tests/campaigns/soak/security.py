@@ -77,7 +77,6 @@ class Play:
         self.stage.workload.wait_for_acknowledged(WARM_UP_WRITES, deadline_seconds=SEEN_SECONDS)
 
     def fail_over(self, *, kill: bool = False) -> None:
-        """Ask for one role change, until the client writes on."""
         if kill:
             done = kill_active(self.cluster, self.stage.workload)
             self.cluster.start(done.old)
@@ -128,7 +127,7 @@ class Play:
 
 
 def change_authority(stage: Stage) -> dict[str, Any]:
-    """Three steps, a failover in each; what was found."""
+    """Change it in three steps, a failover in each; return what was found."""
     play = Play(stage)
     play.begin()
     _, epoch = the_active(play.cluster)
@@ -182,7 +181,6 @@ def new_stale(folder: Path, old: dict[str, bytes], authority: Path) -> Path:
 
 
 def _is_refused(cluster: Cluster, name: str, stale: Path) -> bool:
-    """Return whether a daemon ends a connection with that certificate before it answers."""
     context = ssl.create_default_context(cafile=stale / CA)
     context.load_cert_chain(stale / CERT, stale / KEY)
     at = urlsplit(cluster.status_url(name))
@@ -225,7 +223,7 @@ def _pids(cluster: Cluster) -> dict[str, int]:
 
 
 def migrate(stage: Stage) -> dict[str, Any]:
-    """Certificates for all, then JournalNodes, NameNodes and ZKFCs one by one; then strict."""
+    """Issue all certificates, then restart all daemons in turn; then be strict."""
     play = Play(stage)
     play.begin()
     _, epoch = the_active(play.cluster)
@@ -255,7 +253,7 @@ def migrate(stage: Stage) -> dict[str, Any]:
 
 
 def _in_turn(play: Play) -> Iterator[str]:
-    """JournalNodes, then each NameNode that is standby with its ZKFC; a hand-over in between."""
+    """Yield JournalNodes, then each standby NameNode with its ZKFC; a hand-over in between."""
     yield from JOURNALNODES
     for number in range(len(NAMENODES)):
         if number:
@@ -291,7 +289,6 @@ def _wait_for_journal(cluster: Cluster) -> None:
 
 
 def _make_certificates(play: Play) -> None:
-    """Make them by the commands of the document."""
     layout = play.cluster.layout
     authority = str(authority_folder(layout))
     play.nnha("security", "init", "--dir", authority, "--cluster-id", "local")

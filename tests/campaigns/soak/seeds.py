@@ -62,7 +62,6 @@ def soak(simulation: Simulation, seeds: range, jobs: int, *, as_object: bool) ->
 
 
 def play(run: Run, seeds: Sequence[int]) -> Findings:
-    """Run these seeds."""
     began = time.process_time()
     outcomes = [_play_one(run, seed) for seed in seeds]
     return Findings(

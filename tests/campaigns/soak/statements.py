@@ -47,7 +47,6 @@ class Said:
 
 
 def false_statements(said: Said, truth: Truth) -> list[str]:
-    """Return each false statement in the output, with the reason why it is one."""
     found = [
         f"{line.strip()!r}: {why}"
         for line in said.output.splitlines()

@@ -32,7 +32,6 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def taken_apart(image: Path) -> Sections:
-    """Return every section's messages, in the order of the summary."""
     with image.open("rb") as file:
         sections = ImageSections(file)
         found: Sections = {}
@@ -43,7 +42,6 @@ def taken_apart(image: Path) -> Sections:
 
 
 def put_together(found: Sections, out: Path, layout: int = -67) -> Path:
-    """Write an image of these messages."""
     with out.open("wb") as file:
         writer = ImageWriter(file, layout=layout)
         for name, messages in found.items():

@@ -140,7 +140,6 @@ _FIRST_PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]
 
 
 async def _looks(cluster: Cluster) -> int:
-    """Return how many looks the page has made so far."""
     _, text = await asyncio.to_thread(asked, f"{cluster.layout.web_url}/status")
     return int(json.loads(text)["looks"])
 
@@ -152,7 +151,6 @@ class Viewer:
     looks: int = 0
 
     async def follow(self, url: str) -> None:
-        """Follow until it is cancelled."""
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session,
             session.get(f"{url}/events", params={"page": "/"}) as stream,
@@ -173,7 +171,7 @@ async def _watching(url: str) -> AsyncIterator[Sequence[Viewer]]:
 
 
 async def _first_paint(chromium: Any, cluster: Cluster) -> float:  # noqa: ANN401 - playwright's
-    """Seconds until one more viewer sees something."""
+    """Return seconds until one more viewer sees something."""
     context = await chromium.new_context()
     page = await watch(context, cluster)
     await until(page, f"{_FIRST_PAINT} !== undefined")

@@ -73,7 +73,6 @@ def _played(python: Path, folder: Path, paths: Sequence[str]) -> dict[str, objec
 
 
 def of_last_commit(scratch: Path) -> Path:
-    """Build the wheel below ``scratch``."""
     tools = scratch / "tools"
     run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), HATCHLING)
     return next(built(scratch / "build", tools).glob("*.whl"))

@@ -45,7 +45,6 @@ def whole(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the soak with these command-line arguments."""
     return exit_code(whole, arguments)
 
 

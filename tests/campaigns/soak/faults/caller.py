@@ -100,7 +100,6 @@ class Caller:
         raise NoAnswer(f"{method}: {attempt + 1} attempts; {said} been carried out")
 
     def close(self) -> None:
-        """Hang up everywhere."""
         for name in list(self._lines):
             self._hang_up(name)
 

@@ -110,7 +110,7 @@ def _certificate(system: System, part: str) -> Path | None:
 
 @contextlib.contextmanager
 def _standing(directory: Path, make: Callable[[Disks], System]) -> Iterator[Cluster]:
-    """Hosts, disks and this process on the operators' host; nothing runs yet."""
+    """Make hosts, disks and this process on the operators' host; nothing runs yet."""
     disks = Disks(directory)
     supervisor = Supervisor(directory)
     with registered(supervisor.mark, disks.mounts) as run_id:
@@ -271,7 +271,6 @@ def _verify(cluster: Cluster) -> str:
 
 
 def _layout(directory: Path) -> Layout:
-    """Return what the audit of JournalNodes' files needs: where they are."""
     ports = JournalNodePorts(hosts.JOURNAL_PORT, hosts.JOURNAL_HTTP_PORT)
     return Layout(directory, hosts.CLIENT_PORT, dict.fromkeys(hosts.JOURNALNODES, ports), {})
 

@@ -30,7 +30,7 @@ def tls_folder(directory: Path, part: str = "") -> Path:
 
 
 def make_certificates(directory: Path) -> Mapping[str, str]:
-    """Make all of them, and a password; gives the keys of hdfs-site.xml.  Raises OSError."""
+    """Make all of them, and a password; return the keys of hdfs-site.xml.  Raise OSError."""
     folder = directory / "authority"
     made = now() - AGE
     make_authority(folder, made)

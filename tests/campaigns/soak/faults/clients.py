@@ -71,7 +71,6 @@ class UnexpectedAnswer(Exception):
 
 
 def argv(plan: Plan) -> list[str]:
-    """Return the command line of a process with this plan."""
     return [sys.executable, "-m", __name__, json.dumps(asdict(plan))]
 
 
@@ -248,7 +247,6 @@ async def _play(plan: Plan) -> None:
 
 
 def main() -> None:
-    """Play the plan on the command line."""
     found = json.loads(sys.argv[1])
     servers = tuple(tuple(server) for server in found.pop("servers"))
     plan = Plan(servers=servers, **found)

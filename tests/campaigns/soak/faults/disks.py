@@ -26,7 +26,6 @@ class Disks:
 
     @property
     def mounts(self) -> tuple[Path, ...]:
-        """All mount points."""
         return tuple(map(self.place, (*SERVERS, *DATANODES)))
 
     def place(self, host: str) -> Path:
@@ -40,7 +39,6 @@ class Disks:
             run("mount", "-t", "tmpfs", "-o", f"size={DISK_MEGABYTES}m", "tmpfs", str(place))
 
     def fill(self, host: str) -> None:
-        """Leave no byte free."""
         with (self.place(host) / _FILLER).open("wb", buffering=0) as filler:
             with contextlib.suppress(OSError):
                 while True:
@@ -62,7 +60,6 @@ class Disks:
         run("mount", "-o", "remount,rw", str(self.place(host)))
 
     def wipe(self, host: str) -> None:
-        """Delete all that is on it."""
         for entry in self.place(host).iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry)
@@ -100,7 +97,6 @@ class Preloads:
         )
 
     def environment(self, host: str) -> dict[str, str]:
-        """Return the environment for a process of a host."""
         if self.library is None:
             return {}
         if not self._numbers(host).exists():

@@ -41,7 +41,7 @@ from tests.campaigns.soak.faults.hosts import (
 
 
 def _seconds(rng: Random, least: float, most: float) -> float:
-    """Short ones as often as long ones: each power of ten weighs the same."""
+    """Draw short ones as often as long ones: each power of ten weighs the same."""
     return round(least * float((most / least) ** rng.random()), 2)
 
 

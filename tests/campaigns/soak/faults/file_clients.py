@@ -43,12 +43,10 @@ class Outcome:
 
 
 def argv(plan: Plan) -> list[str]:
-    """Return the command line of a process with this plan."""
     return [sys.executable, "-m", __name__, json.dumps(asdict(plan))]
 
 
 def started(plan: Plan) -> bool:
-    """Return whether the clients have begun to be answered."""
     return _begun(plan).exists()
 
 
@@ -82,7 +80,6 @@ def _play(plan: Plan, ending: threading.Event) -> Outcome:
 
 
 def main() -> None:
-    """Play the plan on the command line."""
     plan = Plan(**json.loads(sys.argv[1]))
     ending = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ending.set())

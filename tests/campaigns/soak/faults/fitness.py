@@ -29,7 +29,6 @@ class Condition:
     """Hosts whose link or disk is bad."""
 
     def joined(self, one: str, other: str) -> bool:
-        """Return whether two hosts hear each other."""
         return (one, other) not in self.cut and (other, one) not in self.cut
 
     def has_majorities(self, namenode: str) -> bool:

@@ -139,7 +139,7 @@ class Hadoop:
 
 
 def hadoop(disks: Disks, *, logs_in: bool) -> Hadoop:
-    """Hadoop's daemons from the jar of its minicluster; raises LocalClusterError without it."""
+    """Return Hadoop's daemons from its minicluster's jar; raise LocalClusterError without it."""
     try:
         # The server's jar lacks a few of ZooKeeper's classes that its own ZKFC needs.
         zookeeper = class_path("netty-*.jar", first=relocated_zookeeper(disks.directory))

@@ -51,12 +51,10 @@ class Call:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All paths that it is about."""
         return (self.path, self.value) if self.ask is Ask.MOVE else (self.path,)
 
 
 def line_of(call: Call) -> str:
-    """Return a call as a line."""
     return json.dumps(asdict(call)) + "\n"
 
 
@@ -69,7 +67,6 @@ def calls_of(lines: Iterable[str]) -> Iterator[Call]:
 
 
 def paths_of(calls: Iterable[Call]) -> list[str]:
-    """Return all paths that these calls are about."""
     return sorted({path for call in calls for path in call.paths})
 
 

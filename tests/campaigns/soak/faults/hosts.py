@@ -43,7 +43,6 @@ def address(host: str) -> str:
 
 
 def zkfc_of(namenode: str) -> str:
-    """Return the process name of a NameNode's ZKFC."""
     return f"zkfc-{namenode}"
 
 
@@ -53,7 +52,6 @@ def host_of(process: str) -> str:
 
 
 def processes_of(host: str) -> tuple[str, ...]:
-    """Return what runs on a server's host."""
     return (host, zkfc_of(host)) if host in NAMENODES else (host,)
 
 

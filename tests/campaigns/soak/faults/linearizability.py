@@ -54,7 +54,6 @@ class Judgement:
 
 
 def judge(calls: Iterable[Call]) -> Judgement:
-    """Return which objects have histories that are not linearizable."""
     telling = _telling(list(calls))
     of_path = objects(telling)
     histories: defaultdict[tuple[str, ...], list[Call]] = defaultdict(list)

@@ -29,7 +29,6 @@ class Hunt:
     files: bool = False
 
     def options(self) -> list[str]:
-        """Return the options of the command line."""
         kinds = [word for kind in self.only for word in ("--only", kind)]
         numbers = ("--seed", self.seed, "--count", self.count, "--longest", self.longest)
         return [*map(str, numbers), *kinds, *(["--files"] if self.files else [])]

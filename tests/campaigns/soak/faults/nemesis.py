@@ -310,7 +310,6 @@ class Nemesis:
 
 
 def _standing(what: What) -> _Standing:
-    """Return what a fault does, for the judgement of when the cluster must serve."""
     match what:
         case faults.Kill(processes):
             return _Standing(what, down=frozenset(processes), killed=frozenset(processes))

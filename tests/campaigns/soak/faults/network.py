@@ -87,7 +87,6 @@ class Network:
     run_id: str
 
     def namespace(self, host: str) -> str:
-        """Return the name of a host's namespace."""
         return f"{PREFIX}-{self.run_id}-{host}"
 
     def inside(self, host: str) -> list[str]:
@@ -95,7 +94,6 @@ class Network:
         return ["nsenter", f"--net={NAMESPACES / self.namespace(host)}", "--"]
 
     def up(self) -> None:
-        """Make the switch and all hosts, and connect them."""
         switch = self.namespace(_SWITCH)
         run("ip", "netns", "add", switch)
         run("ip", "-n", switch, "link", "add", "br0", "type", "bridge")
@@ -142,12 +140,11 @@ class Network:
             run("tc", "-n", namespace, "qdisc", "del", "dev", device, "root")
 
     def _ends(self, host: str) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Namespace and device of both ends of a host's cable."""
+        """Return namespace and device of both ends of a host's cable."""
         return (self.namespace(host), "eth0"), (self.namespace(_SWITCH), host)
 
 
 def namespaces_of(run_id: str) -> list[str]:
-    """Return the namespaces of a run that exist."""
     if not NAMESPACES.is_dir():
         return []
     begin = f"{PREFIX}-{run_id}-"

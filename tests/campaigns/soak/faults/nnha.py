@@ -17,7 +17,6 @@ LOOK_SECONDS: Final = 2.0
 
 
 def url(process: str) -> str:
-    """Return where a daemon has its pages."""
     if process in hosts.JOURNALNODES:
         return f"http://{hosts.address(process)}:{hosts.JOURNAL_HTTP_PORT}"
     if process in hosts.DATANODES:

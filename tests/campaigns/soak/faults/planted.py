@@ -71,7 +71,7 @@ def _forgets_promises() -> Planting:
 
 
 def _forgets_begun_chunks() -> Planting:
-    """Bytes that go on with a chunk are written without those before them, and with their sum."""
+    """Write bytes that go on with a chunk without those before them, and with their sum."""
 
     def merged(self: Any, packet: Packet, start: int) -> tuple[memoryview, memoryview]:  # noqa: ANN401
         whole = bytes(packet.header.offset - start) + bytes(packet.data)

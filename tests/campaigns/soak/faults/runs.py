@@ -57,7 +57,7 @@ def registered(mark: str, mounts: tuple[Path, ...]) -> Iterator[str]:
 
 
 def remove_leftovers() -> list[str]:
-    """Remove everything of runs that have died; gives their ids."""
+    """Remove everything of runs that have died; return their ids."""
     removed = []
     for path in sorted(REGISTER.glob("*")):
         with contextlib.suppress(FileNotFoundError), path.open() as file:

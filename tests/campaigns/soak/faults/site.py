@@ -96,12 +96,10 @@ def hdfs_site(disks: Disks, directory: Path, *, logs_in: bool) -> dict[str, str]
 
 
 def name_dir(disks: Disks, namenode: str) -> Path:
-    """Return where a NameNode's image is."""
     return disks.place(namenode) / "name"
 
 
 def journalnode_keys(disks: Disks, host: str) -> dict[str, str]:
-    """Return what one JournalNode gets on its command line."""
     return {
         "dfs.journalnode.rpc-address": f"{address(host)}:{hosts.JOURNAL_PORT}",
         "dfs.journalnode.http-address": f"{address(host)}:{hosts.JOURNAL_HTTP_PORT}",
@@ -121,7 +119,6 @@ FILE_KEYS: Final = {
 
 
 def datanode_keys(disks: Disks, host: str) -> dict[str, str]:
-    """Return what one DataNode gets on its command line."""
     return {
         "dfs.datanode.address": f"{address(host)}:{hosts.DATANODE_PORT}",
         "dfs.datanode.ipc.address": f"{address(host)}:{hosts.DATANODE_IPC_PORT}",
@@ -131,7 +128,7 @@ def datanode_keys(disks: Disks, host: str) -> dict[str, str]:
 
 
 def write_conf_dir(directory: Path, core: dict[str, str], hdfs: dict[str, str]) -> Path:
-    """Write both files and the fencing script; gives the folder."""
+    """Write both files and the fencing script; return the folder."""
     conf = directory / "conf"
     conf.mkdir(parents=True)
     (conf / "core-site.xml").write_text(site_xml(core))
@@ -143,7 +140,7 @@ def write_conf_dir(directory: Path, core: dict[str, str], hdfs: dict[str, str]) 
 
 
 def write_zookeeper(disks: Disks, host: str) -> Path:
-    """Write a member's configuration and its number onto its disk; gives the configuration."""
+    """Write a member's configuration and its number onto its disk; return the configuration."""
     data = disks.place(host) / "data"
     data.mkdir(exist_ok=True)
     (data / "myid").write_text(host.removeprefix("zk") + "\n")
@@ -164,7 +161,6 @@ def zookeeper_serves(host: str) -> bool:
 
 
 def listens(host: str, port: int) -> bool:
-    """Return whether a host takes connections at a port."""
     with suppress(OSError), socket.create_connection((address(host), port), LOOK_SECONDS):
         return True
     return False

@@ -22,7 +22,7 @@ Row = tuple[float, float, Ask, str, str]
 
 
 def history(*rows: Row, path: str = "/p") -> list[Call]:
-    """Begin, end, what, value, answer; each by a client of its own."""
+    """Make calls of begin, end, what, value, answer; each by a client of its own."""
     return [
         Call(client, path, ask, value, began, ended, answer)
         for client, (began, ended, ask, value, answer) in enumerate(rows)
@@ -140,7 +140,7 @@ def test_calls_are_the_same_after_a_file() -> None:
 
 
 def moves(*rows: tuple[float, float, Ask, str, str, str]) -> list[Call]:
-    """Begin, end, what, path, value, answer; each by a client of its own."""
+    """Make calls of begin, end, what, path, value, answer; each by a client of its own."""
     return [
         Call(client, path, ask, value, began, ended, answer)
         for client, (began, ended, ask, path, value, answer) in enumerate(rows)

@@ -32,7 +32,6 @@ class Verdict:
 
 
 def verdict(played: Played) -> Verdict:
-    """Judge a run."""
     answered = [call for call in played.calls if call.known]
     judged = judge(played.calls)
     violations, undecided = judged.violations, judged.undecided
@@ -120,12 +119,11 @@ def _instants(answered: Sequence[Call]) -> list[float]:
 
 
 def _shared(played: Played) -> dict[int, list[str]]:
-    """Return the epochs in which more than one NameNode called itself active."""
     return {epoch: sorted(who) for epoch, who in played.claims.items() if len(who) > 1}
 
 
 def distribution(values: Sequence[float]) -> dict[str, float]:
-    """Median, two percentiles and the most of these seconds."""
+    """Return median, two percentiles and the most of these seconds."""
     if not values:
         return {}
     ordered = sorted(values)
@@ -166,7 +164,6 @@ def _by_kind(rows: Sequence[tuple[str, float]]) -> dict[str, dict[str, float]]:
 
 
 def _wrong(violation: Violation) -> str:
-    """Describe the last calls before no order was found any more."""
     near = violation.stuck[0].began if violation.stuck else 0.0
     calls = [call for call in violation.calls if call.began <= near][-8:]
     calls += [call for call in violation.stuck if call not in calls]
