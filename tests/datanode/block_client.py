@@ -104,7 +104,6 @@ class Writing:
     async def send(
         self, data: bytes, *, at: int | None = None, sync: bool = False, bad_sum: bool = False
     ) -> int:
-        """Send one packet; return its number."""
         offset = self._offset if at is None else at
         sums = checksums_of(data, CHECKSUM)
         if bad_sum:
@@ -239,7 +238,6 @@ async def read(
 async def ask(
     of: Place, op: Op, request: pb.OpBlockChecksumProto | pb.OpTransferBlockProto
 ) -> pb.BlockOpResponseProto:
-    """Return the answer to an operation that has one."""
     peer = await connect(of.port)
     try:
         await peer.send(encode_op(op, request), seconds=SECONDS)
@@ -249,12 +247,10 @@ async def ask(
 
 
 async def idle(of: Node) -> None:
-    """Wait until no connection is open."""
     await until(lambda: not of.server.active)
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait for a condition."""
     async with asyncio.timeout(SECONDS):
         while not holds():
             await asyncio.sleep(0.002)

@@ -191,7 +191,6 @@ async def data_node(folder: Path, *name_nodes: NameNode) -> AsyncIterator[DataNo
 
 @asynccontextmanager
 async def started(chosen: DataNodeSettings, *name_nodes: NameNode) -> AsyncIterator[DataNode]:
-    """Run a DataNode, once all these NameNodes have heard of it."""
     before = [len(one.heartbeats) for one in name_nodes]
     node = DataNode(chosen)
     stop = asyncio.Event()
@@ -218,13 +217,11 @@ def _told_by(node: DataNode, heartbeats: Sequence[pb.HeartbeatRequestProto]) -> 
 
 
 async def rounds(of: NameNode, count: int = 2) -> None:
-    """Wait for ``count`` more heartbeats."""
     target = len(of.heartbeats) + count
     await seen(lambda: len(of.heartbeats) >= target)
 
 
 async def seen(holds: Callable[[], bool], *, seconds: float = SECONDS) -> None:
-    """Wait for a condition."""
     async with asyncio.timeout(seconds):
         while not holds():
             await asyncio.sleep(0.002)
@@ -248,7 +245,6 @@ def register() -> pb.DatanodeCommandProto:
 
 
 def place(node: DataNode) -> Place:
-    """Return where clients reach the DataNode."""
     port = node.status()["data_port"]
     assert isinstance(port, int)
     return Place(port)

@@ -37,7 +37,6 @@ async def store(*volumes: Volume, kept_free: int = 0) -> Store:
 async def begun(
     kept: Store, of: model.Block, data: bytes, *, acked: int | None = None
 ) -> model.Replica:
-    """Return a replica that is being written and has these bytes."""
     storage = kept.volumes.choose(len(data), "DISK")
     replica = await kept.perform(Create(of, storage, 4096), CHECKSUM)
     files = await kept.open(replica, writable=True)
@@ -50,6 +49,5 @@ async def begun(
 
 
 async def finalized(kept: Store, of: model.Block, data: bytes) -> model.Replica:
-    """Return a whole replica with these bytes."""
     await begun(kept, of, data)
     return await kept.perform(Complete(of))

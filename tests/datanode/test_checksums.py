@@ -17,7 +17,7 @@ LENGTHS = st.one_of(st.integers(0, 3000), st.sampled_from([511, 512, 513, 1024, 
 
 
 def bit_by_bit(data: bytes) -> int:
-    """CRC-32C as its definition says."""
+    """Compute CRC-32C as its definition says."""
     state = 0xFFFFFFFF
     for byte in data:
         state ^= byte

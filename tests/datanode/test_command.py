@@ -25,7 +25,6 @@ SECONDS = 60.0
 
 
 def overrides(folder: Path, model: NameNode, **more: str) -> list[str]:
-    """Return the configuration of one DataNode on the command line."""
     conf = folder / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     for name in ("core-site.xml", "hdfs-site.xml"):
@@ -137,5 +136,4 @@ async def test_a_kill_in_mid_write_leaves_what_was_flushed(tmp_path: Path) -> No
 
 
 def registered(model: NameNode) -> Place:
-    """Return the DataNode that has registered last."""
     return Place(model.registrations[-1].datanodeID.xferPort)

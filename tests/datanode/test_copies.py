@@ -77,7 +77,6 @@ async def all_answers(writing: Writing) -> None:
 
 
 def damage(folder: Path) -> None:
-    """Change a byte of the one replica there."""
     (path,) = (one for one in folder.rglob("blk_*") if one.suffix != ".meta")
     data = bytearray(path.read_bytes())
     data[5000] ^= 4

@@ -42,7 +42,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(folder: Path, *, leave: int) -> Path:
-    """Take all of a disk but ``leave`` bytes."""
     filler = folder / "filler"
     with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while file.write(bytes(4096)):

@@ -228,7 +228,6 @@ def recover(
 
 
 async def refused(folders: list[Path], model: NameNode) -> str:
-    """Return why a DataNode ends that is started on these directories."""
     with pytest.raises(ExitWith) as ended:
         await asyncio.wait_for(DataNode(settings(folders, [model])).run(asyncio.Event()), 20)
     assert ended.value.code == 1

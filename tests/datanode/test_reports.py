@@ -30,7 +30,7 @@ def test_rows_are_those_of_a_java_data_node() -> None:
 
 
 def numbers(data: bytes) -> list[int]:
-    """Varints, as a NameNode reads them."""
+    """Decode varints as a NameNode reads them."""
     found, number, shift = [], 0, 0
     for byte in data:
         number |= (byte & 0x7F) << shift

@@ -56,7 +56,6 @@ async def test_b29_a_namenode_that_fails_holds_up_no_other(tmp_path: Path) -> No
 
 
 def state_at(node: DataNode, name: str) -> str:
-    """Return what a DataNode says of one of its NameNodes."""
     states = node.status()["namenodes"]
     assert isinstance(states, dict)
     return str(states[name])

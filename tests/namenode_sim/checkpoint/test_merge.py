@@ -152,7 +152,6 @@ def test_hadoops_checkpoint_holds_the_same_namespace(of_hadoop: tuple[Path, Path
 
 
 def raw_sections(path: Path) -> dict[str, list[bytes]]:
-    """Return every message of every section, undecoded."""
     with path.open("rb") as file:
         sections = ImageSections(file)
         found = {}
@@ -190,7 +189,6 @@ def test_the_differences_are_harmless(of_hadoop: tuple[Path, Path], tmp_path: Pa
 
 
 def _with_section(source: Path, target: Path, name: str, messages: list[bytes]) -> None:
-    """Write the image with one section replaced, or added."""
     sections = {**raw_sections(source), name: messages}
     with target.open("wb") as file:
         writer = ImageWriter(file, layout=-60)

@@ -46,7 +46,6 @@ def report(
     length: int | None = None,
     state: ReplicaState = ReplicaState.FINALIZED,
 ) -> None:
-    """Let DataNodes report that they have a replica."""
     told = Reported(state, block.generationStamp, block.numBytes if length is None else length)
     for name in names:
         storage = next(iter(served.cluster.nodes[name].storages.values()))
@@ -56,7 +55,6 @@ def report(
 async def add_block(
     served: Served, src: str, previous: ExtendedBlockProto | None = None, **more: object
 ) -> LocatedBlockProto:
-    """Return the writer's next block."""
     fields: Fields = {"src": src, "clientName": "writer", **more}
     if previous is not None:
         fields["previous"] = previous

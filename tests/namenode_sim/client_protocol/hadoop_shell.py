@@ -33,7 +33,6 @@ class HadoopShell:
     gateway: JavaObject
 
     def configuration(self, port: int) -> JavaObject:
-        """Return a client configuration for one NameNode of ours."""
         configuration = self.gateway.jvm.org.apache.hadoop.conf.Configuration()
         configuration.set("fs.defaultFS", f"hdfs://127.0.0.1:{port}")
         configuration.set("fs.hdfs.impl.disable.cache", "true")
@@ -41,7 +40,6 @@ class HadoopShell:
         return configuration
 
     def run(self, port: int, *command: str) -> Ran:
-        """Run one command, such as ``-ls /``."""
         jvm = self.gateway.jvm
         out, err = jvm.java.io.ByteArrayOutputStream(), jvm.java.io.ByteArrayOutputStream()
         shell = jvm.org.apache.hadoop.fs.FsShell(self.configuration(port))
@@ -60,7 +58,6 @@ class HadoopShell:
         return Ran(code, str(out.toString()), str(err.toString()))
 
     def file_system(self, port: int) -> JavaObject:
-        """Return a DistributedFileSystem of its own."""
         configuration = self.configuration(port)
         uri = self.gateway.jvm.java.net.URI(f"hdfs://127.0.0.1:{port}")
         return self.gateway.jvm.org.apache.hadoop.fs.FileSystem.newInstance(uri, configuration)

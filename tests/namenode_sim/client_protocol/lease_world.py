@@ -107,7 +107,6 @@ class World:
             self.writing = None
 
     async def close(self) -> None:
-        """Let the writer end its file, or try to."""
         if self.writing is None or self._recovers():
             return
         known = [self.disks.replicas[name, self.writing.blockId] for name in self.pipeline]
@@ -127,11 +126,10 @@ class World:
         self.writing = None
 
     async def take(self) -> None:
-        """Somebody wants the file now."""
+        """Let another client want the file now."""
         await self._try("recoverLease", src="/f", clientName=f"taker{self.chance.randrange(3)}")
 
     async def truncate(self) -> None:
-        """Somebody cuts the file."""
         if self.is_open or not self.blocks:
             return
         length = self.chance.randrange(sum(block.num_bytes for block in self.blocks) + 1)
@@ -147,11 +145,10 @@ class World:
     # ---- the NameNode and its DataNodes ----
 
     async def look(self) -> None:
-        """Let the NameNode look for silent writers."""
         await self.served.face.release_expired_leases()
 
     async def wait(self) -> None:
-        """Time passes: recoveries and leases grow old."""
+        """Let time pass: recoveries and leases grow old."""
         seconds = self.chance.choice([1.0, 11.0, 120.0])
         recovering_datanodes.at(self.served, seconds)
         for holder in self.served.namespace.tree.leases:
@@ -159,7 +156,6 @@ class World:
             self.served.face.leases.renew(holder, time.monotonic() - idle - seconds)
 
     async def heartbeat(self) -> None:
-        """Let a DataNode take its orders."""
         for name, node in self.served.cluster.nodes.items():
             if node.recovery_orders and node.alive and self.chance.random() < 0.7:
                 told = self.disks.heartbeat(name)
@@ -176,7 +172,6 @@ class World:
                 self.results.append(result)
 
     async def deliver(self) -> None:
-        """Deliver a result, perhaps once more."""
         if self.results:
             try:
                 await recovering_datanodes.commit(self.served, self.chance.choice(self.results))
@@ -184,7 +179,7 @@ class World:
                 return
 
     async def forget(self) -> None:
-        """Messages are lost."""
+        """Lose messages."""
         self.told.clear()
         self.results.clear()
 
@@ -211,7 +206,7 @@ class World:
             self.has_lost, self.writing = True, None
 
     async def report(self) -> None:
-        """DataNodes report all that they have."""
+        """Let DataNodes report all that they have."""
         for number in {number for _, number in self.disks.replicas}:
             self.disks.tell_all(number)
 

@@ -90,7 +90,6 @@ class MemoryLog:
         return [op for _, op in decode_all(b"".join(self.frames), LAYOUT_VERSION)]
 
     def replayed(self) -> Namespace:
-        """Return a second namespace, made from the log alone."""
         namespace = Namespace.empty(SUPERUSER)
         for txid, op in decode_all(b"".join(self.frames), LAYOUT_VERSION):
             namespace.apply(txid, op)
@@ -176,7 +175,6 @@ class Served:
         return answer.fs
 
     async def touch(self, src: str, **more: object) -> HdfsFileStatusProto:
-        """Create an empty file and close it."""
         status = await self.create(src, **more)
         names = {key: value for key, value in more.items() if key in {"user", "clientName"}}
         await self.complete(src, fileId=status.fileId, **names)
@@ -188,13 +186,11 @@ class Served:
         await self.call("createSnapshot", snapshotRoot=root, snapshotName=name)
 
     async def complete(self, src: str, **more: object) -> bool:
-        """Close a file."""
         answer = await self.call("complete", **{"src": src, "clientName": "writer", **more})  # type: ignore[arg-type]
         assert isinstance(answer, calls.CompleteResponseProto)
         return answer.result
 
     async def status(self, src: str, **more: object) -> HdfsFileStatusProto | None:
-        """Return a path's status, or None."""
         answer = await self.call("getFileInfo", src=src, **more)  # type: ignore[arg-type]
         assert isinstance(answer, calls.GetFileInfoResponseProto)
         return answer.fs if answer.HasField("fs") else None

@@ -65,11 +65,9 @@ class Disks:
             report(self.served, block, name, length=length, state=state)
 
     def take_order(self, name: str) -> RecoveryOrder:
-        """Return the order that a DataNode gets with its next heartbeat."""
         return self.served.cluster.nodes[name].recovery_orders.popleft()
 
     def leader(self) -> str:
-        """Return the one DataNode that has an order."""
         (name,) = (n for n, node in self.served.cluster.nodes.items() if node.recovery_orders)
         return name
 
@@ -142,7 +140,6 @@ class Disks:
         return Found(name, OnDisk(int(replica.state)), found, replica.length)
 
     def tell_all(self, block_id: int) -> None:
-        """Let every DataNode report what it has of a block."""
         for (name, number), replica in self.replicas.items():
             if number == block_id:
                 block = ExtendedBlockProto(
@@ -152,7 +149,6 @@ class Disks:
 
 
 def datanode_id(name: str) -> DatanodeIDProto:
-    """Return a DataNode as another one names it."""
     return DatanodeIDProto(
         ipAddr="10.0.0.1", hostName=name, datanodeUuid=name, xferPort=1, infoPort=2, ipcPort=3
     )
@@ -165,7 +161,6 @@ async def commit(served: Served, request: Request) -> None:
 
 
 def changed(request: Request, **fields: int) -> Request:
-    """Return a result as another one, but for some of its fields."""
     copy = Request()
     copy.CopyFrom(request)
     for name, value in fields.items():
@@ -198,7 +193,6 @@ def slot_of(served: Served, block_id: int) -> Slot:
 
 
 def without_replicas(served: Served, block: ExtendedBlockProto, *names: str) -> None:
-    """Drop the block's replicas on these DataNodes."""
     state = served.cluster.blocks
     for name in names:
         for storage in served.cluster.nodes[name].storages.values():

@@ -44,7 +44,6 @@ def quotas(names: int, space: int, path: str = "/d", **more: object) -> Fields:
 
 
 async def logged(served: Served, method: str, fields: Fields, user: str = "hdfs") -> list[Op]:
-    """Return the edits of one call."""
     before = len(served.log.frames)
     await served.call(method, user=user, **fields)
     return served.log.ops()[before:]

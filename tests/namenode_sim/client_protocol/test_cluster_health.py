@@ -92,7 +92,6 @@ class Kept:
 
 
 def located(block: ExtendedBlockProto, *names: str) -> LocatedBlockProto:
-    """Return a block as a reader names it."""
     who = (
         DatanodeIDProto(
             ipAddr="10.0.0.1", hostName=name, datanodeUuid=name, xferPort=1, infoPort=2, ipcPort=3

@@ -93,7 +93,6 @@ async def snapshotted() -> Served:
 
 
 async def append(served: Served, src: str, length: int) -> None:
-    """Write ``length`` bytes more into a file's last block."""
     opened = await served.call("append", src=src, clientName="writer")
     assert isinstance(opened, calls.AppendResponseProto)
     block = datanodes_in_memory.sized(opened.block.b, opened.block.b.numBytes + length)

@@ -156,7 +156,6 @@ async def test_a_file_is_made_as_asked_for(row: Made) -> None:
 
 
 def added(served: namenode_in_memory.Served) -> Add:
-    """Return the edit of the last file made."""
     op = served.log.ops()[-1]
     assert isinstance(op, Add)
     return op

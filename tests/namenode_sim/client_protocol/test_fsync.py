@@ -11,7 +11,6 @@ from tests.namenode_sim.client_protocol.recovering_datanodes import stage
 
 
 async def recorded(served: Served, **fields: object) -> list[int]:
-    """Return the lengths of the blocks that an fsync records."""
     more: Fields = {"src": "/f", "client": "writer", **fields}
     await served.call("fsync", **more)
     (edit,) = served.log.ops()[-1:]

@@ -17,7 +17,6 @@ SETTINGS = Settings(hard_lease_seconds=HARD_LIMIT, block_recovery_seconds=RECOVE
 
 
 def begun() -> Served:
-    """Return a NameNode at NOW."""
     served = datanodes_in_memory.with_datanodes(serve(settings=SETTINGS))
     served.face.clock = lambda: NOW
     return served

@@ -40,7 +40,6 @@ async def test_after_the_soft_limit_a_create_closes_it_and_finds_the_name_taken(
 
 
 def with_a_block(served: namenode_in_memory.Served, path: str) -> None:
-    """Log a block as a NameNode with DataNodes would."""
     served.log_and_apply(AddBlock(path, None, Block(2**30 + 1, 0, 1001)))
 
 

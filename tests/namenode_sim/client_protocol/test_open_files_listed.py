@@ -13,7 +13,6 @@ OPEN = ("/b", "/d/y", "/a", "/dd", "/d/x")
 
 
 async def opened(limit: int = 1000) -> Served:
-    """Return a NameNode where several clients write files, and one is closed."""
     served = serve(settings=Settings(listing_limit=limit))
     await served.touch("/closed")
     for number, path in enumerate(OPEN):

@@ -44,7 +44,6 @@ async def writing() -> tuple[Served, LocatedBlockProto]:
 
 
 async def new_stamp(served: Served, block: ExtendedBlockProto) -> ExtendedBlockProto:
-    """Return what updateBlockForPipeline gives."""
     answer = await served.call("updateBlockForPipeline", block=block, clientName="writer")
     assert isinstance(answer, calls.UpdateBlockForPipelineResponseProto)
     assert not answer.block.locs
@@ -116,8 +115,6 @@ async def test_a_repeated_update_is_not_done_twice(*, failed_over: bool) -> None
 
 
 def changed(**fields: int) -> Callable[[ExtendedBlockProto], ExtendedBlockProto]:
-    """Return a function that changes some fields of a block."""
-
     def change(block: ExtendedBlockProto) -> ExtendedBlockProto:
         other = sized(block, block.numBytes)
         for name, number in fields.items():

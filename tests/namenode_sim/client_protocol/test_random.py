@@ -54,7 +54,6 @@ CALLS = st.one_of(
 
 
 def check(namespace: Namespace) -> None:
-    """Check what must hold of every tree."""
     reachable = {node.id: node for node in subtree(namespace.tree.root)}
     assert reachable == dict(namespace.tree.inodes.items())
     for node in reachable.values():

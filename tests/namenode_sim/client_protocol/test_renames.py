@@ -21,7 +21,6 @@ LONG = "n" * 256
 
 
 async def rename(served: Served, src: str, dst: str, user: str = "hdfs") -> bool:
-    """Call the first rename."""
     answer = await served.call("rename", src=src, dst=dst, user=user)
     assert isinstance(answer, calls.RenameResponseProto)
     return answer.result

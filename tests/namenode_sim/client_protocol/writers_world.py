@@ -50,14 +50,12 @@ class NameNode:
     )
 
     def deliver(self, name: str, count: int) -> None:
-        """Take in the next reports of a DataNode."""
         waiting = self.coming[name]
         news = [waiting.popleft() for _ in range(min(count, len(waiting)))]
         (storage,) = self.served.cluster.nodes[name].storages.values()
         receive(self.served.cluster.blocks, storage.held, news, 0.0)
 
     def follow(self, frames: list[bytes]) -> None:
-        """Apply the edits that are not applied yet."""
         namespace = self.served.namespace
         behind = frames[namespace.last_applied :]
         for txid, op in decode_all(b"".join(behind), LAYOUT_VERSION):
@@ -103,7 +101,6 @@ class World:
         return answer
 
     def fail_over(self) -> None:
-        """Let the standby take over, and a new standby start."""
         self.failovers += 1
         frames = self.active.served.log.frames
         new, old = self.standby, self.active
@@ -117,13 +114,11 @@ class World:
     # ---- DataNodes ----
 
     def store(self, name: str, block_id: int, told: Reported) -> None:
-        """Give a DataNode a replica, of which both NameNodes are to hear."""
         self.disks[name][block_id] = told
         for node in (self.active, self.standby):
             node.coming[name].append((block_id, told))
 
     def reports_arrive(self, most: int = 3) -> None:
-        """Deliver some of what DataNodes reported to a NameNode."""
         node = self.chance.choice([self.active, self.standby])
         node.deliver(self.chance.choice(DATANODES), self.chance.randint(1, most))
 
@@ -151,7 +146,6 @@ class World:
                 node.coming[name].append((block_id, Deleted(stamp)))
 
     def needed(self, name: str) -> set[tuple[int, int]]:
-        """Return the replicas of a DataNode that some file is made of."""
         held = self.disks[name]
         ended = {
             (block.blockId, block.generationStamp)
@@ -291,7 +285,6 @@ class World:
             assert [block.block_id for block in blocks] == told, writer
 
     async def finish(self) -> None:
-        """Let every writer come to an end and every report arrive; then all can be read."""
         for writer in self.writers:
             if writer.at is not None:
                 self.end_block(writer, writer.at)

@@ -32,12 +32,10 @@ def framed(opcode: int, body: bytes, layout: int = -67, *, txid: int = TXID) -> 
 
 
 def sealed(head: bytes) -> bytes:
-    """Append its checksum."""
     return head + crc32(head).to_bytes(4, "big")
 
 
 def belong_together(write: Write, read: Read, content: Any, written: bytes) -> None:  # noqa: ANN401
-    """Check that content and bytes belong to each other, at the end of a frame and within it."""
     assert write(content) == written
     for behind in (b"", b"x" * 300):
         assert read(b"x" + written + behind, 1) == (content, 1 + len(written))

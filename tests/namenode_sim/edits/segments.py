@@ -28,7 +28,6 @@ SMALL: Sequence[ops.Op] = (
 
 
 def frames(written: Iterable[ops.Op], *, first: int = 1, layout: int = -65) -> list[bytes]:
-    """Return the frames of consecutive ops."""
     return [encode(op, TxId(first + n), layout) for n, op in enumerate(written)]
 
 

@@ -31,7 +31,6 @@ def _flipped(data: bytes, position: int, bit: int) -> bytes:
 
 
 def _read(path: Path) -> tuple[list[tuple[int, ops.Op]], EditsError | None]:
-    """Return what a reader gets before an error reports damage."""
     found: list[tuple[int, ops.Op]] = []
     try:
         found.extend(read_segment(path))  # extend keeps what came before an error

@@ -31,7 +31,6 @@ Around = tuple[int, int, int | None, int | None]
 
 
 def small(txid: int, layout: int = FRAMED) -> bytes:
-    """Return the smallest frame there is."""
     return frames([ops.StartLogSegment()], first=txid, layout=layout)[0]
 
 
@@ -43,7 +42,6 @@ def claiming(size: int, txid: int = 2) -> bytes:
 def salvaged(
     data: bytes | Counted, *, first: int | None = 1, numbered: bool = True
 ) -> list[int | Around]:
-    """Return the transactions that are found, and the damages between them."""
     return [
         (found.offset, found.length, found.after, found.before)
         if isinstance(found, Skipped)

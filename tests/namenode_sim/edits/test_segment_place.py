@@ -19,7 +19,6 @@ MARK = ops.StartLogSegment()
 
 
 def holding(value_bytes: int) -> ops.Op:
-    """Return an op of about that size."""
     return ops.SetXAttr("/f", (XAttr(XAttrNamespace.USER, "a", bytes(value_bytes)),))
 
 

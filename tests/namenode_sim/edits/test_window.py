@@ -9,7 +9,6 @@ DATA = bytes(range(40))
 
 
 def held(window: FileWindow, offset: int, count: int) -> bytes:
-    """Return what the window shows from that offset on."""
     at = window.hold(offset, count)
     return window.data[at : at + count]
 

@@ -23,7 +23,6 @@ def real(name: str) -> Path:
 
 
 def replay(namespace: Namespace, path: Path) -> Namespace:
-    """Apply all edits of a segment file."""
     data = path.read_bytes()
     for txid, op in decode_all(data, read_header(data), start=HEADER_BYTES):
         namespace.apply(txid, op)
@@ -31,7 +30,6 @@ def replay(namespace: Namespace, path: Path) -> Namespace:
 
 
 def saved(namespace: Namespace, layout: int = -65, codec: str = "") -> bytes:
-    """Return the bytes of an image."""
     file = io.BytesIO()
     write_namespace(namespace, file, info(layout), codec=codec)
     return file.getvalue()

@@ -33,7 +33,6 @@ CONTENTS = {
 
 @pytest.fixture(scope="module")
 def jvm() -> Iterator[JavaObject]:
-    """Start a JVM with Hadoop's codecs."""
     java, classes = find_java(), class_path(*JARS)
     port, token, process = launch_gateway(
         jarpath=str(next(find_jars().glob("py4j-*.jar"))),

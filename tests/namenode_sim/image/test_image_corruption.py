@@ -92,7 +92,6 @@ def test_with_a_digest_of_the_damage_it_is_refused_with_its_place_or_changes_onl
 
 
 def _loaded(path: Path) -> tuple[Namespace | None, str]:
-    """Return the namespace, or why there is none."""
     try:
         return load_image(path), ""
     except ImageError as problem:

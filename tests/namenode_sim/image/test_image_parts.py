@@ -140,7 +140,6 @@ def _with_new_fields(image: bytes) -> bytes:
 
 
 def _renewed(raw: bytes, kind: type[Message] | None) -> bytes:
-    """Return a message with a new field, and a new field in each message within it."""
     if kind is None:
         return raw + NEW_FIELD
     message = kind.FromString(raw)

@@ -33,7 +33,6 @@ def close(path: str, *blocks: Block, time: int = 20) -> ops.Close:
 
 
 def file(path: str, *blocks: Block) -> list[Op]:
-    """Return the edits of a closed file."""
     given: list[Op] = [add(path)]
     before = None
     for block in blocks:

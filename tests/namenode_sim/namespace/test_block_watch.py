@@ -50,7 +50,7 @@ def past(*replications: int | None, deleted: bool = False) -> FileHistory:
 
 
 def keeping(*lists: tuple[Block, ...] | None) -> FileHistory:
-    """Snapshots that keep these lists of blocks; None for one that shares the file's."""
+    """Keep these lists of blocks in snapshots; None for one that shares the file's."""
     packed = [None if blocks is None else pack_blocks(blocks) for blocks in lists]
     return FileHistory([FileDiff(number, 0, None, kept) for number, kept in enumerate(packed)])
 

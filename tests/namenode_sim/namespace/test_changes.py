@@ -53,7 +53,6 @@ class Known:
 def learn(  # noqa: C901 - flat dispatch
     known: dict[int, Known], told_changes: tuple[BlockChange, ...]
 ) -> None:
-    """Do what the changes say, and nothing that they may not say."""
     for change in told_changes:
         match change:
             case BlockAdded():
@@ -108,7 +107,6 @@ def ensure_learned(namespace: Namespace, known: dict[int, Known]) -> None:
 
 
 def told(*given: Op | list[Op]) -> list[BlockChange]:
-    """Return the changes of the last of some edits."""
     namespace = Namespace.empty("hdfs")
     namespace.watch_blocks()
     changes: tuple[BlockChange, ...] = ()
@@ -274,7 +272,7 @@ def test_nobody_is_told_who_does_not_watch() -> None:
 
 
 def play_files(seed: int) -> None:
-    """Random edits of clients, and trees that change places."""
+    """Play random edits of clients, and trees that change places."""
     deeds = (*FILE_DEEDS, *MOVING_DEEDS, add_again, plain_file)
     author = Author(random.Random(seed), Namespace.empty("hdfs"), kept_out=frozenset({PAST}))
     watched = Namespace.empty("hdfs")
@@ -291,7 +289,6 @@ def play_files(seed: int) -> None:
 
 
 def play_snapshots(seed: int) -> None:
-    """Random edits below snapshots."""
     chance = random.Random(seed)
     scribe, namespace = Scribe(), Namespace.empty("hdfs")
     namespace.watch_blocks()

@@ -65,7 +65,6 @@ def change(model: Model, name: str, value: object) -> None:
 
 
 def seen(file: inode.INodeFile) -> Model:
-    """Return each attribute of a file, by its name."""
     return {name: getattr(file, name) for name in (*VALUES, "id", "parent")}
 
 

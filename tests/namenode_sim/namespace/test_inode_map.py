@@ -167,7 +167,6 @@ def test_ids_that_follow_on_are_all_there() -> None:
 
 
 def calls_in(done: Callable[[], object]) -> int:
-    """Return how many functions are called on the way."""
     count = 0
 
     def note(_frame: FrameType, event: str, _argument: object) -> None:

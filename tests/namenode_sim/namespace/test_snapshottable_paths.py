@@ -27,7 +27,6 @@ SNAPSHOTTABLE_GOES: dict[str, tuple[str, Op]] = {
 
 
 def snapshottable(namespace: Namespace) -> list[str]:
-    """Names of the directories that may have snapshots."""
     numbers = namespace.snapshots.snapshottable
     return [namespace.tree.inodes[number].name.decode() for number in numbers]
 

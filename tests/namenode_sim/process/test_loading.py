@@ -107,7 +107,6 @@ async def running(conf: Configuration) -> AsyncIterator[asyncio.Event]:
 
 
 async def page(address: HostPort, path: str, method: str = "GET") -> tuple[int, Any]:
-    """Return what a page answers, once a server listens there."""
     async with aiohttp.ClientSession() as session, asyncio.timeout(SECONDS):
         while True:
             try:

@@ -58,7 +58,7 @@ def loaded(directory: Path) -> tuple[list[str], int]:
 
 
 async def journal_with_a_damaged_segment(at: World, tmp_path: Path, first: int) -> None:
-    """Segments 1-2, 3-4 and 5-6, of which all nodes have one with a damaged second edit."""
+    """Write segments 1-2, 3-4 and 5-6, one of which has a damaged second edit on all nodes."""
     format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
     writer = at.writer(info())
     await writer.format()

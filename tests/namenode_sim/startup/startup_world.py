@@ -45,7 +45,7 @@ OPEN = (StartLogSegment(), mkdir("/late"), mkdir("/later"))
 
 
 def in_use(directory: Path, namespace_info: NamespaceInfo | None = None) -> Namespace:
-    """Make a name directory that was in use without HA; gives what it holds."""
+    """Make a name directory that was in use without HA; return what it holds."""
     format_name_dirs([directory], namespace_info or info(), Namespace.empty("hdfs"))
     current = directory / "current"
     write_segment(current, 1, ROLLED)
@@ -89,7 +89,6 @@ class World:
         )
 
     async def journal_ops(self, namespace: NamespaceInfo, first: int = 1) -> list[tuple[int, Op]]:
-        """Return every edit that a reader of the journal gets."""
         reader = JournalReader(
             self.nodes.addresses,
             journal_id=JournalId("ns1"),
@@ -106,7 +105,7 @@ class World:
             await reader.close()
 
     async def command(self, *arguments: str, stdin: str = "") -> tuple[int, str]:
-        """Run ``nnha namenode`` as a process; its exit code and all it printed."""
+        """Run ``nnha namenode`` as a process; return its exit code and all it printed."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -137,7 +136,7 @@ KEYS: Mapping[str, str] = {
 
 @asynccontextmanager
 async def world(folder: Path, **keys: str) -> AsyncIterator[World]:
-    """Three running JournalNodes without a journal, and a configuration."""
+    """Run three JournalNodes without a journal, with a configuration."""
     nodes = Nodes(folder / "journal")
     try:
         await nodes.start()
@@ -166,7 +165,7 @@ def write_site(conf_dir: Path, site: Mapping[str, str]) -> None:
 
 @asynccontextmanager
 async def peer(facts: Facts, directory: Path) -> AsyncIterator[list[str]]:
-    """Another NameNode as far as a bootstrap sees it; gives the overrides that point to it."""
+    """Run another NameNode as a bootstrap sees it; yield the overrides that point to it."""
     rpc = RpcServer([namenode_protocol(lambda: facts, getpass.getuser())])
     images = ImageServer(facts.namespace, lambda: [directory])
     http = Endpoint(status=dict, healthy=lambda: None, routes=images.routes)

@@ -33,7 +33,6 @@ BEHIND = len(startup_world.OPEN)
 
 
 def saved(directory: Path) -> Path:
-    """Make a peer's name directory with one image."""
     startup_world.in_use(directory)
     storage = open_name_dirs([directory])
     storage.save(IMAGE)

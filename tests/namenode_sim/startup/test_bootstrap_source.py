@@ -25,7 +25,6 @@ def facts(last: int = 0, layout: int = -65) -> Facts:
 
 
 def saved(directory: Path) -> Path:
-    """Make a peer's name directory with an empty namespace."""
     format_name_dirs([directory], info(), Namespace.empty("hdfs"))
     return directory
 

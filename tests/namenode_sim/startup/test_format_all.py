@@ -22,7 +22,6 @@ async def run(at: World, *, force: bool = False) -> None:
 
 
 async def of_nodes(at: World) -> list[NamespaceInfo | JournalError | None]:
-    """Return the file system of each node that runs."""
     answers = await ask_once(
         at.nodes.addresses, journal_address(at.place()), lambda one: one.namespace(5.0)
     )

@@ -28,7 +28,6 @@ PLANTS = {
 
 
 def record(folder: Path, plant: str = "pass") -> Recorded:
-    """Let a process live the life under the shim."""
     shim, log, root, marks = built_shim(folder), folder / "log", folder / "nn", folder / "marks"
     root.mkdir()
     log.touch()

@@ -79,7 +79,7 @@ def copies(tmp_path: Path) -> Made:
 
 
 def told(found: list[Copy]) -> Iterator[int | str]:
-    """Edits by number, and troubles by what they may have cost."""
+    """Yield edits by number, and troubles by what they may have cost."""
     for item in local_items(found):
         yield int(item.txid) if isinstance(item, Edit) else f"up to {item.last}"
 

@@ -42,7 +42,6 @@ def of_ours(directory: Path) -> Namespace:
 
 
 def run(cluster: Cluster, namenode: str, *arguments: str) -> str:
-    """Run one step of the document; return what it printed."""
     program, *rest = arguments
     command = cluster.command(program, *rest, "-D", f"dfs.ha.namenode.id={namenode}")
     done = subprocess.run(
@@ -118,7 +117,6 @@ def test_nothing_of_the_old_namespace_is_missing(
 
 
 def assert_all_there(old: Namespace, lines: list[str]) -> None:
-    """Expect every path of the old namespace, with the sizes of its files."""
     expected = sorted(path for path, _ in dump_tree(old.tree.root) if path != "/")
     assert shown_paths(lines) == expected
     files = {

@@ -61,7 +61,6 @@ async def journal_of(folder: Path, info: NamespaceInfo) -> AsyncIterator[Nodes]:
 
 
 async def run_namenode(conf: Path, *arguments: str) -> tuple[int, str]:
-    """Return the exit code and the last line on standard error."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "ha.cli.main", "namenode", "--conf-dir", str(conf), *arguments),
         stderr=asyncio.subprocess.PIPE,

@@ -72,7 +72,7 @@ async def test_mismatched_nn_is_rejected(tmp_path: Path) -> None:
 
 
 def damage(nodes: Nodes, first: int) -> dict[Path, bytes]:
-    """Flip a bit of a finalized segment on every node; what was there before."""
+    """Flip a bit of a finalized segment on every node; return what was there before."""
     before = {}
     for i in range(3):
         (path,) = nodes.current(i).glob(f"edits_{first:019d}-*")
@@ -84,7 +84,6 @@ def damage(nodes: Nodes, first: int) -> dict[Path, bytes]:
 
 
 async def two_segments(nodes: Nodes) -> tuple[int, int]:
-    """Return the last edits of the first segment and of the second."""
     async with namenode(nodes, "nn1") as node:
         await node.become_active()
         first = await edit(node, 3) + 1  # and the mark of its end

@@ -11,7 +11,6 @@ from tests.worlds.model_tree import Model, Thing
 
 
 def wrong(namespace: Namespace, model: Model) -> list[str]:
-    """Return what the namespace shows otherwise than the model, one sentence each."""
     found = list(_wrong_below("", namespace.tree.root, model.root))
     for number, taken in model.snapshots.items():
         live = namespace.tree.inodes[number]

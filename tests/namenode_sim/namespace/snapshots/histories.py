@@ -141,7 +141,6 @@ def told(words: str) -> Iterator[str]:
 
 
 def shown(namespace: Namespace) -> Iterator[str]:
-    """Yield the tree, each snapshot, and what is kept for snapshots."""
     tree = namespace.tree
     yield f"now: {' '.join(_below('', tree.root))}"
     for number, taken in namespace.snapshots.snapshottable.items():

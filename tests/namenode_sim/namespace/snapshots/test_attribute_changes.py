@@ -64,7 +64,6 @@ SAVES_NOTHING: dict[str, tuple[list[Op], Op]] = {
 
 
 def saved(given: list[Op], op: Op, rules: SnapshotRules) -> list[int]:
-    """Return the snapshots for which an edit saves the node that it names."""
     namespace = after(ALLOWED, given, ops.CreateSnapshot("/d", "s", 50))
     namespace.snapshots.rules = rules
     go_on(namespace, op)

@@ -167,7 +167,6 @@ def test_what_left_the_tree_is_not_current() -> None:
 
 
 def ids_of(namespace: Namespace, path: str) -> list[int]:
-    """Return the snapshots that a node has diffs of."""
     return [diff.snapshot_id for diff in diffs.diffs_of(namespace.tree.node(path)) or ()]
 
 

@@ -41,7 +41,7 @@ ENDS_HADOOP = (
 
 
 def random_log(seed: int, steps: int) -> list[Op]:
-    """Whole segments of edits."""
+    """Draw whole segments of edits."""
     chance = random.Random(seed)
     scribe = Scribe(for_hadoop=True)
     for _ in range(steps):
@@ -99,7 +99,6 @@ def forget_labels(theirs: Namespace, ours: Namespace) -> None:
 
 
 def compare(hadoop: Hadoop, name_dir: Path, log: list[Op]) -> list[str]:
-    """Return what differs between Hadoop's replay of a directory and ours of the whole log."""
     ours = Namespace.empty("hdfs")
     go_on(ours, log)
     hadoop.save_again(name_dir)

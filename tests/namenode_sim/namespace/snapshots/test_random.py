@@ -33,7 +33,7 @@ def through_an_image(namespace: Namespace) -> Namespace:
 
 
 def run(draw: Draw, steps: int) -> None:
-    """Random edits, with looks at everything and images in between."""
+    """Draw random edits, with looks at everything and images in between."""
     scribe = Scribe()
     written: list[Op] = []
     namespace = Namespace.empty("hdfs")

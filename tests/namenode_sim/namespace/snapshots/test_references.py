@@ -9,7 +9,6 @@ from namenode_sim.namespace.snapshots.diffs import CURRENT, NONE
 
 
 def a_directory(*ids: int, name: bytes = b"d") -> namespace_inode.INodeDirectory:
-    """Return a directory that has diffs of these snapshots."""
     directory = namespace_inode.INodeDirectory(20000, name, "alice", "staff", 0o750, 10)
     if ids:
         directory.history = namespace_inode.DirectoryHistory(

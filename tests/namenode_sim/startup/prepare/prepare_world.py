@@ -68,7 +68,6 @@ class Pair:
     async def serve(
         self, n: int, running: AsyncExitStack, told: NamespaceInfo | None = None
     ) -> None:
-        """Answer as that NameNode does when it has loaded its image; maybe with other ids."""
         namespace = told or self.namespace(n)
         facts = Facts(namespace, TxId(0), TxId(0), upgrade_finalized=True, rolling_upgrade=False)
         rpc = RpcServer([namenode_protocol(lambda: facts, getpass.getuser())])
