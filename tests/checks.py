@@ -80,7 +80,6 @@ ON_REQUEST = (Stage("long", (*PYTEST, "long")),)
 
 
 def run_stage(stage: Stage) -> Outcome:
-    """Run one stage with its output on ours."""
     sys.stderr.write(f"== {stage.name}\n")
     sys.stderr.flush()
     began = time.monotonic()
@@ -105,7 +104,7 @@ def _files_with(marker: str) -> list[str]:
 
 
 def _judged(stage: Stage, told: Report) -> Report:
-    """Fewer tests than there are is a failure, too: a typing error in a marker loses hundreds."""
+    """Fail on fewer tests than there are, too: a typing error in a marker loses hundreds."""
     if told.tests >= stage.least_tests:
         return told
     few = (

@@ -68,7 +68,7 @@ def pytest_asyncio_loop_factories(
     config: pytest.Config,
     item: pytest.Item,
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Both loops for some tests; a factory that stands alone is not shown in their names."""
+    """Run some tests on both loops; a factory that stands alone is not shown in their names."""
     loops = {"asyncio": asyncio.new_event_loop}
     both = item.nodeid.startswith(BOTH_LOOPS) and not item.nodeid.startswith(ONE_LOOP)
     if both and uvloop_installed():

@@ -46,7 +46,6 @@ class Need:
         return not self.lacking()
 
     def reason(self, why: str = "") -> str:
-        """Return the text of a skip."""
         return f"{_PREFIX}{self.name}{_SEPARATOR}{why or self.lacking()}"
 
     def skip(self, why: str = "") -> NoReturn:
@@ -213,7 +212,6 @@ NEEDS: Final = {
 
 
 def need_of(reason: str) -> Need | None:
-    """Return the need that a skip's reason names."""
     if not reason.startswith(_PREFIX):
         return None
     name, _, _ = reason.removeprefix(_PREFIX).partition(_SEPARATOR)

@@ -117,7 +117,7 @@ def remarks(name: str, text: str) -> Iterator[tuple[int, str]]:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Docstrings, also those of values, and runs of comment lines."""
+    """Yield docstrings, also those of values, and runs of comment lines."""
     for node in ast.walk(ast.parse(text)):
         if (
             isinstance(node, ast.Expr)
@@ -152,7 +152,6 @@ def leads_nowhere(name: str, target: str, anchor: str) -> str | None:
 
 
 def findings(name: str, text: str) -> list[str]:
-    """Return what is wrong with the citations of one file."""
     found = []
     for line, remark in remarks(name, text):
         flat = re.sub(r"\s*\n\s*(?:# |// )?", " ", remark)
@@ -179,7 +178,7 @@ def _banned(name: str, text: str) -> Iterator[tuple[str, re.Match[str]]]:
 
 
 def _of_document(name: str, text: str) -> Iterator[str]:
-    """Links between documents, and the paths of the project that stand in code font."""
+    """Yield links between documents, and the paths of the project that stand in code font."""
     for match in LINK.finditer(text):
         target, _, anchor = match[1].partition("#")
         if re.match(r"\w+:", target):
@@ -202,7 +201,7 @@ def _of_document(name: str, text: str) -> Iterator[str]:
 
 
 def _expanded(path: str) -> Iterator[str]:
-    """``a/{b,c}.py`` as ``a/b.py`` and ``a/c.py``."""
+    """Yield ``a/{b,c}.py`` as ``a/b.py`` and ``a/c.py``."""
     braces = re.search(r"\{([^{}]*)\}", path)
     if braces is None:
         yield path

@@ -116,12 +116,10 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
 
 
 def is_private(name: str) -> bool:
-    """Return whether a name is meant for its own class or module."""
     return name.startswith("_") and not name.startswith("__") and name != "_"
 
 
 def defined(tree: ast.AST) -> Iterator[str]:
-    """Yield the private names that a module or its classes define."""
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -155,7 +153,6 @@ def accesses(tree: ast.AST, of_product: Iterable[str]) -> Iterator[str]:
 
 @cache
 def private_names() -> frozenset[str]:
-    """Return the private names of the whole product."""
     files = (path for name in PRODUCT for path in (ROOT / name).rglob("*.py"))
     return frozenset(
         name for path in files if "_pb2" not in path.name for name in defined(_read(path))

@@ -36,7 +36,6 @@ def varint(number: int, *, bytes_more: int = 0) -> bytes:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int] | None:
-    """Return the number and where it ends."""
     number = 0
     for shift, byte in enumerate(data[at : at + 10]):
         number |= (byte & 0x7F) << 7 * shift
@@ -83,7 +82,6 @@ def encoded(field: Field) -> bytes:
 
 
 def damaged_message(data: bytes, source: random.Random) -> bytes:
-    """Return the message with one or two things changed, at any depth."""
     for _ in range(source.choice((1, 1, 2))):
         data = _changed(data, source)
     return data
@@ -128,7 +126,6 @@ def _rearranged(field: Field, at: int, raw: list[bytes], source: random.Random) 
 
 
 def nested(field: Field, levels: int) -> bytes:
-    """Return the field nested in itself, ``levels`` deep."""
     value = encoded(field)
     for _ in range(levels):
         value = encoded(Field(field.number, 2, value))
@@ -136,7 +133,6 @@ def nested(field: Field, levels: int) -> bytes:
 
 
 def _lying(field: Field, source: random.Random) -> bytes:
-    """Encode a length that is not that of what follows."""
     value = field.value if isinstance(field.value, bytes) else b""
     return varint(field.number << 3 | 2) + varint(source.choice(ODD_NUMBERS)) + value
 

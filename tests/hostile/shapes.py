@@ -69,13 +69,11 @@ def _delimited(frame: bytes) -> list[bytes]:
 
 
 def framed(messages: Sequence[bytes]) -> bytes:
-    """Return a frame of these messages, with right lengths."""
     body = b"".join(varint(len(one)) + one for one in messages)
     return len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
 
 def _conversation(data: bytes, source: random.Random) -> bytes:
-    """Change one part of it; the rest keeps its form."""
     preamble, frames = data[:PREAMBLE_BYTES], _frames(data[PREAMBLE_BYTES:])
     if not frames:
         return damaged([data], source)

@@ -33,7 +33,6 @@ class Scope:
 
 
 def scope_of(tree: ast.Module, function: Function) -> Scope:
-    """Return what this function of this file may confuse."""
     every = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     types = {one.arg: ast.unparse(one.annotation) for one in every if one.annotation}
     parameters = {
@@ -69,7 +68,7 @@ def confusions(node: ast.AST, parent: ast.AST, scope: Scope) -> Iterator[ast.AST
 
 
 def _turned(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
-    """Two arguments, or two effects, in the other order."""
+    """Yield two arguments, or two effects, in the other order."""
     match node:
         case ast.Call(func=func, args=[one, other], keywords=[]) if _alike(one, other, scope):
             if called(node) not in _ORDERLESS:
@@ -81,7 +80,6 @@ def _turned(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
 
 
 def _alike(one: ast.expr, other: ast.expr, scope: Scope) -> bool:
-    """Return whether both are of one type, as far as their names show."""
     match one, other:
         case ast.Attribute(attr=name), ast.Attribute(attr=then):
             return then in scope.fields.get(name, ())

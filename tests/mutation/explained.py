@@ -6,7 +6,6 @@ from pathlib import Path
 
 
 def explained() -> Mapping[str, str]:
-    """Reasons by the name of a slip."""
     return reasons_in("explained.json")
 
 

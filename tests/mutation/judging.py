@@ -68,7 +68,6 @@ Lines = frozenset[tuple[str, int]]
 def judge(
     core: Core, slips: Sequence[Slip], limits: Limits, told: Callable[[Verdict], None]
 ) -> list[Verdict]:
-    """Return what becomes of each of these slips."""
     hypothesis.configuration.set_hypothesis_home_dir(tempfile.mkdtemp(prefix="nnha-slips-"))
     for path in core.files:
         module_of(path)  # loaded once, before the forks
@@ -240,7 +239,6 @@ def _by_worlds(core: Core, slip: Slip, seeds: Sequence[int]) -> str:
 
 
 def timed(results: Iterator[object]) -> Iterator[tuple[object, float]]:
-    """Yield each result, and how many seconds one waited for it."""
     began = time.monotonic()
     for result in results:
         yield result, time.monotonic() - began

@@ -165,7 +165,6 @@ class _Walk:
     def below(
         self, parent: ast.AST, field: str, index: int | None, node: ast.AST, block: int
     ) -> Iterator[Slip]:
-        """Yield the slips of a piece of syntax, and of all in it."""
         left_out = skipped(node, parent, field)
         if left_out and not isinstance(node, ast.Raise):
             return
@@ -260,14 +259,13 @@ def _plant_constant(module: ModuleType, name: str, changed: ast.Module) -> None:
 
 
 def _replace_everywhere(name: str, old: object, new: object) -> None:
-    """Others have it by its name, from an import."""
+    """Replace it where others have it by its name, from an import."""
     for module in list(sys.modules.values()):
         if getattr(module, "__dict__", {}).get(name) is old:
             setattr(module, name, new)
 
 
 def module_of(path: str) -> ModuleType:
-    """Return the module that the product imports from this file."""
     return import_module(path.removesuffix(".py").replace("/", "."))
 
 
@@ -285,7 +283,6 @@ def live(module: ModuleType, scope: str) -> FunctionType:
 
 
 def code_of(module: CodeType, scope: str) -> CodeType:
-    """Return the code of one function of a compiled module."""
     name = scope.removesuffix(_SETTER)
     found = [code for code in _codes(module) if code.co_qualname == name]
     if not found:
@@ -302,5 +299,4 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 @cache
 def short(text: str) -> str:
-    """Shorten a text for one line of a terminal."""
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

@@ -11,7 +11,6 @@ from tests.mutation.slips import functions
 
 
 def unreached() -> Mapping[str, str]:
-    """Reasons by the name of a branch."""
     return reasons_in("unreached.json")
 
 

@@ -88,7 +88,7 @@ def build_wheel(out: Path, version: str | None = None) -> Path:
 
 
 def built(folder: Path, tools: Path) -> Path:
-    """Wheel and sdist of the last commit, from a copy of its files alone."""
+    """Build wheel and sdist of the last commit, from a copy of its files alone."""
     source = folder / "source"
     source.mkdir(parents=True)
     archive = subprocess.run(
@@ -132,7 +132,7 @@ def _list_parts(out: Path, tools: Path) -> None:
 
 
 def run(*words: str, cwd: Path | None = None, environment: dict[str, str] | None = None) -> None:
-    """Run a tool to its end; raises PackageFailed with what it said."""
+    """Run a tool to its end; raise PackageFailed with what it said."""
     done = subprocess.run(
         words, cwd=cwd, env=os.environ | (environment or {}), check=False, capture_output=True,
         text=True, timeout=LIMIT_SECONDS,

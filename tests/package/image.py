@@ -71,7 +71,7 @@ def build(base: str, tag: str) -> str:
 
 
 def fill(context: Path, scratch: Path) -> str:
-    """Put into the context what the image is built from; the version of nnha in it."""
+    """Put into the context what the image is built from; return the version of nnha in it."""
     tools = scratch / "tools"
     run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), HATCHLING)
     (wheel,) = built(scratch / "build", tools).glob("*.whl")
@@ -95,7 +95,6 @@ def fill(context: Path, scratch: Path) -> str:
 
 
 def lock_of(extras: Sequence[str]) -> str:
-    """Return the lines of all these extras' locks together."""
     wanted: dict[str, str] = {}
     for extra in ("", *extras):
         wanted |= entries(derived(extra))
@@ -137,7 +136,7 @@ def _trim(tree: Path) -> None:
 
 
 def made_base() -> str:
-    """Debian's own packages as an image, kept as a tar for the next time."""
+    """Build Debian's own packages as an image, kept as a tar for the next time."""
     tar = OUT / f"base-{SUITE}-{platform.machine()}.tar"
     if not tar.exists():
         debootstrap(tar)
@@ -146,7 +145,7 @@ def made_base() -> str:
 
 
 def debootstrap(tar: Path) -> None:
-    """Debian 12 with Python and certificates, without manuals: 123 MB, in some three minutes."""
+    """Install Debian 12 with Python and certificates, no manuals: 123 MB, in three minutes."""
     tar.parent.mkdir(parents=True, exist_ok=True)
     beside = tar.with_name(f"new-{tar.name}")  # mmdebstrap goes by the suffix
     left_out = [f"--dpkgopt=path-exclude={one}" for one in _LEFT_OUT]
@@ -161,7 +160,6 @@ def debootstrap(tar: Path) -> None:
 
 
 def layers(image: str) -> list[str]:
-    """Return the digests of an image's layers."""
     told = subprocess.run(
         ["podman", "image", "inspect", image], check=True, capture_output=True, text=True
     )

@@ -90,7 +90,6 @@ def podman(*words: str, timeout_seconds: float = 300.0) -> str:
 
 
 def inspected(kind: str, name: str) -> dict[str, object]:
-    """Return what podman reports of a container, an image or a volume."""
     found = json.loads(podman(kind, "inspect", name))[0]
     assert isinstance(found, dict)
     return found

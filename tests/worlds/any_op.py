@@ -60,7 +60,6 @@ def _of_type(hint: Any) -> st.SearchStrategy[Any]:  # noqa: ANN401 - any annotat
 
 
 def instances(cls: type) -> st.SearchStrategy[Any]:
-    """Draw any instance of an op class or of one of its values."""
     hints = get_type_hints(cls)
     chosen = {}
     for field in fields(cls):
@@ -75,5 +74,4 @@ def instances(cls: type) -> st.SearchStrategy[Any]:
 
 
 def any_op() -> st.SearchStrategy[ops.Op]:
-    """Draw any op of the newest layout."""
     return st.sampled_from(ops.OP_CLASSES).flatmap(instances)

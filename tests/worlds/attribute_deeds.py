@@ -53,7 +53,7 @@ def quota(author: Author) -> None:
 
 
 def cache(author: Author) -> None:
-    """Pools and directives."""
+    """Change pools and directives."""
     state, random, name = author.namespace.cache, author.random, author.random.choice(NAMES)
     if name not in state.pools:
         author.write(ops.AddCachePool(CachePool(name, "alice", "staff", 0o750, 100, 1000, 2)))
@@ -73,7 +73,7 @@ def cache(author: Author) -> None:
 
 
 def erasure_coding(author: Author) -> None:
-    """Policies are added, enabled, disabled and removed."""
+    """Add, enable, disable and remove policies."""
     random = author.random
     policy = EcPolicy("rs", random.randint(2, 5), 2, 64 * 1024)
     name = random.choice([known.name for known in author.namespace.ec_policies.values()])
@@ -89,7 +89,7 @@ def erasure_coding(author: Author) -> None:
 
 
 def secrets(author: Author) -> None:
-    """Keys and tokens; all of them outlive the test."""
+    """Make keys and tokens; all of them outlive the test."""
     state, random = author.namespace.secrets, author.random
     later = 4_000_000_000_000
     if not state.keys or random.random() < 0.2:

@@ -52,12 +52,12 @@ class Author:
         return self.random.choice(found) if found else None
 
     def node(self) -> INode | None:
-        """Anything but the root."""
+        """Return anything but the root."""
         found = self.nodes()[1:]
         return self.random.choice(found) if found else None
 
     def nodes(self) -> list[INode]:
-        """Everything that something may happen to, the root first."""
+        """Return everything that something may happen to, the root first."""
         root = self.namespace.tree.root
         if not self.kept_out:
             return list(subtree(root))
@@ -180,7 +180,7 @@ def add_block(author: Author) -> None:
 
 
 def sync(author: Author) -> None:
-    """Lengths become known, a pipeline is recovered, or the last block is given up."""
+    """Record lengths, recover a pipeline, or give the last block up."""
     file = author.file(is_open=True)
     if file is None or not file.blocks:
         return

@@ -156,7 +156,6 @@ def _deeds(layout: int) -> Sequence[Deed]:
 
 
 def write_cut(folder: Path, log: Sequence[tuple[TxId, Op]], random: Random, layout: int) -> None:
-    """Write the log as finalized segments, cut anywhere."""
     cuts = sorted(random.sample(range(1, len(log)), min(random.randrange(3), len(log) - 1)))
     for begin, end in zip([0, *cuts], [*cuts, len(log)], strict=True):
         part = log[begin:end]

@@ -17,7 +17,6 @@ PREALLOCATED = b"\xff" * 4096
 
 
 def info(layout: int = -65, namespace_id: int = 7) -> NamespaceInfo:
-    """Return the ids of a name directory."""
     return NamespaceInfo(layout, namespace_id, "CID-test", 0, "BP-1-127.0.0.1-2")
 
 
@@ -32,7 +31,6 @@ def save(
 
 
 def frames(first: int, edits: Iterable[Op], layout: int = -65) -> bytes:
-    """Consecutive edits as a segment has them."""
     return b"".join(encode(op, TxId(txid), layout) for txid, op in enumerate(edits, start=first))
 
 

@@ -48,17 +48,15 @@ class Model:
         return thing
 
     def parent_of(self, path: str) -> tuple[Thing, str]:
-        """Return the directory that a path is in, and the name there."""
         above, _, name = path.rpartition("/")
         return self.at(above), name
 
     def paths(self, kind: str | None = None) -> list[str]:
-        """Paths of all things (of a kind) below the root."""
+        """Return paths of all things (of a kind) below the root."""
         found = [path for path, thing in self.root.walk() if path and kind in {None, thing.kind}]
         return sorted(found)
 
     def snapshottable_in(self, thing: Thing) -> list[int]:
-        """Snapshottable directories at or below."""
         return [one.number for _, one in thing.walk() if one.number in self.snapshots]
 
     def has_snapshots_in(self, thing: Thing) -> bool:
@@ -96,7 +94,6 @@ class Model:
         return above
 
     def take(self, number: int, thing: Thing, name: str) -> None:
-        """Take a snapshot."""
         self.snapshots[number][name] = deepcopy(thing)
 
     def numbers(self) -> set[int]:
@@ -112,5 +109,4 @@ class Model:
         return any(thing.number == number for thing in self._in_snapshots())
 
     def has_block(self, number: int) -> bool:
-        """Return whether a snapshot has a block."""
         return any(block == number for thing in self._in_snapshots() for block, _ in thing.blocks)

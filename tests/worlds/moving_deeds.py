@@ -43,7 +43,6 @@ def _written(author: Author, path: str, block: Block, *, keep_open: bool) -> Non
 
 
 def plain_file(author: Author) -> None:
-    """Write a file that is not erasure coded."""
     path = author.new_path()
     if path is not None:
         block = author.block(striped=False)
@@ -87,7 +86,7 @@ def into_each_other(author: Author) -> None:
 
 
 def touch_below(author: Author, top: INodeDirectory) -> None:
-    """Something changes in a tree, under the path that it has now."""
+    """Change something in a tree, under the path that it has now."""
     node = author.random.choice(list(subtree(top)))
     author.write(ops.Times(full_path(node), author.now, -1))
     if isinstance(node, INodeDirectory):
@@ -161,7 +160,7 @@ def past(author: Author) -> None:
 
 
 def touch_past(author: Author, *, new: bool) -> None:
-    """Edits to what snapshots hold; or first of all snapshots."""
+    """Edit what snapshots hold; or first of all snapshots."""
     if new:
         past(author)
         return

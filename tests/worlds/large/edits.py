@@ -46,12 +46,10 @@ class Day:
         """Names that have become free."""
 
     def rpc(self) -> values.RpcIds:
-        """Return the ids of a new call of some client."""
         self.made += 1
         return values.RpcIds((self.made % 997).to_bytes(16, "big"), self.made)
 
     def who(self) -> values.Permission:
-        """Return an owner of something new."""
         owner = self.random.randrange(len(USERS))
         return values.Permission(USERS[owner], GROUPS[owner % len(GROUPS)], 0o644)
 
@@ -134,7 +132,6 @@ def _closed(day: Day, file: File) -> Iterator[Op]:
 
 
 def append(day: Day) -> Iterator[Op]:
-    """Open a file again, add bytes, and close it."""
     file = day.file()
     yield ops.Append(file.path(), _CLIENT, "10.1.2.4", False, day.rpc())
     if file.blocks and day.random.random() < 0.5:
@@ -208,7 +205,6 @@ def mkdir(day: Day) -> Iterator[Op]:
 
 
 def move_tree(day: Day) -> Iterator[Op]:
-    """Move a directory with all that is in it."""
     tree, target = day.folder(), day.folder()
     inodes = 0 if tree.base < 0 else int(day.shape.below[tree.base])
     too_large = inodes > day.shape.inodes * _MOVED_SHARE

@@ -77,7 +77,7 @@ def write_big_image(
 
 
 def small_state(shape: Shape, last: TxId) -> Namespace:
-    """Everything but the tree."""
+    """Return everything but the tree."""
     state = Namespace.empty("hdfs")
     state.last_applied = last
     state.counters.last_inode_id = shape.last_inode_id
@@ -121,7 +121,7 @@ def _write_entries(write: SectionStream, shape: Shape, parts: int) -> None:
 
 
 def open_files(shape: Shape) -> Iterator[tuple[int, str]]:
-    """Id and path of every file under construction, by id."""
+    """Yield id and path of every file under construction, by id."""
     found = []
     for begin in range(0, shape.inodes, _BATCH):
         positions = shape.stored(begin, begin + _BATCH)

@@ -125,7 +125,6 @@ class Traits:
 
 
 def traits(shape: Shape, position: Places) -> Traits:
-    """Return what the inodes at these positions are like."""
     directory, number = shape.owner(position)
     is_file = number >= 0
     hashed = mixed(position, shape.seed)
@@ -157,14 +156,12 @@ def traits(shape: Shape, position: Places) -> Traits:
 
 
 def permission_of(found: Traits, row: int) -> Permission:
-    """Owner, group and mode of one of them."""
     owner, mode = int(found.owner[row]), int(found.mode[row])
     modes = _FILE_MODES if found.is_file[row] else _DIRECTORY_MODES
     return Permission(USERS[owner], GROUPS[owner % len(GROUPS)], modes[mode])
 
 
 def inode_messages(shape: Shape, strings: Strings, position: Places) -> Bytes:
-    """Delimited INode messages."""
     found = traits(shape, position)
     rows, is_file = len(position), found.is_file
     kind = np.where(is_file, pb.INode.FILE, pb.INode.DIRECTORY).astype(np.uint64)
@@ -243,7 +240,7 @@ def _feature(tag: bytes, column: Column, there: Flags) -> list[Column]:
 
 
 def directory_entries(shape: Shape, begin: int, end: int) -> Bytes:
-    """Delimited DirEntry messages of the directories from ``begin`` to before ``end``."""
+    """Return delimited DirEntry messages of the directories from ``begin`` to before ``end``."""
     parents, positions = _children(shape, begin, end)
     directory, number = shape.owner(positions)
     names = shape.names(directory, number).data
@@ -265,7 +262,6 @@ def directory_entries(shape: Shape, begin: int, end: int) -> Bytes:
 
 
 def _children(shape: Shape, begin: int, end: int) -> tuple[Places, Places]:
-    """Return the parent and the position of every child of some directories."""
     files = shape.files[begin:end]
     of_files = np.repeat(np.arange(begin, end), files)
     starts = np.repeat(shape.place[begin:end] + 1 - np.cumsum(files) + files, files)

@@ -20,7 +20,7 @@ class Column:
 
 
 def varints(values: Numbers, width: int, present: NDArray[np.bool_] | None = None) -> Column:
-    """Protobuf varints of at most ``width`` bytes; none in the rows that are not ``present``."""
+    """Return protobuf varints of at most ``width`` bytes; none in rows not ``present``."""
     data = np.empty((len(values), width), np.uint8)
     sizes = np.ones(len(values), np.int64)
     for index in range(width):
@@ -41,7 +41,6 @@ def constant(text: bytes, rows: int, present: NDArray[np.bool_] | None = None) -
 
 
 def fixed64(values: Numbers) -> Column:
-    """Little-endian 64-bit numbers."""
     data = values.astype("<u8").view(np.uint8).reshape(len(values), 8)
     return Column(data, np.full(len(values), 8, np.int64))
 
@@ -56,12 +55,10 @@ class Table:
             line[: len(text)] = np.frombuffer(text, np.uint8)
 
     def column(self, which: NDArray[np.int64]) -> Column:
-        """Return the text of each row by its index."""
         return Column(self.data[which], self.sizes[which])
 
 
 def total(columns: Sequence[Column]) -> Sizes:
-    """Return how many bytes the columns are together, row by row."""
     sizes: Sizes = np.sum([column.sizes for column in columns], axis=0, dtype=np.int64)
     return sizes
 
@@ -82,7 +79,7 @@ def joined(columns: Sequence[Column]) -> Bytes:
 
 
 def padded(flat: Bytes, sizes: Sizes, width: int) -> Column:
-    """Rows that lie behind each other, each on a line of its own again."""
+    """Put rows that lie behind each other each on a line of its own again."""
     data = np.zeros((len(sizes), width), np.uint8)
     data[np.arange(width) < sizes[:, None]] = flat
     return Column(data, sizes)

@@ -124,7 +124,7 @@ class Shape:
         return found
 
     def id_of(self, position: Places) -> Places:
-        """Inode ids: neighbours are apart, and every ninth number is missing (it was deleted)."""
+        """Return inode ids: neighbours are apart, and every ninth number is missing (deleted)."""
         window = position // WINDOW
         whole = (window > 0) & (window < self.inodes // WINDOW)
         turned = window * WINDOW + position % WINDOW * _STEP % WINDOW
@@ -165,7 +165,6 @@ class Shape:
 
 
 def _levels(count: int) -> list[int]:
-    """Return how many directories there are at each depth."""
     second = min(300, count // 8)
     levels = [1, min(TOP_DIRECTORIES, count // 4), second]
     rest = count - sum(levels)
@@ -192,7 +191,7 @@ def _directory_forms(style: Places, rank: Places, hashed: large_rows.Numbers) ->
 
 
 def _spelled(form: Places, value: Places, hashed: large_rows.Numbers) -> large_rows.Column:
-    """Names of these forms, on lines padded with zeros."""
+    """Return names of these forms, on lines padded with zeros."""
     rows = len(form)
     digits = np.empty((rows, 6), np.uint8)
     for index in range(6):

@@ -41,7 +41,6 @@ class Folder:
         return not any(folder.gone for folder in self.upwards())
 
     def upwards(self) -> "Iterator[Folder]":
-        """Yield a folder and those above it."""
         folder: Folder | None = self
         while folder is not None:
             yield folder
