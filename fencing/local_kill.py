@@ -1,4 +1,4 @@
-"""``kill``: SIGKILL for the process that listens on the victim's port on this machine."""
+"""``kill``: SIGKILL for the process that listens on the target's port on this machine."""
 
 import asyncio
 import os
@@ -43,9 +43,9 @@ async def kill_on_this_machine(
 
 
 class _Attempt:
-    """One search for the victim and its kill, on a thread that need not be waited for.
+    """One search for the target and its kill, on a thread that need not be waited for.
 
-    The bad schedule: a resolver hangs, the takeover is called off, the victim is rightly made
+    The bad schedule: a resolver hangs, the takeover is called off, the target is rightly made
     active again, and only then the resolver answers.  So a kill needs leave that can be withdrawn.
     """
 

@@ -2,9 +2,15 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
+from typing import ClassVar, Final, get_args
 
 from ha.conf.secrets import redacted
+
+_DOES_NOTHING: Final = ("true", "/bin/true", "/usr/bin/true", ":", "exit 0")
+
+
+class BadSpec(ValueError):
+    """A line of ``dfs.ha.fencing.methods`` cannot be used; the message names the line and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +28,11 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class ShellMethod:
-    """``shell(command)``: run a command on this machine; exit status 0 means fenced."""
-
-    command: str
-
-    def __str__(self) -> str:
-        return f"shell({self.command})"
-
-
-@dataclass(frozen=True, slots=True)
 class SshMethod:
     """``sshfence`` or ``sshfence([user][:port])``: kill the NameNode over ssh."""
 
+    USAGE: ClassVar = ("sshfence", "sshfence(user:port)")
+    proves_gone: ClassVar = True
     user: str | None
     port: int
 
@@ -44,8 +42,27 @@ class SshMethod:
 
 
 @dataclass(frozen=True, slots=True)
+class ShellMethod:
+    """``shell(command)``: run a command on this machine; exit status 0 means fenced."""
+
+    USAGE: ClassVar = ("shell(command)",)
+    command: str
+
+    @property
+    def proves_gone(self) -> bool:
+        return self.command.strip() not in _DOES_NOTHING
+
+    def __str__(self) -> str:
+        """Return it with its secrets replaced, for logs, status pages and reports."""
+        return f"shell({redacted(self.command)})"
+
+
+@dataclass(frozen=True, slots=True)
 class KillMethod:
     """``kill``: kill the NameNode's process where it runs on this very machine."""
+
+    USAGE: ClassVar = ("kill",)
+    proves_gone: ClassVar = True
 
     def __str__(self) -> str:
         return "kill"
@@ -59,36 +76,23 @@ class JournalEpochMethod:
     end with its read lease (docs/reference/fencing.md#journal-epoch).
     """
 
+    USAGE: ClassVar = ("journal-epoch",)
+    proves_gone: ClassVar = False
+
     def __str__(self) -> str:
         return "journal-epoch"
 
 
-MethodSpec = ShellMethod | SshMethod | KillMethod | JournalEpochMethod
+MethodSpec = SshMethod | ShellMethod | KillMethod | JournalEpochMethod
+"""``proves_gone``: after its success the old active serves no client any more."""
 
 
-def shown(method: MethodSpec) -> str:
-    """Return a method as strangers may read it, in logs, status pages and reports.
-
-    ``str`` hides nothing.
-    """
-    if isinstance(method, ShellMethod):
-        return f"shell({redacted(method.command)})"
-    return str(method)
-
-
-_DOES_NOTHING = ("true", "/bin/true", "/usr/bin/true", ":", "exit 0")
-
-
-def proves_gone(method: MethodSpec) -> bool:
-    """Return whether this method's success means that the old active serves no client any more."""
-    match method:
-        case ShellMethod(command):
-            return command.strip() not in _DOES_NOTHING
-        case SshMethod() | KillMethod():
-            return True
-        case JournalEpochMethod():
-            return False
-    assert_never(method)
+def method_names(*, in_full: bool = False) -> str:
+    """Return all methods in words, as a user may write them; ``in_full`` with every form."""
+    *names, last = (
+        name for one in get_args(MethodSpec) for name in one.USAGE[: None if in_full else 1]
+    )
+    return f"{', '.join(names)} or {last}"
 
 
 class FencingOutcome(StrEnum):

@@ -6,9 +6,11 @@ Pure.
 """
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from fencing import model
-from fencing.errors import BadSpec
+from fencing.model import BadSpec
 
 DEFAULT_SSH_PORT = 22
 MAX_METHODS = 20
@@ -43,29 +45,21 @@ def _method(number: int, content: str, line: str) -> model.MethodSpec:
         )
         raise BadSpec(
             f"Unable to parse line {number} of the fencing methods: {content!r}{cut}. "
-            "Write one method a line: sshfence, sshfence(user:port), shell(command), kill or "
-            "journal-epoch."
+            f"Write one method a line: {model.method_names(in_full=True)}."
         )
     name, argument = match[1], match[2]
-    match name:
-        case "shell":
-            return _shell(number, argument)
-        case "sshfence":
-            return _ssh(number, argument)
-        case "kill" | "journal-epoch" if argument is not None:
-            raise BadSpec(
-                f"Line {number} of the fencing methods gives {name} an argument; it takes none."
-            )
-        case "kill":
-            return model.KillMethod()
-        case "journal-epoch":
-            return model.JournalEpochMethod()
-        case _:
-            raise BadSpec(
-                f"Line {number} of the fencing methods names {name!r}, which nnha does not have: "
-                "use sshfence, shell(command), kill or journal-epoch. (Java classes cannot be run "
-                "here.)"
-            )
+    if name in _WITH_ARGUMENT:
+        return _WITH_ARGUMENT[name](number, argument)
+    if name not in _WITHOUT_ARGUMENT:
+        raise BadSpec(
+            f"Line {number} of the fencing methods names {name!r}, which nnha does not have: "
+            f"use {model.method_names()}. (Java classes cannot be run here.)"
+        )
+    if argument is not None:
+        raise BadSpec(
+            f"Line {number} of the fencing methods gives {name} an argument; it takes none."
+        )
+    return _WITHOUT_ARGUMENT[name]()
 
 
 def _shell(number: int, argument: str | None) -> model.ShellMethod:
@@ -86,3 +80,12 @@ def _ssh(number: int, argument: str | None) -> model.SshMethod:
             "Write sshfence, sshfence(user), sshfence(:port) or sshfence(user:port)."
         )
     return model.SshMethod(match[1], port)
+
+
+_WITH_ARGUMENT: Final[Mapping[str, Callable[[int, str | None], model.MethodSpec]]] = {
+    "sshfence": _ssh,
+    "shell": _shell,
+}
+_WITHOUT_ARGUMENT: Final[Mapping[str, Callable[[], model.MethodSpec]]] = {
+    str(one()): one for one in (model.KillMethod, model.JournalEpochMethod)
+}

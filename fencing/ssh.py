@@ -1,4 +1,4 @@
-"""``sshfence``: kill the NameNode that holds the victim's port, over ssh.
+"""``sshfence``: kill the NameNode that holds the target's port, over ssh.
 
 paramiko blocks, so all of it runs in one thread; the event loop holds the deadline and, when it
 passes, closes the connection under the thread.

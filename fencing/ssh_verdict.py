@@ -16,7 +16,7 @@ NOT_FOUND: Final = 127
 
 
 class Port(StrEnum):
-    """Whether a process listens on the victim's port, as one probe saw it."""
+    """Whether a process listens on the target's port, as one probe saw it."""
 
     LISTENS = "listens"
     CLOSED = "is closed"

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from fencing.errors import BadSpec
-from fencing.model import proves_gone
+from fencing.model import BadSpec
 from fencing.spec import parse_methods
 from ha.cluster.successors import Readiness, readiness, until, what_blocks
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
@@ -103,4 +102,4 @@ def _fences_edits_only(row: ZkfcRow) -> bool:
         methods = parse_methods("\n".join(row.fencing_methods))
     except BadSpec:
         return False
-    return bool(methods) and not any(map(proves_gone, methods))
+    return bool(methods) and not any(method.proves_gone for method in methods)

@@ -1,4 +1,4 @@
-"""A real sshd on loopback with keys of its own, and a victim that holds a port."""
+"""A real sshd on loopback with keys of its own, and a listener that holds a port."""
 
 import getpass
 import os
@@ -80,7 +80,7 @@ def sshd_in(folder: Path) -> Iterator[Sshd]:
 
 
 @contextmanager
-def victim() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def listener() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Start a process that listens on a port of 127.0.0.1."""
     code = (
         "import socket,sys,time;s=socket.create_server(('127.0.0.1',0));"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from fencing.fencer import fence
-from fencing.model import FencingOutcome, FencingReport, Target, proves_gone
+from fencing.model import FencingOutcome, FencingReport, Target
 from fencing.spec import parse_methods
-from tests.fencing.sshd import free_port, victim
+from tests.fencing.sshd import free_port, listener
 
 
 async def fenced_by(text: str, port: int, host: str = "127.0.0.1") -> FencingReport:
@@ -25,7 +25,7 @@ async def fenced_by(text: str, port: int, host: str = "127.0.0.1") -> FencingRep
 
 
 async def test_kill_ends_who_listens_here() -> None:
-    with victim() as (process, port):
+    with listener() as (process, port):
         report = await fenced_by("kill", port)
         assert report.fenced, report
         assert report.proven_gone
@@ -46,7 +46,7 @@ async def test_kill_says_nothing_about_another_machine() -> None:
 
 @pytest.mark.row("W3")
 async def test_journal_epoch_fences_edits_and_proves_nothing_about_reads() -> None:
-    with victim() as (process, port):
+    with listener() as (process, port):
         report = await fenced_by("journal-epoch", port)
         assert report.fenced
         assert not report.proven_gone
@@ -55,7 +55,7 @@ async def test_journal_epoch_fences_edits_and_proves_nothing_about_reads() -> No
 
 
 def test_a_script_that_does_nothing_proves_nothing() -> None:
-    proven = {str(m): proves_gone(m) for m in parse_methods("shell(/bin/true)\nshell(stonith a)")}
+    proven = {str(m): m.proves_gone for m in parse_methods("shell(/bin/true)\nshell(stonith a)")}
     assert proven == {"shell(/bin/true)": False, "shell(stonith a)": True}
 
 
@@ -63,7 +63,7 @@ async def test_a_resolver_that_hangs_costs_kill_its_own_time_and_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Let the next method have its turn, and kill no process when the answer comes."""
-    with victim() as (process, port):
+    with listener() as (process, port):
         answers = _hold_resolver(monkeypatch)
         try:
             report = await fence(
@@ -86,8 +86,8 @@ async def test_a_resolver_that_hangs_costs_kill_its_own_time_and_no_more(
 async def test_a_kill_that_was_called_off_kills_nobody_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Spare the victim, which may be rightly active again by then."""
-    with victim() as (process, port):
+    """Spare the listener, which may be rightly active again by then."""
+    with listener() as (process, port):
         answers = _hold_resolver(monkeypatch)
         fencing = asyncio.create_task(fenced_by("kill", port, "localhost"))
         await asyncio.to_thread(answers.asked.wait, 30)

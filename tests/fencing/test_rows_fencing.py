@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from fencing.errors import BadSpec
 from fencing.fencer import fence
-from fencing.model import FencingOutcome, FencingReport, ShellMethod, SshMethod, Target, shown
+from fencing.model import BadSpec, FencingOutcome, FencingReport, ShellMethod, SshMethod, Target
 from fencing.shell import abbreviate
 from fencing.spec import parse_methods
 from ha.conf.secrets import redacted
@@ -211,4 +210,4 @@ async def test_secrets_in_a_command_are_in_no_log_and_no_report() -> None:
 def test_what_looks_secret_is_hidden(command: str, expected: str) -> None:
     assert redacted(command) == expected
     assert redacted(expected) == expected, "it may pass through several hands"
-    assert shown(ShellMethod(command)) == f"shell({expected})"
+    assert str(ShellMethod(command)) == f"shell({expected})"

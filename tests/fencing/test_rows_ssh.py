@@ -48,7 +48,7 @@ async def test_row_8_8_return_codes(sshd: fencing_sshd.Sshd, row: str) -> None:
     for name, script in (("fuser", fuser), ("nc", nc)):
         sshd.replace_command(name, script or "exit 127")
     if listening:
-        with fencing_sshd.victim() as (process, port):
+        with fencing_sshd.listener() as (process, port):
             report = await fencing_sshd.fenced(sshd, port)
             assert process.poll() is None
     else:
@@ -84,8 +84,8 @@ async def test_row_8_8_hang(sshd: fencing_sshd.Sshd, hanging: str) -> None:
 @pytest.mark.row("8.8 testFence")
 @fencing_sshd.needs_sshd
 async def test_row_8_8_fence(sshd: fencing_sshd.Sshd) -> None:
-    """Kill only the victim, a process of its own; the port is closed afterwards."""
-    with fencing_sshd.victim() as (process, port), fencing_sshd.victim() as (bystander, _):
+    """Kill only the listener, a process of its own; the port is closed afterwards."""
+    with fencing_sshd.listener() as (process, port), fencing_sshd.listener() as (bystander, _):
         assert (await fencing_sshd.fenced(sshd, port)).proven_gone
         assert process.wait(5) == -9
         assert bystander.poll() is None

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fencing.environment import MAX_VALUE_CHARACTERS, command_environment
-from fencing.errors import BadSpec
-from fencing.model import KillMethod, MethodSpec, ShellMethod, SshMethod, Target
+from fencing.model import BadSpec, KillMethod, MethodSpec, ShellMethod, SshMethod, Target
 from fencing.output import MAX_LINES, TAIL_LINES, Lines
 from fencing.shell import abbreviate
 from fencing.spec import parse_methods

@@ -17,10 +17,10 @@ from tests.fencing.sshd import (
     Sshd,
     fenced,
     free_port,
+    listener,
     make_key,
     needs_sshd,
     settings,
-    victim,
 )
 
 NOBODY_LISTENS = Port.CLOSED
@@ -28,7 +28,7 @@ NOBODY_LISTENS = Port.CLOSED
 
 @needs_sshd
 async def test_it_kills_the_process_on_the_port(sshd: Sshd) -> None:
-    with victim() as (process, port):
+    with listener() as (process, port):
         report = await fenced(sshd, port)
         assert report.fenced, report
         assert report.proven_gone
@@ -46,7 +46,7 @@ async def test_nobody_on_the_port_is_a_success_that_two_probes_confirm(sshd: Ssh
 @needs_sshd
 async def test_a_listener_whom_fuser_cannot_see_is_a_failure(sshd: Sshd) -> None:
     sshd.replace_command("fuser", "exit 1")
-    with victim() as (process, port):
+    with listener() as (process, port):
         report = await fenced(sshd, port)
         assert not report.fenced
         assert "could not kill" in str(report)
@@ -76,7 +76,7 @@ async def test_a_probe_that_cannot_tell_is_not_taken_for_a_closed_port(sshd: Ssh
 
 @needs_sshd
 async def test_a_process_that_survives_the_kill_is_a_failure(sshd: Sshd) -> None:
-    with victim() as (process, port):
+    with listener() as (process, port):
         sshd.replace_command("fuser", f"echo {process.pid}; exit 0")
         report = await fenced(sshd, port)
         assert not report.fenced

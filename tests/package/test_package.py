@@ -47,7 +47,7 @@ def test_it_works_beside_packages_of_the_names_that_it_has_inside(
     _pip("install", "--no-deps", "--target", str(site), str(next(built.glob("*.whl"))))
     told = _python(site, "-m", "nnha", "--version")
     assert told.stdout == "nnha 0.2.0\n", told.stderr
-    theirs = "import nnha, spark; nnha.activate(); import fencing.errors; print(spark.WHOSE)"
+    theirs = "import nnha, spark; nnha.activate(); import fencing.model; print(spark.WHOSE)"
     assert _python(site, "-c", theirs).stdout == "theirs\n"
 
 

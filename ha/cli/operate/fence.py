@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 from rich.text import Text
 
-from fencing.model import FencingReport, MethodSpec, proves_gone, shown
+from fencing.model import FencingReport, MethodSpec
 from ha.cli.explain.doctor.local import method_finding
 from ha.cluster.finding import Severity
 from ha.conf.topology import NameNodeAddress, namenode
@@ -102,7 +102,7 @@ class Trial:
             "method_timeout_seconds": self.plan.method_timeout_seconds,
             "total_timeout_seconds": self.plan.total_timeout_seconds,
             "methods": [
-                {"number": number, "method": shown(method), "proves_gone": proves_gone(method)}
+                {"number": number, "method": str(method), "proves_gone": method.proves_gone}
                 for number, method in self.methods
             ],
             "attempts": [
@@ -125,11 +125,11 @@ class Trial:
         for number, method in self.methods:
             means = (
                 "a success means that it serves no client any more"
-                if proves_gone(method)
+                if method.proves_gone
                 else "a success fences edits only; it may serve reads until its lease ends, or, as "
                 "Hadoop's has none, until it learns of its successor"
             )
-            yield f"  {number}. {shown(method)}  ({means})"
+            yield f"  {number}. {method}  ({means})"
             doubt = method_finding("", method, at, self.plan.ssh)
             if doubt.verdict is not Severity.OK:
                 yield f"     ! {doubt.found}  → {doubt.next}"

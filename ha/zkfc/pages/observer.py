@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 
 import structlog
 
-from fencing.model import proves_gone, shown
 from ha.conf.secrets import redacted
 from ha.daemon.notify import SERVICE, clock_time
 from ha.elector import events
@@ -292,12 +291,12 @@ class Observer:
     def _methods(self) -> list[str]:
         names = [one.namenode for one in self._settings.others]
         methods = [method for name in names for method in self._settings.plan_for(name).methods]
-        return list(dict.fromkeys(map(shown, methods)))
+        return list(dict.fromkeys(map(str, methods)))
 
     def _fences_edits_only(self) -> bool:
         """Return whether a peer has no method that ends its reads (journal-epoch, /bin/true)."""
         plans = [self._settings.plan_for(one.namenode) for one in self._settings.others]
-        return any(not any(map(proves_gone, plan.methods)) for plan in plans)
+        return any(not any(one.proves_gone for one in plan.methods) for plan in plans)
 
 
 def _zookeeper(elector: ElectorState) -> str:

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fencing.errors import BadSpec
-from fencing.model import MethodSpec
+from fencing.model import BadSpec, MethodSpec, method_names
 from fencing.spec import parse_methods
 from fencing.ssh_settings import HostKeys, SshSettings
 from ha.conf.configuration import Configuration
@@ -38,7 +37,7 @@ class DumpSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FencingPlan:
-    """How one victim is fenced, by the victim's own configuration.
+    """How one target is fenced, by the target's own configuration.
 
     See docs/reference/fencing.md#fencing-methods-as-text.
     """
@@ -62,7 +61,7 @@ class ZkfcSettings:
     """Of the local NameNode, where its process is watched."""
     thread_dump: DumpSettings = field(default_factory=DumpSettings)
     fencing: Mapping[str, FencingPlan] = field(default_factory=lambda: {"": FencingPlan()})
-    """By NameNode id; the empty id is for a victim that the configuration does not know."""
+    """By NameNode id; the empty id is for a target that the configuration does not know."""
     bind_host: str
     new_active_timeout_seconds: float = 60.0
     graceful_fence_timeout_seconds: float = 5.0
@@ -91,7 +90,7 @@ class ZkfcSettings:
     """How long a controller that is to stop tries to hand over."""
 
     def plan_for(self, namenode: str) -> FencingPlan:
-        """Return the plan for this victim."""
+        """Return the plan for this target."""
         return self.fencing.get(namenode) or self.fencing[""]
 
     def address_of(self, namenode: str) -> NameNodeAddress | None:
@@ -105,7 +104,7 @@ def automatic_failover(conf: Configuration, nameservice: str) -> bool:
 
 
 def fencing_plans(conf: Configuration, settings: ZkfcSettings) -> Mapping[str, FencingPlan]:
-    """Return every victim's plan.
+    """Return every target's plan.
 
     Raises ConfigurationError where a peer has none, or naming the line that cannot be parsed.
     """
@@ -117,13 +116,13 @@ def fencing_plans(conf: Configuration, settings: ZkfcSettings) -> Mapping[str, F
             raise ConfigurationError(
                 f"{keys.FENCING_METHODS.name} is not set for {nameservice}.{peer.namenode}: "
                 f"nobody could be made harmless before a takeover; set it to one method a line, "
-                f"sshfence, shell(command), kill or journal-epoch"
+                f"{method_names()}"
             )
     return {"": fencing_plan(conf, nameservice, None), **plans}
 
 
 def fencing_plan(conf: Configuration, nameservice: str, namenode: str | None) -> FencingPlan:
-    """Return one victim's plan; raise ConfigurationError naming the line that cannot be parsed."""
+    """Return one target's plan; raise ConfigurationError naming the line that cannot be parsed."""
     scope = {"nameservice": nameservice, "namenode": namenode}
     try:
         methods = parse_methods(conf.get(keys.FENCING_METHODS, **scope))

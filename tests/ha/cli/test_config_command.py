@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from ha.cli.explain.config import config
 from ha.cli.operate.fence import fence
 from ha.conf.keys.unused import NOT_USED
-from tests.fencing.sshd import victim
+from tests.fencing.sshd import listener
 from tests.ha.cli import schema
 from tests.ha.cli.nnha_run import untouched_logging
 from tests.ha.cli.stand_ins import write_configuration
@@ -295,7 +295,7 @@ def test_no_form_of_showing_has_a_byte_of_a_secret(tmp_path: Path) -> None:
 
 
 def test_fence_test_shows_and_does_nothing(tmp_path: Path) -> None:
-    with victim() as (process, port):
+    with listener() as (process, port):
         methods = {"dfs.ha.fencing.methods": "kill\njournal-epoch"}
         conf_dir = prepared(tmp_path, **methods)
         with_port = ["-D", f"dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:{port}"]
