@@ -20,7 +20,7 @@ class FormatStorage:
 
 @dataclass(frozen=True, slots=True)
 class PersistAdmission:
-    """This incarnation has a vote from now on, by a writer's word or, with None, the founders'."""
+    """A vote for this incarnation from now on, by a writer's word or, with None, the founders'."""
 
     incarnation: str
     epoch: Epoch | None

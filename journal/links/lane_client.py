@@ -12,7 +12,7 @@ from ha.security.own_tls import context_for, falls_back
 from journal import lane as journal_lane
 from journal.errors import JournalError, Unavailable
 from journal.links.countdown import STEPS, Countdown
-from journal.links.outgoing import Outgoing
+from journal.links.link import WriterMessage
 from journal.proto import journal_pb2 as pb
 from journal.refusals import error_of
 
@@ -116,7 +116,7 @@ class Lane(asyncio.Protocol):
         """Return once the socket of a lane that has ended is closed."""
         await asyncio.shield(self._closed)
 
-    def send(self, message: Outgoing, done: Done) -> None:
+    def send(self, message: WriterMessage, done: Done) -> None:
         """Send a message while the lane is idle."""
         assert self.idle, "one message is under way"
         records = message.records
@@ -140,7 +140,7 @@ class Lane(asyncio.Protocol):
         else:
             self.write(head + records)
 
-    async def exchange(self, message: Outgoing) -> None:
+    async def exchange(self, message: WriterMessage) -> None:
         """Send a message and wait for its answer.
 
         Raises:

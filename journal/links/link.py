@@ -6,11 +6,13 @@ twice behind the caller's back, for a repeated newEpoch would be refused.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 
+from journal.model import Epoch, TxId
 from journal.proto import journal_pb2 as pb
 
 M = TypeVar("M", bound=Message)
@@ -19,6 +21,32 @@ MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
 """Hadoop's ipc.maximum.data.length."""
 MAX_BATCH_BYTES: Final = MAX_MESSAGE_BYTES - 64 * 1024
 """The edits of one message; the rest is for what every call carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriterMessage:
+    """A batch, or with a ``count`` of 0 a heartbeat, before it is known what carries it."""
+
+    serial: int
+    epoch: Epoch
+    committed: TxId | None
+    read_lease_micros: int
+    segment_first: TxId = TxId(0)
+    first: TxId = TxId(0)
+    count: int = 0
+    records: bytes = b""
+
+    def stream_request(self, info: pb.RequestInfo) -> pb.WriteRequest:
+        """Return it as a request of the write stream, behind the header that every call carries."""
+        if not self.count:
+            return pb.WriteRequest(info=info, heartbeat=pb.Heartbeat())
+        batch = pb.Batch(
+            segment_first_txid=self.segment_first,
+            first_txid=self.first,
+            count=self.count,
+            records=self.records,
+        )
+        return pb.WriteRequest(info=info, batch=batch)
 
 
 class WriteStream(Protocol):

@@ -10,7 +10,6 @@ from journal.lane import KEY_BYTES, Hello, Offer
 from journal.links.grpc_link import GrpcLink
 from journal.links.lane_client import Lane
 from journal.links.link import LinkFactory, WriteStream
-from journal.links.outgoing import Edits, Outgoing
 from journal.links.segment_url import segment_url
 from journal.messages import namespace_message, namespace_of, segment_message
 from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
@@ -44,6 +43,7 @@ class RemoteNode:
         self.host = host
         self.name = NodeName(f"{host}:{port}")
         self._journal = journal
+        self.read_lease_micros = journal.read_lease_micros
         self._names: _Names = {
             "journal_id": journal.journal_id,
             "nameservice_id": journal.nameservice_id,
@@ -85,16 +85,6 @@ class RemoteNode:
         hello = Hello(offer.key, journal.journal_id, journal.namespace_id)
         return await Lane.open(self.host, offer.port, hello, deadline_seconds)
 
-    def outgoing(
-        self, epoch: Epoch, serial: int, committed: TxId | None, edits: Edits | None
-    ) -> Outgoing:
-        """Build a batch or, without edits, a heartbeat, for a lane or a stream."""
-        return Outgoing.of(serial, epoch, committed, self._journal.read_lease_micros, edits)
-
-    def on_a_stream(self, message: Outgoing) -> pb.WriteRequest:
-        info = self.request_info(message.epoch, message.serial, message.committed)
-        return message.on_a_stream(info)
-
     def request_info(self, epoch: Epoch, serial: int, committed: TxId | None) -> pb.RequestInfo:
         """Return the header that each call of a writer carries."""
         return pb.RequestInfo(
@@ -102,7 +92,7 @@ class RemoteNode:
             epoch=epoch,
             serial=serial,
             committed_txid=committed,
-            read_lease_micros=self._journal.read_lease_micros,
+            read_lease_micros=self.read_lease_micros,
             namespace_id=self._journal.namespace_id,
         )
 

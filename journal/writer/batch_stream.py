@@ -16,16 +16,47 @@ from journal.lane import Offer
 from journal.links import codec
 from journal.links.grpc_link import translated
 from journal.links.lane_client import Done, Lane
-from journal.links.link import WriteStream
-from journal.links.outgoing import Outgoing
+from journal.links.link import WriterMessage, WriteStream
 from journal.links.remote_node import RemoteNode
+from journal.model import NO_EPOCH
 from journal.proto import journal_pb2 as pb
 from journal.refusals import error_of
+from journal.writer.window import Message, Window
 
 log = structlog.get_logger()
 
 Via = Literal["lane", "stream", "none"]
 LANE: Final = "lane"
+
+
+class RequestHeaders:
+    """The writer's epoch, the committed txid, and serials that rise with each request to one node.
+
+    A serial is taken when the request is sent, as the node takes them in no other order.
+    """
+
+    def __init__(self, remote: RemoteNode, window: Window) -> None:
+        self.epoch = NO_EPOCH
+        self._remote = remote
+        self._window = window
+        self._serial = -1
+
+    def info(self) -> pb.RequestInfo:
+        """Return the header of the request that is sent next."""
+        self._serial += 1
+        return self._remote.request_info(self.epoch, self._serial, self._window.committed or None)
+
+    def message(self, edits: Message | None) -> WriterMessage:
+        """Return the batch that is sent next or, without edits, the heartbeat."""
+        self._serial += 1
+        committed, lease = self._window.committed or None, self._remote.read_lease_micros
+        if edits is None:
+            return WriterMessage(self._serial, self.epoch, committed, lease)
+        count = edits.last - edits.first + 1
+        return WriterMessage(
+            self._serial, self.epoch, committed, lease,
+            edits.segment_first, edits.first, count, edits.records,
+        )  # fmt: skip
 
 
 class WriteLine:
@@ -85,12 +116,12 @@ class WriteLine:
             return LANE
         return "none" if self._stream is None or self._stream.done() else "stream"
 
-    def push(self, message: Outgoing, done: Done) -> None:
+    def push(self, message: WriterMessage, done: Done) -> None:
         """Send over the lane that is ``ready``, in this turn of the event loop."""
         assert self._lane is not None
         self._lane.send(message, done)
 
-    async def exchange(self, message: Outgoing) -> None:
+    async def exchange(self, message: WriterMessage) -> None:
         """Send one request and wait for its reply.
 
         Raises:
@@ -103,7 +134,8 @@ class WriteLine:
             return
         if self._written and own_tls() is not None:
             self._open_beside()
-        reply = await self._over_the_stream(self._remote.on_a_stream(message))
+        info = self._remote.request_info(message.epoch, message.serial, message.committed)
+        reply = await self._over_the_stream(message.stream_request(info))
         if not isinstance(reply, pb.WriteReply) or reply.serial != message.serial:
             self.drop()
             raise Unavailable("the stream of writes ended, or its replies do not match")

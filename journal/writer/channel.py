@@ -3,6 +3,9 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import structlog
 
@@ -12,15 +15,25 @@ from journal.links.quorum_call import QuorumCall, T
 from journal.links.remote_node import RemoteNode
 from journal.links.settings import NODE_PATIENCE, WriterSettings
 from journal.model import NO_TXID, TxId
-from journal.writer.asks import Ask, fail_all
-from journal.writer.batch_stream import WriteLine
+from journal.writer.batch_stream import RequestHeaders, WriteLine
 from journal.writer.channel_status import ChannelStatus
-from journal.writer.reconnection import Reconnection
-from journal.writer.rejoin import Sources, ensure_kept, rejoin, reopen
-from journal.writer.stamps import Stamps
+from journal.writer.rejoin import Reconnection, Sources, ensure_kept, rejoin, reopen
 from journal.writer.window import Message, Window
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """A call in its place between the batches: its turn comes when ``after`` is next.
+
+    ``starts`` is the segment that it begins, if it does.
+    """
+
+    perform: Callable[[], Awaitable[Any]]
+    call: QuorumCall[Any]
+    after: TxId
+    starts: TxId | None
 
 
 class NodeChannel:
@@ -43,13 +56,13 @@ class NodeChannel:
     ) -> None:
         self.name = remote.name
         self.remote = remote
-        self.stamps = Stamps(remote, window)
+        self.headers = RequestHeaders(remote, window)
         self._window = window
         self._settings = settings
-        self._sources = sources
+        self._sources = partial(sources, remote.name)
         self._admit = admit
         self.line = WriteLine(remote, NODE_PATIENCE * settings.write_txns_timeout_seconds)
-        self._asks: deque[Ask] = deque()
+        self._asks: deque[_Ask] = deque()
         self._starts_queued = 0
         self._waiter: asyncio.Future[None] | None = None
         self._pump: asyncio.Task[None] | None = None
@@ -59,9 +72,11 @@ class NodeChannel:
         self._retry_at = 0.0
         self._next = TxId(0)
         self._seq = 0
-        self._acked = NO_TXID
+        self.acked = NO_TXID
+        """The last edit that this node has confirmed."""
         self._writing = False
-        self._learner: str | None = None
+        self.learner: str | None = None
+        """The incarnation that waits to be admitted, if this node is a learner."""
         self._catching_up_to = NO_TXID
         self._lost_because: JournalError | None = None
         self._last_error: str | None = None
@@ -81,40 +96,30 @@ class NodeChannel:
     @property
     def has_caught_up(self) -> bool:
         """Whether it takes part, and had once what the others had."""
-        return self.takes_part and self._acked >= self._catching_up_to
+        return self.takes_part and self.acked >= self._catching_up_to
 
     @property
     def in_sync(self) -> bool:
         """Whether this node takes part, has what the others have, and counts."""
-        return self.has_caught_up and self._learner is None
-
-    @property
-    def learner(self) -> str | None:
-        """The incarnation that waits to be admitted, if this node is a learner."""
-        return self._learner
-
-    @property
-    def acked(self) -> TxId:
-        """The last edit that this node has confirmed."""
-        return self._acked
+        return self.has_caught_up and self.learner is None
 
     def status(self) -> ChannelStatus:
         return ChannelStatus(
             node=self.name,
             in_sync=self.in_sync,
-            acked_txid=self._acked,
+            acked_txid=self.acked,
             lag_transactions=self._lag(),
             last_error=self._last_error,
             queued_bytes=self._window.queued_bytes(self.name),
-            learner=self._learner is not None or isinstance(self._lost_because, NotAdmitted),
+            learner=self.learner is not None or isinstance(self._lost_because, NotAdmitted),
             via=self.line.via,
         )
 
     def admitted(self) -> None:
         """Count the node from here on, with all that it has."""
-        log.info("journal.node_admitted", node=self.name, acked=self._acked)
-        self._learner = self._last_error = None
-        self._window.admitted(self.name, self._acked)
+        log.info("journal.node_admitted", node=self.name, acked=self.acked)
+        self.learner = self._last_error = None
+        self._window.admitted(self.name, self.acked)
 
     def ask(
         self,
@@ -134,7 +139,7 @@ class NodeChannel:
             self._starts_queued += 1
             if self._rejoining is not None:
                 self._rejoining.cancel()  # of a segment that is over
-        self._asks.append(Ask(perform, call, self._window.next, starts))
+        self._asks.append(_Ask(perform, call, self._window.next, starts))
         if self._pump is None:
             self._pump = asyncio.create_task(self._run(), name=f"journal {self.name}")
             self._pump.add_done_callback(self._stopped)
@@ -163,7 +168,7 @@ class NodeChannel:
 
     async def heartbeat(self) -> None:
         """Send the committed txid, and have a node that came back open the segment; for ``ask``."""
-        await self.line.exchange(self.stamps.outgoing(None))
+        await self.line.exchange(self.headers.message(None))
         first, idle = self._window.segment_first, not self._window.holds(self._seq)
         if self.takes_part and idle and first is not None and not self.line.unbroken:
             try:
@@ -178,7 +183,7 @@ class NodeChannel:
             await asyncio.wait([self._pump])
         self._reconnection.forget()
         self.line.drop()
-        fail_all(self._asks, self.name, Unavailable("the writer was closed"))
+        self._fail_asks(Unavailable("the writer was closed"))
         await self.remote.close()
         metrics.forget(self.name, self)
 
@@ -197,7 +202,7 @@ class NodeChannel:
     def _push(self) -> None:
         """Send what comes next in this turn of the event loop; no task is woken for it."""
         self._pushed = message = self._next_message()
-        self.line.push(self.stamps.outgoing(message), self._answered)
+        self.line.push(self.headers.message(message), self._answered)
 
     def _answered(self, error: JournalError | None) -> None:
         """Take the answer to what was pushed: it is durable there, or the node is lost."""
@@ -226,7 +231,7 @@ class NodeChannel:
             else:
                 await self._sleep(None)
 
-    def _is_due(self, ask: Ask) -> bool:
+    def _is_due(self, ask: _Ask) -> bool:
         return not self._writing or self._lost_because is not None or ask.after <= self._next
 
     async def _sleep(self, seconds: float | None) -> bool:
@@ -242,7 +247,7 @@ class NodeChannel:
             return False
         return True
 
-    async def _perform(self, ask: Ask) -> None:
+    async def _perform(self, ask: _Ask) -> None:
         if ask.starts is not None:
             asyncio.get_running_loop().call_soon(self.line.prepare)  # once the request is sent
         try:
@@ -258,7 +263,7 @@ class NodeChannel:
         if ask.starts is not None:
             self._starts_queued -= 1
             self._writing, self._lost_because, self._last_error = True, None, None
-            self._learner = None  # it would have refused
+            self.learner = None  # it would have refused
             self._next, self._seq = ask.starts, self._window.seq_at(ask.starts)
             self._catching_up_to = NO_TXID
             self.line.begin()
@@ -266,14 +271,14 @@ class NodeChannel:
 
     def _forgot_us(self, error: JournalError) -> bool:
         """Return whether a node that counted says that it no longer does: its disk was wiped."""
-        return isinstance(error, NotAdmitted) and self._learner is None and self.takes_part
+        return isinstance(error, NotAdmitted) and self.learner is None and self.takes_part
 
     async def _write(self) -> None:
         message = self._next_message()
         try:
             if not self.line.unbroken:
                 await self._reopen(message.segment_first)
-            await self.line.exchange(self.stamps.outgoing(message))
+            await self.line.exchange(self.headers.message(message))
         except JournalError as error:
             self._lose(error)
             return
@@ -285,13 +290,13 @@ class NodeChannel:
 
     def _written(self, message: Message) -> None:
         self._seq, self._next = message.seq, TxId(message.last + 1)
-        self._acked = message.last
+        self.acked = message.last
         self._window.acked(self.name, message.last, message.seq)
 
     async def _reopen(self, first: TxId) -> None:
         await reopen(
-            self.remote, first, self._next, self._window.layout_version, self.stamps.info,
-            self._settings, learner=self._learner,
+            self.remote, first, self._next, self._window.layout_version, self.headers.info,
+            self._settings, learner=self.learner,
         )  # fmt: skip
         self.line.begin()
 
@@ -317,13 +322,7 @@ class NodeChannel:
 
     async def _try_to_rejoin(self) -> None:
         attempt = asyncio.create_task(
-            rejoin(
-                self.remote,
-                self._window,
-                self.stamps.info,
-                lambda mark: self._sources(self.name, mark),
-                self._settings,
-            )
+            rejoin(self.remote, self._window, self.headers.info, self._sources, self._settings)
         )
         self._rejoining = attempt
         try:
@@ -349,13 +348,13 @@ class NodeChannel:
         self._next, self._seq = following, window.seq_at(following)
         self._writing, self._lost_because, self._last_error = True, None, None
         before, none_yet = TxId(following - 1), following == window.segment_first
-        self._acked = min(self._acked, before) if none_yet else before
+        self.acked = min(self.acked, before) if none_yet else before
         self._catching_up_to = TxId(window.next - 1) if following < window.next else NO_TXID
-        self._learner = self.remote.learner
+        self.learner = self.remote.learner
         self.line.begin()
-        why = None if self._learner is None else NotAdmitted("it is a learner, and has no vote")
+        why = None if self.learner is None else NotAdmitted("it is a learner, and has no vote")
         window.takes_part(self.name, self._seq, learner=why)
-        window.acked(self.name, self._acked, self._seq)
+        window.acked(self.name, self.acked, self._seq)
         if why is not None:
             self._last_error = str(why)
             self._admit(self)
@@ -365,7 +364,7 @@ class NodeChannel:
             segment=window.segment_first,
             next=following,
             behind=window.next - following,
-            learner=self._learner,
+            learner=self.learner,
         )
 
     def _reconnected(self) -> None:
@@ -374,13 +373,17 @@ class NodeChannel:
 
     def _lose(self, error: JournalError) -> None:
         if self._lost_because is None:
-            log.warning("journal.node_lost", node=self.name, reason=str(error), acked=self._acked)
+            log.warning("journal.node_lost", node=self.name, reason=str(error), acked=self.acked)
             self._retry_at = 0.0
         self._lost_because = self._lost_because or error
         self._last_error = str(error)
         if not self._starts_queued:
             self._window.failed(self.name, error)
         self.wake()
+
+    def _fail_asks(self, error: JournalError) -> None:
+        while self._asks:
+            self._asks.popleft().call.fail(self.name, error)
 
     def _stopped(self, pump: asyncio.Task[None]) -> None:
         if pump.cancelled() or (bug := pump.exception()) is None:
@@ -389,7 +392,7 @@ class NodeChannel:
         crashed = Unavailable(f"the channel crashed: {bug!r}")
         self._starts_queued = 0
         self._lose(crashed)
-        fail_all(self._asks, self.name, crashed)
+        self._fail_asks(crashed)
 
     def _lag(self) -> int:
-        return max(0, self._window.committed - max(self._acked, 0))
+        return max(0, self._window.committed - max(self.acked, 0))

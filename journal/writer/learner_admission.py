@@ -85,7 +85,7 @@ class LearnerAdmission:
         async def ask() -> None:
             if learner.learner != incarnation or not learner.takes_part:
                 raise OutOfSync("it is lost again")
-            info = learner.stamps.info()
+            info = learner.headers.info()
             await learner.remote.admit(
                 info, incarnation, required, committed, timeout, purged=purged
             )
@@ -100,8 +100,8 @@ class LearnerAdmission:
     async def _still_ours(self, channel: NodeChannel) -> None:
         state = await channel.remote.journal_state(self._settings.operations_timeout_seconds)
         promised = state.last_promised_epoch
-        if promised != channel.stamps.epoch:
-            raise Fenced(f"{channel.name} has promised {promised}", promised=channel.stamps.epoch)
+        if promised != channel.headers.epoch:
+            raise Fenced(f"{channel.name} has promised {promised}", promised=channel.headers.epoch)
 
     async def _from_majority(
         self, others: Sequence[NodeChannel], request: Callable[[NodeChannel], Awaitable[T]]

@@ -23,7 +23,7 @@ async def purge(channels: Sequence[NodeChannel], minimum: TxId, timeout_seconds:
     for channel in channels:
 
         async def one(channel: NodeChannel = channel) -> None:
-            await channel.remote.purge_logs(channel.stamps.info(), minimum, timeout_seconds)
+            await channel.remote.purge_logs(channel.headers.info(), minimum, timeout_seconds)
 
         channel.ask(call, one)
     try:

@@ -42,20 +42,20 @@ class JournalUpgrades:
         """Keep what there is, so that the upgrade can be taken back."""
         await self._on_all(
             "keeping the journal for an upgrade",
-            lambda node: node.remote.pre_upgrade(node.stamps.info(), self._timeout),
+            lambda node: node.remote.pre_upgrade(node.headers.info(), self._timeout),
         )
 
     async def upgrade(self, namespace: NamespaceInfo) -> None:
         """Adopt a layout version and a creation time."""
         await self._on_all(
             "upgrading",
-            lambda node: node.remote.upgrade(node.stamps.info(), namespace, self._timeout),
+            lambda node: node.remote.upgrade(node.headers.info(), namespace, self._timeout),
         )
 
     async def finalize(self) -> None:
         await self._on_all(
             "finalizing the upgrade",
-            lambda node: node.remote.finalize_upgrade(node.stamps.info(), self._timeout),
+            lambda node: node.remote.finalize_upgrade(node.headers.info(), self._timeout),
         )
 
     async def can_roll_back(self, target_layout_version: int) -> bool:
@@ -70,14 +70,14 @@ class JournalUpgrades:
     async def roll_back(self) -> None:
         """Go back to the state before the upgrade."""
         await self._on_all(
-            "rolling back", lambda node: node.remote.roll_back(node.stamps.info(), self._timeout)
+            "rolling back", lambda node: node.remote.roll_back(node.headers.info(), self._timeout)
         )
 
     async def discard_segments(self, first: TxId) -> None:
         """Put every segment from ``first`` on out of the way."""
         await self._on_all(
             f"discarding from {first} on",
-            lambda node: node.remote.discard_segments(node.stamps.info(), first, self._timeout),
+            lambda node: node.remote.discard_segments(node.headers.info(), first, self._timeout),
         )
 
     async def ctime(self) -> int:

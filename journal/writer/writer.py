@@ -182,7 +182,7 @@ class QuorumWriter:
         claim.ensure_distinct()
         self._epoch = epoch
         for channel in self._channels:
-            channel.stamps.epoch = epoch
+            channel.headers.epoch = epoch
         if asyncio.get_running_loop().time() >= predecessor_gone_until:
             self.read_lease.older_heard(newest.values())
         held = [r.last_segment_txid for r in newest.values() if r.HasField("last_segment_txid")]
@@ -195,7 +195,7 @@ class QuorumWriter:
         replies = await self._ask(
             f"preparing the recovery of segment {first}",
             lambda channel, timeout: channel.remote.prepare_recovery(
-                channel.stamps.info(), first, timeout
+                channel.headers.info(), first, timeout
             ),
             self._settings.prepare_recovery_timeout_seconds,
         )
@@ -233,14 +233,14 @@ class QuorumWriter:
         await self._ask(
             f"accepting the recovery of segment {segment.first}-{segment.last}",
             lambda channel, timeout: channel.remote.accept_recovery(
-                channel.stamps.info(), segment, urls, timeout
+                channel.headers.info(), segment, urls, timeout
             ),
             self._settings.accept_recovery_timeout_seconds,
         )
         await self._ask(
             f"finalizing the recovered segment {segment.first}-{segment.last}",
             lambda channel, timeout: channel.remote.finalize_segment(
-                channel.stamps.info(), segment, timeout
+                channel.headers.info(), segment, timeout
             ),
             self._settings.finalize_segment_timeout_seconds,
         )
@@ -260,7 +260,7 @@ class QuorumWriter:
         await self._ask(
             f"starting segment {first}",
             lambda channel, timeout: channel.remote.start_segment(
-                channel.stamps.info(), first, layout_version, timeout
+                channel.headers.info(), first, layout_version, timeout
             ),
             self._settings.start_segment_timeout_seconds,
             starts=first,
@@ -337,7 +337,7 @@ class QuorumWriter:
 
         async def finalize(channel: NodeChannel, timeout: float) -> None:
             channel.ensure_in_sync()
-            await channel.remote.finalize_segment(channel.stamps.info(), segment, timeout)
+            await channel.remote.finalize_segment(channel.headers.info(), segment, timeout)
 
         await self._ask(
             f"finalizing segment {first}-{last}",

@@ -58,7 +58,7 @@ class Node:
         return self
 
     @property
-    def stamps(self) -> "Node":
+    def headers(self) -> "Node":
         return self
 
     def info(self) -> pb.RequestInfo:

@@ -13,8 +13,7 @@ from ha.security.own_tls import OwnTls
 from journal.errors import OutOfSync, Unavailable
 from journal.lane import ANSWER, HEADER, HEADER_BYTES, SERIAL_BYTES, WELCOME, Offer
 from journal.links.lane_client import Lane
-from journal.links.link import WriteStream
-from journal.links.outgoing import Outgoing
+from journal.links.link import WriterMessage, WriteStream
 from journal.links.remote_node import RemoteNode
 from journal.model import Epoch, NodeName, TxId
 from journal.proto import journal_pb2 as pb
@@ -106,8 +105,8 @@ class Node:
     def offers(self) -> None:
         self.lanes = Offer(PORT, b"k" * 16)
 
-    def on_a_stream(self, message: Outgoing) -> pb.WriteRequest:
-        return message.on_a_stream(pb.RequestInfo(epoch=message.epoch, serial=message.serial))
+    def request_info(self, epoch: Epoch, serial: int, committed: TxId | None) -> pb.RequestInfo:
+        return pb.RequestInfo(epoch=epoch, serial=serial, committed_txid=committed)
 
     def open_write_stream(self) -> WriteStream:
         self.streams.append(Stream(self))
@@ -151,7 +150,7 @@ class Line:
         """Send a heartbeat, or ``count`` edits."""
         self.serial += 1
         edits = (TxId(1), TxId(1), count, b"e" * count) if count else ()
-        await self.line.exchange(Outgoing(self.serial, Epoch(1), None, 0, *edits))
+        await self.line.exchange(WriterMessage(self.serial, Epoch(1), None, 0, *edits))
 
 
 @pytest.fixture
