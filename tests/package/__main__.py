@@ -71,10 +71,7 @@ def package(out: Path) -> dict[str, str]:
 
 
 def build_wheel(out: Path, version: str | None = None) -> Path:
-    """Build one wheel of the tree as it is, for trials: not committed, not compared.
-
-    ``version``: its version, in place of the real one.
-    """
+    """Build a wheel of the tree as it is, for trials, as ``version``; commit or compare nothing."""
     with tempfile.TemporaryDirectory() as name:
         tools, source = Path(name) / "tools", ROOT
         run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), HATCHLING)

@@ -65,9 +65,7 @@ class Author:
         return [root, *(node for top in tops for node in subtree(top))]
 
     def new_path(self, *, absent: bool = True) -> str | None:
-        """Return a path in an existing directory; one that is not taken, unless that does not
-        matter.
-        """
+        """Return a path in an existing directory; an untaken one, unless that does not matter."""
         parent = self.directory()
         names = [n for n in NAMES if not absent or n.encode() not in parent.children]
         if not names:

@@ -1,5 +1,4 @@
-"""What happens to a random namespace apart from single calls: trees that change places, and
-snapshots.
+"""Deeds on a random namespace apart from single calls: trees that change places, and snapshots.
 
 Each of these has once been a trap for a merge that does not hold the whole namespace.
 """

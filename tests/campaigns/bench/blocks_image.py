@@ -38,10 +38,7 @@ class Image:
     blocks: npt.NDArray[np.int64]
 
     def reports(self) -> list[tuple[int, bytes]]:
-        """Return for each storage how many blocks it has, and the bytes of its report.
-
-        A block's replicas are on three storages in a row, which are on three DataNodes.
-        """
+        """Return each storage's block count and report; a block is on three DataNodes."""
         chance = np.random.default_rng(1)
         first = chance.integers(STORAGES, size=len(self.blocks))
         found = []

@@ -26,10 +26,7 @@ class Cost:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process with all its threads, also those that have ended.
-
-    The clock's number is what clock_getcpuclockid(3) gives on Linux.
-    """
+    """Return a process's CPU time, ended threads included; clock as clock_getcpuclockid(3)."""
     return time.clock_gettime((~pid << 3) | 2)
 
 

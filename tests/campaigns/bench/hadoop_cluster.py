@@ -36,9 +36,8 @@ _HEAP_MEGABYTES = {"journalnode": 256, "namenode": 512, "zkfc": 128, "datanode":
 
 @dataclass(slots=True)
 class HadoopCluster:
-    """The parts have the names that ours have: zookeeper, jn1-jn3, nn1, nn2, zkfc-nn1, zkfc-nn2.
-
-    So have its DataNodes, where there are any.
+    """Parts named as ours are: zookeeper, jn1-jn3, nn1, nn2, zkfc-nn1, zkfc-nn2, and DataNodes if
+    any.
     """
 
     layout: Layout

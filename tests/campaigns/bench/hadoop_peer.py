@@ -189,10 +189,7 @@ class Found:
 
 
 async def hadoop_rows(world: World) -> list[Row]:
-    """Measure our writer on our nodes, Hadoop's on its own and on ours, in turns.
-
-    Where Hadoop's jar, a Java or its compiler is not here, one row says so.
-    """
+    """Measure our writer on our nodes, Hadoop's on both, in turns; a row says what is lacking."""
     found = Found()
     try:
         with ExitStack() as running:

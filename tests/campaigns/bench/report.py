@@ -16,10 +16,7 @@ WIDTH: Final = 150
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure.
-
-    ``bar`` is what it is held against; ``holds`` is None where there is no bar, or no figure.
-    """
+    """One figure; ``bar`` is its limit, and ``holds`` is None without a bar or a figure."""
 
     figure: str
     value: float | None

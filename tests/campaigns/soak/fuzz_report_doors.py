@@ -109,8 +109,7 @@ async def _images(folder: Path) -> AsyncIterator[Opened]:
 async def _offer(session: aiohttp.ClientSession, at: HostPort) -> None:
     """Check that the page answers, and refuses what is no image as such.
 
-    While the upload of a client that has hung up is removed, others are answered that it is on its
-    way.
+    While an upload whose client hung up is removed, others are answered that it is on its way.
     """
     async with session.get(f"http://{at}/health") as answer:
         if answer.status != HTTPStatus.OK:

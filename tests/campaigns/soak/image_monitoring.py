@@ -40,10 +40,7 @@ def make_prometheus(folder: Path) -> bool:
 
 
 def monitoring_facts() -> Mapping[str, int]:
-    """Return how many daemons Prometheus reaches, once it reaches all, and rules it has read.
-
-    Raises LocalClusterError: it does not reach all of them in time.
-    """
+    """Return counts of daemons that Prometheus reaches and of rules; raise LocalClusterError."""
     wait_until(
         lambda: _up() == _DAEMONS,
         what=f"Prometheus to reach {_DAEMONS} daemons", deadline_seconds=_SECONDS,

@@ -40,8 +40,7 @@ def test_a_datanode_is_told_as_it_registered_and_as_it_is() -> None:
     )
 
 
-# When it was last heard of and when that is asked, in monotonic seconds and Unix milliseconds,
-# and both times as they are sent.
+# When it was last heard of and asked, in monotonic s and Unix ms, and both times as sent.
 HEARD: dict[str, tuple[float, float, int, tuple[int, int]]] = {
     "just now": (100.0, 100.0, 50_000, (50_000, 100_000)),
     "half a second ago": (100.0, 100.5, 50_000, (49_500, 100_000)),

@@ -52,10 +52,7 @@ def run(cluster: Cluster, namenode: str, *arguments: str) -> str:
 
 
 def listing(cluster: Cluster) -> list[str]:
-    """Return what Hadoop's own shell shows: mode, replication, owner, group, size, time and path.
-
-    The shell pads its columns by the widest entry, which a new path may change.
-    """
+    """Return the columns of Hadoop's own shell without its padding, which a new path may change."""
     shell = fs_shell(cluster.conf_dir, "-ls", "-R", "/", deadline_seconds=STEP_SECONDS)
     assert shell.returncode == 0, shell.stderr
     return [" ".join(line.split()) for line in shell.stdout.splitlines()]

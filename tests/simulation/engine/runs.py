@@ -14,10 +14,7 @@ from tests.simulation.engine.verdict import Stuck, Violated
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one seed.
-
-    ``fired`` names the faults that happened, and ``acknowledged`` counts the service rendered.
-    """
+    """What became of one seed: the faults ``fired``, and ``acknowledged``, the service rendered."""
 
     seed: int
     violation: Violated | None

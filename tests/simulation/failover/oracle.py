@@ -1,7 +1,4 @@
-"""Watches a simulated cluster for what must never happen.
-
-See docs/reference/invariants.md#control-plane.
-"""
+"""Watches a simulated cluster for breaches of docs/reference/invariants.md#control-plane."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

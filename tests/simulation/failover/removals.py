@@ -1,7 +1,4 @@
-"""Checks each removal of another's lock: what JournalNodes have heard, and who would answer.
-
-See docs/reference/invariants.md#control-plane.
-"""
+"""Checks each removal of another's lock (docs/reference/invariants.md#control-plane)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -39,8 +39,7 @@ class Silences:
             case "lose-host":
                 self._strikes.trouble_host(replace(event, kind="power"), name)
             case "cut-both":
-                # Those that could take over do not reach it, and as many JournalNodes do not
-                # either.
+                # Those that could take over do not reach it, nor do as many JournalNodes.
                 self._strikes.cut_off(event, name, [*self._others(name), *some])
             case _:
                 raise AssertionError(event.kind)

@@ -86,9 +86,8 @@ been active, or had got the lock back in it and was cut off since. 27284, 38242:
 obeyed an old request to stand by, and the oracle took back the one to become active that was sent
 after it. 82: the owner of a lock by a hand-over that failed after all is not active by itself.
 83: it was active and the owner when it was asked, and lost the lock before the oracle looked.
-212716, 414804: the
-journal alone held a node off, which then stood by for its own controller ahead of older requests
-that were still on their way to it.
+212716, 414804: the journal alone held a node off, which then stood by for its own controller ahead
+of older requests that were still on their way to it.
 301: a hand-over to a node that had just ceded waited for the lock that its rival got.
 206857 was a flaw of the model: with two of three servers down it ended sessions.
 3009478: a fencing command that hung killed the last NameNode after the faults had ended, and no

@@ -43,8 +43,7 @@ class Ground:
     wished: bool = False
     """An operator had asked it to take over when it got the lock."""
     gave_way: bool = False
-    """It has given the lock away, and no NameNode has been active since, long enough that all know.
-    """
+    """It gave the lock away, and no NameNode has been active since, long enough that all know."""
     might_return: bool = False
     """The same, when it got the lock."""
     replaced: Lasting = field(default_factory=Lasting)
@@ -92,10 +91,7 @@ class Unasked:
         self._grounds[name].deposed_at = self._cluster.loop.now
 
     def active(self, name: str) -> None:
-        """Note that this NameNode has become active.
-
-        A promotion that ends when its lock was given away already takes nothing back (49072236).
-        """
+        """Note an active; a promotion that ends without its lock takes nothing back (49072236)."""
         ground = self._grounds[name]
         ground.gave_way = ground.gave_way and ground.lock_until < float("inf")
 

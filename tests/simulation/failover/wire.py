@@ -1,6 +1,5 @@
-"""What controllers ask of ZooKeeper, and are answered: the wire between the two.
-
-The oracle goes by this, and not by what a controller makes of it.
+"""What controllers ask of ZooKeeper and are answered: by this the oracle goes, not by their
+beliefs.
 """
 
 from collections import Counter

@@ -243,9 +243,7 @@ _SAID_MORE: Final[Theme] = {
     "Upgrade": _upgrade,
     "Write": _other_batch,
 }
-"""Said in worlds with long segments.  Rolling back is left out: it takes away what was written
-since.
-"""
+"""Said in worlds with long segments; no rollback, as that takes away what was written since."""
 _OF_AN_UPGRADE: Final = (
     *("PreUpgrade", "Upgrade", "FinalizeUpgrade", "CanRollBack", "DiscardSegments"),
 )

@@ -1,7 +1,4 @@
-"""The checker: its own model of what was promised, acknowledged and read.
-
-It sees disks and what callers heard, and judges by docs/reference/invariants.md#journal.
-"""
+"""The checker of docs/reference/invariants.md#journal: it sees disks, and what callers heard."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -243,8 +240,7 @@ class Oracle:
             self._choose(node, first, decision)
 
     def _choose(self, node: str, first: int, decision: views.Accepted) -> None:
-        """Note what a majority accepted in one epoch: chosen for ever, whether any node knows or
-        not.
+        """Note what a majority accepted in one epoch: chosen for ever, whether known or not.
 
         As in Paxos, from the earliest moment on: the writer may die before it can report it.
         """

@@ -26,9 +26,8 @@ DELAYED: Final[Mapping[str, Sequence[float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What strikes when a message comes, after ``skip`` others of its kind.
-
-    The node is ``it``, that of the first step, or ``another``.
+    """What strikes at a message after ``skip`` others, on ``it`` (the first step's node) or
+    ``another``.
     """
 
     what: str

@@ -1,6 +1,5 @@
-"""The state of a disk after a power cut: the oracle's own reading of a journal's folder.
-
-Written from docs/reference/journal-node.md, not from the product's loader.
+"""The oracle's own reading of a disk after a power cut, written from
+docs/reference/journal-node.md.
 """
 
 import hashlib

@@ -117,10 +117,7 @@ class Strikes:
             self._later(event.lasts, partial(world.restart, machine))
 
     def _ambush(self, event: Event, name: str) -> None:
-        """Let what is written be on its way to no quorum, and then strike its writer.
-
-        Every other time together with the JournalNode that has it.
-        """
+        """Strike a writer whose edits reach no quorum; each other time their JournalNode, too."""
         world, host = self._world, self._world.cluster.hosts[name]
         first = event.victim % 3
         one, other, third = (JOURNALS[(first + more) % 3] for more in range(3))

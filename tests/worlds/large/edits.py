@@ -289,10 +289,7 @@ DEEDS: Final[dict[Deed, int]] = {
 
 
 def edits_on(shape: Shape, count: int, seed: int = 1) -> Iterator[Op]:
-    """Yield this many edits, without those that begin and end a segment.
-
-    In the middle one tree of about ``LARGE_TREE`` of all inodes is deleted.
-    """
+    """Yield ``count`` edits without segments' marks; midway a ``LARGE_TREE`` share is deleted."""
     day = Day(shape, seed)
     deeds, weights = list(DEEDS), list(DEEDS.values())
     written, large = 0, False

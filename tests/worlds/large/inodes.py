@@ -48,10 +48,7 @@ Flags = NDArray[np.bool_]
 
 
 def _acls() -> tuple[tuple[AclEntry, ...], ...]:
-    """Return the features, without what the mode says.
-
-    None is inherited: then every creation below it would have to log what it inherits.
-    """
+    """Return the features, without what the mode says; none is inherited, or creations log it."""
     named = AclEntry(AclScope.ACCESS, AclType.USER, USERS[3], 5)
     group = AclEntry(AclScope.ACCESS, AclType.GROUP, None, 5)
     other = AclEntry(AclScope.ACCESS, AclType.GROUP, GROUPS[3], 4)

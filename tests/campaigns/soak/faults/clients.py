@@ -154,10 +154,7 @@ class _Client:
         self._values = 0
 
     async def ask(self, ask: Ask, path: str, other: str = "") -> str:
-        """Make one call, from its begin to the line in the history; return its answer.
-
-        ``other``: where a move moves to.
-        """
+        """Make one call (``other``: where a move goes), note it; return its answer."""
         value = other if ask is Ask.MOVE else ""
         if ask is Ask.OWN:
             self._values += 1

@@ -230,10 +230,7 @@ def _ambush(rng: Random) -> tuple[Fault, Fault]:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What a seed draws: ``count`` faults, none longer than this, of these kinds alone.
-
-    The limit shortens faults and changes nothing else.
-    """
+    """What a seed draws: ``count`` faults of these kinds alone, cut to ``longest_seconds``."""
 
     seed: int
     count: int

@@ -201,10 +201,7 @@ def _next(ordered: Sequence[Call], ends: Sequence[float], done: int) -> list[int
 
 
 def after(call: Call, state: State, places: Sequence[int]) -> State | None:
-    """Return the state that a call leaves, or None where its answer cannot be in this state.
-
-    ``places``: where in the state the call's own paths are.
-    """
+    """Return the state that a call leaves at its ``places``; None if its answer cannot be there."""
     if call.ask is Ask.MOVE:
         return _after_move(call, state, *places)
     (place,) = places

@@ -34,10 +34,7 @@ class Leftover:
 
 @contextlib.contextmanager
 def registered(mark: str, mounts: tuple[Path, ...]) -> Iterator[str]:
-    """Remove what dead runs left, and be a run with an id of its own until the block ends.
-
-    A second process removes it all where this one dies before.
-    """
+    """Remove what dead runs left; be a run with an id, which a second process ends if this dies."""
     remove_leftovers()
     REGISTER.mkdir(exist_ok=True)
     run_id = f"{os.getpid():x}"

@@ -23,8 +23,7 @@ FIRST_ID = 16385
 class History:
     """A namespace that edits in words are done to; each takes its time from the one before.
 
-    ``edits`` are all that were done; the other field is what the last did to blocks that were
-    there.
+    ``edits`` are all that were done; the other field is what the last did to existing blocks.
     """
 
     namespace: Namespace = field(default_factory=lambda: Namespace.empty("hdfs"))
