@@ -19,7 +19,7 @@ NO_LOCAL_WRITE, IGNORE_CLIENT_LOCALITY = (
 
 
 def on_two_racks() -> Served:
-    """d1 and d2 (which is at ``BESIDE``) are on one rack, d3 to d9 on another."""
+    """Put d1 and d2 (which is at 10.0.0.2) on one rack, d3 to d9 on another."""
     served = serve()
     for number in range(1, 10):
         datanodes_in_memory.joined(served.cluster, f"d{number}", rack="/a" if number < 3 else "/b")
