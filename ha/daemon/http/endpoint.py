@@ -7,7 +7,6 @@ such one comes: it takes 11 MB, and most daemons are asked for nothing but their
 
 import asyncio
 import io
-import re
 import sys
 import threading
 import traceback
@@ -16,6 +15,7 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 
+import h11
 import structlog
 from prometheus_client import REGISTRY, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -43,14 +43,7 @@ SILENCE_SECONDS: Final = 75.0
 HEAD_SECONDS: Final = 20.0
 """From a request's first byte to the end of its headers; aiohttp itself would wait for ever."""
 MAX_HEAD_BYTES: Final = 16 * 1024
-_BEGINS: Final = re.compile(rb"[A-Z]{1,20}(?: |\Z)")
-_ENDS: Final = re.compile(rb"\r\n\r\n|\n\n")
-_PLAIN: Final = re.compile(
-    rb"(GET|HEAD|OPTIONS) (/[a-zA-Z]*)(?:\?([!-~]*))? HTTP/1\.[01]\r\n"
-    rb"(?:(?!(?i:content-length|transfer-encoding|expect|upgrade):)[A-Za-z0-9-]+:[^\r\n\0]*\r\n)*"
-    rb"\r\n"
-)
-"""A complete request in one piece, without a body and without headers that need support."""
+_PLAIN_METHODS: Final = frozenset(METHODS.encode().split(b", "))
 _FULL: Final = PageAnswer(
     HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", b"too many requests are under way\n"
 )
@@ -193,7 +186,8 @@ class _Connection(asyncio.Protocol):
         self._register = register
         self._whole_server = whole_server
         self._handing_on: asyncio.Task[None] | None = None
-        self._said = b""
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
+        self._received = b""
         self.host = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -206,30 +200,46 @@ class _Connection(asyncio.Protocol):
             self.abort()
 
     def data_received(self, data: bytes) -> None:
-        if self._is_more_to_come(self._said + data):
+        is_first, self._received = not self._received, self._received + data
+        request = self._plain_request(data)
+        if request is not None and not isinstance(request, h11.Request):
+            if is_first:
+                self._abort_after(HEAD_SECONDS)
             return
-        data = self._said + data
         self._patience.cancel()
-        plain = _PLAIN.fullmatch(data)
-        page = self._pages.get(plain[2].decode()) if plain else None
-        if plain is None or page is None:
+        path, _, query = request.target.decode("ascii").partition("?") if request else ("", "", "")
+        page = self._pages.get(path)
+        if request is None or page is None:
             self._transport.pause_reading()
-            self._handing_on = asyncio.create_task(self._hand_on(data), name="HTTP hand-over")
+            self._handing_on = asyncio.create_task(self._hand_on(), name="HTTP hand-over")
             return
-        answer = self._answer(plain[1].decode(), plain[2].decode(), page, plain[3] or b"")
+        method = request.method.decode("ascii")
+        answer = self._answer(method, path, page, query)
         # Until the last byte has gone: a client that never reads it must not keep page and
         # descriptor.
-        loop = asyncio.get_running_loop()
-        self._patience = loop.call_later(self._silence_seconds, self.abort)
-        self._transport.write(_framed(answer, plain[1].decode()))
+        self._abort_after(self._silence_seconds)
+        self._transport.write(_framed(answer, method))
         self._transport.close()
 
-    def _answer(self, method: str, path: str, page: Page, query: bytes) -> PageAnswer:
+    def _plain_request(self, data: bytes) -> h11.Request | type[h11.NEED_DATA] | None:
+        """Return a request without a body as soon as its head is complete; None for any other."""
+        try:
+            self._http.receive_data(data)
+            request = self._http.next_event()
+            if not isinstance(request, h11.Request):
+                return h11.NEED_DATA
+            is_whole = isinstance(self._http.next_event(), h11.EndOfMessage)
+        except h11.RemoteProtocolError:
+            return None  # aiohttp answers what is wrong with it
+        is_plain = is_whole and request.method in _PLAIN_METHODS
+        return request if is_plain and not self._http.trailing_data[0] else None
+
+    def _answer(self, method: str, path: str, page: Page, query: str) -> PageAnswer:
         try:
             refusal = self._access.refusal(self._transport, method, path)
             if refusal is not None:
                 return refusal
-            return self._access.shown(self._transport, page(query.decode("ascii")))
+            return self._access.shown(self._transport, page(query))
         except Exception:
             log.exception("http.page_failed", page=path)
             return PageAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"")
@@ -244,18 +254,11 @@ class _Connection(asyncio.Protocol):
             self._handing_on.cancel()
         self._transport.abort()
 
-    def _is_more_to_come(self, said: bytes) -> bool:
-        """Keep the beginning of a request until all of its head is there, for a while."""
-        if len(said) > MAX_HEAD_BYTES or _ENDS.search(said) or not _BEGINS.match(said):
-            return False
-        if not self._said:
-            self._patience.cancel()
-            loop = asyncio.get_running_loop()
-            self._patience = loop.call_later(HEAD_SECONDS, self.abort)
-        self._said = said
-        return True
+    def _abort_after(self, seconds: float) -> None:
+        self._patience.cancel()
+        self._patience = asyncio.get_running_loop().call_later(seconds, self.abort)
 
-    async def _hand_on(self, said: bytes) -> None:
+    async def _hand_on(self) -> None:
         try:
             protocol = await self._whole_server()
         except Exception:
@@ -272,7 +275,7 @@ class _Connection(asyncio.Protocol):
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
         self._transport.resume_reading()
-        protocol.data_received(said)
+        protocol.data_received(self._received)
 
 
 def _framed(answer: PageAnswer, method: str) -> bytes:

@@ -1,10 +1,6 @@
-"""Asks another process for one page by HTTP: a question or two are not worth a client of 11 MB.
-
-HTTP/1.0, so that the answer comes in one piece and ends with its connection.
-"""
+"""Asks another process for one page by HTTP: a question or two are not worth a client of 11 MB."""
 
 import asyncio
-import re
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -12,11 +8,13 @@ from dataclasses import dataclass
 from errno import ECONNREFUSED
 from typing import Final
 
+import h11
+
 from ha.conf.topology import HostPort
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, falls_back
 
-_STATUS: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: ([^\r\n]*))?\r?\n")
+_MAX_HEAD_BYTES: Final = 64 * 1024
 _MOST_HEADERS: Final = 100
 _PIECE_BYTES: Final = 64 * 1024
 
@@ -52,14 +50,22 @@ async def http_get(
         OSError: nothing listens, or the connection broke before the end of the answer.
         ValueError: the answer is no HTTP or too long, or the address cannot be one.
     """
+    connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
     async with asyncio.timeout(deadline_seconds), _connected(address, role) as (reader, writer):
-        writer.write(
-            f"GET {target} HTTP/1.0\r\nHost: {address}\r\nAccept-Encoding: identity\r\n\r\n".encode(
-                "ascii"
-            )
-        )
-        await writer.drain()
-        return await _answer(reader, most_bytes, cut=cut)
+        headers = {"Host": str(address), "Accept-Encoding": "identity", "Connection": "close"}
+        try:
+            request = h11.Request(method="GET", target=target, headers=list(headers.items()))
+            writer.write(connection.send(request) or b"")
+            connection.send(h11.EndOfMessage())
+            await writer.drain()
+            return await _answer(connection, reader, most_bytes, cut=cut)
+        except h11.ProtocolError as failure:
+            unread, ended = connection.trailing_data
+            if ended and (not unread or unread.startswith(b"HTTP/")):
+                raise ConnectionError(
+                    f"it hung up in the middle of its answer: {failure}"
+                ) from None
+            raise ValueError(f"the answer is no HTTP: {unread[:80]!r}: {failure}") from failure
 
 
 async def _opened(
@@ -92,64 +98,31 @@ async def _connected(
         writer.close()
 
 
-async def _answer(reader: asyncio.StreamReader, most_bytes: int, *, cut: bool) -> HttpAnswer:
-    first = await _line(reader)
-    if not first:
-        raise ConnectionError("it hung up without an answer")
-    status = _STATUS.fullmatch(first)
-    if status is None:
-        raise ValueError(f"the answer is no HTTP: {first[:80]!r}")
-    headers = await _headers(reader)
-    if "transfer-encoding" in headers:
-        raise ValueError("the answer comes in pieces, which HTTP/1.0 does not know")
-    body = await _body(reader, _length(headers), most_bytes, cut=cut)
-    reason = (status[2] or b"").decode("latin-1").strip()
-    return HttpAnswer(int(status[1]), reason, headers, body)
-
-
-async def _line(reader: asyncio.StreamReader) -> bytes:
-    try:
-        return await reader.readline()
-    except ValueError as failure:
-        raise ValueError("the answer has a header that does not end") from failure
-
-
-async def _headers(reader: asyncio.StreamReader) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for _ in range(_MOST_HEADERS):
-        line = await _line(reader)
-        if line in (b"\r\n", b"\n"):
-            return found
-        if not line.endswith(b"\n"):
-            raise ConnectionError("it hung up in the middle of its answer")
-        name, _, value = line.decode("latin-1").partition(":")
-        found[name.strip().lower()] = value.strip()
-    raise ValueError(f"the answer has more than {_MOST_HEADERS} headers")
-
-
-def _length(headers: Mapping[str, str]) -> int | None:
-    """Return the length of the body in bytes; None: to the end of the connection."""
-    told = headers.get("content-length")
-    if told is None:
-        return None
-    if not (told.isascii() and told.isdecimal()) or len(told) > 18:
-        raise ValueError(f"the answer has a Content-Length that is no number: {told[:40]!r}")
-    return int(told)
-
-
-async def _body(
-    reader: asyncio.StreamReader, length: int | None, most_bytes: int, *, cut: bool
-) -> bytes:
-    body = bytearray()
-    while length is None or len(body) < length:
-        piece = await reader.read(_PIECE_BYTES)
-        if not piece and length is not None and not cut:
-            raise ConnectionError(f"it hung up after {len(body)} of {length} bytes")
-        if not piece:
-            break
-        body += piece
-        if len(body) > most_bytes:
-            if cut:
+async def _answer(
+    connection: h11.Connection, reader: asyncio.StreamReader, most_bytes: int, *, cut: bool
+) -> HttpAnswer:
+    head, body = None, bytearray()
+    while len(body) <= most_bytes:
+        event = connection.next_event()
+        if event is h11.NEED_DATA:
+            piece = await reader.read(_PIECE_BYTES)
+            if not piece and cut and head is not None:
                 break
+            if not piece and head is None and not connection.trailing_data[0]:
+                raise ConnectionError("it hung up without an answer")
+            connection.receive_data(piece)
+        elif isinstance(event, h11.Response):
+            head = event
+        elif isinstance(event, h11.Data):
+            body += event.data
+        elif isinstance(event, h11.EndOfMessage):
+            break
+    else:
+        if not cut:
             raise ValueError(f"the answer has more than {most_bytes} bytes")
-    return bytes(body[:most_bytes] if length is None else body[: min(length, most_bytes)])
+    assert head is not None
+    if len(head.headers) > _MOST_HEADERS:
+        raise ValueError(f"the answer has more than {_MOST_HEADERS} headers")
+    found = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
+    reason = head.reason.decode("latin-1").strip()
+    return HttpAnswer(head.status_code, reason, found, bytes(body[:most_bytes]))

@@ -186,7 +186,7 @@ async def test_thousands_of_connections_leave_the_daemon_its_descriptors_and_its
         except ConnectionResetError:
             return b""
 
-    plain, kept = b"GET /health HTTP/1.1\r\n\r\n", b"GET /none HTTP/1.1\r\nHost: x\r\n\r\n"
+    plain, kept = b"GET /health HTTP/1.0\r\n\r\n", b"GET /none HTTP/1.1\r\nHost: x\r\n\r\n"
     try:
         for _ in range(3):  # aiohttp keeps these open
             assert await answer(kept) == b"HTTP/1.1 404"
