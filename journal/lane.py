@@ -8,7 +8,7 @@ Pure.
 
 import struct
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 MAGIC: Final = b"nnhalane"
 VERSION: Final = 1
@@ -83,3 +83,14 @@ def hello_of(head: bytes, rest: bytes) -> Hello:
     except UnicodeDecodeError:
         raise NoLane("the journal's id is no text") from None
     return Hello(key, named, None if space == NONE else space)
+
+
+class TakenLanes(Protocol):
+    """Where this process takes write lanes."""
+
+    @property
+    def offer(self) -> Offer:
+        """What writers are offered: the port and the key."""
+
+    def open_to(self, journal_id: str) -> int:
+        """Return how many lanes a journal has."""

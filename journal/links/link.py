@@ -8,11 +8,12 @@ twice behind the caller's back, for a repeated newEpoch would be refused.
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
+from urllib.parse import urlencode
 
 import grpc
 from google.protobuf.message import Message
 
-from journal.model import Epoch, TxId
+from journal.model import Epoch, JournalId, NamespaceInfo, TxId
 from journal.proto import journal_pb2 as pb
 
 M = TypeVar("M", bound=Message)
@@ -103,3 +104,27 @@ class Link(Protocol):
 
 LinkFactory = Callable[[str, int], Link]
 """From a node's host and port."""
+
+
+def segment_url(
+    host: str,
+    port: int,
+    *,
+    journal_id: JournalId,
+    first: TxId,
+    namespace: NamespaceInfo | None,
+    in_progress: bool,
+    damaged_ok: bool = False,
+) -> str:
+    """Return the URL of the segment that starts at ``first``, with Hadoop's path and names.
+
+    With ``damaged_ok`` a node whose copy is damaged gives what stands before the damage.
+    """
+    query = {"jid": journal_id, "segmentTxId": str(first)}
+    if namespace is not None:
+        query["storageInfo"] = namespace.storage_info()
+    query["inProgressOk"] = "true" if in_progress else "false"
+    if damaged_ok:
+        query["damagedOk"] = "true"
+    at = f"[{host}]" if ":" in host else host
+    return f"http://{at}:{port}/getJournal?{urlencode(query)}"

@@ -9,8 +9,7 @@ from google.protobuf.message import Message
 from journal.lane import KEY_BYTES, Hello, Offer
 from journal.links.grpc_link import GrpcLink
 from journal.links.lane_client import Lane
-from journal.links.link import LinkFactory, WriteStream
-from journal.links.segment_url import segment_url
+from journal.links.link import LinkFactory, WriteStream, segment_url
 from journal.messages import namespace_message, namespace_of, segment_message
 from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb

@@ -15,6 +15,7 @@ from journal.core.replies import Fetch, Resumed
 from journal.core.requests import AcceptRecovery, AdoptCatchUp, AdoptRecovery, CatchUp, Format
 from journal.core.state import JournalState
 from journal.errors import BadRequest, JournalError, NotFormatted, OutOfSync, StorageFailed
+from journal.lane import TakenLanes
 from journal.model import NO_TXID, JournalId, TxId
 from journal.node import metrics
 from journal.node.owner.edits_cache import EditsCache
@@ -24,7 +25,6 @@ from journal.node.repair.scrub import scrub_forever
 from journal.node.repair.sources import require_peers
 from journal.node.repair.sync import JournalSync
 from journal.node.settings import NodeSettings
-from journal.node.taken_lanes import TakenLanes
 from journal.storage.disk import Disk
 from journal.storage.files import RealFiles
 from journal.storage.layout import JOURNAL_FOLDERS, why_bad_journal_id

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from ha.daemon.lazy_import import load_late
 from journal.errors import JournalError, QuorumLost, WrongNamespace
+from journal.links.link import segment_url
 from journal.links.quorum_call import QuorumCall
 from journal.links.remote_node import JournalAddress, RemoteNode
-from journal.links.segment_url import segment_url
 from journal.links.settings import ReaderSettings
 from journal.model import JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import aiohttp
 
 from journal.errors import JournalError, QuorumLost, StorageFailed, Unavailable
+from journal.links.link import segment_url
 from journal.links.quorum_call import ask_once
 from journal.links.remote_node import JournalAddress, RemoteNode
-from journal.links.segment_url import segment_url
 from journal.links.settings import ReaderSettings
 from journal.messages import namespace_of, segment_of
 from journal.model import JournalId, NodeName, Segment, TxId

@@ -53,10 +53,15 @@ from journal.storage.incarnation import (
     write_incarnation,
 )
 from journal.storage.load import load
-from journal.storage.open_segment import LEAVE_SEGMENTS_ALONE, Extent, Writing
 from journal.storage.purge import purge
 from journal.storage.records import SegmentRecord, record_bytes, record_of
-from journal.storage.segment_file import digest_up_to, read_whole
+from journal.storage.segment_file import (
+    LEAVE_SEGMENTS_ALONE,
+    Extent,
+    Writing,
+    digest_up_to,
+    read_whole,
+)
 from journal.storage.small_files import (
     committed_bytes,
     decision_bytes,

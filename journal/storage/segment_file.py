@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from journal.core import effects
 from journal.errors import StorageFailed
 from journal.frame import HEADER_BYTES, MAX_OP_BYTES, file_header, read_header, scan
 from journal.model import Segment, TxId
-from journal.storage.files import Files
+from journal.storage.files import Files, OpenFile
 
 _HASH_CHUNK_BYTES: Final = 1 << 20
 
@@ -194,3 +195,36 @@ class SegmentCheck:
                 f"the edits {self._first}-{self._last} are not those that were decided on "
                 f"(digest {found.hex()[:16]}, wanted {self._wanted.hex()[:16]})"
             )
+
+
+LEAVE_SEGMENTS_ALONE: Final = (
+    effects.AbandonSegment,
+    effects.DropDownload,
+    effects.ForgetDecision,
+    effects.PersistAdmission,
+    effects.PersistDecision,
+    effects.PersistPromise,
+    effects.PersistWriter,
+    effects.RecordSegment,
+    effects.RememberCommitted,
+)
+"""Effects after which every closed segment's file is what it was."""
+
+
+@dataclass(slots=True)
+class Writing:
+    """The open segment: its file, the digest of its edits, and how far it is durable."""
+
+    first: TxId
+    file: OpenFile
+    end: int
+    hash: "hashlib._Hash"
+    dirty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where a segment's bytes lie: the file, from its beginning to ``end``."""
+
+    path: Path
+    end: int

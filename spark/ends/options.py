@@ -14,9 +14,8 @@ from ha.console.own_certificate import call_under_certificate
 from ha.security.caller import Role
 from hadoop.location import path_of
 from spark.ends.hadoop_files import OpenHadoop
-from spark.ends.sinks.directory import DirectorySink
 from spark.ends.sinks.hadoop import HadoopSink
-from spark.ends.sinks.model import Sink
+from spark.ends.sinks.model import DirectorySink, Sink
 from spark.ends.sinks.upload import UploadSink
 from spark.ends.sources.cluster import Cluster
 from spark.ends.sources.directory import DirectorySource

@@ -37,7 +37,7 @@ class Engine(Protocol):
     A function is top-level in a module of this project, and picklable by name.  A task is a small
     frozen dataclass: everything bulky travels through files of the work directory.  A task may run
     twice, even at the same time, and its first answer may be lost; so it writes to a name of its
-    own (`spark.engine.attempt.attempt_name`) and returns that name, and files are never searched
+    own (`spark.engine.outcome.attempt_name`) and returns that name, and files are never searched
     for.
     """
 

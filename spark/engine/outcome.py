@@ -1,7 +1,9 @@
-"""What comes back from a task that ran elsewhere: its result, or its own words of failure."""
+"""What comes back from a task: its result or its words of failure, and names for its files."""
 
+import os
 import traceback
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -66,3 +68,32 @@ def settled(stage: str, outcome: TaskDone[R] | Failed) -> tuple[int, R]:
         failure.add_note(outcome.stack)
         raise failure
     return outcome.number, outcome.result
+
+
+def attempt_name(stem: str) -> str:
+    """``stem`` with this process and a random part: a task that runs twice writes two files.
+
+    The driver reads only the names that tasks returned, so a file of an attempt that was lost
+    stays unseen until the work directory goes.
+    """
+    return f"{stem}.{os.getpid()}-{uuid.uuid4().hex[:12]}"
+
+
+class InlineEngine:
+    """Runs tasks in their order, when their results are asked for."""
+
+    @property
+    def name(self) -> str:
+        return "inline"
+
+    @property
+    def parallelism(self) -> int:
+        """One task at a time."""
+        return 1
+
+    def run(
+        self, stage: str, function: Callable[[T], R], tasks: Sequence[T]
+    ) -> Iterator[tuple[int, R]]:
+        """See `spark.engine.model.Engine`."""
+        for number, task in enumerate(tasks):
+            yield settled(stage, attempted(function, number, task, last=True))

@@ -15,8 +15,8 @@ from namenode_sim.image.container import SUB, Section, Summary, stretch
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import ImageSections
-from spark.engine.attempt import attempt_name
 from spark.engine.model import Engine, TaskFailed
+from spark.engine.outcome import attempt_name
 from spark.image.ranges import ImageRange, cut, range_bytes
 
 LARGE: Final = ("INODE", "INODE_DIR")

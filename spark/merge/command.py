@@ -1,7 +1,10 @@
 """``nnha checkpoint merge``: make a newer image from an image and its edits."""
 
 import json
+import os
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -20,13 +23,12 @@ from namenode_sim.image.errors import ImageError
 from spark.ends.hadoop_files import HadoopFileError
 from spark.ends.options import Ends, end_options, open_sink, open_source
 from spark.ends.sinks.model import Published, SinkFailed, SinkRefused
-from spark.ends.sources.errors import SourceError
+from spark.ends.sources.model import SourceError
 from spark.engine.model import SparkUnavailable
 from spark.merge.errors import MergeFailed
 from spark.merge.merger import DEFAULT_MASTER, EngineName, Merger, MergeReport
-from spark.merge.parent_watch import end_with_stdin_s_writer
-from spark.merge.progress import Tell
 from spark.merge.progress_display import shown
+from spark.merge.stages import Tell
 
 REFUSALS: Final = (MergeRefused, SinkRefused, StorageError)
 FAILURES: Final = (
@@ -193,3 +195,23 @@ def _print(report: MergeReport, published: Published, seconds: float, *, as_json
         if start is not None:
             parts.insert(0, f"start of Spark {start:.1f} s")
         click.echo(f"stages: {', '.join(parts)}")
+
+
+_STDIN: Final = 0
+
+
+def end_with_stdin_s_writer() -> None:
+    """Kill this process once no process holds the other end of standard input any more.
+
+    Where it leads a process group, a JVM and Python workers go with it.  What lies in the work
+    directory the next merge removes.
+    """
+    threading.Thread(target=_watch, name="lifeline", daemon=True).start()
+
+
+def _watch() -> None:
+    while os.read(_STDIN, 4096):
+        pass  # what comes in means nothing
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)

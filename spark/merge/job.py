@@ -31,10 +31,9 @@ from spark.merge.model import Delta, Looked, MergePlan
 from spark.merge.plan.lookup import ImageIndex, look_up
 from spark.merge.plan.planner import plan_edits
 from spark.merge.plan.rounds import questions_and_answers
-from spark.merge.progress import Tell, tell_nobody
 from spark.merge.replay import replay
 from spark.merge.sparse import sparse_namespace
-from spark.merge.stages import CountingEngine, Stages
+from spark.merge.stages import CountingEngine, Stages, Tell, tell_nobody
 from spark.merge.trie import NEED, BaseTrie
 from spark.merge.workdir import work_directory
 from spark.merge.write.stages import apply_delta

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self
 from namenode_sim.checkpoint import merge as whole
 from namenode_sim.checkpoint.merge import Merged
 from spark.ends.hadoop_files import HadoopFiles
-from spark.merge.progress import Progress, Tell, tell_nobody
+from spark.merge.stages import Progress, Tell, tell_nobody
 from spark.merge.workdir import work_directory
 
 if TYPE_CHECKING:

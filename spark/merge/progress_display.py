@@ -9,7 +9,7 @@ import click
 from rich import progress as bars
 from rich.console import Console
 
-from spark.merge.progress import Progress, Tell
+from spark.merge.stages import Progress, Tell
 
 _SECONDS_BETWEEN_LINES: Final = 5.0
 

@@ -3,10 +3,28 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from spark.engine.model import Engine
-from spark.merge.progress import Progress, Tell
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A stage has done ``done`` of ``total`` units; ``total`` is None while it is unknown."""
+
+    stage: str
+    done: int
+    total: int | None
+    unit: str
+
+
+Tell = Callable[[Progress], None]
+
+
+def tell_nobody(progress: Progress) -> None:
+    """Ignore the progress, for callers that do not ask for it."""
+
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -4,8 +4,9 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -13,10 +14,9 @@ from ha.conf.errors import BadValue
 from ha.conf.keys import units
 from ha.console.exit_codes import FAILED, USAGE
 from ha.console.output import console
-from spark.reports.document import document_of
-from spark.reports.errors import ExportDamaged, NotAnExport
+from ha.console.result import API_VERSION
 from spark.reports.export import open_export
-from spark.reports.model import NamespaceReport, Section, Settings
+from spark.reports.model import ExportDamaged, NamespaceReport, NotAnExport, Section, Settings
 from spark.reports.page import page_of
 from spark.reports.pictures import NoMatplotlib, draw, ensure_drawable
 from spark.reports.report import make_report
@@ -126,3 +126,27 @@ def _write(path: Path, text: str) -> None:
 def _end(code: int, message: str) -> NoReturn:
     click.echo(f"report: {message}", err=True)
     sys.exit(code)
+
+
+def document_of(report: NamespaceReport) -> dict[str, Any]:
+    """Return the report as JSON's values, with every key; a section not asked for is null."""
+    sections = {section.value: section.value.replace("-", "_") for section in Section}
+    found = {
+        name: getattr(report, field) and asdict(getattr(report, field))
+        for name, field in sections.items()
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "command": "namespace report",
+        "source": asdict(report.source),
+        "settings": asdict(report.settings),
+        "sections": {name: _listed(part) for name, part in found.items()},
+    }
+
+
+def _listed(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        return {key: _listed(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_listed(entry) for entry in value]
+    return value

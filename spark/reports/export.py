@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spark.reports.batch import DIRECTORY, FILE, NOTHING, SYMLINK, Directories, Inodes, Words
-from spark.reports.errors import ExportDamaged, NotAnExport
-from spark.reports.model import Source
+from spark.reports.model import ExportDamaged, NotAnExport, Source
 from spark.reports.sums import Ints
 from spark.reports.trees import rows_of
 

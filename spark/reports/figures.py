@@ -1,8 +1,9 @@
 """What a report shows, apart from how: tables and bars that text, pictures and the page draw."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from spark.reports import units
 
@@ -38,6 +39,18 @@ class Grid:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+
+
+R = TypeVar("R")
+Columns = Sequence[tuple[str, FigureKind, int, Callable[[R], Cell]]]
+"""A column's name, kind and need, and its cell in one row."""
+
+
+def grid(title: str, columns: Columns[R], rows: Iterable[R], note: str = "") -> Grid:
+    """Return the table in which each row is shown by these columns."""
+    heads = tuple(Column(name, kind, need) for name, kind, need, _ in columns)
+    cells = [cell for *_, cell in columns]
+    return Grid(title, heads, tuple(tuple(cell(row) for cell in cells) for row in rows), note)
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,3 +259,11 @@ class NamespaceReport:
     quota: QuotaSection | None = None
     largest: LargestSection | None = None
     growth: GrowthSection | None = None
+
+
+class NotAnExport(Exception):
+    """The folder is no export of a format that we read: wrong usage, nothing is damaged."""
+
+
+class ExportDamaged(Exception):
+    """The export is torn: a file cannot be read, or rows are missing."""

@@ -7,9 +7,9 @@ import numpy as np
 
 from spark.reports import model
 from spark.reports.batch import NOTHING, Directories, Words
-from spark.reports.errors import NotAnExport
 from spark.reports.export import Export
 from spark.reports.growth import Growth, TreeChanges, tree_changes
+from spark.reports.model import NotAnExport
 from spark.reports.sums import Ints, bucket_sums
 from spark.reports.tally import Tally, buckets
 from spark.reports.trees import described, direct, first, spread, subtree_sums, telling

@@ -11,7 +11,7 @@ from typing import TypeAlias, assert_never
 
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.schedule import CheckpointRules, CheckpointState, why_due
-from spark.ends.sinks.verdict import UploadVerdict
+from spark.ends.sinks.model import UploadVerdict
 
 ROLL_SHARE = 10
 """The log is rolled if the open segment has more than one tenth (1 / ROLL_SHARE) of the edits to be

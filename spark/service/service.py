@@ -15,12 +15,11 @@ from hadoop.errors import StorageError
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import image_name
+from spark.ends.sinks.model import UploadVerdict
 from spark.ends.sinks.upload import Offer, offer_to_all
-from spark.ends.sinks.verdict import UploadVerdict
 from spark.ends.sources.cluster import Cluster, view
-from spark.ends.sources.errors import SourceError
 from spark.ends.sources.from_cluster import adopt, stage_from_cluster
-from spark.ends.sources.model import Staged
+from spark.ends.sources.model import SourceError, Staged
 from spark.service import core, metrics
 from spark.service.core import step
 from spark.service.log_roll import RollFailed, roll_log

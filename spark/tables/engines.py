@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from spark.engine.inline import InlineEngine
 from spark.engine.model import Engine, SparkUnavailable
+from spark.engine.outcome import InlineEngine
 from spark.engine.pool import PoolEngine
 
 INLINE_BYTES: Final = 128 * 1024 * 1024

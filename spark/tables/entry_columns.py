@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from spark.tables.lanes import Ints, Lanes, squeezed, words_of
-from spark.tables.message_stream import BadMessage
+from spark.tables.message_stream import BadMessage, Chunk
 
 _U = np.uint64
 _MOST_BYTES: Final = 8
@@ -110,3 +110,24 @@ def _alone(data: bytes | bytearray, starts: Ints, ends: Ints) -> EdgeColumns:
     edges = np.array(parents + moved, np.int64).reshape(-1, 2)
     rows = np.arange(len(parents), len(edges), dtype=np.int64)
     return EdgeColumns(edges[:, 0].copy(), edges[:, 1].copy(), rows)
+
+
+def edges_of(chunk: Chunk, references: Ints) -> tuple[Ints, Ints]:
+    """Return the parents and the children in a chunk of INODE_DIR messages.
+
+    Args:
+        chunk: the messages.
+        references: the inodes of INODE_REFERENCE by number.
+
+    Raises:
+        BadMessage: if one is malformed, or names a reference that is not there.
+    """
+    found = decode_entries(chunk.data, chunk.starts, chunk.ends)
+    moved = found.by_reference
+    if len(moved):
+        numbers = found.child[moved]
+        if int(numbers.max()) >= len(references):
+            what = f"reference {numbers.max()} is not there, only {len(references)} are"
+            raise BadMessage(int(chunk.starts[0]), what)
+        found.child[moved] = references[numbers]
+    return found.parent, found.child

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from spark.engine.attempt import attempt_name
+from spark.engine.outcome import attempt_name
 from spark.tables.arrow import INODE_TYPES, Batch, InodeBatches
-from spark.tables.edges import edges_of
+from spark.tables.entry_columns import edges_of
 from spark.tables.images import Piece, open_tables, read_piece
 from spark.tables.inode_columns import DIRECTORY, InodeColumns, decode_inodes
 from spark.tables.lanes import Ints

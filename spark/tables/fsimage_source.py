@@ -13,11 +13,10 @@ from pyspark.sql import datasource
 
 from spark.tables.arrow import INODE_TYPES, Batch, InodeBatches
 from spark.tables.ddl import chosen, ddl_of, path_of
-from spark.tables.edges import edges_of
-from spark.tables.images import ImageTables, Piece, open_tables, read_piece
+from spark.tables.entry_columns import edges_of
+from spark.tables.images import SPLIT_BYTES, ImageTables, Piece, open_tables, read_piece, split
 from spark.tables.inode_columns import decode_blocks
 from spark.tables.message_stream import Chunk
-from spark.tables.split import SPLIT_BYTES, split
 
 TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "inodes": INODE_TYPES,

@@ -1,6 +1,6 @@
 """An image opened for its tables: what its small sections say, and where its rows lie."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,6 +16,7 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import BROKEN, ImageSections
 from namenode_sim.image.strings import Strings, read_strings
 from namenode_sim.namespace.inode import ROOT_ID
+from spark.image.ranges import SMALLEST_RANGE_BYTES, cut
 from spark.tables.lanes import Ints
 from spark.tables.message_stream import CHUNK_BYTES, BadMessage, Chunk, chunks_of
 
@@ -205,3 +206,32 @@ def find_root(image: ImageTables, ids_of: Callable[[Chunk], Ints]) -> int:
     if not nameless:
         raise ImageError(f"{image.path}: it has no root directory. {_ADVICE}")
     return nameless[0]
+
+
+SPLIT_BYTES: Final = 64 * 1024 * 1024
+"""What a task reads at most: some 700,000 inodes."""
+
+
+def split(pieces: Iterable[Piece], size: int) -> Iterator[Piece]:
+    """Cut what is not compressed into pieces of about ``size`` bytes.
+
+    Where a piece begins in the middle of a section is a guess by its bytes.  Reading the piece
+    before proves it: that must end there exactly, or it is refused as malformed.
+    """
+    for piece in pieces:
+        if piece.codec or piece.length <= size * 3 // 2:
+            yield piece
+            continue
+        begin = header_end(piece) if piece.header else piece.offset
+        end = piece.offset + piece.length
+        for found in cut(piece.path, piece.section, begin, end, size, 0):
+            first = found.number == 0
+            offset = piece.offset if first else found.offset
+            header = piece.header and first
+            yield replace(piece, offset=offset, length=found.end - offset, header=header)
+
+
+def piece_bytes(pieces: Iterable[Piece], parallelism: int) -> int:
+    """Return how large pieces should be: some for each core, but none too small for a task."""
+    total = sum(piece.length for piece in pieces)
+    return max(SMALLEST_RANGE_BYTES, min(SPLIT_BYTES, total // (3 * parallelism)))

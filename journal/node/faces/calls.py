@@ -4,21 +4,22 @@ The rows serve gRPC and Hadoop RPC alike.  Only ``Write``, which is a stream, is
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
 from google.protobuf.message import Message
 
 from ha.daemon.facts import own_facts
 from journal.core import replies, requests
+from journal.core.replies import Manifest
+from journal.core.requests import GetEditLogManifest, LearnDigest
 from journal.lane import Offer
 from journal.messages import namespace_message
-from journal.model import LAYOUT_VERSION, Epoch
+from journal.model import LAYOUT_VERSION, Epoch, TxId
 from journal.node.faces import grpc_codec as codec
 from journal.node.faces.grpc_codec import namespace, segment, stamp, txid
 from journal.node.node import JournalNode
 from journal.node.owner.owner import JournalOwner
-from journal.node.repair.finalized_segments import peer_manifest
 from journal.proto import journal_pb2 as pb
 from journal.storage.incarnation import random_id
 
@@ -276,3 +277,26 @@ CALLS: Final[Mapping[str, Row]] = {
         lambda a: pb.GetJournalCTimeReply(ctime=a.reply.value),
     ),
 }
+
+
+MAX_DIGESTS_PER_CALL: Final = 8
+
+
+async def peer_manifest(owner: JournalOwner, since: TxId) -> Manifest:
+    """Return our finalized segments with their digests.
+
+    Where a digest is not known, as in files that Hadoop wrote, it is computed; at most a few in
+    each call, and what is still unknown then is left out until the next.
+    """
+    listed = _listed(owner, since)
+    for listed_one in [one for one in listed.segments if not one.digest][:MAX_DIGESTS_PER_CALL]:
+        await owner.ask(LearnDigest(listed_one.first))
+    listed = _listed(owner, since)
+    known = tuple(one for one in listed.segments if one.finalized and one.digest)
+    return replace(listed, segments=known)
+
+
+def _listed(owner: JournalOwner, since: TxId) -> Manifest:
+    listed = owner.read(GetEditLogManifest(since))
+    assert isinstance(listed, Manifest)
+    return listed

@@ -22,7 +22,7 @@ from journal.core.requests import AdoptFinalized
 from journal.core.state import OpenSegment
 from journal.errors import JournalError, NotAdmitted, NotFormatted, Unavailable
 from journal.links import peer
-from journal.links.segment_url import segment_url
+from journal.links.link import segment_url
 from journal.model import Segment, TxId
 from journal.node import metrics
 from journal.node.owner.owner import JournalOwner

@@ -1,7 +1,7 @@
 """What a sink does with a merged image, and what may become of it."""
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from pathlib import Path
 from typing import Protocol
 
@@ -53,3 +53,31 @@ class Sink(Protocol):
             ImageError, OSError: if our own copy cannot be read.
         """
         ...
+
+
+class UploadVerdict(Enum):
+    """What became of an image that was offered to all NameNodes."""
+
+    TAKEN = auto()
+    NOT_NEEDED = auto()
+    """The active has as much already, or takes another image now, or has taken one lately."""
+    SUPERSEDED = auto()
+    """The active writes under another epoch than the image was planned under."""
+    NO_ACTIVE = auto()
+    FAILED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class DirectorySink:
+    """The directory that the user named."""
+
+    directory: Path
+
+    def folder(self, work: Path) -> Path:
+        del work
+        return self.directory
+
+    def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:
+        """Return at once, as nothing is left to do."""
+        del staged, tell
+        return Published(SinkOutcome.PUBLISHED, str(image))

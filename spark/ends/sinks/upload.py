@@ -11,11 +11,9 @@ from ha.conf.topology import NameNodeAddress
 from journal.model import Epoch, NamespaceInfo, TxId
 from namenode_sim.checkpoint.image_upload import UploadFailed, UploadSuperseded, upload_image
 from namenode_sim.checkpoint.schedule import UploadAnswer
-from spark.ends.sinks.model import Published, SinkFailed, SinkOutcome, SinkRefused
-from spark.ends.sinks.verdict import UploadVerdict
+from spark.ends.sinks.model import Published, SinkFailed, SinkOutcome, SinkRefused, UploadVerdict
 from spark.ends.sources.cluster import Cluster, view
-from spark.ends.sources.errors import SourceError
-from spark.ends.sources.model import Staged, TellSource
+from spark.ends.sources.model import SourceError, Staged, TellSource
 
 log = structlog.get_logger()
 

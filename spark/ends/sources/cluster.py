@@ -18,7 +18,7 @@ from journal.links.configuration import reader_settings
 from journal.model import JournalId, NamespaceInfo, TxId
 from journal.reader.reader import JournalReader, ReaderSettings
 from namenode_sim.transfer.namenode_protocol import Facts, ask_facts
-from spark.ends.sources.errors import SourceError
+from spark.ends.sources.model import SourceError
 
 ASK_SECONDS: Final = 10.0
 

@@ -9,8 +9,7 @@ from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.files import check_digest
 from namenode_sim.storage.local_edits import chain, finalized_in
 from namenode_sim.storage.retention import IMAGE
-from spark.ends.sources.errors import SourceError
-from spark.ends.sources.model import Staged, TellSource
+from spark.ends.sources.model import SourceError, Staged, TellSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from namenode_sim.image.files import check_digest, digest_path, image_name
 from namenode_sim.storage.retention import IMAGE
 from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
 from spark.ends.sources.cluster import Cluster, View, view
-from spark.ends.sources.errors import SourceError
-from spark.ends.sources.model import Staged, TellSource
+from spark.ends.sources.model import SourceError, Staged, TellSource
 from spark.ends.sources.segments import PART_SUFFIX, fetch_segment, why_unsound
 
 log = structlog.get_logger()

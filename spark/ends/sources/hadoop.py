@@ -17,8 +17,7 @@ from namenode_sim.image.files import check_digest, digest_path
 from namenode_sim.storage.retention import IMAGE
 from spark.ends.hadoop_files import HadoopFile, HadoopFileError, HadoopFiles, OpenHadoop
 from spark.ends.sources.directory import refuse_without_edits, staged_here
-from spark.ends.sources.errors import SourceError
-from spark.ends.sources.model import Staged, TellSource
+from spark.ends.sources.model import SourceError, Staged, TellSource
 from spark.ends.sources.segments import PART_SUFFIX, why_unsound
 
 log = structlog.get_logger()

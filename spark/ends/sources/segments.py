@@ -19,7 +19,7 @@ from journal.model import NodeName, Segment
 from journal.reader.frame_stream import Chunk, FrameReader
 from journal.reader.manifest import Redundant
 from journal.reader.reader import JournalReader
-from spark.ends.sources.errors import SourceError
+from spark.ends.sources.model import SourceError
 
 log = structlog.get_logger()
 

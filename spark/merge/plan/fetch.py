@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from namenode_sim.image.errors import ImageError
-from spark.engine.attempt import attempt_name
+from spark.engine.outcome import attempt_name
 from spark.image.children import children_of
 from spark.image.ids import IdSet, load_hashes, load_ids, save_ids
 from spark.image.inodes import heads

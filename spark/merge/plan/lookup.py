@@ -12,8 +12,8 @@ import numpy as np
 
 from namenode_sim.image.errors import ImageError
 from namenode_sim.namespace.inode import ROOT_ID
-from spark.engine.attempt import attempt_name
 from spark.engine.model import Engine
+from spark.engine.outcome import attempt_name
 from spark.image.ids import load_ids, save_hashes, save_ids, sorted_ids
 from spark.image.names import hashes_of, paired
 from spark.image.opened import OpenedImage

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spark.engine.attempt import attempt_name
+from spark.engine.outcome import attempt_name
 from spark.image.children import split_numbers
 from spark.image.directories import ODD, Entries, entries, parsed
 from spark.image.ids import IdSet, load_hashes, save_ids

@@ -17,7 +17,7 @@ from namenode_sim.image.container import SUB, ImageWriter
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.unknown import restore_unknown
 from spark.image.opened import LARGE, OpenedImage
-from spark.merge.progress import Progress, Tell
+from spark.merge.stages import Progress, Tell
 from spark.merge.write.parts import Part
 
 _COPY_BYTES: Final = 4 * 1024 * 1024

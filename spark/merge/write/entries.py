@@ -14,7 +14,7 @@ from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.namespace.inode import signed_order
-from spark.engine.attempt import attempt_name
+from spark.engine.outcome import attempt_name
 from spark.image.children import children_of
 from spark.image.directories import parsed
 from spark.image.ids import IdSet, load_ids, sorted_ids

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from namenode_sim.edits.attributes import delimited
-from spark.engine.attempt import attempt_name
+from spark.engine.outcome import attempt_name
 from spark.image.ids import IdSet, load_ids
 from spark.image.ranges import ImageRange
 from spark.image.side import INodeIndex, load_inodes

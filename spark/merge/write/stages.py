@@ -10,14 +10,14 @@ import numpy as np
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from spark.engine.attempt import attempt_name
 from spark.engine.model import Engine
+from spark.engine.outcome import attempt_name
 from spark.image.ids import load_ids, save_ids
 from spark.merge.errors import EditsDoNotBelong, NeedsWholeNamespace
 from spark.merge.model import Delta, Ids
 from spark.merge.plan.fetch import ChildrenTask, find_children
 from spark.merge.plan.lookup import ImageIndex, referring
-from spark.merge.progress import Tell, tell_nobody
+from spark.merge.stages import Tell, tell_nobody
 from spark.merge.task_errors import verdicts
 from spark.merge.write.assemble import Assembly, Layout, Written
 from spark.merge.write.changes import save_messages, save_moves

@@ -1,15 +1,34 @@
 """The sheet of what changed between two exports."""
 
-from collections.abc import Iterable, Sequence
 from typing import Final
 
-from spark.reports.figures import Bars, Column, FigureKind, Grid, Sheet
+from spark.reports.figures import Bars, Columns, FigureKind, Sheet, grid
 from spark.reports.model import Flow, GrowthSection, TreeGrowth
-from spark.reports.sheets.rows import left_out
+from spark.reports.sheets.rows import PATH, USER, left_out
 from spark.reports.units import full, size
 
 _BARS: Final = 12
 _BOTH_WAYS: Final = 8
+
+_USERS: Final[Columns[Flow]] = (
+    USER,
+    ("change", FigureKind.SIZE_CHANGE, 0, lambda one: one.after_bytes - one.before_bytes),
+    ("bytes now", FigureKind.SIZE, 0, lambda one: one.after_bytes),
+    ("created", FigureKind.SIZE, 2, lambda one: one.created_bytes),
+    ("deleted", FigureKind.SIZE, 2, lambda one: one.deleted_bytes),
+    ("grown", FigureKind.SIZE, 4, lambda one: one.grown_bytes),
+    ("shrunk", FigureKind.SIZE, 4, lambda one: one.shrunk_bytes),
+    ("from others", FigureKind.SIZE_CHANGE, 5, lambda one: one.received_bytes),
+    ("files", FigureKind.COUNT, 1, lambda one: one.after_files),
+)
+_TREES: Final[Columns[TreeGrowth]] = (
+    PATH,
+    ("change", FigureKind.SIZE_CHANGE, 0, lambda one: one.after_bytes - one.before_bytes),
+    ("bytes now", FigureKind.SIZE, 0, lambda one: one.after_bytes),
+    ("files", FigureKind.COUNT_CHANGE, 1, lambda one: one.after_files - one.before_files),
+    ("files now", FigureKind.COUNT, 2, lambda one: one.after_files),
+    ("", FigureKind.TEXT, 3, lambda one: "" if one.fate == "stayed" else one.fate),
+)
 
 
 def growth_sheet(part: GrowthSection, top: int) -> Sheet:
@@ -23,6 +42,8 @@ def growth_sheet(part: GrowthSection, top: int) -> Sheet:
         f"{full(total.grown_files)} grew by {size(total.grown_bytes)} and "
         f"{full(total.shrunk_files)} shrank by {size(total.shrunk_bytes)}."
     )
+    note = "From others: what changed its owner, less what went to others."
+    note = f"{note} {left_out(len(part.users), top)}".rstrip()
     trees = [*part.grown[:_BOTH_WAYS], *reversed(part.shrunk[:_BOTH_WAYS])]
     return Sheet(
         "growth",
@@ -47,10 +68,10 @@ def growth_sheet(part: GrowthSection, top: int) -> Sheet:
                 tuple((one.path, (float(one.after_bytes - one.before_bytes),)) for one in trees),
                 both_ways=True,
             ),
-            _users(part.users, top),
-            _trees("Trees that grew most", part.grown),
-            _trees("Trees that shrank most", part.shrunk),
-            _trees("Trees with the most new files", part.more_files),
+            grid("Users", _USERS, part.users[:top], note),
+            grid("Trees that grew most", _TREES, part.grown),
+            grid("Trees that shrank most", _TREES, part.shrunk),
+            grid("Trees with the most new files", _TREES, part.more_files),
         ),
     )
 
@@ -68,56 +89,3 @@ def _came(flow: Flow) -> int:
 
 def _went(flow: Flow) -> int:
     return flow.deleted_bytes + flow.shrunk_bytes
-
-
-def _users(flows: Sequence[Flow], top: int) -> Grid:
-    columns = (
-        Column("user", FigureKind.TEXT),
-        Column("change", FigureKind.SIZE_CHANGE),
-        Column("bytes now", FigureKind.SIZE),
-        Column("created", FigureKind.SIZE, 2),
-        Column("deleted", FigureKind.SIZE, 2),
-        Column("grown", FigureKind.SIZE, 4),
-        Column("shrunk", FigureKind.SIZE, 4),
-        Column("from others", FigureKind.SIZE_CHANGE, 5),
-        Column("files", FigureKind.COUNT, 1),
-    )
-    rows = tuple(
-        (
-            one.name,
-            one.after_bytes - one.before_bytes,
-            one.after_bytes,
-            one.created_bytes,
-            one.deleted_bytes,
-            one.grown_bytes,
-            one.shrunk_bytes,
-            one.received_bytes,
-            one.after_files,
-        )
-        for one in flows[:top]
-    )
-    note = "From others: what changed its owner, less what went to others."
-    return Grid("Users", columns, rows, f"{note} {left_out(len(flows), top)}".rstrip())
-
-
-def _trees(title: str, trees: Iterable[TreeGrowth]) -> Grid:
-    columns = (
-        Column("directory", FigureKind.TEXT),
-        Column("change", FigureKind.SIZE_CHANGE),
-        Column("bytes now", FigureKind.SIZE),
-        Column("files", FigureKind.COUNT_CHANGE, 1),
-        Column("files now", FigureKind.COUNT, 2),
-        Column("", FigureKind.TEXT, 3),
-    )
-    rows = tuple(
-        (
-            one.path,
-            one.after_bytes - one.before_bytes,
-            one.after_bytes,
-            one.after_files - one.before_files,
-            one.after_files,
-            "" if one.fate == "stayed" else one.fate,
-        )
-        for one in trees
-    )
-    return Grid(title, columns, rows)

@@ -2,38 +2,48 @@
 
 from typing import Final
 
-from spark.reports.figures import Bars, Column, FigureKind, Grid, Sheet
-from spark.reports.model import LargestSection, NamespaceReport, QuotaSection, RedundancySection
+from spark.reports import model
+from spark.reports.figures import Bars, Columns, FigureKind, Sheet, grid
+from spark.reports.model import Directory, NamespaceReport
 from spark.reports.sheets.rows import BARS, PATH, bars, range_of, share
 from spark.reports.units import brief, full, size
 
 _POLICIES: Final = {1: "RS-6-3", 2: "RS-3-2", 3: "RS-LEGACY-6-3", 4: "XOR-2-1", 5: "RS-10-4"}
+_KINDS: Final[Columns[tuple[str, model.Redundancy]]] = (
+    ("kept as", FigureKind.TEXT, 0, lambda row: row[0]),
+    ("files", FigureKind.COUNT, 0, lambda row: row[1].files),
+    ("bytes", FigureKind.SIZE, 0, lambda row: row[1].bytes),
+    ("on disks", FigureKind.SIZE, 0, lambda row: row[1].disk_bytes),
+)
+_CODED: Final[Columns[model.Heap]] = (
+    PATH,
+    ("files", FigureKind.COUNT, 0, lambda heap: heap.files),
+    ("bytes", FigureKind.SIZE, 0, lambda heap: heap.bytes),
+    ("saved", FigureKind.SIZE, 0, lambda heap: heap.saved_bytes),
+)
+_QUOTAS: Final[Columns[model.Quota]] = (
+    PATH,
+    ("used", FigureKind.PERCENT, 0, lambda quota: quota.used_percent),
+    ("names", FigureKind.COUNT, 0, lambda quota: quota.names_used),
+    ("of", FigureKind.COUNT, 0, lambda quota: quota.names_quota),
+    ("space", FigureKind.SIZE, 0, lambda quota: quota.space_used),
+    ("of ", FigureKind.SIZE, 0, lambda quota: quota.space_quota),
+)
+_DIRECTORY_SIZES: Final[Columns[model.Bucket]] = (
+    ("entries", FigureKind.TEXT, 0, lambda bucket: range_of(bucket, brief)),
+    ("directories", FigureKind.COUNT, 0, lambda bucket: bucket.files),
+    ("bytes", FigureKind.SIZE, 0, lambda bucket: bucket.bytes),
+)
 
 
-def redundancy_sheet(part: RedundancySection, report: NamespaceReport) -> Sheet:
+def redundancy_sheet(part: model.RedundancySection, report: NamespaceReport) -> Sheet:
     """Show what replicas cost, and what coding would save."""
     lead = (
         f"{size(part.candidate_bytes)} in {full(part.candidate_files)} files of 64 MiB or more "
         f"were not used for {report.settings.cold_days} days and are replicated: coded as RS-6-3 "
         f"they would take {size(part.saved_bytes)} less on the disks."
     )
-    columns = (
-        Column("kept as", FigureKind.TEXT),
-        Column("files", FigureKind.COUNT),
-        Column("bytes", FigureKind.SIZE),
-        Column("on disks", FigureKind.SIZE),
-    )
     kinds = [(_kept_as(kind.replication, kind.ec_policy_id), kind) for kind in part.kinds]
-    trees = Grid(
-        "Trees of which nine tenths of the bytes are worth coding",
-        (
-            PATH,
-            Column("files", FigureKind.COUNT),
-            Column("bytes", FigureKind.SIZE),
-            Column("saved", FigureKind.SIZE),
-        ),
-        tuple((one.path, one.files, one.bytes, one.saved_bytes) for one in part.trees),
-    )
     by_saving = sorted(part.trees, key=lambda heap: (-heap.saved_bytes, heap.path))
     return Sheet(
         "redundancy",
@@ -55,12 +65,8 @@ def redundancy_sheet(part: RedundancySection, report: NamespaceReport) -> Sheet:
                 FigureKind.SIZE,
                 bars((heap.path, heap.saved_bytes) for heap in by_saving),
             ),
-            Grid(
-                "By replication and policy",
-                columns,
-                tuple((name, one.files, one.bytes, one.disk_bytes) for name, one in kinds),
-            ),
-            trees,
+            grid("By replication and policy", _KINDS, kinds),
+            grid("Trees of which nine tenths of the bytes are worth coding", _CODED, part.trees),
         ),
     )
 
@@ -71,27 +77,8 @@ def _kept_as(replication: int, policy: int) -> str:
     return "1 replica" if replication == 1 else f"{replication} replicas"
 
 
-def quota_sheet(part: QuotaSection) -> Sheet:
+def quota_sheet(part: model.QuotaSection) -> Sheet:
     """Show the quotas, the fullest first."""
-    columns = (
-        PATH,
-        Column("used", FigureKind.PERCENT),
-        Column("names", FigureKind.COUNT),
-        Column("of", FigureKind.COUNT),
-        Column("space", FigureKind.SIZE),
-        Column("of ", FigureKind.SIZE),
-    )
-    rows = tuple(
-        (
-            one.path,
-            one.used_percent,
-            one.names_used,
-            one.names_quota,
-            one.space_used,
-            one.space_quota,
-        )
-        for one in part.fullest
-    )
     return Sheet(
         "quota",
         "Headroom of quotas",
@@ -104,35 +91,20 @@ def quota_sheet(part: QuotaSection) -> Sheet:
                 bars((one.path, one.used_percent) for one in part.fullest),
                 scale=100.0,
             ),
-            Grid("Fullest quotas", columns, rows),
+            grid("Fullest quotas", _QUOTAS, part.fullest),
         ),
     )
 
 
-def largest_sheet(part: LargestSection) -> Sheet:
+def largest_sheet(part: model.LargestSection) -> Sheet:
     """Directories that make a NameNode's calls slow, and that may soon take no more."""
-    columns = (
+    limit = part.limit
+    columns: Columns[Directory] = (
         PATH,
-        Column("entries", FigureKind.COUNT),
-        Column("of the limit", FigureKind.PERCENT),
-        Column("files", FigureKind.COUNT, 2),
-        Column("directories", FigureKind.COUNT, 1),
-    )
-    rows = tuple(
-        (
-            one.path,
-            one.files + one.subdirectories,
-            share(one.files + one.subdirectories, part.limit),
-            one.files,
-            one.subdirectories,
-        )
-        for one in part.directories
-    )
-    sizes = tuple((range_of(bucket, brief), bucket.files, bucket.bytes) for bucket in part.sizes)
-    columns_of_sizes = (
-        Column("entries", FigureKind.TEXT),
-        Column("directories", FigureKind.COUNT),
-        Column("bytes", FigureKind.SIZE),
+        ("entries", FigureKind.COUNT, 0, _entries),
+        ("of the limit", FigureKind.PERCENT, 0, lambda one: share(_entries(one), limit)),
+        ("files", FigureKind.COUNT, 2, lambda one: one.files),
+        ("directories", FigureKind.COUNT, 1, lambda one: one.subdirectories),
     )
     return Sheet(
         "largest",
@@ -145,9 +117,13 @@ def largest_sheet(part: LargestSection) -> Sheet:
                 "largest-entries",
                 "Directories by their entries",
                 FigureKind.COUNT,
-                bars((one.path, one.files + one.subdirectories) for one in part.directories),
+                bars((one.path, _entries(one)) for one in part.directories),
             ),
-            Grid("Directories by their entries", columns, rows),
-            Grid("How large directories are", columns_of_sizes, sizes),
+            grid("Directories by their entries", columns, part.directories),
+            grid("How large directories are", _DIRECTORY_SIZES, part.sizes),
         ),
     )
+
+
+def _entries(one: Directory) -> int:
+    return one.files + one.subdirectories

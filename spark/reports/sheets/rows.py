@@ -1,9 +1,10 @@
 """Rows that several sheets show: shares, the first bars of a list, tables they have alike."""
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Final
 
-from spark.reports.figures import Column, FigureKind, Grid, written
+from spark.reports.figures import Columns, FigureKind, Grid, grid, written
 from spark.reports.model import Bucket, Heap, Usage
 from spark.reports.units import full, rounded
 
@@ -11,13 +12,17 @@ BARS: Final = 15
 """More bars than this are no picture any more."""
 
 Rows = tuple[tuple[str, tuple[float, ...]], ...]
-USER: Final = Column("user", FigureKind.TEXT)
-PATH: Final = Column("directory", FigureKind.TEXT)
+USER: Final = ("user", FigureKind.TEXT, 0, attrgetter("name"))
+PATH: Final = ("directory", FigureKind.TEXT, 0, attrgetter("path"))
 
 
 def share(part: float, whole: float) -> float:
-    """Percent; of nothing, nothing."""
+    """Return the percentage; 0 where there is no whole."""
     return 100 * part / whole if whole else 0.0
+
+
+def average(amount: float, count: int) -> float | None:
+    return amount / count if count else None
 
 
 def others(rows: Sequence[tuple[str, float]], kind: FigureKind) -> str:
@@ -31,13 +36,13 @@ def bars(rows: Iterable[tuple[str, float]]) -> Rows:
     return tuple((name, (amount,)) for name, amount in list(rows)[:BARS])
 
 
-def range_of(bucket: Bucket, told: Callable[[float], str]) -> str:
-    """Return a bucket in words; the callback writes a border in its unit."""
+def range_of(bucket: Bucket, format_border: Callable[[float], str]) -> str:
+    """Return a bucket in words."""
     if bucket.below is None:
-        return f"{rounded(told(bucket.at_least))} or more"
+        return f"{rounded(format_border(bucket.at_least))} or more"
     if bucket.below == 1:
         return "empty"
-    return f"{rounded(told(bucket.at_least))} to {rounded(told(bucket.below))}"
+    return f"{rounded(format_border(bucket.at_least))} to {rounded(format_border(bucket.below))}"
 
 
 def left_out(count: int, shown: int) -> str:
@@ -48,56 +53,34 @@ def left_out(count: int, shown: int) -> str:
 def buckets_grid(title: str, name: str, names: Sequence[str], found: Sequence[Bucket]) -> Grid:
     files = sum(bucket.files for bucket in found)
     held = sum(bucket.bytes for bucket in found)
-    columns = (
-        Column(name, FigureKind.TEXT),
-        Column("files", FigureKind.COUNT),
-        Column("of all files", FigureKind.PERCENT, 1),
-        Column("bytes", FigureKind.SIZE),
-        Column("of all bytes", FigureKind.PERCENT, 1),
+    columns: Columns[tuple[str, Bucket]] = (
+        (name, FigureKind.TEXT, 0, lambda row: row[0]),
+        ("files", FigureKind.COUNT, 0, lambda row: row[1].files),
+        ("of all files", FigureKind.PERCENT, 1, lambda row: share(row[1].files, files)),
+        ("bytes", FigureKind.SIZE, 0, lambda row: row[1].bytes),
+        ("of all bytes", FigureKind.PERCENT, 1, lambda row: share(row[1].bytes, held)),
     )
-    rows = tuple(
-        (name, one.files, share(one.files, files), one.bytes, share(one.bytes, held))
-        for name, one in zip(names, found, strict=True)
-    )
-    return Grid(title, columns, rows)
+    return grid(title, columns, zip(names, found, strict=True))
 
 
 def users_grid(title: str, users: Iterable[Usage], word: str) -> Grid:
-    columns = (
+    files, held = attrgetter(f"{word}_files"), attrgetter(f"{word}_bytes")
+    columns: Columns[Usage] = (
         USER,
-        Column(f"{word} files", FigureKind.COUNT),
-        Column("of theirs", FigureKind.PERCENT, 1),
-        Column("bytes", FigureKind.SIZE),
-        Column("of their bytes", FigureKind.PERCENT, 2),
+        (f"{word} files", FigureKind.COUNT, 0, files),
+        ("of theirs", FigureKind.PERCENT, 1, lambda user: share(files(user), user.files)),
+        ("bytes", FigureKind.SIZE, 0, held),
+        ("of their bytes", FigureKind.PERCENT, 2, lambda user: share(held(user), user.bytes)),
     )
-    small = word == "small"
-    found = [
-        (one, *((one.small_files, one.small_bytes) if small else (one.cold_files, one.cold_bytes)))
-        for one in users
-    ]
-    rows = tuple(
-        (one.name, files, share(files, one.files), held, share(held, one.bytes))
-        for one, files, held in found
-    )
-    return Grid(title, columns, rows)
+    return grid(title, columns, users)
 
 
 def heaps_grid(title: str, word: str, heaps: Iterable[Heap]) -> Grid:
-    columns = (
+    columns: Columns[Heap] = (
         PATH,
-        Column(f"{word} files", FigureKind.COUNT),
-        Column("of its files", FigureKind.PERCENT, 1),
-        Column("bytes", FigureKind.SIZE),
-        Column("of its bytes", FigureKind.PERCENT, 2),
+        (f"{word} files", FigureKind.COUNT, 0, lambda heap: heap.files),
+        ("of its files", FigureKind.PERCENT, 1, lambda heap: share(heap.files, heap.of_files)),
+        ("bytes", FigureKind.SIZE, 0, lambda heap: heap.bytes),
+        ("of its bytes", FigureKind.PERCENT, 2, lambda heap: share(heap.bytes, heap.of_bytes)),
     )
-    rows = tuple(
-        (
-            one.path,
-            one.files,
-            share(one.files, one.of_files),
-            one.bytes,
-            share(one.bytes, one.of_bytes),
-        )
-        for one in heaps
-    )
-    return Grid(title, columns, rows)
+    return grid(title, columns, heaps)

@@ -1,11 +1,26 @@
 """The sheets of usage: by owner and by directory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Final
 
-from spark.reports.figures import Bars, Column, FigureKind, Grid, Sheet
+from spark.reports.figures import Bars, Columns, FigureKind, Grid, Sheet, grid
 from spark.reports.model import DirectoriesSection, Directory, Usage, UsageSection
-from spark.reports.sheets.rows import PATH, USER, bars, left_out, others, share
+from spark.reports.sheets.rows import PATH, average, bars, left_out, others, share
 from spark.reports.units import full, size
+
+_TREES: Final[Columns[Directory]] = (
+    PATH,
+    ("bytes", FigureKind.SIZE, 0, lambda one: one.subtree_bytes),
+    ("files", FigureKind.COUNT, 0, lambda one: one.subtree_files),
+    ("directories", FigureKind.COUNT, 2, lambda one: one.subtree_directories),
+    ("per file", FigureKind.SIZE, 3, lambda one: average(one.subtree_bytes, one.subtree_files)),
+)
+_FLAT: Final[Columns[Directory]] = (
+    PATH,
+    ("bytes", FigureKind.SIZE, 0, lambda one: one.bytes),
+    ("files", FigureKind.COUNT, 0, lambda one: one.files),
+    ("per file", FigureKind.SIZE, 3, lambda one: average(one.bytes, one.files)),
+)
 
 
 def usage_sheet(part: UsageSection, top: int) -> Sheet:
@@ -40,37 +55,24 @@ def usage_sheet(part: UsageSection, top: int) -> Sheet:
                 bars(by_files),
                 note=others(by_files, FigureKind.COUNT),
             ),
-            _owners("Users", USER, part.users, total, top),
-            _owners("Groups", Column("group", FigureKind.TEXT), part.groups, total, top),
+            _owners("Users", "user", part.users, total, top),
+            _owners("Groups", "group", part.groups, total, top),
         ),
     )
 
 
-def _owners(title: str, name: Column, owners: Sequence[Usage], total: Usage, top: int) -> Grid:
-    columns = (
-        name,
-        Column("bytes", FigureKind.SIZE),
-        Column("of all", FigureKind.PERCENT, 3),
-        Column("on disks", FigureKind.SIZE, 4),
-        Column("files", FigureKind.COUNT),
-        Column("directories", FigureKind.COUNT, 5),
-        Column("blocks", FigureKind.COUNT, 6),
-        Column("per file", FigureKind.SIZE, 2),
+def _owners(title: str, name: str, owners: Sequence[Usage], total: Usage, top: int) -> Grid:
+    columns: Columns[Usage] = (
+        (name, FigureKind.TEXT, 0, lambda one: one.name),
+        ("bytes", FigureKind.SIZE, 0, lambda one: one.bytes),
+        ("of all", FigureKind.PERCENT, 3, lambda one: share(one.bytes, total.bytes)),
+        ("on disks", FigureKind.SIZE, 4, lambda one: one.disk_bytes),
+        ("files", FigureKind.COUNT, 0, lambda one: one.files),
+        ("directories", FigureKind.COUNT, 5, lambda one: one.directories),
+        ("blocks", FigureKind.COUNT, 6, lambda one: one.blocks),
+        ("per file", FigureKind.SIZE, 2, lambda one: average(one.bytes, one.files)),
     )
-    rows = tuple(
-        (
-            one.name,
-            one.bytes,
-            share(one.bytes, total.bytes),
-            one.disk_bytes,
-            one.files,
-            one.directories,
-            one.blocks,
-            one.bytes / one.files if one.files else None,
-        )
-        for one in owners[:top]
-    )
-    return Grid(title, columns, rows, left_out(len(owners), top))
+    return grid(title, columns, owners[:top], left_out(len(owners), top))
 
 
 def directories_sheet(part: DirectoriesSection) -> Sheet:
@@ -93,44 +95,9 @@ def directories_sheet(part: DirectoriesSection) -> Sheet:
                 FigureKind.COUNT,
                 bars((one.path, one.subtree_files) for one in part.by_subtree_files),
             ),
-            _trees("Largest trees by bytes", part.by_subtree_bytes),
-            _trees("Largest trees by files", part.by_subtree_files),
-            _flat("Most bytes directly in a directory", part.by_bytes),
-            _flat("Most files directly in a directory", part.by_files),
+            grid("Largest trees by bytes", _TREES, part.by_subtree_bytes),
+            grid("Largest trees by files", _TREES, part.by_subtree_files),
+            grid("Most bytes directly in a directory", _FLAT, part.by_bytes),
+            grid("Most files directly in a directory", _FLAT, part.by_files),
         ),
     )
-
-
-def _trees(title: str, directories: Iterable[Directory]) -> Grid:
-    columns = (
-        PATH,
-        Column("bytes", FigureKind.SIZE),
-        Column("files", FigureKind.COUNT),
-        Column("directories", FigureKind.COUNT, 2),
-        Column("per file", FigureKind.SIZE, 3),
-    )
-    rows = tuple(
-        (
-            one.path,
-            one.subtree_bytes,
-            one.subtree_files,
-            one.subtree_directories,
-            one.subtree_bytes / one.subtree_files if one.subtree_files else None,
-        )
-        for one in directories
-    )
-    return Grid(title, columns, rows)
-
-
-def _flat(title: str, directories: Iterable[Directory]) -> Grid:
-    columns = (
-        PATH,
-        Column("bytes", FigureKind.SIZE),
-        Column("files", FigureKind.COUNT),
-        Column("per file", FigureKind.SIZE, 3),
-    )
-    rows = tuple(
-        (one.path, one.bytes, one.files, one.bytes / one.files if one.files else None)
-        for one in directories
-    )
-    return Grid(title, columns, rows)

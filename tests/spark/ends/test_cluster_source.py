@@ -15,8 +15,8 @@ from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from spark.ends.sources.directory import DirectorySource, staged_here
-from spark.ends.sources.errors import SourceError
 from spark.ends.sources.from_cluster import adopt
+from spark.ends.sources.model import SourceError
 from spark.ends.sources.segments import fetch_segment
 from tests.namenode_sim.startup.startup_world import ROLLED, in_use
 from tests.spark.ends.source_world import (

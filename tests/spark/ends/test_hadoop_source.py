@@ -20,8 +20,8 @@ from spark.ends.hadoop_files import HadoopFiles
 from spark.ends.options import Ends, open_sink, open_source
 from spark.ends.sinks.hadoop import HadoopSink
 from spark.ends.sinks.model import SinkFailed, SinkOutcome, SinkRefused
-from spark.ends.sources.errors import SourceError
 from spark.ends.sources.hadoop import HadoopSource
+from spark.ends.sources.model import SourceError
 from tests.spark.ends.source_world import OPS, SEGMENTS, segment_name, whole
 from tests.worlds.files import info, write_segment
 from tests.worlds.name_dirs import format_name_dirs

@@ -10,7 +10,7 @@ import pytest
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from spark.engine.inline import InlineEngine
+from spark.engine.outcome import InlineEngine
 from spark.image.messages import BadPrefix, chunks
 from spark.image.proof import proved
 from spark.image.ranges import ImageRange, cut, read_window

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from namenode_sim.image.errors import ImageError
-from spark.engine.attempt import attempt_name
+from spark.engine.outcome import attempt_name
 
 SPIN_SECONDS = 40.0
 """How long a task waits for its test; no good test lets it."""

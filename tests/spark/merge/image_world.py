@@ -17,8 +17,8 @@ from namenode_sim.image.container import Summary, read_summary, section_messages
 from namenode_sim.image.files import write_digest
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.tree import new_root
-from spark.engine.inline import InlineEngine
 from spark.engine.model import Engine
+from spark.engine.outcome import InlineEngine
 from spark.image.opened import open_image
 from spark.merge.model import Delta, Looked
 from spark.merge.plan.lookup import ImageIndex, look_up

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from spark.engine.inline import InlineEngine
+from spark.engine.outcome import InlineEngine
 from spark.merge.job import merge_on
-from spark.merge.progress import Progress
+from spark.merge.stages import Progress
 from spark.merge.workdir import work_directory
 from tests.spark.merge.job_tree import RANGE_BYTES
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spark.engine.inline import InlineEngine
 from spark.engine.model import Engine, SparkUnavailable, TaskFailed
+from spark.engine.outcome import InlineEngine
 from spark.engine.pool import PoolEngine
 from spark.engine.session import SparkSettings, spark_started
 from tests.spark.merge import engine_tasks

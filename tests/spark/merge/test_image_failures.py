@@ -9,8 +9,8 @@ import pytest
 
 from namenode_sim.image.codecs import ZLIB_CODEC
 from namenode_sim.image.errors import ImageError
-from spark.engine.inline import InlineEngine
 from spark.engine.model import TaskFailed
+from spark.engine.outcome import InlineEngine
 from spark.merge.write.stages import apply_delta
 from tests.spark.merge.image_world import Opened, grown, merged, nothing_changes, opened, summary
 from tests.worlds.files import save

@@ -9,7 +9,7 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import dump_tree
-from spark.engine.inline import InlineEngine
+from spark.engine.outcome import InlineEngine
 from spark.image.opened import open_image
 from tests import TESTDATA
 from tests.needs import FILES_OF_HADOOP

@@ -9,9 +9,9 @@ import pytest
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences
-from spark.engine.inline import InlineEngine
+from spark.engine.outcome import InlineEngine
 from spark.merge.job import merge_on
-from spark.merge.progress import Progress
+from spark.merge.stages import Progress
 from spark.merge.workdir import PREFIX
 from tests import ROOT
 from tests.spark.merge import job_tree

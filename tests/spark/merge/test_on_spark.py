@@ -15,7 +15,7 @@ from namenode_sim.namespace.dump import differences
 from spark.engine.session import ATTEMPTS, SparkSettings, spark_started
 from spark.engine.spark import SparkEngine
 from spark.merge.job import MergedOn, merge_on
-from spark.merge.progress import Progress
+from spark.merge.stages import Progress
 from spark.merge.workdir import PREFIX
 from tests.namenode_sim.image.image_world import real
 from tests.spark.merge import job_tree

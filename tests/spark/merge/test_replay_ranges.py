@@ -13,7 +13,7 @@ from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.writer import write_namespace
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
-from spark.engine.inline import InlineEngine
+from spark.engine.outcome import InlineEngine
 from spark.image.opened import open_image
 from spark.merge.base import read_base
 from spark.merge.delta import delta_of

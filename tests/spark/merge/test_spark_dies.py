@@ -8,7 +8,7 @@ from spark.engine.model import SparkUnavailable
 from spark.engine.session import SparkSettings, spark_started
 from spark.merge.errors import MergeFailed
 from spark.merge.job import merge_on
-from spark.merge.progress import Progress
+from spark.merge.stages import Progress
 from tests.spark.merge.job_tree import BASE_NAME, RANGE_BYTES, tree_directory
 
 pytestmark = pytest.mark.cluster

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from spark.reports.batch import Directories
-from spark.reports.errors import ExportDamaged, NotAnExport
 from spark.reports.export import open_export
 from spark.reports.growth import tree_changes
-from spark.reports.model import Section, Settings
+from spark.reports.model import ExportDamaged, NotAnExport, Section, Settings
 from spark.reports.report import make_report
 from spark.reports.sums import Sums
 from spark.reports.trees import rows_of, spread, subtree_sums, telling

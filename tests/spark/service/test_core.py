@@ -8,7 +8,7 @@ from prometheus_client import REGISTRY
 
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.schedule import CheckpointRules
-from spark.ends.sinks.verdict import UploadVerdict
+from spark.ends.sinks.model import UploadVerdict
 from spark.service import metrics
 from spark.service.core import (
     Action,

@@ -25,10 +25,10 @@ from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.namespace.inode import INodeDirectory, subtree
 from namenode_sim.namespace.namespace import Namespace
-from spark.engine.inline import InlineEngine
+from spark.engine.outcome import InlineEngine
 from spark.engine.pool import PoolEngine
 from spark.tables import export as export_module
-from spark.tables import split
+from spark.tables import images
 from spark.tables.command import namespace as namespace_command
 from spark.tables.export import ExportProgress, export
 from spark.tables.export_output import ExportRefused
@@ -93,7 +93,7 @@ def test_real_images(tmp_path: Path) -> None:
 def test_pieces_by_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     namespace, _ = tables_world.random_namespace(7)
     image = save(namespace, tmp_path)
-    monkeypatch.setattr(split, "SMALLEST_RANGE_BYTES", 1000)
+    monkeypatch.setattr(images, "SMALLEST_RANGE_BYTES", 1000)
     with PoolEngine(2) as pool:
         told: list[ExportProgress] = []
         export(image, tmp_path / "out", pool, at=AT, tell=told.append)
@@ -182,7 +182,7 @@ def exporting(image: Path, out: Path, *, at: str) -> subprocess.Popen[str]:
     script = f"""
 import time
 from pathlib import Path
-from spark.engine.inline import InlineEngine
+from spark.engine.outcome import InlineEngine
 from spark.tables import export
 def stop(*_):
     print("here", flush=True)
