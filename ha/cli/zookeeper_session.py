@@ -56,30 +56,30 @@ async def visit(
 
 def _not_formatted(command: str, settings: ZooKeeperSettings) -> Ending:
     return Ending(
-        command=command,
-        outcome=CommandOutcome.REFUSED,
-        code=Code.NOT_FORMATTED,
-        message=f"{settings.scope} does not exist in ZooKeeper at {settings.hosts}",
+        command,
+        CommandOutcome.REFUSED,
+        Code.NOT_FORMATTED,
+        f"{settings.scope} does not exist in ZooKeeper at {settings.hosts}",
         hint="nnha zkfc --format-zk, once for each nameservice",
     )
 
 
 def _unknown(command: str, reason: str) -> Ending:
     return Ending(
-        command=command,
-        outcome=CommandOutcome.UNKNOWN,
-        code=Code.OUTCOME_UNKNOWN,
-        message=f"ZooKeeper stopped answering: {reason}",
+        command,
+        CommandOutcome.UNKNOWN,
+        Code.OUTCOME_UNKNOWN,
+        f"ZooKeeper stopped answering: {reason}",
         hint="see the present state with: nnha status",
     )
 
 
 def _unavailable(command: str, reason: str) -> Ending:
     return Ending(
-        command=command,
-        outcome=CommandOutcome.UNREACHABLE,
-        code=Code.ZOOKEEPER_UNREACHABLE,
-        message=reason,
+        command,
+        CommandOutcome.UNREACHABLE,
+        Code.ZOOKEEPER_UNREACHABLE,
+        reason,
         hint="nnha status shows which servers answer; nnha doctor checks the connections to them",
     )
 
@@ -87,19 +87,19 @@ def _unavailable(command: str, reason: str) -> Ending:
 def _refused(command: str, reason: str) -> Ending:
     forbidden = Refusal.NO_RIGHTS.value in reason or "ha.zookeeper.auth" in reason
     return Ending(
-        command=command,
-        outcome=CommandOutcome.UNAUTHORISED if forbidden else CommandOutcome.REFUSED,
-        code=Code.ACCESS_DENIED if forbidden else Code.ZOOKEEPER_REFUSED,
-        message=reason,
+        command,
+        CommandOutcome.UNAUTHORISED if forbidden else CommandOutcome.REFUSED,
+        Code.ACCESS_DENIED if forbidden else Code.ZOOKEEPER_REFUSED,
+        reason,
         hint="give ha.zookeeper.auth the credentials of the ZKFCs" if forbidden else "",
     )
 
 
 def _bad_notice(command: str, reason: str) -> Ending:
     return Ending(
-        command=command,
-        outcome=CommandOutcome.REFUSED,
-        code=Code.BAD_NOTICE,
-        message=reason,
+        command,
+        CommandOutcome.REFUSED,
+        Code.BAD_NOTICE,
+        reason,
         hint="another program wrote there: read that znode, and delete it if it is of no use",
     )

@@ -116,10 +116,10 @@ def _asking(
 def _misconfigured(command: str, output: str, error: ConfigurationError) -> NoReturn:
     if output in ("json", "yaml"):
         ending = Ending(
-            command=command,
-            outcome=CommandOutcome.REFUSED,
-            code=Code.BAD_CONFIGURATION,
-            message=str(error),
+            command,
+            CommandOutcome.REFUSED,
+            Code.BAD_CONFIGURATION,
+            str(error),
             hint="nnha config validate",
         )
         show(output, {**ending.as_json(), "exit_code": USAGE}, "")

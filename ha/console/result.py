@@ -6,7 +6,7 @@ See docs/reference/operations.md#form-of-an-answer.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import Final, assert_never
 
@@ -92,7 +92,7 @@ class Reason:
     fit: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Ending:
     """One command's result."""
 
@@ -101,6 +101,7 @@ class Ending:
     code: Code
     message: str
     """What was attempted and what was found."""
+    _: KW_ONLY
     hint: str = ""
     """What to do next; may be empty after a success."""
     target: str | None = None

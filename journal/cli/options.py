@@ -133,10 +133,10 @@ class NotDone(click.exceptions.Exit):
         silent = self.exit_code == UNREACHABLE
         codes = {UNREACHABLE: Code.NO_ANSWER, USAGE: Code.BAD_CONFIGURATION}
         return Ending(
-            command=command,
-            outcome=CommandOutcome.UNREACHABLE if silent else CommandOutcome.REFUSED,
-            code=codes.get(self.exit_code, Code.JOURNAL_REFUSED),
-            message=self._message,
+            command,
+            CommandOutcome.UNREACHABLE if silent else CommandOutcome.REFUSED,
+            codes.get(self.exit_code, Code.JOURNAL_REFUSED),
+            self._message,
             hint=self._then,
             reasons=tuple(Reason(node, reason) for node, reason in self._reasons),
         )

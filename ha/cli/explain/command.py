@@ -39,9 +39,9 @@ def explain(*, place: ClusterCommand, node: str | None) -> None:
 def _no_such(node: str, view: ClusterView) -> Ending:
     names = ", ".join(row.namenode for row in view.namenodes)
     return Ending(
-        command="explain",
-        outcome=CommandOutcome.REFUSED,
-        code=Code.NO_SUCH_NODE,
-        message=f"there is no NameNode {node} in {view.nameservice}: it has {names}",
+        "explain",
+        CommandOutcome.REFUSED,
+        Code.NO_SUCH_NODE,
+        f"there is no NameNode {node} in {view.nameservice}: it has {names}",
         target=node,
     )

@@ -74,10 +74,10 @@ def as_json(nameservice: str, entries: tuple[model.HistoryEntry, ...]) -> Mappin
 
 def _no_such(number: int) -> Ending:
     return Ending(
-        command="history",
-        outcome=CommandOutcome.REFUSED,
-        code=Code.NO_SUCH_RECORD,
-        message=f"there is no record {number}; only the newest {KEPT_RECORDS} are kept",
+        "history",
+        CommandOutcome.REFUSED,
+        Code.NO_SUCH_RECORD,
+        f"there is no record {number}; only the newest {KEPT_RECORDS} are kept",
         hint="nnha history",
     )
 

@@ -65,10 +65,10 @@ def test(*, place: ClusterCommand, node: str, number: int | None, really: bool) 
 
 def _no_method(node: str) -> Ending:
     return Ending(
-        command="fence test",
-        outcome=CommandOutcome.REFUSED,
-        code=Code.BAD_CONFIGURATION,
-        message=f"{node} has no fencing method",
+        "fence test",
+        CommandOutcome.REFUSED,
+        Code.BAD_CONFIGURATION,
+        f"{node} has no fencing method",
         hint="set dfs.ha.fencing.methods to one method a line",
         target=node,
     )

@@ -189,10 +189,10 @@ class HandOver:
         self, states: "States", outcome: CommandOutcome, code: Code, message: str, hint: str = ""
     ) -> Ending:
         return Ending(
-            command=self._command,
-            outcome=outcome,
-            code=code,
-            message=message,
+            self._command,
+            outcome,
+            code,
+            message,
             hint=hint,
             target=self._plan.target,
             active_before=self._plan.active,

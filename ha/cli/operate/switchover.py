@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ha.cli.operate.handover import HandOver, patience_seconds
 from ha.cli.operate.look import LOOK_SECONDS, look_and_plan
-from ha.cli.operate.notice_options import told_when_interrupted
+from ha.cli.operate.notice_options import warn_on_interrupt
 from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
 from ha.cli.operate.progress import on_stderr, progress
 from ha.cli.status.status_table import Screen
@@ -126,17 +126,17 @@ def _run(
             return await act(HandOver(command, plan, nodes, wait_seconds=wait))
 
     told = f"the ZKFC of {plan.target} may go on with it"
-    with told_when_interrupted(place, command, told, target=plan.target):
+    with warn_on_interrupt(place, command, told, target=plan.target):
         ending = asyncio.run(carry_out())
     place.end(ending)
 
 
 def _would_be_done(command: str, plan: HandoverPlan, view: ClusterView) -> Ending:
     return Ending(
-        command=command,
-        outcome=CommandOutcome.PLANNED,
-        code=Code.WOULD_BE_DONE,
-        message=_change(plan),
+        command,
+        CommandOutcome.PLANNED,
+        Code.WOULD_BE_DONE,
+        _change(plan),
         hint=f"nnha {command} {plan.target}",
         target=plan.target,
         active_before=plan.active,
@@ -147,10 +147,10 @@ def _would_be_done(command: str, plan: HandoverPlan, view: ClusterView) -> Endin
 
 def _not_confirmed(command: str, plan: HandoverPlan) -> Ending:
     return Ending(
-        command=command,
-        outcome=CommandOutcome.REFUSED,
-        code=Code.NOT_CONFIRMED,
-        message=f"{_change(plan)}: that was not confirmed",
+        command,
+        CommandOutcome.REFUSED,
+        Code.NOT_CONFIRMED,
+        f"{_change(plan)}: that was not confirmed",
         hint=f"nnha {command} {plan.target} --yes",
         target=plan.target,
         active_before=plan.active,

@@ -60,11 +60,7 @@ def test_of_what_holds_no_more_nobody_is_said_to_obey_it(
 
 def test_what_changes_nothing_says_so() -> None:
     assert notice_results.planned("drain", "nn1 is drained for 2h", target="nn1") == Ending(
-        command="drain",
-        outcome=CommandOutcome.PLANNED,
-        code=Code.WOULD_BE_DONE,
-        message="nn1 is drained for 2h",
-        target="nn1",
+        "drain", CommandOutcome.PLANNED, Code.WOULD_BE_DONE, "nn1 is drained for 2h", target="nn1"
     )
     nothing = notice_results.already("drain", "nn1 is not drained", target="nn1")
     assert (nothing.command, nothing.target) == ("drain", "nn1")

@@ -17,8 +17,8 @@ from ha.conf.configuration import Configuration
 from ha.console.result import Code, CommandOutcome, Ending
 from ha.console.cluster_options import ClusterCommand
 ending = Ending(
-    command="switchover", outcome=CommandOutcome.UNKNOWN, code=Code.BAD_CONFIGURATION,
-    message="nobody knows", hint="nnha status",
+    "switchover", outcome=CommandOutcome.UNKNOWN, code=Code.BAD_CONFIGURATION,
+    message="nobody knows", hint="nnha status"
 )
 ClusterCommand(Configuration({}, {}), "ns1", sys.argv[1]).end(ending)
 """

@@ -90,10 +90,10 @@ def _silent(view: ClusterView, node: str, told: str) -> Ending:
 def _refused(view: ClusterView, node: str, code: Code, message: str, hint: str) -> Ending:
     active = None if view.active is None else view.active.namenode
     return Ending(
-        command="drain",
-        outcome=CommandOutcome.REFUSED,
-        code=code,
-        message=message,
+        "drain",
+        CommandOutcome.REFUSED,
+        code,
+        message,
         hint=hint,
         target=node,
         active_before=active,

@@ -54,10 +54,10 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
         )
     if target == actives[0]:
         return Ending(
-            command="switchover",
-            outcome=CommandOutcome.DONE,
-            code=Code.ALREADY_SO,
-            message=f"{target} is active already; nothing was changed",
+            "switchover",
+            CommandOutcome.DONE,
+            Code.ALREADY_SO,
+            f"{target} is active already; nothing was changed",
             target=target,
             active_before=target,
             active_now=target,
@@ -289,10 +289,10 @@ def _refusal(
     active = None if view.active is None else view.active.namenode
     nobody = active is None and _unheard_holder(view) is None
     return Ending(
-        command=command,
-        outcome=CommandOutcome.REFUSED,
-        code=code,
-        message=message,
+        command,
+        CommandOutcome.REFUSED,
+        code,
+        message,
         hint=hint,
         target=target,
         active_before=active,

@@ -22,22 +22,28 @@ def seen(
     ``lacking`` are the running ZKFCs that do not show it yet.  ``holds``: it is still what they are
     to obey.
     """
-    if not lacking:
-        who = {0: "no ZKFC is running", 1: "the only running ZKFC has seen it"}.get(
-            running, f"all {running} running ZKFCs have seen it"
-        )
+    if target is not None and not running:
         return Ending(
-            command=command,
-            outcome=CommandOutcome.DONE,
-            code=Code.DONE,
-            message=f"{message} ({who})",
+            command,
+            CommandOutcome.DONE,
+            Code.DONE,
+            f"{message}; its ZKFC does not run now, and will obey when it starts",
             target=target,
         )
+    if not lacking:
+        who = (
+            "its ZKFC has seen it"
+            if target is not None
+            else {0: "no ZKFC is running", 1: "the only running ZKFC has seen it"}.get(
+                running, f"all {running} running ZKFCs have seen it"
+            )
+        )
+        return Ending(command, CommandOutcome.DONE, Code.DONE, f"{message} ({who})", target=target)
     return Ending(
-        command=command,
-        outcome=CommandOutcome.FAILED,
-        code=Code.NOT_SEEN_BY_ALL,
-        message=f"{message}; but of {running} running ZKFCs, {len(lacking)} do not show it yet"
+        command,
+        CommandOutcome.FAILED,
+        Code.NOT_SEEN_BY_ALL,
+        f"{message}; but of {running} running ZKFCs, {len(lacking)} do not show it yet"
         + ("" if holds else ", and it is over, or another request has taken its place"),
         hint="it stays written, and they will obey once they have read it: nnha status"
         if holds
@@ -49,22 +55,16 @@ def seen(
 
 def planned(command: str, message: str, *, target: str | None = None) -> Ending:
     """Return the ending of --dry-run."""
-    return Ending(
-        command=command,
-        outcome=CommandOutcome.PLANNED,
-        code=Code.WOULD_BE_DONE,
-        message=message,
-        target=target,
-    )
+    return Ending(command, CommandOutcome.PLANNED, Code.WOULD_BE_DONE, message, target=target)
 
 
 def already(command: str, message: str, *, target: str | None = None) -> Ending:
     """Return the ending of a command that has nothing to do."""
     return Ending(
-        command=command,
-        outcome=CommandOutcome.DONE,
-        code=Code.ALREADY_SO,
-        message=f"{message}; nothing was changed",
+        command,
+        CommandOutcome.DONE,
+        Code.ALREADY_SO,
+        f"{message}; nothing was changed",
         target=target,
     )
 
@@ -72,10 +72,10 @@ def already(command: str, message: str, *, target: str | None = None) -> Ending:
 def not_automatic(command: str) -> Ending:
     """Refuse the command, as there are no ZKFCs that could obey."""
     return Ending(
-        command=command,
-        outcome=CommandOutcome.REFUSED,
-        code=Code.NOT_AUTOMATIC,
-        message="dfs.ha.automatic-failover.enabled is not set: nothing happens by itself anyway",
+        command,
+        CommandOutcome.REFUSED,
+        Code.NOT_AUTOMATIC,
+        "dfs.ha.automatic-failover.enabled is not set: nothing happens by itself anyway",
     )
 
 
