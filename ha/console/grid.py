@@ -1,11 +1,14 @@
 """A table that loses its right-hand columns, the least needed first, where the screen is narrow."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
+
+R = TypeVar("R")
 
 GAP = 2
 NOTE_WIDTH = 24
@@ -13,20 +16,22 @@ NOTE_WIDTH = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """``need``: 0 is never dropped, the highest number first."""
+class Column(Generic[R]):
+    """``need``: 0 is never dropped, the highest number first; ``wide``: only on request."""
 
     name: str
+    value_of: Callable[[R], str | Text]
     right: bool = False
     need: int = 0
+    wide: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Generic[R]):
     """Rows of cells under columns; the last column holds notes and is folded."""
 
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str | Text, ...], ...]
+    def __init__(self, columns: Iterable[Column[R]], rows: Iterable[R], *, wide: bool) -> None:
+        self.columns = [column for column in columns if wide or not column.wide]
+        self.rows = [[column.value_of(row) for column in self.columns] for row in rows]
 
     def fitted(self, width: int) -> Table:
         """Return a table for a screen of ``width`` cells."""

@@ -15,14 +15,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ha.cli.explain.explanation import explain
-from ha.cluster import remarks
+from ha.cluster import marks, remarks
 from ha.cluster.files_view import size_text
 from ha.cluster.problems import problems
 from ha.cluster.verdict import taking_over, verdict
 from ha.cluster.view import ClusterView
 from ha.console.durations import span
 from ha.notices.model import HistoryEntry, time_text
-from ha.web import marks, pictures
+from ha.web import pictures
 
 OVERVIEW: Final = (
     "verdict", "since", "takeover", "notices", "nodes", "outlook", "journal", "zookeeper", "files",

@@ -1,23 +1,33 @@
 """One look at the cluster as text for people (docs/reference/operations.md#form-of-an-answer)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from ha.cluster import remarks
+from ha.cluster import marks, remarks
 from ha.cluster.absence import absence_of, is_silence
 from ha.cluster.files_view import lines_of_files, size_text
+from ha.cluster.marks import Kind, Mark
 from ha.cluster.problems import nobody_answered, problems, problems_of_roles
 from ha.cluster.successors import readiness
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 from ha.console.durations import since
 from ha.console.grid import Column, Grid
 from ha.console.output import plain
-from ha.notices.model import time_text
+from ha.notices.model import Member, time_text
 
 _NOTHING = "-"
-_GOOD = ("active", "in sync", "up", "healthy", "connected")
+_YES_NO: Final = {None: _NOTHING, True: "yes", False: "NO"}
+_STYLES: Final = {
+    Kind.GOOD: "green",
+    Kind.IDLE: "",
+    Kind.WARNING: "yellow",
+    Kind.BAD: "bold red",
+    Kind.LEARNER: "yellow",
+    Kind.UNKNOWN: "bold red",
+}
 
 
 class Screen:
@@ -37,11 +47,12 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
     if view.nobody_answers:
         return Group(*(Text(plain(line)) for line in _nothing_known(view)))
     parts: list[RenderableType] = [*_headlines(view, wide=wide)]
-    parts.append(_namenodes(view, wide=wide).fitted(width))
+    parts.append(Grid(_namenode_columns(view), view.namenodes, wide=wide).fitted(width))
     if view.zkfcs:
-        parts.append(_zkfcs(view, wide=wide).fitted(width))
+        parts.append(Grid(_zkfc_columns(view), view.zkfcs, wide=wide).fitted(width))
     if view.journalnodes:
-        parts.append(_journal(view, wide=wide).fitted(width))
+        journal = Grid(_journalnode_columns(view), view.journalnodes, wide=wide)
+        parts.append(journal.fitted(width))
     if view.automatic_failover:
         parts.append(_zookeeper_line(view))
     if view.active is not None and view.active.files is not None:
@@ -98,30 +109,18 @@ def _problems(view: ClusterView) -> Iterator[str]:
         yield f"{problem}  → nnha explain" if problem in roles else problem
 
 
-def _namenodes(view: ClusterView, *, wide: bool) -> Grid:
-    columns = [
-        Column("NODE"), Column("HOST", need=1), Column("STATE"), Column("WANTED", need=4),
-        Column("EPOCH", right=True, need=5), Column("LAST TXID", right=True, need=2),
-        Column("LAG", right=True, need=3), Column("NOTE"),
-    ]  # fmt: skip
-    rows: list[tuple[str | Text, ...]] = []
-    for row in view.namenodes:
-        cells: list[str | Text] = [
-            row.namenode,
-            plain(row.address),
-            _state(row.state if row.error is None else absence_of(row.error).value),
-            _wanted(view, row),
-            _number(row.epoch),
-            _number(row.last_txid),
-            _lag(view.lag(row)),
-            plain("; ".join(remarks.namenode_remarks(row))),
-        ]
-        if wide:
-            cells.insert(-1, _NOTHING if row.ready is None else "yes" if row.ready else "NO")
-        rows.append(tuple(cells))
-    if wide:
-        columns.insert(-1, Column("READY", need=6))
-    return Grid(tuple(columns), tuple(rows))
+def _namenode_columns(view: ClusterView) -> Sequence[Column[NameNodeRow]]:
+    return (
+        Column("NODE", lambda row: row.namenode),
+        Column("HOST", lambda row: plain(row.address), need=1),
+        Column("STATE", lambda row: _state(row.error, row.state, marks.of_namenode(row))),
+        Column("WANTED", lambda row: _wanted(view, row), need=4),
+        Column("EPOCH", lambda row: _number(row.epoch), right=True, need=5),
+        Column("LAST TXID", lambda row: _number(row.last_txid), right=True, need=2),
+        Column("LAG", lambda row: _lag(view.lag(row)), right=True, need=3),
+        Column("READY", lambda row: _YES_NO[row.ready], need=6, wide=True),
+        Column("NOTE", lambda row: plain("; ".join(remarks.namenode_remarks(row)))),
+    )
 
 
 def _wanted(view: ClusterView, row: NameNodeRow) -> Text:
@@ -130,34 +129,26 @@ def _wanted(view: ClusterView, row: NameNodeRow) -> Text:
     return Text(wanted, style="bold red" if differs else "")
 
 
-def _zkfcs(view: ClusterView, *, wide: bool) -> Grid:
-    columns = [
-        Column("ZKFC"), Column("HOST", need=1), Column("SEES ITS NODE"), Column("ELECTION"),
-        Column("PRIO", right=True, need=4), Column("ZOOKEEPER", need=3), Column("NOTE"),
-    ]  # fmt: skip
-    rows: list[tuple[str | Text, ...]] = []
-    for row in view.zkfcs:
-        member = view.notices.members.get(row.namenode)
-        cells: list[str | Text] = [
-            row.namenode,
-            plain(row.address),
-            _state(row.health if row.error is None else absence_of(row.error).value),
-            plain(_election(row)),
-            _number(None if member is None else member.priority),
-            plain(_session(row)),
-            plain("; ".join(remarks.zkfc_remarks(row))),
-        ]
-        if wide:
-            known = ("", "", "") if member is None else (
-                str(member.pid), member.version, time_text(member.started)
-            )  # fmt: skip
-            cells[-1:-1] = [plain(one) or _NOTHING for one in known]
-        rows.append(tuple(cells))
-    if wide:
-        columns[-1:-1] = [
-            Column("PID", right=True, need=6), Column("VERSION", need=7), Column("STARTED", need=8)
-        ]  # fmt: skip
-    return Grid(tuple(columns), tuple(rows))
+def _zkfc_columns(view: ClusterView) -> Sequence[Column[ZkfcRow]]:
+    def of_member(shown: Callable[[Member], str]) -> Callable[[ZkfcRow], str]:
+        def value(row: ZkfcRow) -> str:
+            member = view.notices.members.get(row.namenode)
+            return _NOTHING if member is None else plain(shown(member)) or _NOTHING
+
+        return value
+
+    return (
+        Column("ZKFC", lambda row: row.namenode),
+        Column("HOST", lambda row: plain(row.address), need=1),
+        Column("SEES ITS NODE", lambda row: _state(row.error, row.health, marks.of_zkfc(row))),
+        Column("ELECTION", lambda row: plain(_election(row))),
+        Column("PRIO", of_member(lambda member: _number(member.priority)), right=True, need=4),
+        Column("ZOOKEEPER", lambda row: plain(_session(row)), need=3),
+        Column("PID", of_member(lambda member: str(member.pid)), right=True, need=6, wide=True),
+        Column("VERSION", of_member(lambda member: member.version), need=7, wide=True),
+        Column("STARTED", of_member(lambda one: time_text(one.started)), need=8, wide=True),
+        Column("NOTE", lambda row: plain("; ".join(remarks.zkfc_remarks(row)))),
+    )
 
 
 def _election(row: ZkfcRow) -> str:
@@ -174,34 +165,25 @@ def _session(row: ZkfcRow) -> str:
     return f"{row.zookeeper}, session {row.session_timeout_seconds:g} s"
 
 
-def _journal(view: ClusterView, *, wide: bool) -> Grid:
-    columns = [
-        Column("JN"), Column("HOST", need=1), Column("STATE"),
-        Column("EPOCH", right=True, need=4), Column("LAST TXID", right=True, need=2),
-        Column("BEHIND", right=True, need=5), Column("DISK FREE", right=True, need=3),
-        Column("NOTE"),
-    ]  # fmt: skip
-    rows: list[tuple[str | Text, ...]] = []
-    # A JournalNode has no id in Hadoop's configuration: it is numbered as its URI lists it.
-    for number, row in enumerate(view.journalnodes, start=1):
-        cells: list[str | Text] = [
-            f"jn{number}",
-            plain(row.node),
-            _state(view.state_of(row) if row.error is None else absence_of(row.error).value),
-            _number(row.promised_epoch),
-            _number(row.last_txid),
-            _number(view.behind(row)),
-            _disk(row),
-            plain("; ".join(remarks.journalnode_remarks(view, row))),
-        ]
-        if wide:
-            cells[-1:-1] = [_number(row.writer_epoch), _number(row.committed_txid)]
-        rows.append(tuple(cells))
-    if wide:
-        columns[-1:-1] = [
-            Column("WRITER EPOCH", right=True, need=6), Column("COMMITTED", right=True, need=7)
-        ]  # fmt: skip
-    return Grid(tuple(columns), tuple(rows))
+def _journalnode_columns(view: ClusterView) -> Sequence[Column[JournalNodeRow]]:
+    def state(row: JournalNodeRow) -> Text:
+        return _state(row.error, view.state_of(row), marks.of_journalnode(view, row))
+
+    return (
+        # A JournalNode has no id in Hadoop's configuration: it is numbered as its URI lists it.
+        Column("JN", lambda row: f"jn{view.journalnodes.index(row) + 1}"),
+        Column("HOST", lambda row: plain(row.node), need=1),
+        Column("STATE", state),
+        Column("EPOCH", lambda row: _number(row.promised_epoch), right=True, need=4),
+        Column("LAST TXID", lambda row: _number(row.last_txid), right=True, need=2),
+        Column("BEHIND", lambda row: _number(view.behind(row)), right=True, need=5),
+        Column("DISK FREE", _disk, right=True, need=3),
+        Column(
+            "WRITER EPOCH", lambda row: _number(row.writer_epoch), right=True, need=6, wide=True
+        ),
+        Column("COMMITTED", lambda row: _number(row.committed_txid), right=True, need=7, wide=True),
+        Column("NOTE", lambda row: plain("; ".join(remarks.journalnode_remarks(view, row)))),
+    )
 
 
 def _zookeeper_line(view: ClusterView) -> Text:
@@ -221,13 +203,11 @@ def _zookeeper_line(view: ClusterView) -> Text:
     return Text(plain("\n  ".join([text, *down]), keep="\n"))
 
 
-def _state(state: str | None) -> Text:
-    if state is None:
-        return Text(_NOTHING)
-    word = plain(state)
-    if word.lower() in _GOOD:
-        return Text(word, style="green")
-    return Text(word, style="bold red" if word.isupper() else "")
+def _state(error: str | None, state: str | None, mark: Mark) -> Text:
+    """Return the word of a state, or of the absence that ``error`` describes, in its colour."""
+    if error is not None:
+        state = absence_of(error).value
+    return Text(_NOTHING) if state is None else Text(plain(state), style=_STYLES[mark.kind])
 
 
 def _number(value: int | None) -> str:

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from ha.cluster import marks
 from ha.cluster.absence import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
+from ha.cluster.marks import Kind, Mark
 from ha.cluster.successors import Readiness
 from ha.cluster.verdict import Condition, Verdict
 from ha.cluster.view import ClusterView, JournalNodeRow, ZooKeeperRow
 from ha.notices.model import FailoverResult
-from ha.web import marks
-from ha.web.marks import Kind, Mark
 from tests.ha.web.situations import HEALTHY, HISTORY, namenode, zkfc
 
 ABSENT = {
