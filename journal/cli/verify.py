@@ -32,9 +32,10 @@ def verify_command(
 ) -> None:
     """Compare all nodes' copies: their lists and digests or, with --deep, every byte.
 
-    A learner's copies are compared by their digests, and not counted. Exit status: 0 all is well; 6
-    no majority of the nodes can be reached; 8 copies differ, are damaged, or too few, or edits are
-    missing.
+    A learner's copies are compared by their digests, and not counted.
+
+    Exit status: 0 all is well; 6 no majority of the nodes can be reached; 8 copies differ, are
+    damaged, or too few, or edits are missing.
     """
     well = _deep(place, output) if deep else _shallow(place, output)
     if not well:

@@ -54,20 +54,15 @@ class FrameReader:
     def __init__(self, first: TxId, *, wanted: TxId, last: TxId | None) -> None:
         self._buffer = bytearray()
         self._layout: int | None = None
-        self._expected = first
+        self.next_txid = first
         self._wanted = wanted
         self._last = last
         self._padding = False
 
     @property
-    def next_txid(self) -> TxId:
-        """The txid that would come next."""
-        return self._expected
-
-    @property
     def complete(self) -> bool:
         """Whether ``last`` has been seen."""
-        return self._last is not None and self._expected > self._last
+        return self._last is not None and self.next_txid > self._last
 
     def feed(self, data: bytes) -> Chunk | None:
         """Take some bytes; the wanted edits that are whole by now, if any.
@@ -90,24 +85,24 @@ class FrameReader:
             return None  # a huge edit is not scanned again with each piece of it
         data = bytes(self._buffer)
         start = 0
-        if self._expected < self._wanted:
-            skipped = frame.scan(data, expected=self._expected, last_wanted=TxId(self._wanted - 1))
+        if self.next_txid < self._wanted:
+            skipped = frame.scan(data, expected=self.next_txid, last_wanted=TxId(self._wanted - 1))
             start = skipped.end
             if skipped.last is not None:
-                self._expected = TxId(skipped.last + 1)
+                self.next_txid = TxId(skipped.last + 1)
         # Where the skipping ended early, this finds nothing, and the same damage or padding.
-        found = frame.scan(data, start=start, expected=self._expected, last_wanted=self._last)
+        found = frame.scan(data, start=start, expected=self.next_txid, last_wanted=self._last)
         self._judge(data, found)
         del self._buffer[: found.end]
         if found.first is None or found.last is None:
             return None
-        self._expected = TxId(found.last + 1)
+        self.next_txid = TxId(found.last + 1)
         return Chunk(found.first, found.last, layout, data[start : found.end])
 
     def _judge(self, data: bytes, found: frame.Scan) -> None:
         """Raise ValueError for damage; a frame that is cut off may go on in the next piece."""
         end, damage = found.end, found.damage
-        reached = self._expected if found.last is None else found.last + 1
+        reached = self.next_txid if found.last is None else found.last + 1
         if damage is not None and not _may_go_on(data, end):
             raise ValueError(f"at transaction {reached}: {damage}")
         if end < len(data) and data[end] == frame.TERMINATOR:

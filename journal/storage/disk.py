@@ -7,35 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
-from journal.core.effects import (
-    AbandonSegment,
-    AdoptDownload,
-    AdoptFetched,
-    AppendEdits,
-    CreateSegment,
-    DropDownload,
-    Effect,
-    FinalizeSegment,
-    ForgetDecision,
-    FormatStorage,
-    MoveAside,
-    PersistAdmission,
-    PersistDecision,
-    PersistPromise,
-    PersistReadLease,
-    PersistWriter,
-    PurgeFiles,
-    RareEffect,
-    RecordSegment,
-    RememberCommitted,
-    ReopenSegment,
-    UpgradeEffect,
-)
+from journal.core import effects
 from journal.core.state import JournalState
 from journal.errors import StorageFailed, ensure
 from journal.frame import file_header
 from journal.model import Epoch, Segment, TxId
-from journal.storage import layout, upgrade
+from journal.storage import layout, segment_file, small_files, upgrade
 from journal.storage.download import Download
 from journal.storage.files import (
     Files,
@@ -55,19 +32,6 @@ from journal.storage.incarnation import (
 from journal.storage.load import load
 from journal.storage.purge import purge
 from journal.storage.records import SegmentRecord, record_bytes, record_of
-from journal.storage.segment_file import (
-    LEAVE_SEGMENTS_ALONE,
-    Extent,
-    Writing,
-    digest_up_to,
-    read_whole,
-)
-from journal.storage.small_files import (
-    committed_bytes,
-    decision_bytes,
-    epoch_text,
-    txid_text,
-)
 
 
 class Disk:
@@ -83,18 +47,14 @@ class Disk:
         self._files = files if files is not None else RealFiles()
         self._root = root
         self._current = root / layout.CURRENT
-        self._writing: Writing | None = None
-        self._abandoned: Writing | None = None
+        self._writing: segment_file.Writing | None = None
+        self._abandoned: segment_file.Writing | None = None
         self._committed: InPlaceFile | None = None
         self._ends: dict[TxId, int] = {}
         self._downloading: set[Path] = set()
-        self._failed: str | None = None
-        self._fresh_id = fresh_id
-
-    @property
-    def failed_because(self) -> str | None:
+        self.failed_because: str | None = None
         """The first failure of a write or sync, or None."""
-        return self._failed
+        self._fresh_id = fresh_id
 
     def load(self) -> JournalState:
         """Read the folder, after finishing what a crash cut short."""
@@ -104,25 +64,25 @@ class Disk:
         self._ends = loaded.ends
         return loaded.state
 
-    def run(self, effects: Sequence[Effect]) -> None:
+    def run(self, wanted: Sequence[effects.Effect]) -> None:
         """Carry out effects in order.  Appends that stand together share one sync."""
         self._require_sound()
         try:
-            self._run(effects)
+            self._run(wanted)
         except OSError as failure:
             raise self._broken("write to the journal", failure) from failure
 
-    def _run(self, effects: Sequence[Effect]) -> None:
+    def _run(self, wanted: Sequence[effects.Effect]) -> None:
         committed: TxId | None = None
-        for effect in effects:
-            if isinstance(effect, AppendEdits):
+        for effect in wanted:
+            if isinstance(effect, effects.AppendEdits):
                 self._abandoned = None
                 self._append(effect.segment_first, effect.records)
-            elif isinstance(effect, RememberCommitted):
+            elif isinstance(effect, effects.RememberCommitted):
                 committed = effect.txid
             else:
                 self._sync()
-                if not isinstance(effect, LEAVE_SEGMENTS_ALONE):
+                if not isinstance(effect, segment_file.LEAVE_SEGMENTS_ALONE):
                     self._abandoned = None
                 self._carry_out(effect)
         self._sync()
@@ -149,7 +109,7 @@ class Disk:
             StorageFailed: as for ``digest``; where a digest is known, so is another one damage.
         """
         segment = self._as_abandoned(segment)
-        found = read_whole(self._files, self._current / segment.name(), segment)
+        found = segment_file.read_whole(self._files, self._current / segment.name(), segment)
         self._ends[segment.first] = found.end
         return replace(segment, digest=found.digest, layout_version=found.layout_version)
 
@@ -159,15 +119,15 @@ class Disk:
             return segment
         return replace(segment, digest=left.hash.digest())
 
-    def extent(self, segment: Segment) -> Extent:
+    def extent(self, segment: Segment) -> segment_file.Extent:
         """Return the bytes of a segment that are durable and known to be edits."""
         path = self._current / segment.name()
         writing = self._writing
         if writing is not None and writing.first == segment.first:
-            return Extent(path, writing.end)
+            return segment_file.Extent(path, writing.end)
         if segment.first not in self._ends:
             self.digest(segment)
-        return Extent(path, self._ends[segment.first])
+        return segment_file.Extent(path, self._ends[segment.first])
 
     def begin_download(self, first: TxId, epoch: Epoch) -> Download:
         """Create a file next to the segment for the bytes of a recovery."""
@@ -223,19 +183,19 @@ class Disk:
             raise self._broken(what, failure) from failure
 
     def _require_sound(self) -> None:
-        if self._failed is not None:
-            raise StorageFailed(self._failed)
+        if self.failed_because is not None:
+            raise StorageFailed(self.failed_because)
 
     def _broken(self, what: str, failure: OSError) -> StorageFailed:
-        self._failed = f"could not {what} in {self._root}: {failure}"
+        self.failed_because = f"could not {what} in {self._root}: {failure}"
         self.close()
-        return StorageFailed(self._failed)
+        return StorageFailed(self.failed_because)
 
     def _remember(self, committed: TxId) -> None:
         # Its descriptor is kept: to open and close the file costs ten times as much as to write.
         if self._committed is None:
             self._committed = self._files.open_in_place(self._current / layout.COMMITTED)
-        self._committed.overwrite(committed_bytes(committed))
+        self._committed.overwrite(small_files.committed_bytes(committed))
 
     def _forget_committed(self) -> None:
         """Another folder takes the place of the one whose file is open, or none does."""
@@ -243,53 +203,55 @@ class Disk:
             self._committed.close()
             self._committed = None
 
-    def _carry_out(self, effect: RareEffect) -> None:  # noqa: C901, PLR0912 - one case each
-        if isinstance(effect, UpgradeEffect):
+    def _carry_out(self, effect: effects.RareEffect) -> None:  # noqa: C901, PLR0912 - one case each
+        if isinstance(effect, effects.UpgradeEffect):
             self._forget_committed()
             for first in upgrade.carry_out(self._files, self._root, effect):
                 self._ends.pop(first, None)
             return
         match effect:
-            case FormatStorage():
+            case effects.FormatStorage():
                 self._format(effect)
-            case PersistAdmission(incarnation, by):
+            case effects.PersistAdmission(incarnation, by):
                 admitted = Incarnation(incarnation, admitted_by(by))
                 write_incarnation(self._files, self._current, admitted)
-            case PersistPromise(epoch):
-                self._write(layout.PROMISE, epoch_text(epoch))
-            case PersistWriter(epoch):
-                self._write(layout.WRITER, epoch_text(epoch))
-            case PersistReadLease(micros):
-                self._write(layout.READ_LEASE, txid_text(TxId(micros)))
-            case MoveAside(first):
+            case effects.PersistPromise(epoch):
+                self._write(layout.PROMISE, small_files.epoch_text(epoch))
+            case effects.PersistWriter(epoch):
+                self._write(layout.WRITER, small_files.epoch_text(epoch))
+            case effects.PersistReadLease(micros):
+                self._write(layout.READ_LEASE, small_files.txid_text(TxId(micros)))
+            case effects.MoveAside(first):
                 self._move_aside(first, "stale")
-            case CreateSegment(first, layout_version, writer):
+            case effects.CreateSegment(first, layout_version, writer):
                 self._create(SegmentRecord(first, writer, layout_version))
-            case RecordSegment(segment):
+            case effects.RecordSegment(segment):
                 self._record(record_of(segment, self._ends[segment.first]))
-            case AbandonSegment(first, empty):
+            case effects.AbandonSegment(first, empty):
                 self._abandon(first, empty=empty)
-            case FinalizeSegment(segment):
+            case effects.FinalizeSegment(segment):
                 self._finalize(segment)
-            case PersistDecision(decision):
+            case effects.PersistDecision(decision):
                 self._files.make_folder(self._current / layout.PAXOS)
-                self._write(f"{layout.PAXOS}/{decision.segment.first}", decision_bytes(decision))
-            case ForgetDecision(first):
+                self._write(
+                    f"{layout.PAXOS}/{decision.segment.first}", small_files.decision_bytes(decision)
+                )
+            case effects.ForgetDecision(first):
                 remove_durably(self._files, self._current / layout.PAXOS / str(first))
-            case AdoptDownload(segment, epoch):
+            case effects.AdoptDownload(segment, epoch):
                 self._adopt(segment, epoch)
-            case ReopenSegment(first, digest=digest):
+            case effects.ReopenSegment(first, digest=digest):
                 self._reopen(first, digest)
-            case DropDownload(first, epoch):
+            case effects.DropDownload(first, epoch):
                 download = self._current / layout.download_name(first, epoch)
                 self._files.remove(download)
                 self._downloading.discard(download)
-            case PurgeFiles(minimum, segments):
-                self._write(layout.PURGED, txid_text(minimum))
+            case effects.PurgeFiles(minimum, segments):
+                self._write(layout.PURGED, small_files.txid_text(minimum))
                 purge(self._files, self._current, effect, self._downloading)
                 for purged in segments:
                     self._ends.pop(purged.first, None)
-            case AdoptFetched(segment):
+            case effects.AdoptFetched(segment):
                 self._adopt_fetched(segment)
             case _:
                 assert_never(effect)
@@ -301,7 +263,7 @@ class Disk:
         self._files.make_folder(self._current / layout.SEGMENTS)
         self._write(f"{layout.SEGMENTS}/{record.first}", record_bytes(record))
 
-    def _format(self, effect: FormatStorage) -> None:
+    def _format(self, effect: effects.FormatStorage) -> None:
         self.close()
         self._ends.clear()
         format_folder(self._files, self._root, effect)
@@ -314,7 +276,7 @@ class Disk:
         unfinished = path.with_name(path.name + layout.UNFINISHED)
         header = file_header(record.layout_version)
         file = self._files.create(unfinished)
-        self._writing = Writing(first, file, len(header), hashlib.sha256())
+        self._writing = segment_file.Writing(first, file, len(header), hashlib.sha256())
         file.append(header)
         file.sync()
         self._files.rename(unfinished, path)
@@ -359,10 +321,10 @@ class Disk:
         end = self._ends[first]
         if self._files.size(path) != end:
             self._files.truncate(path, end)
-        so_far = digest_up_to(self._files, path, end)
+        so_far = segment_file.digest_up_to(self._files, path, end)
         if digest and so_far.digest() != digest:
             raise OSError(f"{path.name} has changed since it was read: it is damaged")
-        self._writing = Writing(first, self._files.reopen(path), end, so_far)
+        self._writing = segment_file.Writing(first, self._files.reopen(path), end, so_far)
 
     def _finalize(self, segment: Segment) -> None:
         path = self._current / layout.in_progress_name(segment.first)

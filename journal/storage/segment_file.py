@@ -124,16 +124,12 @@ class SegmentReading:
         self._hash = hashlib.sha256()
         self._rest = bytearray()
         self._header_seen = False
-        self._complete = False
-
-    @property
-    def complete(self) -> bool:
+        self.complete = False
         """Whether the last wanted edit has been seen; nothing more needs to be fed."""
-        return self._complete
 
     def feed(self, chunk: bytes) -> bytes:
         """Take the next bytes; returns those that are now known to be sound."""
-        if self._complete:
+        if self.complete:
             return b""
         self._rest += chunk
         sound = b""
@@ -153,7 +149,7 @@ class SegmentReading:
         if found.last is not None:
             self._hash.update(data[: found.end])
             self._expected = TxId(found.last + 1)
-            self._complete = found.last == self._last
+            self.complete = found.last == self._last
             del self._rest[: found.end]
         if len(self._rest) > MAX_OP_BYTES:
             raise ValueError(found.damage or "padding stands before the last edit")
@@ -161,7 +157,7 @@ class SegmentReading:
 
     def finish(self) -> bytes:
         """Return the digest of the edits; ValueError unless the last wanted one has been seen."""
-        if not self._complete:
+        if not self.complete:
             raise ValueError(
                 f"the segment ends at {self._expected - 1}, before the decided end {self._last} "
                 f"({len(self._rest)} bytes are left over)"

@@ -111,7 +111,8 @@ class Window:
         self._limit_bytes = limit_bytes
         self._batches: dict[int, Batch] = {}
         self._base = 0
-        self._size = 0
+        self.end_seq = 0
+        """The batch that will be written next."""
         self._held_bytes = 0
         self._waiting: deque[Batch] = deque()
         self._watching: set[asyncio.Future[None]] = set()
@@ -148,8 +149,8 @@ class Window:
         step = self._countdown.step
         batch = Batch(segment_first, first, last, records, self.end, step, (ended,))
         size = len(records)
-        self._batches[self._size] = batch
-        self._size += 1
+        self._batches[self.end_seq] = batch
+        self.end_seq += 1
         self._held_bytes += size
         self.next = TxId(last + 1)
         self.end += size
@@ -196,14 +197,9 @@ class Window:
 
     # ---- a channel's side ----
 
-    @property
-    def end_seq(self) -> int:
-        """The batch that will be written next."""
-        return self._size
-
     def holds(self, seq: int) -> bool:
         """Return whether that batch has been written."""
-        return seq < self._size
+        return seq < self.end_seq
 
     @property
     def is_full(self) -> bool:
@@ -213,7 +209,7 @@ class Window:
     def queued_bytes(self, node: NodeName) -> int:
         """Edits that this node takes part in and has not acknowledged."""
         needs = self._members[node].needs
-        if needs is None or needs >= self._size:
+        if needs is None or needs >= self.end_seq:
             return 0
         return self.end - self._batches[needs].offset
 
@@ -228,12 +224,12 @@ class Window:
         if first is None or not first <= txid <= self.next:
             return False
         return txid == self.next or (
-            self._base < self._size and self._batches[self._base].first <= txid
+            self._base < self.end_seq and self._batches[self._base].first <= txid
         )
 
     def seq_at(self, txid: TxId) -> int:
         """Return the batch that holds an edit which the window covers, or the next one."""
-        low, high = self._base, self._size
+        low, high = self._base, self.end_seq
         while low < high:
             middle = (low + high) // 2
             if self._batches[middle].last < txid:
@@ -253,7 +249,7 @@ class Window:
         seq += 1
         size = len(records)
         pieces = [records]
-        while seq < self._size:
+        while seq < self.end_seq:
             batch = self._batches[seq]
             size += len(batch.records)
             if size > limit_bytes or batch.segment_first != segment_first:
@@ -368,14 +364,14 @@ class Window:
 
     def _batches_are_old(self) -> bool:
         return (
-            self._base < self._size
+            self._base < self.end_seq
             and self._batches[self._base].segment_first != self.segment_first
         )
 
     def _trim(self) -> None:
         """Drop what no node needs: of the open segment, only what exceeds the limit."""
         needs = [m.needs for m in self._members.values() if m.needs is not None]
-        floor = min(needs, default=self._size)
+        floor = min(needs, default=self.end_seq)
         while self._base < floor and (
             self._held_bytes > self._limit_bytes or self._batches_are_old()
         ):

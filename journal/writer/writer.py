@@ -13,6 +13,7 @@ from math import ceil
 
 import structlog
 
+from journal import model
 from journal.errors import InvariantBroken, JournalError, QuorumLost, ensure
 from journal.links import codec, metrics
 from journal.links.codec import brief
@@ -21,16 +22,6 @@ from journal.links.link import LinkFactory
 from journal.links.quorum_call import QuorumCall, T, ask_each, good
 from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.links.settings import NODE_PATIENCE, WriterSettings
-from journal.model import (
-    LAYOUT_VERSION,
-    NO_EPOCH,
-    Epoch,
-    JournalId,
-    NamespaceInfo,
-    NodeName,
-    Segment,
-    TxId,
-)
 from journal.proto import journal_pb2 as pb
 from journal.quorum import next_epoch
 from journal.recovery import Copy, Skip, choose
@@ -62,9 +53,9 @@ class QuorumWriter:
         self,
         nodes: Sequence[tuple[str, int]],
         *,
-        journal_id: JournalId,
+        journal_id: model.JournalId,
         nameservice_id: str,
-        namespace: NamespaceInfo,
+        namespace: model.NamespaceInfo,
         settings: WriterSettings | None = None,
         link: LinkFactory = GrpcLink,
     ) -> None:
@@ -96,7 +87,8 @@ class QuorumWriter:
         self._admission.channels = self._channels
         self.read_lease = ReadLease(self._names, self._settings.read_lease_seconds)
         self._heartbeats = Heartbeats(self._channels, self._settings, self.read_lease)
-        self._epoch = NO_EPOCH
+        self.epoch = model.NO_EPOCH
+        """The epoch we hold; NO_EPOCH until ``become_writer`` has returned."""
         self._writes_open = 0
         self._death: QuorumLost | InvariantBroken | None = None
         self.upgrades = JournalUpgrades(self._channels, namespace, self._settings)
@@ -104,12 +96,7 @@ class QuorumWriter:
         self._writing: set[asyncio.Future[None]] = set()
 
     @property
-    def epoch(self) -> Epoch:
-        """The epoch we hold; NO_EPOCH until ``become_writer`` has returned."""
-        return self._epoch
-
-    @property
-    def committed(self) -> TxId:
+    def committed(self) -> model.TxId:
         """The last txid that we know to be on a quorum."""
         return self._window.committed
 
@@ -133,7 +120,7 @@ class QuorumWriter:
 
     # ---- storage ----
 
-    async def formatted(self) -> Mapping[NodeName, bool | JournalError]:
+    async def formatted(self) -> Mapping[model.NodeName, bool | JournalError]:
         """Return whether each node has storage for this journal, or why it does not say."""
         timeout = self._settings.operations_timeout_seconds
         return await ask_each(self._channels, lambda channel: channel.remote.is_formatted(timeout))
@@ -161,7 +148,7 @@ class QuorumWriter:
         then.  If that is over when the epoch is won, the first segment is not started before an
         older writer's read lease has run out for certain.
         """
-        ensure(self._epoch == NO_EPOCH, "a writer wins one epoch in its life")
+        ensure(self.epoch == model.NO_EPOCH, "a writer wins one epoch in its life")
         states = await self._ask(
             "reading what was promised",
             lambda channel, timeout: channel.remote.journal_state(timeout),
@@ -174,24 +161,24 @@ class QuorumWriter:
             states = {**states, **good(await ask_each(self._channels, self._promise))}
             epoch = next_epoch(promised_in(states), len(self._channels))
         if epoch is None:
-            epoch = Epoch(1 + min(promised_in(states)))  # refused by who promised far more
+            epoch = model.Epoch(1 + min(promised_in(states)))  # refused by who promised far more
         claim = Claim(self._namespace, epoch)
         timeout = self._settings.new_epoch_timeout_seconds
         newest = await self._ask(f"claiming epoch {epoch}", claim.propose, timeout)
         await self._ask(f"confirming epoch {epoch}", claim.confirm, timeout)
         claim.ensure_distinct()
-        self._epoch = epoch
+        self.epoch = epoch
         for channel in self._channels:
             channel.headers.epoch = epoch
         if asyncio.get_running_loop().time() >= predecessor_gone_until:
             self.read_lease.older_heard(newest.values())
         held = [r.last_segment_txid for r in newest.values() if r.HasField("last_segment_txid")]
-        last = await self._recover(TxId(max(held))) if held else TxId(0)
-        self._window.committed, self._window.next = last, TxId(last + 1)
+        last = await self._recover(model.TxId(max(held))) if held else model.TxId(0)
+        self._window.committed, self._window.next = last, model.TxId(last + 1)
         log.info("journal.writer", epoch=epoch, last_txid=last, answered=sorted(newest))
         return Recovered(epoch, last)
 
-    async def _recover(self, first: TxId) -> TxId:
+    async def _recover(self, first: model.TxId) -> model.TxId:
         replies = await self._ask(
             f"preparing the recovery of segment {first}",
             lambda channel, timeout: channel.remote.prepare_recovery(
@@ -214,13 +201,13 @@ class QuorumWriter:
         match decision:
             case Skip():
                 # Its writer had the segments before it finalized on a quorum.
-                return TxId(first - 1)
+                return model.TxId(first - 1)
             case Copy():
                 await self._adopt(decision, replies)
                 return decision.segment.last
 
     async def _adopt(
-        self, decision: Copy, replies: Mapping[NodeName, pb.PrepareRecoveryReply]
+        self, decision: Copy, replies: Mapping[model.NodeName, pb.PrepareRecoveryReply]
     ) -> None:
         segment = decision.segment
         remotes = {channel.name: channel.remote for channel in self._channels}
@@ -247,7 +234,9 @@ class QuorumWriter:
 
     # ---- writing ----
 
-    async def start_segment(self, first: TxId, *, layout_version: int = LAYOUT_VERSION) -> None:
+    async def start_segment(
+        self, first: model.TxId, *, layout_version: int = model.LAYOUT_VERSION
+    ) -> None:
         """Open a segment; its first edit will be ``first``, its header says ``layout_version``."""
         self._ensure_alive()
         window = self._window
@@ -270,7 +259,7 @@ class QuorumWriter:
             channel.wake()
         self._heartbeats.start()
 
-    async def write(self, first: TxId, count: int, records: bytes) -> None:
+    async def write(self, first: model.TxId, count: int, records: bytes) -> None:
         """Write ``count`` framed edits from ``first`` on; returns when a quorum has them on disk.
 
         The next write may be called before this one has returned; they keep their order. Raises
@@ -284,7 +273,7 @@ class QuorumWriter:
         finally:
             self._writing.discard(done)
 
-    def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
+    def begin(self, first: model.TxId, count: int, records: bytes, ended: Ended) -> None:
         """Write without a task: ``ended`` gets what ``write`` returns or raises at its end.
 
         It is not called once the writer is closed.
@@ -297,7 +286,7 @@ class QuorumWriter:
             first == window.next and count > 0,
             f"{count} edits from {first} on are written, and {window.next} is next",
         )
-        last = TxId(first + count - 1)
+        last = model.TxId(first + count - 1)
         started, sent_at = time.perf_counter(), self.read_lease.clock()
 
         def known(failure: JournalError | None) -> None:
@@ -318,13 +307,13 @@ class QuorumWriter:
         for channel in self._channels:
             channel.offer(len(records))
 
-    async def _sources(self, wanting: NodeName, mark: Mark) -> Sequence[str]:
+    async def _sources(self, wanting: model.NodeName, mark: Mark) -> Sequence[str]:
         """Return where the open segment can be fetched, by a node that lags behind."""
         holding = [c.remote for c in self._channels if c.name != wanting and c.acked >= mark.last]
         timeout = self._settings.operations_timeout_seconds
         return await serving(holding, mark.first, self._namespace, timeout)
 
-    async def finalize_segment(self, last: TxId) -> None:
+    async def finalize_segment(self, last: model.TxId) -> None:
         """Close the open segment, which ends at ``last``."""
         self._ensure_alive()
         window = self._window
@@ -333,7 +322,7 @@ class QuorumWriter:
             raise InvariantBroken(f"a segment is to be closed at {last}, and none is open")
         ensure(self._writes_open == 0, "a segment is closed after its writes have returned")
         ensure(last == window.next - 1, f"the segment ends at {window.next - 1}, not at {last}")
-        segment = Segment(first, last, finalized=True, digest=window.digest)
+        segment = model.Segment(first, last, finalized=True, digest=window.digest)
 
         async def finalize(channel: NodeChannel, timeout: float) -> None:
             channel.ensure_in_sync()
@@ -346,7 +335,7 @@ class QuorumWriter:
         )
         window.finish()
 
-    def purge_logs(self, minimum: TxId) -> None:
+    def purge_logs(self, minimum: model.TxId) -> None:
         """Let the nodes remove what ends before ``minimum``, without waiting for it."""
         self._ensure_alive()
         timeout = self._settings.operations_timeout_seconds
@@ -364,8 +353,8 @@ class QuorumWriter:
         request: Callable[[NodeChannel, float], Awaitable[T]],
         timeout_seconds: float,
         *,
-        starts: TxId | None = None,
-    ) -> dict[NodeName, T]:
+        starts: model.TxId | None = None,
+    ) -> dict[model.NodeName, T]:
         self._ensure_alive()
         call: QuorumCall[T] = QuorumCall(operation, self._names, timeout_seconds=timeout_seconds)
         for channel in self._channels:
@@ -374,7 +363,7 @@ class QuorumWriter:
         with metrics.QUORUM_SECONDS.labels(op=operation.split()[0]).time():
             return await self._outcome(call)
 
-    async def _outcome(self, call: QuorumCall[T]) -> dict[NodeName, T]:
+    async def _outcome(self, call: QuorumCall[T]) -> dict[model.NodeName, T]:
         try:
             return await call.outcome()
         except (QuorumLost, InvariantBroken) as death:
@@ -386,7 +375,7 @@ class QuorumWriter:
             self._death = death
             self.read_lease.end()
             # The caller decides what its end means; a traceback here would say nothing more.
-            log.warning("journal.writer_lost", epoch=self._epoch, reason=str(death))
+            log.warning("journal.writer_lost", epoch=self.epoch, reason=str(death))
 
     def _ensure_alive(self) -> None:
         match self._death:

@@ -25,7 +25,7 @@ class PoolEngine:
     """
 
     def __init__(self, processes: int) -> None:
-        self._processes = processes
+        self.parallelism = processes
         self._pool = ProcessPoolExecutor(
             processes, mp_context=get_context("spawn"), initializer=_follow_the_parent
         )
@@ -33,11 +33,6 @@ class PoolEngine:
     @property
     def name(self) -> str:
         return "pool"
-
-    @property
-    def parallelism(self) -> int:
-        """The number of processes."""
-        return self._processes
 
     def run(
         self, stage: str, function: Callable[[T], R], tasks: Sequence[T]

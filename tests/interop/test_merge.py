@@ -10,8 +10,8 @@ import pytest
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.files import digest_path
 from namenode_sim.image.reader import load_image
-from spark.engine.inline import InlineEngine
 from spark.engine.model import Engine
+from spark.engine.outcome import InlineEngine
 from spark.engine.session import SparkSettings, spark_started
 from spark.merge.job import MergedOn, merge_on
 from tests.interop import admin_workload, file_workload

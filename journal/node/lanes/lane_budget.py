@@ -18,13 +18,9 @@ class LaneBudget:
 
     def __init__(self, total_bytes: int = TOTAL_BYTES) -> None:
         self._total = total_bytes
-        self._used = 0
-        self._changed = threading.Condition()
-
-    @property
-    def used_bytes(self) -> int:
+        self.used_bytes = 0
         """How much all lanes hold beyond what is free."""
-        return self._used
+        self._changed = threading.Condition()
 
     def take(self, size: int, seconds: float) -> int:
         """Wait until a message of this size may be held, and return how many bytes to give back.
@@ -35,15 +31,15 @@ class LaneBudget:
         if size <= FREE_BYTES:
             return 0
         with self._changed:
-            fits = self._changed.wait_for(lambda: self._used + size <= self._total, seconds)
+            fits = self._changed.wait_for(lambda: self.used_bytes + size <= self._total, seconds)
             if not fits:
                 raise NoLane(f"no room for {size} bytes within {seconds:g} s")
-            self._used += size
+            self.used_bytes += size
         return size
 
     def give(self, size: int) -> None:
         """Give back the bytes of a message that is answered, or whose lane has ended."""
         if size:
             with self._changed:
-                self._used -= size
+                self.used_bytes -= size
                 self._changed.notify_all()

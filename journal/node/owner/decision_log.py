@@ -6,24 +6,8 @@ from typing import Final
 
 import structlog
 
+from journal.core import requests
 from journal.core.replies import Fetch, Manifest, Prepared, Promised, Reply, Resumed
-from journal.core.requests import (
-    AcceptRecovery,
-    AdoptCatchUp,
-    AdoptFinalized,
-    AdoptRecovery,
-    CatchUp,
-    FinalizeLogSegment,
-    Format,
-    Heartbeat,
-    Journal,
-    NewEpoch,
-    PrepareRecovery,
-    PurgeLogs,
-    Request,
-    ResumeSegment,
-    StartLogSegment,
-)
 from journal.core.state import JournalState
 from journal.errors import BadRequest, JournalError, NotAdmitted
 from journal.model import JournalId, Segment
@@ -36,11 +20,11 @@ _DEBUG: Final = 10
 
 Fact = int | str | None
 
-_PHASES: Final[Mapping[type[Request], str]] = {
-    NewEpoch: "epoch",
-    PrepareRecovery: "prepare",
-    AcceptRecovery: "accept",
-    AdoptRecovery: "adopt",
+_PHASES: Final[Mapping[type[requests.Request], str]] = {
+    requests.NewEpoch: "epoch",
+    requests.PrepareRecovery: "prepare",
+    requests.AcceptRecovery: "accept",
+    requests.AdoptRecovery: "adopt",
 }
 
 
@@ -51,7 +35,10 @@ def _debugging() -> bool:
 
 
 def narrate(
-    journal_id: JournalId, request: Request, answer: Reply | JournalError, state: JournalState
+    journal_id: JournalId,
+    request: requests.Request,
+    answer: Reply | JournalError,
+    state: JournalState,
 ) -> None:
     """Log what was decided; batches and heartbeats that went well at debug level only."""
     name = type(request).__name__
@@ -62,9 +49,9 @@ def narrate(
     if isinstance(answer, JournalError):
         reason = kind_of(answer).label
         metrics.REJECTED.labels(journal_id, reason).inc()
-        if isinstance(answer, BadRequest) and isinstance(request, Journal):
+        if isinstance(answer, BadRequest) and isinstance(request, requests.Journal):
             metrics.CORRUPT.labels(journal_id).inc()
-        usual = isinstance(answer, NotAdmitted) and isinstance(request, Heartbeat)
+        usual = isinstance(answer, NotAdmitted) and isinstance(request, requests.Heartbeat)
         if usual and not _debugging():
             return  # a learner's answer to every one of them
         log.warning(
@@ -76,7 +63,7 @@ def narrate(
             promised=state.promised,
             **_asked(request),
         )
-    elif isinstance(request, Journal | Heartbeat):
+    elif isinstance(request, requests.Journal | requests.Heartbeat):
         if _debugging():
             log.debug("journal.written", journal=journal_id, request=name, **_asked(request))
     else:
@@ -90,41 +77,41 @@ def narrate(
         )
 
 
-def _asked(request: Request) -> dict[str, Fact]:  # noqa: C901, PLR0912 - one case per request
+def _asked(request: requests.Request) -> dict[str, Fact]:  # noqa: C901, PLR0912 - one case per request
     match request:
-        case Format(namespace, force):
+        case requests.Format(namespace, force):
             return {"cluster_id": namespace.cluster_id, "force": force}
-        case NewEpoch(_, epoch):
+        case requests.NewEpoch(_, epoch):
             return {"epoch": epoch}
-        case StartLogSegment(stamp, first, layout_version):
+        case requests.StartLogSegment(stamp, first, layout_version):
             return {"epoch": stamp.epoch, "first": first, "layout_version": layout_version}
-        case Journal(stamp, segment_first, first, count):
+        case requests.Journal(stamp, segment_first, first, count):
             return {
                 "epoch": stamp.epoch,
                 "segment": segment_first,
                 "first": first,
                 "count": count,
             }
-        case FinalizeLogSegment(stamp, first, last, digest):
+        case requests.FinalizeLogSegment(stamp, first, last, digest):
             asked = Segment(first, last, finalized=True, digest=digest or b"")
             return {"epoch": stamp.epoch, **_segment(asked)}
-        case PrepareRecovery(stamp, first):
+        case requests.PrepareRecovery(stamp, first):
             return {"epoch": stamp.epoch, "first": first}
-        case AcceptRecovery(stamp, segment):
+        case requests.AcceptRecovery(stamp, segment):
             return {"epoch": stamp.epoch, **_segment(segment)}
-        case AdoptFinalized(segment, fetched, _):
+        case requests.AdoptFinalized(segment, fetched, _):
             return {"fetched": fetched, **_segment(segment)}
-        case AdoptRecovery(epoch, segment):
+        case requests.AdoptRecovery(epoch, segment):
             return {"epoch": epoch, **_segment(segment)}
-        case ResumeSegment(stamp, first):
+        case requests.ResumeSegment(stamp, first):
             return {"epoch": stamp.epoch, "first": first}
-        case CatchUp(stamp, segment):
+        case requests.CatchUp(stamp, segment):
             return {"epoch": stamp.epoch, **_segment(segment)}
-        case AdoptCatchUp(epoch, segment):
+        case requests.AdoptCatchUp(epoch, segment):
             return {"epoch": epoch, **_segment(segment)}
-        case Heartbeat(stamp):
+        case requests.Heartbeat(stamp):
             return {"epoch": stamp.epoch}
-        case PurgeLogs(stamp, minimum):
+        case requests.PurgeLogs(stamp, minimum):
             return {"epoch": stamp.epoch, "minimum": minimum}
         case _:
             return {}

@@ -61,34 +61,26 @@ class JournalOwner:
         """``clock`` is asked by threads, too; a loop's own may stand still between its turns."""
         self.journal_id = journal_id
         self.recent = RecentEdits(journal_id, cache)
-        self._disk = disk
-        self._state = state
+        self.disk = disk
+        self.state = state
         self._max_lease_micros = int(max_read_lease_seconds * 1e6)
         self._inbox = Inbox()
         self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._busy = False
         self._stopping = False
-        self._failed_because: str | None = None
+        self.failed_because: str | None = None
+        """Why the journal has stopped, or None."""
         self._clock = clock
         self._heard: tuple[float, requests.Stamp | None] = (clock(), None)
         self._late: _Late | None = None
         self._patience = patience if patience is not None else Patience()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
-        self._turn = Turn()
+        self.turn = Turn()
+        """Its holder may use the state and the disk."""
         self._counts = metrics.Counts(journal_id)
         self._task = asyncio.create_task(self._work(), name=f"journal {journal_id}")
         metrics.watch(journal_id, self)
-
-    @property
-    def state(self) -> JournalState:
-        """What is durable here."""
-        return self._state
-
-    @property
-    def turn(self) -> Turn:
-        """The turn of this journal: its holder may use the state and the disk."""
-        return self._turn
 
     @property
     def waiting(self) -> int:
@@ -99,11 +91,6 @@ class JournalOwner:
     def recent_syncs(self) -> Mapping[str, int]:
         """How long the last ones took, for /jmx."""
         return self._counts.recent_syncs()
-
-    @property
-    def failed_because(self) -> str | None:
-        """Why the journal has stopped, or None."""
-        return self._failed_because
 
     def writer_heard_seconds_ago(self) -> float:
         """Return how long ago a writer was last admitted here, or this process opened the journal.
@@ -149,16 +136,16 @@ class JournalOwner:
             Rejected, InvariantBroken: the answer is no.
             StorageFailed: the journal has stopped, or stops now.
         """
-        self._turn.take_in_thread()
+        self.turn.take_in_thread()
         try:
             self._require_running()
             require_short_lease(request, self._max_lease_micros)
             try:
-                decided = decide(self._state, (request,))
+                decided = decide(self.state, (request,))
                 self._hear(decided)
                 if decided.effects:
                     began = time.perf_counter()
-                    self._disk.run(decided.effects)
+                    self.disk.run(decided.effects)
                     self._count(decided.effects, time.perf_counter() - began)
                 self._remember(decided)
             except Exception as failure:
@@ -167,7 +154,7 @@ class JournalOwner:
                 self._loop.call_soon_threadsafe(self._wake.set)
                 raise StorageFailed(f"{failure}") from failure
         finally:
-            self._turn.give_back()
+            self.turn.give_back()
         ((_, answer),) = decided.answers
         if isinstance(answer, JournalError):
             raise answer
@@ -175,7 +162,7 @@ class JournalOwner:
     def read(self, request: requests.GetJournalState | requests.GetEditLogManifest) -> Reply:
         """Answer from what is durable, without waiting behind writers."""
         self._require_running()
-        reply = step(self._state, request).reply
+        reply = step(self.state, request).reply
         if isinstance(reply, JournalError):
             raise reply
         return reply
@@ -188,36 +175,31 @@ class JournalOwner:
             AheadOfNode: this node does not have them yet.
         """
         self._require_running()
-        return self.recent.answer(self._state, since, max_txns)
+        return self.recent.answer(self.state, since, max_txns)
 
     async def in_thread(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run blocking work on this journal's thread; our turn lasts as long as the work."""
         self._require_running()
-        if not self._turn.try_now():
-            await self._turn.take()
+        if not self.turn.try_now():
+            await self.turn.take()
             try:
                 self._require_running()
             except StorageFailed:
-                self._turn.give_back()
+                self.turn.give_back()
                 raise
         working = self._loop.run_in_executor(self._thread, partial(work, *args, **kwargs))
         working.add_done_callback(self._worked)
         return await asyncio.shield(working)
 
     def _worked(self, work: "asyncio.Future[T]") -> None:
-        self._turn.give_back()
+        self.turn.give_back()
         if not work.cancelled() and isinstance(work.exception(), StorageFailed):
             self._fail_with_disk()
 
-    @property
-    def disk(self) -> Disk:
-        """For work that ``in_thread`` runs."""
-        return self._disk
-
     def fail(self, why: str) -> None:
         """Stop this journal for good; every later call is refused with the reason."""
-        if self._failed_because is None:
-            self._failed_because = why
+        if self.failed_because is None:
+            self.failed_because = why
             log.error("journal.failed", journal=self.journal_id, because=why)
 
     async def stop(self) -> None:
@@ -225,18 +207,18 @@ class JournalOwner:
         self._stopping = True
         self._wake.set()
         await self._task
-        await self._turn.take()
+        await self.turn.take()
         try:
-            await self._loop.run_in_executor(self._thread, self._disk.close)
+            await self._loop.run_in_executor(self._thread, self.disk.close)
         finally:
-            self._turn.give_back()
+            self.turn.give_back()
             self._counts.fold()
         self._thread.shutdown()
 
     def _require_running(self) -> None:
-        if self._failed_because is not None:
+        if self.failed_because is not None:
             raise StorageFailed(
-                f"journal {self.journal_id} has stopped: {self._failed_because}. It serves nothing "
+                f"journal {self.journal_id} has stopped: {self.failed_because}. It serves nothing "
                 "until the fault is mended and the node is restarted."
             )
         if self._stopping:
@@ -249,24 +231,24 @@ class JournalOwner:
                 await self._finish(late)
             elif self._inbox:
                 self._busy = True
-                await self._turn.take()
+                await self.turn.take()
                 try:
                     await self._serve_next()
                 finally:
-                    self._turn.give_back()
+                    self.turn.give_back()
             else:
                 self._busy = False
                 self._wake.clear()
                 await self._wake.wait()
-        why = self._failed_because or f"journal {self.journal_id} is closed"
+        why = self.failed_because or f"journal {self.journal_id} is closed"
         self._inbox.refuse_all(StorageFailed(why))
 
     @property
     def _ended(self) -> bool:
-        return self._stopping or self._failed_because is not None
+        return self._stopping or self.failed_because is not None
 
     async def _serve_next(self) -> None:
-        if self._failed_because is not None:
+        if self.failed_because is not None:
             return  # while we waited for our turn
         group = self._inbox.next_group()
         try:
@@ -287,12 +269,12 @@ class JournalOwner:
             return False
         if (
             not isinstance(waiting.request, requests.Journal | requests.Heartbeat)
-            or not self._turn.try_now()
+            or not self.turn.try_now()
         ):
             return False
         late: _Late | None = None
         try:
-            decided = decide(self._state, (waiting.request,))
+            decided = decide(self.state, (waiting.request,))
             if not all(isinstance(effect, _CHEAP) for effect in decided.effects):
                 return False
             self._hear(decided)
@@ -301,7 +283,7 @@ class JournalOwner:
                 tell((waiting,), decided.answers)
                 return True
             began = time.perf_counter()
-            run = partial(self._disk.run, decided.effects)
+            run = partial(self.disk.run, decided.effects)
             late = _Late(waiting, decided, self._patience.run(self._thread, run), began)
             if late.under_way.done():
                 self._conclude(late)
@@ -312,14 +294,14 @@ class JournalOwner:
             return True
         finally:
             if late is None:
-                self._turn.give_back()
+                self.turn.give_back()
 
     async def _finish(self, late: "_Late") -> None:
         try:
             await asyncio.wait([asyncio.wrap_future(late.under_way)])
             self._conclude(late)
         finally:
-            self._turn.give_back()
+            self.turn.give_back()
 
     def _conclude(self, late: "_Late") -> None:
         failure = late.under_way.exception()
@@ -334,21 +316,21 @@ class JournalOwner:
     async def _serve(self, group: Sequence[Waiting]) -> None:
         # Only a request that stands alone is judged by contents.
         asked = group[0].request
-        state = await with_contents(self.journal_id, self._state, asked, self._disk, self._blocking)
+        state = await with_contents(self.journal_id, self.state, asked, self.disk, self._blocking)
         decided = decide(state, [waiting.request for waiting in group])
         self._hear(decided)
         if decided.effects:
             await self._carry_out(decided.effects)
         if any(isinstance(effect, RestorePrevious) for effect in decided.effects):
-            loaded = await self._blocking(self._disk.load)
+            loaded = await self._blocking(self.disk.load)
             decided = replace(decided, state=replace(loaded, serial=decided.state.serial))
         self._remember(decided)
         tell(group, decided.answers)
 
     def _remember(self, decided: Decided) -> None:
         """Keep the decided state, as all of it is durable; the callers may be answered then."""
-        self.recent.follow(self._state, decided.state, decided.answers)
-        self._state = decided.state
+        self.recent.follow(self.state, decided.state, decided.answers)
+        self.state = decided.state
         for request, answer in decided.answers:
             narrate(self.journal_id, request, answer, decided.state)
 
@@ -360,7 +342,7 @@ class JournalOwner:
 
     async def _carry_out(self, effects: Sequence[Effect]) -> None:
         began = time.perf_counter()
-        await self._blocking(lambda: self._disk.run(effects))
+        await self._blocking(lambda: self.disk.run(effects))
         took = time.perf_counter() - began
         self._patience.took(took)
         self._count(effects, took)
@@ -381,8 +363,8 @@ class JournalOwner:
             raise
 
     def _fail_with_disk(self) -> None:
-        if self._disk.failed_because is not None:
-            self.fail(self._disk.failed_because)
+        if self.disk.failed_because is not None:
+            self.fail(self.disk.failed_because)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from namenode_sim.edits.attributes import delimited
-from spark.engine.inline import InlineEngine
+from spark.engine.outcome import InlineEngine
 from spark.image.inodes import heads
 from spark.image.messages import chunks
 from spark.image.opened import LARGE, OpenedImage, open_image
 from spark.image.ranges import ImageRange, read_window
 from spark.image.varints import ByteWindow
-from spark.merge.progress import tell_nobody
+from spark.merge.stages import tell_nobody
 from spark.merge.write.assemble import Assembly, Layout
 from spark.merge.write.parts import unchanged
 from spark.tables.arrow import InodeBatches

@@ -21,8 +21,8 @@ from typing import Final
 import click
 
 from ha.daemon.logs import configure_logging
-from spark.engine.inline import InlineEngine
 from spark.engine.model import Engine
+from spark.engine.outcome import InlineEngine
 from spark.engine.pool import PoolEngine
 from spark.engine.session import SparkSettings, spark_started
 from tests.campaigns.soak.checkpoint_judge import judge

@@ -26,7 +26,7 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.writer import open_files
 from namenode_sim.namespace.inode import INode, INodeFile
 from namenode_sim.namespace.namespace import Namespace
-from spark.engine.inline import InlineEngine
+from spark.engine.outcome import InlineEngine
 from spark.image.ids import IdSet
 from spark.image.varints import Numbers
 from spark.merge import delta, job

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spark.engine.inline import InlineEngine
+from spark.engine.outcome import InlineEngine
 from tests.campaigns.soak.checkpoint import play, replay_command
 from tests.campaigns.soak.checkpoint_mutants import MUTANTS, Mutant, hunt
 from tests.in_turn import in_turn

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from journal.core import requests
 from journal.core.limits import (
     MAX_COMMITTED_LEAP,
     MAX_SERIAL,
@@ -11,27 +12,6 @@ from journal.core.limits import (
     require_short_lease,
 )
 from journal.core.machine import step
-from journal.core.requests import (
-    AcceptRecovery,
-    Admit,
-    CatchUp,
-    DiscardSegments,
-    FinalizeLogSegment,
-    FinalizeUpgrade,
-    Heartbeat,
-    Journal,
-    NewEpoch,
-    PrepareRecovery,
-    PreUpgrade,
-    PurgeLogs,
-    Request,
-    ResumeSegment,
-    RollBack,
-    Stamp,
-    Stamped,
-    StartLogSegment,
-    Upgrade,
-)
 from journal.core.state import NO_SERIAL, SERIAL_UNKNOWN, JournalState
 from journal.errors import BadRequest, JournalError, OutOfSync, WrongNamespace
 from journal.model import LAYOUT_VERSION, MAX_EPOCH_LEAP, Epoch, TxId
@@ -48,25 +28,25 @@ HELD = JournalState(
 ).with_segment(segment(1, 3, 5, finalized=True))
 
 
-def refusal(state: JournalState, request: Request) -> JournalError | None:
+def refusal(state: JournalState, request: requests.Request) -> JournalError | None:
     found = outcome(state, request)
     reply = found if isinstance(found, JournalError) else found.reply
     return reply if isinstance(reply, JournalError) else None
 
 
-def beat(epoch: int = 5, serial: int = 11, **more: object) -> Heartbeat:
-    return Heartbeat(replace(Stamp(Epoch(epoch), serial), **more))  # type: ignore[arg-type]
+def beat(epoch: int = 5, serial: int = 11, **more: object) -> requests.Heartbeat:
+    return requests.Heartbeat(replace(requests.Stamp(Epoch(epoch), serial), **more))  # type: ignore[arg-type]
 
 
-REFUSED: dict[str, tuple[JournalState, Request, type[JournalError]]] = {
+REFUSED: dict[str, tuple[JournalState, requests.Request, type[JournalError]]] = {
     "a newEpoch far above the promise": (
         HELD,
-        NewEpoch(NAMESPACE, Epoch(6 + MAX_EPOCH_LEAP)),
+        requests.NewEpoch(NAMESPACE, Epoch(6 + MAX_EPOCH_LEAP)),
         BadRequest,
     ),
     "a start far above the promise": (
         HELD,
-        StartLogSegment(Stamp(Epoch(2**62), 0), TxId(4), LAYOUT_VERSION),
+        requests.StartLogSegment(requests.Stamp(Epoch(2**62), 0), TxId(4), LAYOUT_VERSION),
         BadRequest,
     ),
     "a heartbeat above the promise": (HELD, beat(epoch=6), OutOfSync),
@@ -84,8 +64,8 @@ REFUSED: dict[str, tuple[JournalState, Request, type[JournalError]]] = {
     "a committed txid far beyond": (HELD, beat(committed=4 + MAX_COMMITTED_LEAP), BadRequest),
     "another file system": (HELD, beat(namespace_id=1), WrongNamespace),
 }
-TAKEN: dict[str, tuple[JournalState, Request]] = {
-    "the largest leap": (HELD, NewEpoch(NAMESPACE, Epoch(5 + MAX_EPOCH_LEAP))),
+TAKEN: dict[str, tuple[JournalState, requests.Request]] = {
+    "the largest leap": (HELD, requests.NewEpoch(NAMESPACE, Epoch(5 + MAX_EPOCH_LEAP))),
     "the largest step of a serial": (HELD, beat(serial=10 + MAX_SERIAL_LEAP)),
     "any serial of an old writer after a restart": (
         replace(HELD, serial=SERIAL_UNKNOWN),
@@ -103,7 +83,7 @@ TAKEN: dict[str, tuple[JournalState, Request]] = {
 
 @pytest.mark.parametrize(("state", "request_", "why"), REFUSED.values(), ids=list(REFUSED))
 def test_it_is_refused_and_changes_nothing(
-    state: JournalState, request_: Request, why: type[JournalError]
+    state: JournalState, request_: requests.Request, why: type[JournalError]
 ) -> None:
     found = outcome(state, request_)
     assert isinstance(found if isinstance(found, JournalError) else found.reply, why)
@@ -112,28 +92,28 @@ def test_it_is_refused_and_changes_nothing(
 
 
 @pytest.mark.parametrize(("state", "request_"), TAKEN.values(), ids=list(TAKEN))
-def test_it_is_taken(state: JournalState, request_: Request) -> None:
+def test_it_is_taken(state: JournalState, request_: requests.Request) -> None:
     assert refusal(state, request_) is None
 
 
-LATE = Stamp(Epoch(6), 0)
-PROMISING: dict[type[Request], bool] = {}
-REQUESTS: tuple[tuple[Stamped, bool], ...] = (
-    (StartLogSegment(LATE, TxId(4), LAYOUT_VERSION), True),
-    (PrepareRecovery(LATE, TxId(1)), True),
-    (AcceptRecovery(LATE, segment(4, 6, 6)), True),
-    (ResumeSegment(LATE, TxId(4), LAYOUT_VERSION), True),
-    (CatchUp(LATE, segment(4, 6, 6), LAYOUT_VERSION), True),
-    (Heartbeat(LATE), False),
-    (Journal(LATE, TxId(4), TxId(4), 1, records(4, 4, 6)), False),
-    (FinalizeLogSegment(LATE, TxId(1), TxId(3), digest(1, 3, 5)), False),
-    (PurgeLogs(LATE, TxId(2)), False),
-    (Admit(LATE, LIFE, (), TxId(0)), False),
-    (PreUpgrade(LATE), False),
-    (Upgrade(LATE, NAMESPACE), False),
-    (FinalizeUpgrade(LATE), False),
-    (RollBack(LATE), False),
-    (DiscardSegments(LATE, TxId(2)), False),
+LATE = requests.Stamp(Epoch(6), 0)
+PROMISING: dict[type[requests.Request], bool] = {}
+REQUESTS: tuple[tuple[requests.Stamped, bool], ...] = (
+    (requests.StartLogSegment(LATE, TxId(4), LAYOUT_VERSION), True),
+    (requests.PrepareRecovery(LATE, TxId(1)), True),
+    (requests.AcceptRecovery(LATE, segment(4, 6, 6)), True),
+    (requests.ResumeSegment(LATE, TxId(4), LAYOUT_VERSION), True),
+    (requests.CatchUp(LATE, segment(4, 6, 6), LAYOUT_VERSION), True),
+    (requests.Heartbeat(LATE), False),
+    (requests.Journal(LATE, TxId(4), TxId(4), 1, records(4, 4, 6)), False),
+    (requests.FinalizeLogSegment(LATE, TxId(1), TxId(3), digest(1, 3, 5)), False),
+    (requests.PurgeLogs(LATE, TxId(2)), False),
+    (requests.Admit(LATE, LIFE, (), TxId(0)), False),
+    (requests.PreUpgrade(LATE), False),
+    (requests.Upgrade(LATE, NAMESPACE), False),
+    (requests.FinalizeUpgrade(LATE), False),
+    (requests.RollBack(LATE), False),
+    (requests.DiscardSegments(LATE, TxId(2)), False),
 )
 
 
@@ -141,7 +121,7 @@ REQUESTS: tuple[tuple[Stamped, bool], ...] = (
     ("request_", "promises"), REQUESTS, ids=[type(request).__name__ for request, _ in REQUESTS]
 )
 def test_only_what_a_new_writer_begins_with_promises_its_epoch(
-    request_: Stamped, promises: bool
+    request_: requests.Stamped, promises: bool
 ) -> None:
     found = outcome(HELD, request_)
     promised = HELD.promised if isinstance(found, JournalError) else found.state.promised
@@ -149,7 +129,7 @@ def test_only_what_a_new_writer_begins_with_promises_its_epoch(
 
 
 def test_every_request_of_a_writer_is_in_that_table() -> None:
-    assert {type(request) for request, _ in REQUESTS} == set(Stamped.__args__)
+    assert {type(request) for request, _ in REQUESTS} == set(requests.Stamped.__args__)
 
 
 def test_a_claim_beyond_the_edits_here_decides_nothing() -> None:

@@ -9,16 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, settings, stateful
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
 
 from journal import errors
 from journal.core import requests
@@ -87,7 +79,7 @@ class Model:
         return max((self.end(first) for first in self.segments), default=0) + 1
 
 
-class JournalLife(RuleBasedStateMachine):
+class JournalLife(stateful.RuleBasedStateMachine):
     """One journal, several writers, crashes and power cuts."""
 
     bug = Bug()
@@ -99,7 +91,7 @@ class JournalLife(RuleBasedStateMachine):
         self.model = Model()
         self.serial = 0
 
-    @initialize()
+    @stateful.initialize()
     def format(self) -> None:
         assert not isinstance(
             self.ask(requests.Format(requests_of.NAMESPACE, incarnation=requests_of.LIFE)),
@@ -125,7 +117,7 @@ class JournalLife(RuleBasedStateMachine):
     def epoch(self, age: int) -> int:
         return max(1, self.model.promised - age)
 
-    @rule(age=st.integers(-2, 2))
+    @stateful.rule(age=st.integers(-2, 2))
     def new_epoch(self, age: int) -> None:
         epoch = self.epoch(age)
         reply = self.ask(requests_of.Writer(epoch).new_epoch())
@@ -136,7 +128,7 @@ class JournalLife(RuleBasedStateMachine):
         assert self.model.hear(epoch)
         assert reply == Promised(max(map(TxId, self.model.segments), default=None))
 
-    @rule(age=st.sampled_from([-1, 0, 0, 0, 1]), back=st.sampled_from([0, 0, 0, 1, 2, 4]))
+    @stateful.rule(age=st.sampled_from([-1, 0, 0, 0, 1]), back=st.sampled_from([0, 0, 0, 1, 2, 4]))
     def start(self, age: int, back: int) -> None:
         epoch, first = self.epoch(age), max(1, self.model.frontier() - back)
         reply = self.ask(replace(requests_of.Writer(epoch).start(first), stamp=self.stamp(epoch)))
@@ -159,7 +151,7 @@ class JournalLife(RuleBasedStateMachine):
         self.model.segments[first] = Held([])
         self.model.writer, self.model.open = epoch, first
 
-    @rule(
+    @stateful.rule(
         age=st.sampled_from([-1, 0, 0, 0, 0, 1]),
         skip=st.sampled_from([0, 0, 0, 0, 1, -1]),
         count=st.integers(1, 3),
@@ -187,8 +179,8 @@ class JournalLife(RuleBasedStateMachine):
             assert not isinstance(reply, errors.JournalError)
             self.model.segments[opened].tags += [epoch] * count
 
-    @precondition(lambda self: self.model.segments)
-    @rule(
+    @stateful.precondition(lambda self: self.model.segments)
+    @stateful.rule(
         data=st.data(),
         age=st.sampled_from([0, 0, 0, 1]),
         off=st.sampled_from([0, 0, 0, 1, -1]),
@@ -220,8 +212,8 @@ class JournalLife(RuleBasedStateMachine):
         held.finalized = True
         self.model.decided.pop(first, None)
 
-    @precondition(lambda self: self.model.segments)
-    @rule(data=st.data(), age=st.sampled_from([0, 0, -1, 1]))
+    @stateful.precondition(lambda self: self.model.segments)
+    @stateful.rule(data=st.data(), age=st.sampled_from([0, 0, -1, 1]))
     def prepare(self, data: st.DataObject, age: int) -> None:
         epoch = self.epoch(age)
         first = data.draw(st.sampled_from(sorted(self.model.segments)))
@@ -243,8 +235,8 @@ class JournalLife(RuleBasedStateMachine):
         accepted = reply.decision
         assert (None if accepted is None else accepted.epoch) == (decided and decided[2])
 
-    @precondition(lambda self: self.model.promised)
-    @rule(data=st.data(), age=st.sampled_from([0, 0, 0, 1]), count=st.integers(1, 3))
+    @stateful.precondition(lambda self: self.model.promised)
+    @stateful.rule(data=st.data(), age=st.sampled_from([0, 0, 0, 1]), count=st.integers(1, 3))
     def accept(self, data: st.DataObject, age: int, count: int) -> None:
         epoch = self.epoch(age)
         first = data.draw(st.sampled_from([*sorted(self.model.segments), self.model.frontier()]))
@@ -287,7 +279,7 @@ class JournalLife(RuleBasedStateMachine):
         forks = held is not None and held.finalized and held.digest(decided.first) != decided.digest
         assert overlaps or forks, refusal
 
-    @rule(age=st.sampled_from([0, 1, -1]))
+    @stateful.rule(age=st.sampled_from([0, 1, -1]))
     def heartbeat(self, age: int) -> None:
         epoch = self.epoch(age)
         reply = self.ask(requests.Heartbeat(self.stamp(epoch)))
@@ -296,7 +288,7 @@ class JournalLife(RuleBasedStateMachine):
             return
         assert isinstance(reply, errors.Fenced) != self.model.hear(epoch)
 
-    @rule(seed=st.integers(0, 5))
+    @stateful.rule(seed=st.integers(0, 5))
     def crash(self, seed: int) -> None:
         chance = random.Random(seed)
         survives = {0: lambda: False, 1: lambda: True}
@@ -305,7 +297,7 @@ class JournalLife(RuleBasedStateMachine):
         self.model.close()
         self.serial = 0
 
-    @invariant()
+    @stateful.invariant()
     def the_books_agree(self) -> None:
         state = self.journal.state
         assert (state.promised, state.writer) == (self.model.promised, self.model.writer)
@@ -332,7 +324,7 @@ SETTINGS = settings(
 
 
 def test_random_lives_keep_the_books() -> None:
-    run_state_machine_as_test(JournalLife, settings=SETTINGS)
+    stateful.run_state_machine_as_test(JournalLife, settings=SETTINGS)
 
 
 def _obey_everybody(state: JournalState, request: requests.Request) -> requests.Request:
@@ -369,4 +361,4 @@ def test_the_books_show_a_planted_bug(bug: Bug) -> None:
     # It stops at the first that shows it; of 80 none did in one run of six.
     quick = settings(SETTINGS, phases=[Phase.generate], max_examples=800)
     with pytest.raises((AssertionError, ExceptionGroup, StorageFailed)):
-        run_state_machine_as_test(broken, settings=quick)
+        stateful.run_state_machine_as_test(broken, settings=quick)

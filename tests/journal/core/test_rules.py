@@ -4,35 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from journal.core import recovery
-from journal.core.effects import (
-    AbandonSegment,
-    AppendEdits,
-    CreateSegment,
-    FinalizeSegment,
-    ForgetDecision,
-    MoveAside,
-    PersistDecision,
-    PersistPromise,
-    PersistWriter,
-    RememberCommitted,
-    Step,
-)
+from journal.core import effects, recovery, requests
 from journal.core.machine import step
 from journal.core.replies import Done, Fetch, Manifest, Prepared, Promised
-from journal.core.requests import (
-    AcceptRecovery,
-    AdoptRecovery,
-    Format,
-    GetEditLogManifest,
-    GetJournalState,
-    Heartbeat,
-    Journal,
-    PeekRecovery,
-    PrepareRecovery,
-    Request,
-    Stamp,
-)
 from journal.core.state import Decision, JournalState, OpenSegment
 from journal.errors import (
     BadRequest,
@@ -74,9 +48,9 @@ def writing(first: int, last: int, epoch: int = 1, *closed: Segment) -> JournalS
     return replace(holding(*closed, promised=epoch, writer=epoch), open=opened)
 
 
-def refusal(state: JournalState, request: Request) -> JournalError:
+def refusal(state: JournalState, request: requests.Request) -> JournalError:
     found = outcome(state, request)
-    reply = found.reply if isinstance(found, Step) else found
+    reply = found.reply if isinstance(found, effects.Step) else found
     assert isinstance(reply, JournalError), f"not refused: {found}"
     return reply
 
@@ -84,24 +58,28 @@ def refusal(state: JournalState, request: Request) -> JournalError:
 W1, W2, W3 = (Writer(epoch) for epoch in (1, 2, 3))
 OTHER = NamespaceInfo(-65, 99, "mycluster", 0)
 OTHER_CLUSTER = NamespaceInfo(-65, 12345, "other", 0)
-S = Stamp
+S = requests.Stamp
 
 ORDER = {
     # what is wrong with the request, from the first check to the last: the first one answers
-    "unformatted beats everything": (JournalState(), Heartbeat(S(Epoch(1), 0)), NotFormatted),
+    "unformatted beats everything": (
+        JournalState(),
+        requests.Heartbeat(S(Epoch(1), 0)),
+        NotFormatted,
+    ),
     "a stale epoch beats a stale serial": (
         replace(holding(promised=5), serial=9),
-        Heartbeat(S(Epoch(4), 0, TxId(-1))),
+        requests.Heartbeat(S(Epoch(4), 0, TxId(-1))),
         Fenced,
     ),
     "a stale serial beats a backward committed txid": (
         replace(holding(), serial=9, committed=TxId(5)),
-        Heartbeat(S(Epoch(1), 9, TxId(4))),
+        requests.Heartbeat(S(Epoch(1), 9, TxId(4))),
         OutOfSync,
     ),
     "a backward committed txid beats the request itself": (
         replace(holding(), committed=TxId(5)),
-        Journal(S(Epoch(1), 0, TxId(4)), TxId(1), TxId(1), 1, b""),
+        requests.Journal(S(Epoch(1), 0, TxId(4)), TxId(1), TxId(1), 1, b""),
         BadRequest,
     ),
     "the writer's epoch beats the missing segment": (
@@ -118,13 +96,13 @@ ORDER = {
     "an epoch once promised": (holding(promised=3), W3.new_epoch(), Fenced),
     "format needs an id": (
         JournalState(),
-        Format(replace(NAMESPACE, namespace_id=0), incarnation=LIFE),
+        requests.Format(replace(NAMESPACE, namespace_id=0), incarnation=LIFE),
         BadRequest,
     ),
-    "format twice": (FRESH, Format(NAMESPACE, incarnation=LIFE), BadRequest),
+    "format twice": (FRESH, requests.Format(NAMESPACE, incarnation=LIFE), BadRequest),
     "format over foreign files": (
         JournalState(occupied=True),
-        Format(NAMESPACE, incarnation=LIFE),
+        requests.Format(NAMESPACE, incarnation=LIFE),
         BadRequest,
     ),
     "a finalized segment begins there": (
@@ -153,51 +131,51 @@ ORDER = {
         Writer(1).finalize(1, 3, 2),
         OutOfSync,
     ),
-    "manifest of nothing": (JournalState(), GetEditLogManifest(TxId(1)), NotFormatted),
-    "state of nothing": (JournalState(), GetJournalState(), NotFormatted),
+    "manifest of nothing": (JournalState(), requests.GetEditLogManifest(TxId(1)), NotFormatted),
+    "state of nothing": (JournalState(), requests.GetJournalState(), NotFormatted),
     "an accepted recovery whose bytes are gone": (
         holding(decisions={TxId(1): Decision(segment(1, 3), Epoch(1))}),
-        PrepareRecovery(Writer(1).stamp(), TxId(1)),
+        requests.PrepareRecovery(Writer(1).stamp(), TxId(1)),
         StorageFailed,
     ),
     "a recovery that ends before it begins": (
         holding(),
-        AcceptRecovery(Writer(1).stamp(), Segment(TxId(5), TxId(4), False, b"d" * 32)),
+        requests.AcceptRecovery(Writer(1).stamp(), Segment(TxId(5), TxId(4), False, b"d" * 32)),
         BadRequest,
     ),
     "a recovery without a digest": (
         holding(),
-        AcceptRecovery(Writer(1).stamp(), Segment(TxId(5), TxId(5), False)),
+        requests.AcceptRecovery(Writer(1).stamp(), Segment(TxId(5), TxId(5), False)),
         BadRequest,
     ),
     "a recovery that drops a committed edit": (
         replace(holding(segment(1, 5)), committed=TxId(4)),
-        AcceptRecovery(Writer(1).stamp(), segment(1, 3)),
+        requests.AcceptRecovery(Writer(1).stamp(), segment(1, 3)),
         InvariantBroken,
     ),
     "a recovery over a finalized segment of another end": (
         holding(segment(1, 5, finalized=True)),
-        AcceptRecovery(Writer(1).stamp(), segment(1, 6)),
+        requests.AcceptRecovery(Writer(1).stamp(), segment(1, 6)),
         InvariantBroken,
     ),
     "a recovery over a finalized segment of other edits": (
         holding(segment(1, 5, finalized=True)),
-        AcceptRecovery(Writer(1).stamp(), segment(1, 5, writer=2)),
+        requests.AcceptRecovery(Writer(1).stamp(), segment(1, 5, writer=2)),
         InvariantBroken,
     ),
     "a recovery that overlaps a finalized segment": (
         holding(segment(4, 9, finalized=True)),
-        AcceptRecovery(Writer(1).stamp(), segment(1, 5)),
+        requests.AcceptRecovery(Writer(1).stamp(), segment(1, 5)),
         InvariantBroken,
     ),
     "an older recovery than the accepted one": (
         holding(segment(1, 3), promised=2, decisions={TxId(1): Decision(segment(1, 3), Epoch(3))}),
-        AcceptRecovery(Writer(2).stamp(), segment(1, 3)),
+        requests.AcceptRecovery(Writer(2).stamp(), segment(1, 3)),
         InvariantBroken,
     ),
     "a download overtaken by a newer writer": (
         holding(promised=3),
-        AdoptRecovery(Epoch(2), segment(1, 3)),
+        requests.AdoptRecovery(Epoch(2), segment(1, 3)),
         Fenced,
     ),
 }
@@ -205,7 +183,7 @@ ORDER = {
 
 @pytest.mark.parametrize(("state", "request_", "expected"), ORDER.values(), ids=list(ORDER))
 def test_the_first_failing_check_answers(
-    state: JournalState, request_: Request, expected: type[JournalError]
+    state: JournalState, request_: requests.Request, expected: type[JournalError]
 ) -> None:
     assert type(refusal(state, request_)) is expected
 
@@ -220,8 +198,11 @@ def test_fenced_and_gap_carry_facts() -> None:
 
 
 def test_a_newer_epoch_is_promised_and_ends_the_older_segment() -> None:
-    done = step(writing(1, 3), PrepareRecovery(S(Epoch(2), 0), TxId(1)))
-    assert done.effects == (PersistPromise(Epoch(2)), AbandonSegment(TxId(1), empty=False))
+    done = step(writing(1, 3), requests.PrepareRecovery(S(Epoch(2), 0), TxId(1)))
+    assert done.effects == (
+        effects.PersistPromise(Epoch(2)),
+        effects.AbandonSegment(TxId(1), empty=False),
+    )
     assert (done.state.promised, done.state.open) == (2, None)
     assert done.state.segments == {1: segment(1, 3)}
     late = refusal(done.state, Writer(1).batch(1, 4, 4))
@@ -231,7 +212,7 @@ def test_a_newer_epoch_is_promised_and_ends_the_older_segment() -> None:
 def test_a_refused_request_of_a_newer_epoch_still_counts_as_its_promise() -> None:
     found = step(writing(1, 3), Writer(2).start(1))
     assert isinstance(found.reply, OutOfSync)
-    assert found.effects[0] == PersistPromise(Epoch(2))
+    assert found.effects[0] == effects.PersistPromise(Epoch(2))
     assert found.state.promised == 2
 
 
@@ -248,16 +229,16 @@ def test_new_epoch_names_the_newest_segment_with_an_edit() -> None:
     state = writing(4, 3, 1, segment(1, 3, finalized=True))
     done = step(state, W2.new_epoch())
     assert done.reply == Promised(TxId(1))
-    assert done.effects[-1] == AbandonSegment(TxId(4), empty=True)
+    assert done.effects[-1] == effects.AbandonSegment(TxId(4), empty=True)
     assert step(FRESH, W1.new_epoch()).reply == Promised(None)
 
 
 def test_the_older_file_is_gone_before_the_new_one_and_its_writer_are_recorded() -> None:
     done = step(holding(segment(4, 4), promised=2, writer=1), Writer(2).start(4))
     assert done.effects == (
-        MoveAside(TxId(4)),
-        CreateSegment(TxId(4), -65, Epoch(2)),
-        PersistWriter(Epoch(2)),
+        effects.MoveAside(TxId(4)),
+        effects.CreateSegment(TxId(4), -65, Epoch(2)),
+        effects.PersistWriter(Epoch(2)),
     )
     assert done.state.find(TxId(4)) is None
 
@@ -266,19 +247,22 @@ def test_starting_anew_forgets_an_accepted_recovery() -> None:
     decided = {TxId(4): Decision(segment(4, 4), Epoch(1))}
     state = holding(segment(4, 4), decisions=decided, promised=2, writer=1)
     done = step(state, Writer(2).start(4))
-    assert done.effects[0] == ForgetDecision(TxId(4))
+    assert done.effects[0] == effects.ForgetDecision(TxId(4))
     assert not done.state.decisions
 
 
 def test_a_batch_is_appended_and_the_committed_txid_kept() -> None:
     writer = Writer(1, committed=3)
     done = step(writing(1, 3), writer.batch(1, 4, 6))
-    assert done.effects == (RememberCommitted(TxId(3)), AppendEdits(TxId(1), 3, records(4, 6)))
+    assert done.effects == (
+        effects.RememberCommitted(TxId(3)),
+        effects.AppendEdits(TxId(1), 3, records(4, 6)),
+    )
     assert done.state.open == OpenSegment(
         TxId(1), TxId(7), writer=Epoch(1), layout_version=LAYOUT_VERSION
     )
     assert done.state.committed == 3
-    empty = Journal(writer.stamp(), TxId(1), TxId(9), 0, b"")
+    empty = requests.Journal(writer.stamp(), TxId(1), TxId(9), 0, b"")
     assert step(holding(), replace(empty, stamp=Writer(1).stamp())).reply == Done()
 
 
@@ -296,7 +280,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("data", DAMAGED.values(), ids=list(DAMAGED))
 def test_a_damaged_batch_is_refused_before_it_is_written(data: bytes) -> None:
-    request = Journal(Writer(1).stamp(), TxId(1), TxId(4), 2, data)
+    request = requests.Journal(Writer(1).stamp(), TxId(1), TxId(4), 2, data)
     found = step(writing(1, 3), request)
     assert isinstance(found.reply, BadRequest)
     assert not found.effects
@@ -306,14 +290,14 @@ def test_a_damaged_batch_is_refused_before_it_is_written(data: bytes) -> None:
 def test_a_batch_for_another_segment_closes_the_open_one() -> None:
     found = step(writing(1, 3), Writer(1).batch(9, 9, 9))
     assert isinstance(found.reply, OutOfSync)
-    assert found.effects == (AbandonSegment(TxId(1), empty=False),)
+    assert found.effects == (effects.AbandonSegment(TxId(1), empty=False),)
 
 
 def test_finalizing_what_was_written_needs_no_scan_and_is_idempotent() -> None:
     done = step(writing(1, 3), Writer(1).finalize(1, 3))
     assert done.effects == (
-        AbandonSegment(TxId(1), empty=False),
-        FinalizeSegment(segment(1, 3, finalized=True)),
+        effects.AbandonSegment(TxId(1), empty=False),
+        effects.FinalizeSegment(segment(1, 3, finalized=True)),
     )
     assert done.state.segments == {1: segment(1, 3, finalized=True)}
     again = step(replace(done.state, serial=-1), Writer(1).finalize(1, 3))
@@ -332,12 +316,12 @@ def test_a_failed_finalize_closes_the_segment_all_the_same() -> None:
 def test_every_row_of_the_fate_table(key: tuple[bool, bool, bool]) -> None:
     have, same, finalized = key
     state = holding(segment(1, 3, 1 if same else 2, finalized=finalized)) if have else holding()
-    request = AcceptRecovery(Writer(1).stamp(), segment(1, 3))
+    request = requests.AcceptRecovery(Writer(1).stamp(), segment(1, 3))
     match recovery.FATE[key]:
         case recovery.Fate.KEEP:
             decision = Decision(segment(1, 3), Epoch(1))
             done = step(state, request)
-            assert (done.reply, done.effects) == (Done(), (PersistDecision(decision),))
+            assert (done.reply, done.effects) == (Done(), (effects.PersistDecision(decision),))
         case recovery.Fate.FETCH:
             assert step(state, request).reply == Fetch(segment(1, 3), Epoch(1))
         case recovery.Fate.REFUSE:
@@ -352,26 +336,26 @@ def test_impossible_rows_are_left_out_of_the_fate_table() -> None:
 
 def test_prepare_answers_the_disk_or_the_decision() -> None:
     stamp = Writer(2).stamp()
-    bare = step(holding(segment(1, 3), promised=2), PrepareRecovery(stamp, TxId(1)))
+    bare = step(holding(segment(1, 3), promised=2), requests.PrepareRecovery(stamp, TxId(1)))
     assert bare.reply == Prepared(segment(1, 3), None, Epoch(1), FRESH.committed)
     decided = Decision(segment(1, 3, finalized=True), Epoch(1))
     state = holding(segment(1, 3), promised=2, decisions={TxId(1): decided})
-    answer = step(state, PrepareRecovery(stamp, TxId(1))).reply
+    answer = step(state, requests.PrepareRecovery(stamp, TxId(1))).reply
     assert answer == Prepared(decided.segment, decided, Epoch(1), FRESH.committed)
-    none = step(holding(promised=2), PrepareRecovery(stamp, TxId(1))).reply
+    none = step(holding(promised=2), requests.PrepareRecovery(stamp, TxId(1))).reply
     assert none == Prepared(None, None, Epoch(1), FRESH.committed)
 
 
 def test_a_peek_at_an_empty_journal_tells_who_wrote_here_last() -> None:
     state = holding(promised=2, writer=1, committed=TxId(3))
-    assert step(state, PeekRecovery(None)).reply == Prepared(None, None, Epoch(1), TxId(3))
+    assert step(state, requests.PeekRecovery(None)).reply == Prepared(None, None, Epoch(1), TxId(3))
 
 
 def test_the_manifest_lists_what_readers_may_have() -> None:
     state = holding(segment(1, 3, finalized=True), segment(4, 6), segment(7, 9, finalized=True))
 
     def listed(since: int, state: JournalState, *, in_progress: bool = False) -> list[int]:
-        reply = step(state, GetEditLogManifest(TxId(since), in_progress)).reply
+        reply = step(state, requests.GetEditLogManifest(TxId(since), in_progress)).reply
         assert isinstance(reply, Manifest)
         return [held.first for held in reply.segments]
 

@@ -21,13 +21,6 @@ import pytest
 import structlog
 
 from journal.core import requests
-from journal.core.requests import (
-    AcceptRecovery,
-    FinalizeLogSegment,
-    Format,
-    NewEpoch,
-    StartLogSegment,
-)
 from journal.core.state import JournalState
 from journal.messages import namespace_message, segment_message
 from journal.model import Epoch, Segment
@@ -89,18 +82,18 @@ class RemoteJournal:
         """Send it and wait for the answer."""
         info = self._info(request.stamp) if hasattr(request, "stamp") else None
         match request:
-            case Format(namespace, force=force):
+            case requests.Format(namespace, force=force):
                 self._call("Format", pb.FormatRequest(
                     journal_id=JID, namespace_info=namespace_message(namespace), force=force,
                     founding=True, seen_promised_epoch=request.seen_promised,
                     seen_namespace_id=request.seen_namespace_id,
                 ))  # fmt: skip
-            case NewEpoch(namespace, epoch):
+            case requests.NewEpoch(namespace, epoch):
                 self._promised = epoch
                 self._call("NewEpoch", pb.NewEpochRequest(
                     journal_id=JID, namespace_info=namespace_message(namespace), epoch=epoch
                 ))  # fmt: skip
-            case StartLogSegment(_, first, layout):
+            case requests.StartLogSegment(_, first, layout):
                 self._call("StartLogSegment", pb.StartLogSegmentRequest(
                     info=info, first_txid=first, layout_version=layout
                 ))  # fmt: skip
@@ -110,7 +103,7 @@ class RemoteJournal:
                 stream = self._stub.Write(iter([pb.WriteRequest(info=info, batch=batch)]))
                 (reply,) = stream
                 assert not reply.HasField("refusal"), reply
-            case FinalizeLogSegment(_, first, last, digest):
+            case requests.FinalizeLogSegment(_, first, last, digest):
                 self._call("FinalizeLogSegment", pb.FinalizeLogSegmentRequest(
                     info=info, first_txid=first, last_txid=last, digest=digest or b""
                 ))  # fmt: skip
@@ -120,7 +113,7 @@ class RemoteJournal:
     def accept(self, writer: Writer, decided: Segment, source: bytes) -> None:
         """Have it accept a recovery, from a source that serves these bytes."""
         with serving(source) as url:
-            request = AcceptRecovery(writer.stamp(), decided)
+            request = requests.AcceptRecovery(writer.stamp(), decided)
             self._call("AcceptRecovery", pb.AcceptRecoveryRequest(
                 info=self._info(request.stamp), segment=segment_message(decided),
                 source_urls=[url],

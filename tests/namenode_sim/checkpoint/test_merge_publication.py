@@ -9,7 +9,7 @@ from hadoop.directory_lock import DirectoryLock
 from hadoop.errors import InUse
 from namenode_sim.checkpoint.merge import Merged, merge
 from namenode_sim.checkpoint.publication import MergeRefused
-from spark.engine.inline import InlineEngine
+from spark.engine.outcome import InlineEngine
 from spark.merge.job import merge_on
 from tests.namenode_sim.startup.startup_world import snapshot
 from tests.spark.merge.job_world import first_image, name_directory

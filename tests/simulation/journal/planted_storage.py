@@ -143,7 +143,7 @@ def answers_before_it_is_done() -> Planting:
 
     async def lazy(self: Any, effects: Sequence[Effect]) -> None:  # noqa: ANN401
         later = asyncio.get_running_loop().run_in_executor(
-            self._thread, lambda: self._disk.run(tuple(effects))
+            self._thread, lambda: self.disk.run(tuple(effects))
         )
         later.add_done_callback(lambda done: done.cancelled() or done.exception())
 
