@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ha.cluster.daemon_queries import load_journal_probe
-from ha.cluster.query import Look, NoAnswer, fetch, text, texts, whole
+from ha.cluster.query import Look, NoAnswer, fetch
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import HostPort, namenodes, nameservice_of, shared_edits
+from ha.notices.codec import entries, entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +81,13 @@ async def _held(look: Look, asked: _Asked) -> Held:
     found = page.get("security")
     if not isinstance(found, dict):
         return Held(asked.daemon, "it does not say: is it of an older version?")
-    if not text(found, "certificate"):
-        return Held(asked.daemon, "it has no certificate", mode=text(found, "mode") or "")
-    return Held(
-        asked.daemon,
-        mode=text(found, "mode") or "",
-        name=text(found, "certificate") or "",
-        not_after=text(found, "not_after") or "",
-        ending=text(found, "ending") or "",
-        signed_by=text(found, "signed_by") or "",
-        trusts=texts(found, "trusts"),
-    )
+    name = entry(str, found.get("certificate"))
+    if name is None:
+        mode = entry(str, found.get("mode")) or ""
+        return Held(asked.daemon, "it has no certificate", mode=mode)
+    known = entries(Held, found, ("mode", "not_after", "ending", "signed_by", "trusts"))
+    known = {key: "" if value is None else value for key, value in known.items()}
+    return Held(asked.daemon, name=name, **known)
 
 
 async def _page_of_journalnode(look: Look, asked: _Asked) -> HostPort:
@@ -102,7 +99,7 @@ async def _page_of_journalnode(look: Look, asked: _Asked) -> HostPort:
         node.host, node.port, journal_id=journal_id, nameservice_id=nameservice
     ) as probe:
         answer = await probe.status(timeout_seconds=look.longest())
-    port = whole(answer, "http_port")
+    port = entry(int, answer.get("http_port"))
     if not port:
         raise ValueError("it does not say where its page is")
     return HostPort(node.host, port)

@@ -1,7 +1,9 @@
-"""Parts of what daemons say of themselves, as one look shows them.  Pure."""
+"""Parts of daemons' status pages; a part that an older daemon does not report is None.  Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ha.notices.codec import entry
 from ha.notices.model import PhaseDuration
 
 
@@ -49,3 +51,17 @@ class HealthChange:
     at: str
     health: str
     reason: str | None
+
+
+def checkpoint_view(page: Mapping[str, object]) -> CheckpointView | None:
+    """Read the entry ``checkpoint`` of a NameNode's page."""
+    found = page.get("checkpoint")
+    if not isinstance(found, dict) or (txid := entry(int, found.get("txid"))) is None:
+        return None
+    last = entry(int, page.get("last_txid"))
+    return CheckpointView(
+        txid=txid,
+        at=entry(str, found.get("at")),
+        pending_transactions=None if last is None else max(0, last - txid),
+        problem=entry(str, found.get("problem")),
+    )

@@ -8,13 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from ha.cluster import view
 from ha.cluster.connections import ONE_EACH, Connections
-from ha.cluster.daemon_pages import daemon_view, health_changes, takeover_view
 from ha.cluster.namenode_queries import ask_namenode
-from ha.cluster.query import Look, NoAnswer, fetch, flag, number, text, texts, whole, wholes
+from ha.cluster.query import Look, NoAnswer, fetch
 from ha.cluster.zookeeper_queries import OpenSession, ask_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
@@ -22,10 +21,20 @@ from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import HostPort, JournalUri, NameNodeAddress, namenodes, shared_edits
 from ha.elector.zookeeper.settings import zookeeper_settings
 from ha.elector.zookeeper.znodes import connected
+from ha.notices.codec import entries, entry
 from ha.security.own_tls import ending_certificates
 
 _JOURNAL_PROBE = "journal.cli.probe:journal_probe"
 """Found by name when it is called, as `ha` imports nothing of `journal`."""
+_ZKFC_ENTRIES: Final = (
+    "health", "health_reason", "elector", "zookeeper", "session_timeout_seconds", "in_election",
+    "out_because", "fencing_methods", "takeover", "handing_over_from", "flapping",
+    "fail_back_in_seconds", "health_changes", "daemon",
+)  # fmt: skip
+_JOURNALNODE_ENTRIES: Final = (
+    "learner", "promised_epoch", "writer_epoch", "committed_txid", "last_txid", "disk_free_bytes",
+    "disk_total_bytes", "disk_warning", "damaged_segments", "daemon", "failed_because",
+)  # fmt: skip
 
 
 class JournalProbe(Protocol):
@@ -101,28 +110,15 @@ async def _zkfc(look: Look, node: NameNodeAddress) -> view.ZkfcRow:
         return dataclasses.replace(row, error=rpc_error or page_error, page_only=rpc_error is None)
     if isinstance(page, BaseException):
         raise page
-    found = text(page, "namenode") or node.namenode
+    found = entry(str, page.get("namenode")) or node.namenode
     if found != node.namenode:
         error = f"its status page at {node.zkfc_http} is that of {found}"
         return dataclasses.replace(row, error=error, page_only=not isinstance(port, NoAnswer))
     return dataclasses.replace(
         row,
-        health=text(page, "health"),
-        health_reason=text(page, "health_reason"),
-        elector=text(page, "elector"),
-        zookeeper=text(page, "zookeeper"),
-        session_timeout_seconds=number(page, "session_timeout_seconds"),
-        in_election=flag(page, "in_election"),
-        out_because=text(page, "out_because"),
-        fencing_methods=texts(page, "fencing_methods"),
-        note=text(page, "failover_off_because") or text(page, "kept_because"),
+        note=entry(str, page.get("failover_off_because")) or entry(str, page.get("kept_because")),
         last_failure=_last_failure(page.get("last_attempt")),
-        takeover=takeover_view(page),
-        handing_over_from=text(page, "handing_over_from"),
-        flapping=flag(page, "flapping"),
-        fail_back_in_seconds=number(page, "fail_back_in_seconds"),
-        health_changes=health_changes(page),
-        daemon=daemon_view(page),
+        **entries(view.ZkfcRow, page, _ZKFC_ENTRIES),
     )
 
 
@@ -135,7 +131,7 @@ async def _knock(address: HostPort) -> None:
 def _last_failure(attempt: object) -> str | None:
     if not isinstance(attempt, dict) or attempt.get("succeeded") is not False:
         return None
-    return text(attempt, "text") or "it gives no reason"
+    return entry(str, attempt.get("text")) or "it gives no reason"
 
 
 async def _journalnodes(
@@ -169,17 +165,7 @@ async def _journalnode(
     return dataclasses.replace(
         row,
         formatted=bool(answer.get("formatted")),
-        learner=flag(answer, "learner"),
-        promised_epoch=whole(answer, "promised_epoch"),
-        writer_epoch=whole(answer, "writer_epoch"),
-        committed_txid=whole(answer, "committed_txid"),
-        last_txid=whole(answer, "last_txid"),
-        disk_free_bytes=whole(answer, "disk_free_bytes"),
-        disk_total_bytes=whole(answer, "disk_total_bytes"),
-        disk_warning=text(answer, "disk_warning"),
-        damaged_segments=wholes(answer, "damaged_segments"),
-        daemon=daemon_view(answer),
-        failed_because=text(answer, "failed_because"),
+        **entries(view.JournalNodeRow, answer, _JOURNALNODE_ENTRIES),
     )
 
 

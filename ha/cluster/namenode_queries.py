@@ -5,17 +5,22 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
 from ha.cluster import query
-from ha.cluster.daemon_pages import checkpoint_view, daemon_view
+from ha.cluster.daemon_parts import checkpoint_view
 from ha.cluster.files_view import files_view
-from ha.cluster.view import HADOOP, JournalView, NameNodeRow
+from ha.cluster.view import HADOOP, NameNodeRow
 from ha.conf.topology import HostPort, NameNodeAddress
+from ha.notices.codec import entries, entry
 from ha.service.client import ServiceClient
 from ha.service.model import ServiceStatus
 
 _INFO = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
 _OFF = ("", "OFF")
+_ENTRIES: Final = (
+    "epoch", "last_txid", "journal", "activity", "progress", "read_lease_valid", "daemon",
+)  # fmt: skip
 
 
 async def ask_namenode(look: query.Look, node: NameNodeAddress) -> NameNodeRow:
@@ -46,15 +51,9 @@ async def ask_namenode(look: query.Look, node: NameNodeAddress) -> NameNodeRow:
     return dataclasses.replace(
         row,
         software="nnha",
-        epoch=query.whole(page, "epoch"),
-        last_txid=query.whole(page, "last_txid"),
-        journal=_journal_views(page.get("journal")),
         files=files_view(page.get("files")),
-        activity=query.text(page, "activity"),
-        progress=query.number(page, "progress"),
-        read_lease_valid=query.flag(page, "read_lease_valid"),
         checkpoint=checkpoint_view(page),
-        daemon=daemon_view(page),
+        **entries(NameNodeRow, page, _ENTRIES),
     )
 
 
@@ -74,8 +73,8 @@ async def _of_hadoop(look: query.Look, node: NameNodeAddress, row: NameNodeRow) 
         return dataclasses.replace(row, note=f"neither /status nor /jmx: {failure}")
     beans = page.get("beans")
     bean = beans[0] if isinstance(beans, list) and beans and isinstance(beans[0], dict) else {}
-    version = query.text(bean, "SoftwareVersion") or query.text(bean, "Version") or ""
-    safe_mode = query.text(bean, "Safemode") or ""
+    version = entry(str, bean.get("SoftwareVersion")) or entry(str, bean.get("Version")) or ""
+    safe_mode = entry(str, bean.get("Safemode")) or ""
     software = f"{HADOOP} {version.partition(',')[0]}".strip()
     note = software if safe_mode in _OFF else f"{software}, in safe mode"
     return dataclasses.replace(row, software=software, last_txid=_last_txid(bean), note=note)
@@ -84,21 +83,7 @@ async def _of_hadoop(look: query.Look, node: NameNodeAddress, row: NameNodeRow) 
 def _last_txid(bean: Mapping[str, object]) -> int | None:
     """Read the last txid from the bean's JournalTransactionInfo, which is JSON in a string."""
     try:
-        told = json.loads(query.text(bean, "JournalTransactionInfo") or "")
+        told = json.loads(entry(str, bean.get("JournalTransactionInfo")) or "")
         return int(told["LastAppliedOrWrittenTxId"])
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def _journal_views(found: object) -> tuple[JournalView, ...]:
-    if not isinstance(found, list):
-        return ()
-    entries = [entry for entry in found if isinstance(entry, dict)]
-    return tuple(
-        JournalView(
-            node=query.text(entry, "node") or "",
-            in_sync=entry.get("in_sync") is True,
-            last_error=query.text(entry, "last_error"),
-        )
-        for entry in entries
-    )

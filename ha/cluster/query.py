@@ -3,9 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Mapping
-from contextlib import suppress
 from http import HTTPStatus
-from math import isfinite
 from typing import TypeVar, cast
 
 from ha.cluster.absence import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
@@ -14,11 +12,11 @@ from ha.conf.topology import HostPort
 from ha.daemon.http.http_get import http_get
 from ha.daemon.own_delay import OwnDelay
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
+from ha.notices.codec import MAX_ENTRY_CHARACTERS
 from ha.security.audit_text import escaped
 from ha.service.errors import ServiceRefused, ServiceUnreachable
 
 MAX_ANSWER_BYTES = 1024 * 1024
-MAX_TEXT_CHARACTERS = 300
 HTTP_NOT_FOUND = "HTTP 404"
 MOST_DELAY_SECONDS = 30.0
 """The most seconds by which standstills of our own loop may extend the limit of a look."""
@@ -120,7 +118,7 @@ async def fetch_object(address: HostPort, target: str) -> Mapping[str, object]:
     """Fetch the JSON object at a path with its query.  Raises as ``fetch``."""
     answer = await http_get(address, target, most_bytes=MAX_ANSWER_BYTES)
     if answer.status == HTTPStatus.FORBIDDEN:
-        why = answer.body[:MAX_TEXT_CHARACTERS].decode("ascii", "replace").strip()
+        why = answer.body[:MAX_ENTRY_CHARACTERS].decode("ascii", "replace").strip()
         raise ValueError(f"HTTP 403: {escaped(why)}")
     if answer.status != HTTPStatus.OK:
         raise ValueError(f"HTTP {answer.status}")
@@ -156,52 +154,3 @@ def _causes(error: BaseException) -> tuple[BaseException, ...]:
         if isinstance(one, BaseExceptionGroup):
             waiting += one.exceptions
     return tuple(found)
-
-
-def whole(page: Mapping[str, object], key: str) -> int | None:
-    """Return the entry if it is an integer."""
-    value = page.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def number(page: Mapping[str, object], key: str) -> float | None:
-    """Return the entry if it is a finite number."""
-    value = page.get(key)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    # JSON knows whole numbers of any length, and Python's reader NaN and Infinity.
-    with suppress(OverflowError):
-        if isfinite(found := float(value)):
-            return found
-    return None
-
-
-def text(page: Mapping[str, object], key: str) -> str | None:
-    """Return the entry if it is a non-empty string, cut to what fits a row."""
-    value = page.get(key)
-    return _cut(value) if isinstance(value, str) and value else None
-
-
-def flag(page: Mapping[str, object], key: str) -> bool | None:
-    """Return the entry if it is true or false."""
-    value = page.get(key)
-    return value if isinstance(value, bool) else None
-
-
-def texts(page: Mapping[str, object], key: str) -> tuple[str, ...]:
-    """Return the strings in the entry, if it is a list."""
-    value = page.get(key)
-    found = value if isinstance(value, list) else []
-    return tuple(_cut(one) for one in found if isinstance(one, str))
-
-
-def wholes(page: Mapping[str, object], key: str) -> tuple[int, ...]:
-    """Return the integers in the entry, if it is a list."""
-    value = page.get(key)
-    found = value if isinstance(value, list) else []
-    return tuple(one for one in found if isinstance(one, int) and not isinstance(one, bool))
-
-
-def _cut(said: str) -> str:
-    """Cut a text to fit a row; drop lone surrogates, which JSON can hold, but no terminal."""
-    return said[:MAX_TEXT_CHARACTERS].encode("utf-8", "replace").decode()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ha.cluster.absence import NO_ANSWER, is_silence
-from ha.cluster.query import MAX_TEXT_CHARACTERS, Look, NoAnswer, to_the_end
+from ha.cluster.query import Look, NoAnswer, to_the_end
 from ha.cluster.view import LockView, NoticesView, ZooKeeperRow
 from ha.conf.keys.units import hosts_and_ports
 from ha.conf.topology import HostPort
@@ -20,6 +20,7 @@ from ha.elector.zookeeper.scrutiny import doubts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, parent_exists
 from ha.notices import store
+from ha.notices.codec import MAX_ENTRY_CHARACTERS
 from ha.notices.model import BadNotice, Drain, Member, Pause
 
 LOCK_RESERVE_SECONDS = 0.2
@@ -98,7 +99,7 @@ async def _znodes(
         drains={name: one for name, one in _drains(drains).items() if name not in doubted},
         members={name: one for name, one in members.items() if isinstance(one, Member)},
         namesakes=namesakes,
-        unreadable=tuple(str(one)[:MAX_TEXT_CHARACTERS] for one in (*bad, *doubted.values())),
+        unreadable=tuple(str(one)[:MAX_ENTRY_CHARACTERS] for one in (*bad, *doubted.values())),
     )
 
 
@@ -162,7 +163,7 @@ async def _server(look: Look, server: HostPort) -> ZooKeeperRow:
     for line in answer.splitlines():
         name, _, value = line.partition(":")
         if name == "Mode":
-            return dataclasses.replace(row, mode=value.strip()[:MAX_TEXT_CHARACTERS])
+            return dataclasses.replace(row, mode=value.strip()[:MAX_ENTRY_CHARACTERS])
     if "not currently serving" in answer:
         return dataclasses.replace(row, error="up, but not serving (no quorum)")
     return dataclasses.replace(row, mode="unknown")  # it answers; `srvr` is not allowed there

@@ -2,22 +2,29 @@
 
 Times are RFC 3339 in UTC with milliseconds, texts are cut to MAX_TEXT, what is not known is null.
 Reading passes over unknown keys, which are of a newer version.  A key that is missing counts as
-null, and null as the field's default where it has one.
+null, and null as the field's default where it has one.  ``entries`` reads status pages, which may
+be an older daemon's: what does not fit is not known.
 """
 
 import json
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
+from itertools import islice
 from math import isfinite
 from types import NoneType, UnionType
-from typing import Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
 MAX_TEXT: Final = 2000
 """Characters of one text that are kept: a znode must stay far below ZooKeeper's 1 MiB."""
+MAX_ENTRY_CHARACTERS: Final = 300
+"""Characters of a text in a daemon's page that are kept: it fits a row."""
+MOST_OBJECTS: Final = 64
+"""Objects in a list of a daemon's page that are kept."""
 
 
 class BadNotice(Exception):
@@ -193,3 +200,51 @@ def _object(kind: type, name: str) -> _Form:
         return kind(**known)
 
     return _Form(write, read)
+
+
+def entry(kind: type[T], found: object) -> T | None:
+    """Return what a daemon's page has where it is of this type, else None; a text is cut."""
+    value: T | None = _fitting(kind, found)
+    return value
+
+
+def entries(kind: type, page: Mapping[str, object], names: Iterable[str]) -> dict[str, Any]:
+    """Return these fields of a dataclass from a page; None or no items where one does not fit."""
+    hints = _hints(kind)
+    return {name: _fitting(hints[name], page.get(name)) for name in names}
+
+
+def _fitting(hint: Any, found: object) -> Any:  # noqa: ANN401 - any annotation, any value
+    if isinstance(hint, UnionType):
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    if get_origin(hint) is tuple:
+        kind = get_args(hint)[0]
+        items = found if isinstance(found, list) else []
+        fit = (value for item in items if (value := _fitting(kind, item)) is not None)
+        return tuple(islice(fit, MOST_OBJECTS) if is_dataclass(kind) else fit)
+    if is_dataclass(hint):
+        return _fitting_object(cast("type", hint), found)
+    if hint is str and isinstance(found, str):
+        found = found[:MAX_ENTRY_CHARACTERS]
+    try:
+        value = _PLAIN[hint].read(found)
+    except _Misfit:
+        return None
+    return None if value == "" else value
+
+
+def _fitting_object(kind: type, found: object) -> object:
+    """Return an object of which all fields fit that may not be None; else None."""
+    if not isinstance(found, dict):
+        return None
+    known = entries(kind, found, _hints(kind))
+    unfit = (
+        name for name, hint in _hints(kind).items()
+        if known[name] is None and not isinstance(hint, UnionType)
+    )  # fmt: skip
+    return None if any(unfit) else kind(**known)
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)

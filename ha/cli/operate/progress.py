@@ -13,10 +13,11 @@ from typing import Final
 
 import click
 
-from ha.cluster.query import fetch, text
+from ha.cluster.query import fetch
 from ha.conf.topology import NameNodeAddress
 from ha.console.handover_steps import Steps, new_lines, steps_of
 from ha.console.output import plain
+from ha.notices.codec import entry
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError
 
@@ -108,7 +109,10 @@ class _Zkfc:
         with suppress(OSError, ValueError):
             async with asyncio.timeout(ANSWER_SECONDS):
                 page = await fetch(self._node.zkfc_http)
-            if text(page, "role") != "zkfc" or text(page, "namenode") not in (None, name):
+            if entry(str, page.get("role")) != "zkfc" or entry(str, page.get("namenode")) not in (
+                None,
+                name,
+            ):
                 return  # the default address is on every host, and here is another one's
             now = steps_of(page)
             for line in new_lines(name, self._before, now, is_target=self._is_target):

@@ -2,19 +2,21 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ha.cluster.daemon_pages import (
-    checkpoint_view,
-    daemon_view,
-    health_changes,
-    takeover_view,
-)
-from ha.cluster.daemon_parts import CheckpointView, HealthChange, TakeoverView
+from ha.cluster.daemon_parts import CheckpointView, HealthChange, TakeoverView, checkpoint_view
+from ha.cluster.view import ZkfcRow
 from ha.conf.configuration import load_configuration
 from ha.daemon.facts import DaemonFacts
+from ha.notices.codec import entries
 from ha.notices.model import PhaseDuration
+
+
+def zkfc_entry(name: str, found: object) -> Any:  # noqa: ANN401 - of any field
+    return entries(ZkfcRow, {name: found}, [name])[name]
+
 
 NONSENSE: list[object] = [None, 1, "x", [], [1], {}, {"txid": "1"}, True]
 
@@ -22,7 +24,7 @@ NONSENSE: list[object] = [None, 1, "x", [], [1], {}, {"txid": "1"}, True]
 def test_a_daemons_facts_are_read_as_they_are_told(tmp_path: Path) -> None:
     (tmp_path / "hdfs-site.xml").write_text("<configuration></configuration>")
     facts = DaemonFacts("zkfc", load_configuration(tmp_path, (), environment={}), ("rpc", "data"))
-    found = daemon_view(json.loads(json.dumps({"daemon": facts.as_json()})))
+    found = zkfc_entry("daemon", json.loads(json.dumps(facts.as_json())))
     assert found is not None
     about = facts.about()
     assert (found.version, found.pid, found.insecure) == (about.version, about.pid, about.insecure)
@@ -37,13 +39,13 @@ def test_a_checkpoint_knows_what_it_lacks() -> None:
 
 def test_a_takeover_has_its_phases_so_far() -> None:
     phases = [{"name": "lock", "seconds": 0.0}, {"name": "fenced"}, 7]
-    page = {"takeover": {"number": 3, "seconds": 0.4, "phases": phases}}
-    assert takeover_view(page) == TakeoverView(3, 0.4, (PhaseDuration("lock", 0.0),))
+    page = {"number": 3, "seconds": 0.4, "phases": phases}
+    assert zkfc_entry("takeover", page) == TakeoverView(3, 0.4, (PhaseDuration("lock", 0.0),))
 
 
 def test_health_changes_are_as_many_as_a_page_shows() -> None:
     change = {"at": "2026-11-21T14:00:00.000Z", "health": "healthy", "reason": ""}
-    found = health_changes({"health_changes": [change, {"at": 1}] * 200})
+    found = zkfc_entry("health_changes", [change, {"at": 1}] * 200)
     assert len(found) == 64
     assert found[0] == HealthChange("2026-11-21T14:00:00.000Z", "healthy", None)
 
@@ -51,6 +53,6 @@ def test_health_changes_are_as_many_as_a_page_shows() -> None:
 @pytest.mark.parametrize("odd", NONSENSE, ids=repr)
 def test_nonsense_is_nothing(odd: object) -> None:
     assert checkpoint_view({"checkpoint": odd}) is None
-    assert health_changes({"health_changes": odd}) == ()
-    for found in (daemon_view({"daemon": odd}), takeover_view({"takeover": odd})):
+    assert zkfc_entry("health_changes", odd) == ()
+    for found in (zkfc_entry("daemon", odd), zkfc_entry("takeover", odd)):
         assert found is None or isinstance(odd, dict)

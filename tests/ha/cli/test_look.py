@@ -5,20 +5,22 @@ import json
 
 import pytest
 
-from ha.cluster.query import Look, NoAnswer, fetch, number, text, texts
+from ha.cluster.certificates import Held
+from ha.cluster.query import Look, NoAnswer, fetch
 from ha.conf.topology import HostPort
+from ha.notices.codec import entries, entry
 from tests.stand_in import HOST, stand_in
 
 
 @pytest.mark.parametrize("value", ["1e999", "NaN", "-Infinity", "1" + "0" * 400, "true", '"1"'])
 def test_what_is_no_number_for_us_is_not_known(value: str) -> None:
-    assert number(json.loads(f'{{"seconds": {value}}}'), "seconds") is None
+    assert entry(float, json.loads(value)) is None
 
 
 def test_every_text_can_be_written_to_a_file() -> None:
     page = json.loads(r'{"reason": "\ud800!", "warnings": ["\udfff", 3]}')
-    assert text(page, "reason") == "?!"
-    assert texts(page, "warnings") == ("?",)
+    assert entry(str, page["reason"]) == "?!"
+    assert entries(Held, {"trusts": page["warnings"]}, ["trusts"]) == {"trusts": ("?",)}
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"[1]", b"{", b""])
