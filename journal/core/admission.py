@@ -110,7 +110,7 @@ def promise(state: JournalState, epoch: Epoch) -> Admitted:
     return Admitted(closed.state, (PersistPromise(epoch), *closed.effects))
 
 
-def why_damaged(state: JournalState, first: TxId) -> StorageFailed | None:
+def damage_refusal(state: JournalState, first: TxId) -> StorageFailed | None:
     """Return the refusal of a request that depends on damaged bytes, or None if those are sound."""
     damage = state.damaged.get(first)
     if damage is None:

@@ -43,7 +43,7 @@ def start_with_vote(state: JournalState, request: StartLogSegment) -> Step:
     return Step(replace(state, start_heard=request.stamp.epoch), (), _no_vote(state))
 
 
-def without_vote(state: JournalState, done: Step) -> Step:
+def strip_vote(state: JournalState, done: Step) -> Step:
     """Keep a learner's step, but turn its Done into NotAdmitted, which no writer counts."""
     if not state.learner or not isinstance(done.reply, Done):
         return done

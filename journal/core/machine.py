@@ -131,9 +131,9 @@ def _act(state: JournalState, request: requests.Stamped) -> Step:  # noqa: C901 
         case requests.Journal():
             return segments.journal(state, request)
         case requests.Heartbeat():
-            return learner.without_vote(state, Step(state, (), Done()))
+            return learner.strip_vote(state, Step(state, (), Done()))
         case requests.FinalizeLogSegment():
-            return learner.without_vote(state, segments.finalize(state, request))
+            return learner.strip_vote(state, segments.finalize(state, request))
         case requests.Admit():
             return learner.admit_learner(state, request)
         case requests.PrepareRecovery():

@@ -9,7 +9,7 @@ from typing import Final
 
 from journal.core import admission
 from journal.core import effects as core_effects
-from journal.core.admission import promise, why_damaged
+from journal.core.admission import damage_refusal, promise
 from journal.core.learner import require_vote
 from journal.core.limits import require_small_leap
 from journal.core.replies import Done, Fetch, Prepared, Promised
@@ -56,7 +56,7 @@ def prepare(state: JournalState, first: TxId) -> core_effects.Step:
     """Say what we hold of a segment.  It is closed, so that the answer stays true."""
     closed = admission.abandon(state)
     state = closed.state
-    damaged = why_damaged(state, first)
+    damaged = damage_refusal(state, first)
     if damaged is not None:
         return core_effects.Step(state, closed.effects, damaged)
     ours = state.find(first)

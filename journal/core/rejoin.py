@@ -8,7 +8,7 @@ itself was when it was new.
 from dataclasses import replace
 
 from journal.core import effects as core_effects
-from journal.core.admission import abandon, require_formatted, why_damaged
+from journal.core.admission import abandon, damage_refusal, require_formatted
 from journal.core.replies import Fetch, Resumed
 from journal.core.requests import AdoptCatchUp, CatchUp, ResumeSegment
 from journal.core.segments import DIGEST_BYTES, OLDEST_LAYOUT
@@ -26,7 +26,7 @@ def resume(state: JournalState, request: ResumeSegment) -> core_effects.Step:
     _check(request.first, request.layout_version)
     epoch = request.stamp.epoch
     _ensure_current(state, request.first, epoch)
-    damaged = why_damaged(state, request.first)
+    damaged = damage_refusal(state, request.first)
     if damaged is not None:
         raise damaged
     return _open(state, request.first, epoch, request.layout_version)
@@ -135,7 +135,7 @@ def _reaches(state: JournalState, wanted: Segment, epoch: Epoch) -> bool:
     ours = _held(state, wanted.first)
     if ours is None or ours.writer != epoch:
         return False
-    damaged = why_damaged(state, wanted.first)
+    damaged = damage_refusal(state, wanted.first)
     if damaged is None:
         return ours.last >= wanted.last
     if ours.last > wanted.last:
@@ -150,7 +150,7 @@ def _ensure_no_shorter(state: JournalState, request: AdoptCatchUp) -> None:
     its own arrives once more.  What it adopts would have a vote, and lack them.
     """
     first = request.segment.first
-    damage, damaged = state.damaged.get(first), why_damaged(state, first)
+    damage, damaged = state.damaged.get(first), damage_refusal(state, first)
     if damage is None or damaged is None or damage.segment.writer != request.epoch:
         return
     if damage.size_bytes > request.size_bytes:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from journal.core import effects as core_effects
-from journal.core.admission import abandon, why_damaged
+from journal.core.admission import abandon, damage_refusal
 from journal.core.replies import Done
 from journal.core.requests import FinalizeLogSegment, Journal, StartLogSegment
 from journal.core.state import JournalState, OpenSegment
@@ -33,7 +33,7 @@ def start_segment(state: JournalState, request: StartLogSegment) -> core_effects
     closed = abandon(state)
     state, effects = closed.state, list[core_effects.Effect](closed.effects)
     existing = state.find(request.first)
-    refusal = why_damaged(state, request.first) or _why_not_start(state, existing, request.first)
+    refusal = damage_refusal(state, request.first) or _why_not_start(state, existing, request.first)
     if existing is not None and state.writer == request.stamp.epoch and not still_open:
         # Serials do not survive a restart: this may be a late twin of the request that began the
         # segment, and its one edit may be acknowledged.  No writer begins a segment twice.
@@ -146,7 +146,7 @@ def finalize(state: JournalState, request: FinalizeLogSegment) -> core_effects.S
         closed = abandon(state)
         state, effects = closed.state, list(closed.effects)
     ours = state.find(request.first)
-    refusal = why_damaged(state, request.first) or _why_not_finalize(
+    refusal = damage_refusal(state, request.first) or _why_not_finalize(
         ours, request, written_now=still_open
     )
     if refusal is None and ours is not None and request.digest is None:

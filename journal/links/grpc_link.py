@@ -103,7 +103,7 @@ class GrpcLink:
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
-    async def _look_at_the_server(self, timeout_seconds: float) -> None:
+    async def _check_server_role(self, timeout_seconds: float) -> None:
         """Raise Unavailable unless the server there shows a JournalNode's certificate.
 
         gRPC checks the authority and the host's name, and shows a client no more of the server; so
@@ -146,7 +146,7 @@ class GrpcLink:
     ) -> M:
         if method == "StartLogSegment" or not self._streams:
             self._renew()
-        await self._look_at_the_server(timeout_seconds)
+        await self._check_server_role(timeout_seconds)
         try:
             answer = await getattr(self._stub, method)(request, timeout=timeout_seconds)
         except grpc.aio.AioRpcError as failure:

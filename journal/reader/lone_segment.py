@@ -19,7 +19,7 @@ from journal.reader.frame_stream import Chunk
 from journal.reader.manifest import Redundant
 from journal.reader.nodes import SourceNodes
 from journal.reader.tailing import Cursor
-from journal.reader.vouching import copy_in, vouched
+from journal.reader.vouching import confirmed_by, copy_in
 
 log = structlog.get_logger()
 
@@ -104,7 +104,7 @@ async def _side_by_side(one: Cursor, others: Sequence[Cursor]) -> AsyncGenerator
         if one.chunk is None:
             return
         heads = {node: c.chunk for node, c in agreeing.items() if c.chunk is not None}
-        found = vouched(one.chunk, heads)
+        found = confirmed_by(one.chunk, heads)
         if found.chunk is None:
             return
         one.chunk = found.rest

@@ -13,7 +13,7 @@ from journal.reader.frame_stream import Chunk
 
 
 @dataclass(frozen=True, slots=True)
-class Vouched:
+class Confirmation:
     """What comes of comparing a stretch of the one copy with the others.
 
     ``chunk`` is of the one copy, never of another: others may hold what an older writer left, and
@@ -27,7 +27,7 @@ class Vouched:
     """The nodes that have the same bytes, each with what it has behind the stretch."""
 
 
-def vouched(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Vouched:
+def confirmed_by(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Confirmation:
     """Compare the longest stretch that all of them have; all begin at the same edit."""
     last = min([lone.last, *(other.last for other in others.values())])
     head, rest = lone.cut(last)
@@ -36,7 +36,7 @@ def vouched(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Vouched:
         same, behind = other.cut(last)
         if (same.layout_version, same.records) == (head.layout_version, head.records):
             agreeing[node] = behind
-    return Vouched(head if agreeing else None, rest if agreeing else lone, agreeing)
+    return Confirmation(head if agreeing else None, rest if agreeing else lone, agreeing)
 
 
 def copy_in(segments: list[Segment], wanted: Segment) -> Segment | None:

@@ -55,7 +55,7 @@ def read_layout(files: Files, path: Path) -> int | str:
             return str(failure)
 
 
-def why_damaged(segment: Segment, found: Contents) -> str | None:
+def damage_refusal(segment: Segment, found: Contents) -> str | None:
     """Return how a file differs from the segment that should lie in it, or None."""
     if found.last != segment.last:
         return f"at byte {found.end}: {found.damage or 'it ends there'}"
@@ -76,7 +76,7 @@ def read_whole(files: Files, path: Path, segment: Segment) -> Contents:
         found = inspect(files, path, segment.first, last_wanted=segment.last)
     except OSError as failure:
         raise StorageFailed(f"cannot read {path}: {failure}") from failure
-    damage = why_damaged(segment, found)
+    damage = damage_refusal(segment, found)
     if damage is not None:
         raise StorageFailed(
             f"{path} is damaged: {damage}; it should hold {segment.first}-{segment.last}. The "

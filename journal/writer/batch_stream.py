@@ -59,7 +59,7 @@ class RequestHeaders:
         )  # fmt: skip
 
 
-class WriteLine:
+class BatchSender:
     """Opened when it is first needed, and anew after each failure.
 
     A lane is tried once for each time that the node has offered one: right after the node has

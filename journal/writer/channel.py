@@ -15,7 +15,7 @@ from journal.links.quorum_call import QuorumCall, T
 from journal.links.remote_node import RemoteNode
 from journal.links.settings import NODE_PATIENCE, WriterSettings
 from journal.model import NO_TXID, TxId
-from journal.writer.batch_stream import RequestHeaders, WriteLine
+from journal.writer.batch_stream import BatchSender, RequestHeaders
 from journal.writer.channel_status import ChannelStatus
 from journal.writer.rejoin import Reconnection, Sources, ensure_kept, rejoin, reopen
 from journal.writer.window import Message, Window
@@ -61,7 +61,7 @@ class NodeChannel:
         self._settings = settings
         self._sources = partial(sources, remote.name)
         self._admit = admit
-        self.line = WriteLine(remote, NODE_PATIENCE * settings.write_txns_timeout_seconds)
+        self.line = BatchSender(remote, NODE_PATIENCE * settings.write_txns_timeout_seconds)
         self._asks: deque[_Ask] = deque()
         self._starts_queued = 0
         self._waiter: asyncio.Future[None] | None = None

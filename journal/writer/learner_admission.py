@@ -34,18 +34,18 @@ class LearnerAdmission:
         self._window = window
         self._settings = settings
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pupils: set[tuple[NodeName, str | None]] = set()
+        self._learners: set[tuple[NodeName, str | None]] = set()
 
     def take_on(self, learner: NodeChannel) -> None:
         """Admit a learner that takes part when that can be done.  It may come again and again."""
         pupil = (learner.name, learner.learner)
-        if pupil in self._pupils:
+        if pupil in self._learners:
             return
-        self._pupils.add(pupil)
+        self._learners.add(pupil)
         task = asyncio.create_task(self._teach(learner), name=f"admission of {learner.name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: self._pupils.discard(pupil))
+        task.add_done_callback(lambda _: self._learners.discard(pupil))
 
     async def stop(self) -> None:
         """Leave the learners what they are."""

@@ -96,7 +96,7 @@ def merge_command(
     """
     configure_logging("checkpoint", level="warning")
     if end_with_stdin:
-        end_with_stdin_s_writer()
+        exit_when_stdin_closes()
     began = time.monotonic()
     wanted = Ends(**ends)
     room = _room(wanted, work)
@@ -200,7 +200,7 @@ def _print(report: MergeReport, published: Published, seconds: float, *, as_json
 _STDIN: Final = 0
 
 
-def end_with_stdin_s_writer() -> None:
+def exit_when_stdin_closes() -> None:
     """Kill this process once no process holds the other end of standard input any more.
 
     Where it leads a process group, a JVM and Python workers go with it.  What lies in the work

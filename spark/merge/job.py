@@ -30,10 +30,10 @@ from spark.merge.errors import EditsDoNotBelong, MergeFailed, Miss, NeedsWholeNa
 from spark.merge.model import Delta, Looked, MergePlan
 from spark.merge.plan.lookup import ImageIndex, look_up
 from spark.merge.plan.planner import plan_edits
-from spark.merge.plan.rounds import questions_and_answers
+from spark.merge.plan.rounds import plan_until_right
 from spark.merge.replay import replay
 from spark.merge.sparse import sparse_namespace
-from spark.merge.stages import CountingEngine, Stages, Tell, tell_nobody
+from spark.merge.stages import CountingEngine, Stages, Tell, ignore_progress
 from spark.merge.trie import NEED, BaseTrie
 from spark.merge.workdir import work_directory
 from spark.merge.write.stages import apply_delta
@@ -68,7 +68,7 @@ def merge_on(
     edits: Path,
     out: Path,
     work: Path,
-    tell: Tell = tell_nobody,
+    tell: Tell = ignore_progress,
     *,
     digest_checked: bool = False,
     range_bytes: int | None = None,
@@ -103,7 +103,7 @@ def merge_on(
         because = str(reason)
     log.warning("merge.single_process", because=because)
     with stages.stage(WHOLE):
-        result = whole.merge(image, edits, out, progress=_retold(stages))
+        result = whole.merge(image, edits, out, progress=_adapt_progress(stages))
     return MergedOn(result, because, stages.seconds)
 
 
@@ -193,7 +193,7 @@ class _Job:
             with self._stages.stage("plan"):
                 return plan_edits(*arguments, **more)
 
-        plan, looked = questions_and_answers(base.facts, read, asked, planner=planned)
+        plan, looked = plan_until_right(base.facts, read, asked, planner=planned)
         for _ in range(MOST_MISSES):
             try:
                 return indexes[0], self._replayed(base, edits, plan, looked), plan.last
@@ -249,5 +249,5 @@ def _translated() -> Iterator[None]:
         raise MergeFailed(f"the edits do not belong to this image: {problem}") from problem
 
 
-def _retold(stages: Stages) -> Callable[[whole.Progress], None]:
+def _adapt_progress(stages: Stages) -> Callable[[whole.Progress], None]:
     return lambda at: stages.tell(WHOLE, at.done_bytes, at.total_bytes, "bytes of edits")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self
 from namenode_sim.checkpoint import merge as whole
 from namenode_sim.checkpoint.merge import Merged
 from spark.ends.hadoop_files import HadoopFiles
-from spark.merge.stages import Progress, Tell, tell_nobody
+from spark.merge.stages import Progress, Tell, ignore_progress
 from spark.merge.workdir import work_directory
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Merger:
         image: Path,
         edits: Path,
         out: Path,
-        tell: Tell = tell_nobody,
+        tell: Tell = ignore_progress,
         *,
         digest_checked: bool = False,
     ) -> MergeReport:
@@ -138,7 +138,9 @@ class Merger:
         """
         choice = choose(self._asked, image.stat().st_size)
         if choice.engine is EngineName.LOCAL:
-            return MergeReport(whole.merge(image, edits, out, progress=_retold(tell)), choice)
+            return MergeReport(
+                whole.merge(image, edits, out, progress=_adapt_progress(tell)), choice
+            )
         # Loaded here: the single process is to start without numpy and PySpark.
         from spark.merge.job import merge_on
 
@@ -187,7 +189,7 @@ class Merger:
         return self._started
 
 
-def _retold(tell: Tell) -> Callable[[whole.Progress], None]:
+def _adapt_progress(tell: Tell) -> Callable[[whole.Progress], None]:
     return lambda at: tell(
         Progress("single process", at.done_bytes, at.total_bytes, "bytes of edits")
     )

@@ -22,14 +22,14 @@ class Progress:
 Tell = Callable[[Progress], None]
 
 
-def tell_nobody(progress: Progress) -> None:
+def ignore_progress(progress: Progress) -> None:
     """Ignore the progress, for callers that do not ask for it."""
 
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-_TOLD_EVERY: Final = 10_000
+_REPORT_EVERY: Final = 10_000
 
 
 class Stages:
@@ -61,7 +61,7 @@ class Stages:
         done = 0
         for done, item in enumerate(items, 1):
             yield item
-            if done % _TOLD_EVERY == 0:
+            if done % _REPORT_EVERY == 0:
                 self.tell(stage, done, total, unit)
         self.tell(stage, done, total, unit)
 

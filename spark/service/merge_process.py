@@ -56,7 +56,7 @@ class MergeProcess:
     async def merge(self, staged: Staged, out: Path) -> Path:
         """See ``Merger``.  Cancelled, it ends the whole group before it returns."""
         said = self.log_folder / LOG_NAME
-        with said.open("wb") as file, _lifeline() as stdin:
+        with said.open("wb") as file, _parent_pipe() as stdin:
             starting = asyncio.ensure_future(
                 asyncio.create_subprocess_exec(
                     *self._command(staged, out),
@@ -87,7 +87,7 @@ class MergeProcess:
 
 
 @contextmanager
-def _lifeline() -> Iterator[int]:
+def _parent_pipe() -> Iterator[int]:
     """Open a pipe that nothing is written to: it ends when we do, whatever ends us."""
     reading, writing = os.pipe()
     try:

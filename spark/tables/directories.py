@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from namenode_sim.image.errors import ImageError
 from spark.tables.arrow import Batch, Column
 from spark.tables.export_tasks import write_parquet
-from spark.tables.lanes import Ints
 from spark.tables.tallies import Tallies, levels_of, subtree_sums
 from spark.tables.tree import Parents
+from spark.tables.vectors import Ints
 
 SCHEMA: Final = pa.schema(
     [

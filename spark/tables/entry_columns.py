@@ -11,8 +11,8 @@ from google.protobuf.message import DecodeError, EncodeError
 from numpy.typing import NDArray
 
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from spark.tables.lanes import Ints, Lanes, squeezed, words_of
 from spark.tables.message_stream import BadMessage, Chunk
+from spark.tables.vectors import Ints, Lanes, squeezed, words_of
 
 _U = np.uint64
 _MOST_BYTES: Final = 8

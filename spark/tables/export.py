@@ -23,10 +23,10 @@ from spark.tables.directories import write_directories
 from spark.tables.export_output import FACTS, published, refuse_in_the_way
 from spark.tables.images import ImageTables, find_root, open_tables, piece_bytes, split
 from spark.tables.inode_columns import DIRECTORY, decode_inodes
-from spark.tables.lanes import Ints
 from spark.tables.message_stream import Chunk
 from spark.tables.tallies import Tallies
 from spark.tables.tree import Parents, TreeError, parents_of
+from spark.tables.vectors import Ints
 
 FORMAT: Final = 1
 

@@ -16,8 +16,8 @@ import numpy as np
 from google.protobuf.message import DecodeError, EncodeError
 
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from spark.tables.lanes import Flags, Ints, Lanes, Words, varints, words_of
 from spark.tables.message_stream import BadMessage
+from spark.tables.vectors import Flags, Ints, Lanes, Words, varints, words_of
 
 FILE, DIRECTORY, SYMLINK = 1, 2, 3
 NO_QUOTA: Final = -1

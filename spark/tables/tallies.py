@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spark.tables.lanes import Flags, Ints
+from spark.tables.vectors import Flags, Ints
 
 
 @dataclass(slots=True)

@@ -171,7 +171,7 @@ async def _journaled_edits(node: JournalNode, request: hp.GetJournaledEditsReque
     """
     owner = _named(node, request)
     since = codec.txid(request.sinceTxId)
-    room = certain_until(owner.state, since) - since + 1
+    room = last_durable_txid(owner.state, since) - since + 1
     wanted = min(codec.signed_32(request.maxTxns), room)
     if wanted <= 0:
         owner.read(requests.GetJournalState())  # or it is not formatted
@@ -299,7 +299,7 @@ def _methods(
     return {name: method(name, row) for name, row in rows.items()}
 
 
-def certain_until(state: JournalState, since: TxId) -> TxId:
+def last_durable_txid(state: JournalState, since: TxId) -> TxId:
     """Return the last edit from ``since`` on, without a gap, that is final or on a quorum.
 
     Finalized bytes are what a quorum decided on.  Those of the open segment are its writer's, which

@@ -26,7 +26,7 @@ from journal.node.owner.edits_cache import EditsCache, Retrieved
 from journal.node.owner.inbox import Inbox, Waiting, refuse, tell
 from journal.node.owner.recent_edits import RecentEdits
 from journal.node.owner.request_group import Decided, decide
-from journal.node.owner.turn import Turn
+from journal.node.owner.turn import FairLock
 from journal.storage.disk import Disk
 
 log = structlog.get_logger()
@@ -43,7 +43,7 @@ class JournalOwner:
     """Serves one journal.  Nothing else touches its state or its disk.
 
     A task serves what the event loop receives, a lane's thread what its connection brings; each
-    while it has the ``Turn``.  The loop's blocking calls run in one thread of the journal's own: a
+    while it has the lock.  The loop's blocking calls run in one thread of the journal's own: a
     slow disk delays neither the loop nor another journal.  What a caller asked for is carried out
     whole or not at all, though it gives up.
     """
@@ -76,7 +76,7 @@ class JournalOwner:
         self._late: _Late | None = None
         self._patience = patience if patience is not None else Patience()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
-        self.turn = Turn()
+        self.turn = FairLock()
         """Its holder may use the state and the disk."""
         self._counts = metrics.Counts(journal_id)
         self._task = asyncio.create_task(self._work(), name=f"journal {journal_id}")

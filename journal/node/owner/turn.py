@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from functools import partial
 
 
-class Turn:
+class FairLock:
     """One holder at a time, first come, first served: the event loop's users and lanes' threads.
 
     A plain lock is not enough: a holder that gives it back and takes it again at once, as the loop

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from namenode_sim.image.files import digest_path
 from spark.ends.hadoop_files import HadoopFileError, HadoopFiles, OpenHadoop
 from spark.ends.sinks.model import Published, SinkFailed, SinkOutcome, SinkRefused
-from spark.ends.sources.model import Staged, TellSource
+from spark.ends.sources.model import ReportStep, Staged
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class HadoopSink:
         """Return a folder in the work folder."""
         return work / "merged"
 
-    def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:
+    def publish(self, image: Path, staged: Staged, tell: ReportStep) -> Published:
         """Copy it there; see ``Sink``."""
         del staged
         place = self.directory.rstrip("/")

@@ -5,7 +5,7 @@ from enum import Enum, StrEnum, auto
 from pathlib import Path
 from typing import Protocol
 
-from spark.ends.sources.model import Staged, TellSource
+from spark.ends.sources.model import ReportStep, Staged
 
 
 class SinkRefused(Exception):
@@ -38,7 +38,7 @@ class Sink(Protocol):
         """Return where the merge must put its image: its final place, or one to publish from."""
         ...
 
-    def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:
+    def publish(self, image: Path, staged: Staged, tell: ReportStep) -> Published:
         """Publish an image that lies in ``folder``, with its digest next to it.
 
         The callback is called with what is done.
@@ -77,7 +77,7 @@ class DirectorySink:
         del work
         return self.directory
 
-    def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:
+    def publish(self, image: Path, staged: Staged, tell: ReportStep) -> Published:
         """Return at once, as nothing is left to do."""
         del staged, tell
         return Published(SinkOutcome.PUBLISHED, str(image))

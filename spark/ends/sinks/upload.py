@@ -13,7 +13,7 @@ from namenode_sim.checkpoint.image_upload import UploadFailed, UploadSuperseded,
 from namenode_sim.checkpoint.schedule import UploadAnswer
 from spark.ends.sinks.model import Published, SinkFailed, SinkOutcome, SinkRefused, UploadVerdict
 from spark.ends.sources.cluster import Cluster, view
-from spark.ends.sources.model import SourceError, Staged, TellSource
+from spark.ends.sources.model import ReportStep, SourceError, Staged
 
 log = structlog.get_logger()
 
@@ -107,7 +107,7 @@ class UploadSink:
         """Return a folder in the work folder."""
         return work / "merged"
 
-    def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:
+    def publish(self, image: Path, staged: Staged, tell: ReportStep) -> Published:
         """Offer it; see ``Sink``."""
         tell(f"offering {image.name} to the NameNodes")
         return asyncio.run(self._publish(image, TxId(int(image.name[-19:])), staged))

@@ -9,7 +9,7 @@ from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.files import check_digest
 from namenode_sim.storage.local_edits import chain, finalized_in
 from namenode_sim.storage.retention import IMAGE
-from spark.ends.sources.model import SourceError, Staged, TellSource
+from spark.ends.sources.model import ReportStep, SourceError, Staged
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class DirectorySource:
     image: Path
     edits: Path
 
-    def stage(self, work: Path, tell: TellSource) -> Staged:
+    def stage(self, work: Path, tell: ReportStep) -> Staged:
         """Check that no edit behind it is missing; see ``Source``.
 
         The digest is left to the merge, which does something else in the meantime.

@@ -25,7 +25,7 @@ from namenode_sim.image.files import check_digest, digest_path, image_name
 from namenode_sim.storage.retention import IMAGE
 from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
 from spark.ends.sources.cluster import Cluster, View, view
-from spark.ends.sources.model import SourceError, Staged, TellSource
+from spark.ends.sources.model import ReportStep, SourceError, Staged
 from spark.ends.sources.segments import PART_SUFFIX, fetch_segment, why_unsound
 
 log = structlog.get_logger()
@@ -39,7 +39,7 @@ class ClusterSource:
 
     cluster: Cluster
 
-    def stage(self, work: Path, tell: TellSource) -> Staged:
+    def stage(self, work: Path, tell: ReportStep) -> Staged:
         """Fetch what is not here yet; see ``Source``."""
         return asyncio.run(stage_from_cluster(self.cluster, work, tell))
 
@@ -50,7 +50,7 @@ def folder_of(namespace: NamespaceInfo, work: Path) -> Path:
     return work / name
 
 
-async def stage_from_cluster(cluster: Cluster, work: Path, tell: TellSource) -> Staged:
+async def stage_from_cluster(cluster: Cluster, work: Path, tell: ReportStep) -> Staged:
     """Fetch what is not in ``work`` yet, and remove what is no longer wanted there.
 
     The epoch is read before the lists of segments: if a new writer comes in between, the result
@@ -108,7 +108,7 @@ def adopt(image: Path, staged: Staged) -> None:
     rename_durably(image, target)
 
 
-async def _image(cluster: Cluster, seen: View, folder: Path, tell: TellSource) -> tuple[Path, int]:
+async def _image(cluster: Cluster, seen: View, folder: Path, tell: ReportStep) -> tuple[Path, int]:
     """Return the image, and how many bytes of it came from elsewhere."""
     image = folder / image_name(seen.image_txid)
     if image.exists():
@@ -158,7 +158,7 @@ def _why_not_this_image(image: Path, namespace: NamespaceInfo) -> str:
 
 
 async def _edits(
-    reader: JournalReader, listed: Sequence[Redundant], folder: Path, tell: TellSource
+    reader: JournalReader, listed: Sequence[Redundant], folder: Path, tell: ReportStep
 ) -> list[int]:
     """Have exactly the listed segments in the folder; how many bytes of each were fetched."""
     _forget_segments(folder, {part.segment.name() for part in listed})

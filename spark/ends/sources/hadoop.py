@@ -17,7 +17,7 @@ from namenode_sim.image.files import check_digest, digest_path
 from namenode_sim.storage.retention import IMAGE
 from spark.ends.hadoop_files import HadoopFile, HadoopFileError, HadoopFiles, OpenHadoop
 from spark.ends.sources.directory import refuse_without_edits, staged_here
-from spark.ends.sources.model import SourceError, Staged, TellSource
+from spark.ends.sources.model import ReportStep, SourceError, Staged
 from spark.ends.sources.segments import PART_SUFFIX, why_unsound
 
 log = structlog.get_logger()
@@ -31,7 +31,7 @@ class HadoopSource:
     edits: str
     open_files: OpenHadoop
 
-    def stage(self, work: Path, tell: TellSource) -> Staged:
+    def stage(self, work: Path, tell: ReportStep) -> Staged:
         """Copy what is not here yet; see ``Source``."""
         places = f"{self.image}\n{self.edits}".encode()
         folder = work / f"hadoop-{hashlib.sha256(places).hexdigest()[:16]}"
@@ -41,7 +41,7 @@ class HadoopSource:
         except HadoopFileError as failure:
             raise SourceError(str(failure)) from failure
 
-    def _stage(self, files: HadoopFiles, folder: Path, tell: TellSource) -> Staged:
+    def _stage(self, files: HadoopFiles, folder: Path, tell: ReportStep) -> Staged:
         remote = self._image(files)
         local, image_bytes = _have_image(files, remote, folder, tell)
         base = int(IMAGE.fullmatch(remote.name)[1])  # type: ignore[index]
@@ -101,7 +101,7 @@ def _behind(file: HadoopFile, base: int) -> bool:
 
 
 def _have_image(
-    files: HadoopFiles, remote: HadoopFile, folder: Path, tell: TellSource
+    files: HadoopFiles, remote: HadoopFile, folder: Path, tell: ReportStep
 ) -> tuple[Path, int]:
     """Copy the image, if it is not here, and its digest; return how many bytes were copied."""
     local = folder / remote.name
@@ -125,7 +125,7 @@ def _have_image(
     return local, remote.length
 
 
-def _have_segment(files: HadoopFiles, remote: HadoopFile, folder: Path, tell: TellSource) -> int:
+def _have_segment(files: HadoopFiles, remote: HadoopFile, folder: Path, tell: ReportStep) -> int:
     """Copy the segment, if it is not here whole; return how many bytes were copied."""
     promised = named_range(remote.name)
     assert promised is not None

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from journal.model import Epoch, NamespaceInfo, TxId
 
-TellSource = Callable[[str], None]
+ReportStep = Callable[[str], None]
 """Hears in words what is being done, for people."""
 
 
@@ -41,7 +41,7 @@ class Staged:
 class Source(Protocol):
     """A place that has images and edits."""
 
-    def stage(self, work: Path, tell: TellSource) -> Staged:
+    def stage(self, work: Path, tell: ReportStep) -> Staged:
         """Have the newest image and every finalized edit behind it on local storage.
 
         The callback is called with what is done.

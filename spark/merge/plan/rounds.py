@@ -15,7 +15,7 @@ MOST_ROUNDS: Final = 4
 """One is enough for the edits of a NameNode that is not very old."""
 
 
-def questions_and_answers(
+def plan_until_right(
     base: BaseFacts,
     edits: Callable[[], Iterable[tuple[TxId, Op]]],
     look_up: Callable[[BaseTrie], Looked],

@@ -17,7 +17,7 @@ from spark.merge.errors import EditsDoNotBelong, NeedsWholeNamespace
 from spark.merge.model import Delta, Ids
 from spark.merge.plan.fetch import ChildrenTask, find_children
 from spark.merge.plan.lookup import ImageIndex, referring
-from spark.merge.stages import Tell, tell_nobody
+from spark.merge.stages import Tell, ignore_progress
 from spark.merge.task_errors import verdicts
 from spark.merge.write.assemble import Assembly, Layout, Written
 from spark.merge.write.changes import save_messages, save_moves
@@ -33,7 +33,7 @@ def apply_delta(
     delta: Delta,
     work: Path,
     out_file: Path,
-    tell: Tell = tell_nobody,
+    tell: Tell = ignore_progress,
 ) -> Written:
     """Write the image that the edits make of the old one.
 

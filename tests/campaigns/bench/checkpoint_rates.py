@@ -15,7 +15,7 @@ from spark.image.messages import chunks
 from spark.image.opened import LARGE, OpenedImage, open_image
 from spark.image.ranges import ImageRange, read_window
 from spark.image.varints import ByteWindow
-from spark.merge.stages import tell_nobody
+from spark.merge.stages import ignore_progress
 from spark.merge.write.assemble import Assembly, Layout
 from spark.merge.write.parts import unchanged
 from spark.tables.arrow import InodeBatches
@@ -101,7 +101,7 @@ def _assembly_row(opened: OpenedImage, image: Path, work: Path) -> Row:
 def assemble(opened: OpenedImage, target: Path) -> str:
     """Put the image together again, of its own ranges; return its digest."""
     layout = Layout(delimited(opened.header), {}, {name: lambda: iter(()) for name in LARGE})
-    with Assembly(opened, layout, target, tell_nobody) as assembly:
+    with Assembly(opened, layout, target, ignore_progress) as assembly:
         for name, ranges in (("INODE", opened.inodes), ("INODE_DIR", opened.directories)):
             for item in ranges:
                 assembly.put(name, unchanged(item))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from journal.node.owner.turn import Turn
+from journal.node.owner.turn import FairLock
 from tests.journal.node.process import until
 
 A_MOMENT_SECONDS = 0.05
@@ -17,7 +17,7 @@ A_MOMENT_SECONDS = 0.05
 class Holder:
     """A thread that has the turn until the test has it give it back."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: FairLock) -> None:
         self.has_it, self.let_go = threading.Event(), threading.Event()
         self._turn = turn
         self.thread = threading.Thread(target=self._hold, daemon=True)
@@ -30,13 +30,13 @@ class Holder:
         self._turn.give_back()
 
 
-async def a_holder(turn: Turn) -> Holder:
+async def a_holder(turn: FairLock) -> Holder:
     holder = Holder(turn)
     await until(holder.has_it.is_set, "the thread's turn")
     return holder
 
 
-async def one_who_waits(turn: Turn) -> Holder:
+async def one_who_waits(turn: FairLock) -> Holder:
     waiting = turn.waiting
     holder = Holder(turn)
     await until(lambda: turn.waiting == waiting + 1, "a thread that waits")
@@ -44,7 +44,7 @@ async def one_who_waits(turn: Turn) -> Holder:
 
 
 async def test_who_only_tries_gets_it_when_nobody_has_it() -> None:
-    turn = Turn()
+    turn = FairLock()
     assert turn.try_now()
     assert not turn.try_now()
     turn.give_back()
@@ -53,7 +53,7 @@ async def test_who_only_tries_gets_it_when_nobody_has_it() -> None:
 
 
 async def test_a_thread_waits_while_the_loop_has_it() -> None:
-    turn = Turn()
+    turn = FairLock()
     assert turn.try_now()
     holder = Holder(turn)
     assert not holder.has_it.wait(A_MOMENT_SECONDS)
@@ -63,7 +63,7 @@ async def test_a_thread_waits_while_the_loop_has_it() -> None:
 
 
 async def test_who_gives_it_back_has_it_again_only_behind_a_thread_that_waits() -> None:
-    turn = Turn()
+    turn = FairLock()
     assert turn.try_now()
     holder = await one_who_waits(turn)
     turn.give_back()
@@ -76,7 +76,7 @@ async def test_who_gives_it_back_has_it_again_only_behind_a_thread_that_waits() 
 
 
 async def test_users_of_the_loop_that_take_it_on_and_on_hold_no_thread_up() -> None:
-    turn, over, turns = Turn(), asyncio.Event(), 0
+    turn, over, turns = FairLock(), asyncio.Event(), 0
 
     async def on_and_on() -> None:
         nonlocal turns
@@ -106,7 +106,7 @@ async def test_users_of_the_loop_that_take_it_on_and_on_hold_no_thread_up() -> N
 
 
 async def test_the_loop_goes_on_while_it_waits_for_a_thread() -> None:
-    turn = Turn()
+    turn = FairLock()
     holder = await a_holder(turn)
     assert not turn.try_now()
     coming = asyncio.create_task(turn.take())
@@ -119,7 +119,7 @@ async def test_the_loop_goes_on_while_it_waits_for_a_thread() -> None:
 
 
 async def test_all_come_in_the_order_in_which_they_asked() -> None:
-    turn = Turn()
+    turn = FairLock()
     order: list[int] = []
 
     async def one(number: int) -> None:
@@ -151,7 +151,7 @@ async def test_all_come_in_the_order_in_which_they_asked() -> None:
 
 @pytest.mark.parametrize("when", ["in the queue", "as its turn comes", "behind a thread"])
 async def test_who_gives_up_keeps_nobody_from_it(when: str) -> None:
-    turn = Turn()
+    turn = FairLock()
     holder = None
     if when == "behind a thread":
         holder = await a_holder(turn)
@@ -175,7 +175,7 @@ async def test_who_gives_up_keeps_nobody_from_it(when: str) -> None:
 
 
 async def test_who_gives_up_as_a_thread_hands_it_on_keeps_nobody_from_it() -> None:
-    turn = Turn()
+    turn = FairLock()
     holder = await a_holder(turn)
     gone = asyncio.create_task(turn.take())
     await asyncio.sleep(0)
@@ -200,7 +200,7 @@ def switching_on_and_on() -> Iterator[None]:
 @pytest.mark.usefixtures("switching_on_and_on")
 @pytest.mark.parametrize("seed", range(5))
 async def test_there_is_one_holder_whatever_happens(seed: int) -> None:
-    turn, inside, had = Turn(), [0], [0]
+    turn, inside, had = FairLock(), [0], [0]
 
     def alone() -> None:
         inside[0] += 1

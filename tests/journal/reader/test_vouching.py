@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from journal.model import NodeName, Segment, TxId
 from journal.reader.frame_stream import Chunk, split
-from journal.reader.vouching import copy_in, vouched
+from journal.reader.vouching import confirmed_by, copy_in
 from tests.journal.writer.journal_cluster import edit
 
 TAGS = st.sampled_from(["", "a", "bb"])
@@ -27,7 +27,7 @@ def test_it_is_the_longest_common_stretch_of_the_one_copy(
     lone: list[str], others: list[list[str]]
 ) -> None:
     heads = {name(number): chunk(tags) for number, tags in enumerate(others)}
-    found = vouched(chunk(lone), heads)
+    found = confirmed_by(chunk(lone), heads)
     length = min([len(lone), *map(len, others)])
     same = {name(n) for n, tags in enumerate(others) if tags[:length] == lone[:length]}
     assert set(found.agreeing) == same
@@ -47,7 +47,7 @@ def test_step_by_step_everything_given_out_is_in_some_other_copy(
     heads = {name(number): chunk(tags) for number, tags in enumerate(others)}
     given: list[bytes] = []
     while left is not None and heads:
-        found = vouched(left, heads)
+        found = confirmed_by(left, heads)
         if found.chunk is None:
             break
         given += split(found.chunk.records)
@@ -56,7 +56,7 @@ def test_step_by_step_everything_given_out_is_in_some_other_copy(
     assert given == ours[: len(given)]
     if given:
         assert any(split(chunk(tags).records)[: len(given)] == given for tags in others)
-    # And it gives out all that can be vouched for.
+    # And it gives out all that can be confirmed.
     reach = [
         next((at for at, (x, y) in enumerate(zip(tags, lone, strict=False)) if x != y), None)
         or (0 if tags[0] != lone[0] else min(len(tags), len(lone)))
@@ -66,7 +66,7 @@ def test_step_by_step_everything_given_out_is_in_some_other_copy(
 
 
 def test_the_same_bytes_under_another_layout_are_other_edits() -> None:
-    assert vouched(chunk(["a"]), {name(1): chunk(["a"], layout=-63)}).chunk is None
+    assert confirmed_by(chunk(["a"]), {name(1): chunk(["a"], layout=-63)}).chunk is None
 
 
 def test_which_copies_can_have_the_same_edits() -> None:

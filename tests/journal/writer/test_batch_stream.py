@@ -19,7 +19,7 @@ from journal.model import Epoch, NodeName, TxId
 from journal.proto import journal_pb2 as pb
 from journal.refusals import refusal
 from journal.writer import batch_stream
-from journal.writer.batch_stream import WriteLine
+from journal.writer.batch_stream import BatchSender
 
 PORT = 8490
 Reply = Callable[[pb.WriteRequest], object]
@@ -126,7 +126,7 @@ class Line:
     """A line to a node, and serials for what goes over it."""
 
     def __init__(self, node: Node, deadline_seconds: float = 30.0) -> None:
-        self.line = WriteLine(cast(RemoteNode, node), deadline_seconds)
+        self.line = BatchSender(cast(RemoteNode, node), deadline_seconds)
         self.begin, self.drop, self.prepare = self.line.begin, self.line.drop, self.line.prepare
         self.serial = 0
 

@@ -7,9 +7,9 @@ from typing import Any
 from journal.core.state import NO_SERIAL
 from journal.node.faces import lane_codec
 from journal.node.owner.owner import JournalOwner
-from journal.node.owner.turn import Turn
+from journal.node.owner.turn import FairLock
 from journal.storage.disk import Disk
-from journal.writer.batch_stream import WriteLine
+from journal.writer.batch_stream import BatchSender
 from tests.simulation.engine.mutants import Planting, replacing
 
 _serve_here = JournalOwner.serve_here
@@ -90,16 +90,16 @@ def any_key() -> Planting:
 
 def without_its_turn() -> Planting:
     """Let a lane's thread not wait while another user is at the journal."""
-    return replacing(Turn, "take_in_thread", lambda self: None)
+    return replacing(FairLock, "take_in_thread", lambda self: None)
 
 
 def both_ways_at_once() -> Planting:
     """Use the stream although a lane is open."""
-    usable = WriteLine._usable_lane
+    usable = BatchSender._usable_lane
 
-    async def beside(self: WriteLine) -> Any:  # noqa: ANN401
+    async def beside(self: BatchSender) -> Any:  # noqa: ANN401
         had = self._lane is not None
         lane = await usable(self)
         return None if had else lane
 
-    return replacing(WriteLine, "_usable_lane", beside)
+    return replacing(BatchSender, "_usable_lane", beside)

@@ -9,7 +9,7 @@ from journal.node.owner.edits_cache import EditsCache
 from journal.reader import lone_segment, tailing
 from journal.reader.frame_stream import Chunk
 from journal.reader.lone_segment import LoneSegments
-from journal.reader.vouching import Vouched
+from journal.reader.vouching import Confirmation
 from journal.writer import heartbeats
 from journal.writer.heartbeats import ReadLease
 from tests.simulation.engine.mutants import Planting, all_of, replacing
@@ -96,21 +96,21 @@ def lone_segment_believed() -> Planting:
 def any_copy_vouches() -> Planting:
     """Trust another node's edits of these numbers, whatever they are."""
 
-    def lenient(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Vouched:
-        return Vouched(lone, None, dict.fromkeys(others))
+    def lenient(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Confirmation:
+        return Confirmation(lone, None, dict.fromkeys(others))
 
-    return replacing(lone_segment, "vouched", lenient)
+    return replacing(lone_segment, "confirmed_by", lenient)
 
 
 def others_outvote() -> Planting:
     """Believe two nodes that have the same, whatever the one calls finalized."""
 
-    def lenient(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Vouched:
+    def lenient(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Confirmation:
         copies = list(others.values())
         twice = next((one for one in copies if copies.count(one) > 1), lone)
-        return Vouched(twice, None, dict.fromkeys(others))
+        return Confirmation(twice, None, dict.fromkeys(others))
 
-    return replacing(lone_segment, "vouched", lenient)
+    return replacing(lone_segment, "confirmed_by", lenient)
 
 
 def files_beyond_the_commit() -> Planting:

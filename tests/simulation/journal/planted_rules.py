@@ -52,7 +52,7 @@ def learners_write_counts() -> Planting:
 
 
 def learners_finalize_counts() -> Planting:
-    return replacing(learner, "without_vote", lambda state, done: done)
+    return replacing(learner, "strip_vote", lambda state, done: done)
 
 
 # ---- back in the open segment ----
@@ -127,7 +127,9 @@ def sync_replaces_the_open_segment() -> Planting:
 def damage_votes() -> Planting:
     """Let a damaged copy answer a recovery like a node that has nothing."""
     places = (recovery, rejoin, segments)
-    return all_of(*(replacing(place, "why_damaged", lambda state, first: None) for place in places))
+    return all_of(
+        *(replacing(place, "damage_refusal", lambda state, first: None) for place in places)
+    )
 
 
 def damage_ignored() -> Planting:

@@ -25,7 +25,7 @@ from spark.merge.base import Base, read_base
 from spark.merge.delta import delta_of
 from spark.merge.model import Delta, Looked, MergePlan
 from spark.merge.plan.planner import plan_edits
-from spark.merge.plan.rounds import questions_and_answers
+from spark.merge.plan.rounds import plan_until_right
 from spark.merge.replay import replay
 from spark.merge.sparse import Sparse, sparse_namespace
 from spark.merge.trie import GAINS, NEED, ROOT, BaseTrie
@@ -166,7 +166,7 @@ def merge_in_memory(
         return image.look_up(trie)
 
     facts = image.base.facts
-    plan, looked = questions_and_answers(facts, lambda: edits, look_up, planner=planner)
+    plan, looked = plan_until_right(facts, lambda: edits, look_up, planner=planner)
     sparse = sparse_namespace(image.base, plan, looked)
     replay(sparse, edits)
     delta = delta_of(sparse)

@@ -19,7 +19,7 @@ from spark.merge.base import read_base
 from spark.merge.delta import delta_of
 from spark.merge.model import Looked
 from spark.merge.plan.lookup import ImageIndex, look_up
-from spark.merge.plan.rounds import questions_and_answers
+from spark.merge.plan.rounds import plan_until_right
 from spark.merge.replay import replay
 from spark.merge.sparse import sparse_namespace
 from spark.merge.trie import BaseTrie
@@ -43,7 +43,7 @@ def merge_in_ranges(image: Path, edits: Edits, work: Path, size: int) -> bytes:
         indexes.append(index)
         return looked
 
-    plan, looked = questions_and_answers(base.facts, lambda: edits, ask)
+    plan, looked = plan_until_right(base.facts, lambda: edits, ask)
     sparse = sparse_namespace(base, plan, looked)
     replay(sparse, edits)
     out = work / "new-image"

@@ -27,8 +27,8 @@ from spark.tables.arrow import InodeBatches
 from spark.tables.entry_columns import decode_entries
 from spark.tables.images import Piece, open_tables, read_piece, split
 from spark.tables.inode_columns import decode_blocks, decode_inodes
-from spark.tables.lanes import SLACK_BYTES, Ints
 from spark.tables.message_stream import BadMessage, Chunk, chunks_of
+from spark.tables.vectors import SLACK_BYTES, Ints
 from tests.namenode_sim.image.test_image_random import namespaces
 from tests.needs import FILES_OF_HADOOP
 from tests.spark.tables.tables_world import Row, inode_row, random_namespace, real_images

@@ -33,8 +33,8 @@ from spark.tables.command import namespace as namespace_command
 from spark.tables.export import ExportProgress, export
 from spark.tables.export_output import ExportRefused
 from spark.tables.images import ImageTables
-from spark.tables.lanes import Ints
 from spark.tables.tree import TreeError, parents_of
+from spark.tables.vectors import Ints
 from tests.needs import FILES_OF_HADOOP
 from tests.spark.tables import tables_world
 from tests.worlds.files import save

@@ -11,7 +11,7 @@ from spark.merge.errors import NeedsWholeNamespace
 from spark.merge.model import BaseFacts, Looked, MergePlan
 from spark.merge.plan.place_kinds import Kinds, first_wrong_guess
 from spark.merge.plan.planner import plan_edits
-from spark.merge.plan.rounds import questions_and_answers
+from spark.merge.plan.rounds import plan_until_right
 from spark.merge.trie import BaseTrie
 from tests.spark.merge.memory import MemoryImage
 from tests.spark.merge.script import WHO, Script
@@ -76,7 +76,7 @@ def _ask(script: Script, heeding_from_round: int) -> tuple[MergePlan, Looked, li
         asked.append(trie)
         return image.look_up(trie)
 
-    plan, looked = questions_and_answers(
+    plan, looked = plan_until_right(
         image.base.facts,
         lambda: iter(script.edits),
         look_up,
