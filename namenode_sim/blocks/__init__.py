@@ -1,1 +1,1 @@
-"""Which blocks there are, and which storages hold replicas of them: a map beside the namespace."""
+"""Which blocks there are, and which storages hold replicas of them: a map next to the namespace."""

@@ -1,121 +1,155 @@
-"""Whether all that the map says twice is the same; for tests and simulations.
+"""Whether all that the map says twice is the same; of a sample of blocks also in production.
 
 See docs/reference/blocks.md#the-map.
 """
 
-from collections import Counter
-
 from namenode_sim.blocks.columns import CELLS, CORRUPT, MORE, STRIPED
 from namenode_sim.blocks.errors import MapBroken
-from namenode_sim.blocks.model import NO_STORAGE, ReplicaState, Slot, Stage
+from namenode_sim.blocks.model import NO_STORAGE, ReplicaState, Slot, Stage, StorageNumber
 from namenode_sim.blocks.needed import Priority
-from namenode_sim.blocks.state import BlockState
+from namenode_sim.blocks.parts import Parts
 
 
-def check(state: BlockState) -> None:
-    """Compare columns, lists, flags and counts.
+def check_slots(parts: Parts, start: int, count: int) -> list[str]:
+    """Return what is wrong with the blocks of some slots; at most one finding for each."""
+    found: list[str] = []
+    for number in range(start, min(start + count, len(parts.columns.ids))):
+        try:
+            _check_slot(parts, Slot(number))
+        except MapBroken as broken:
+            found.append(str(broken))
+    return found
+
+
+def check(parts: Parts) -> None:
+    """Compare everything.
 
     Raises:
         MapBroken: with the first difference.
     """
-    slots = {slot: block_id for block_id, slot in state.index}
-    columns = state.columns
+    slots = {slot: block_id for block_id, slot in parts.index}
+    columns = parts.columns
     _ensure(len(slots) == len(columns), f"{len(slots)} ids, {len(columns)} rows")
     for slot, block_id in slots.items():
         _ensure(columns.ids[slot] == block_id, f"row of {block_id} has id {columns.ids[slot]}")
-        _ensure(state.index.get(block_id) == slot, f"{block_id} is not found where it is listed")
-        _check_row(state, slot)
-    _ensure(not slots.keys() & set(columns.free), "a free row has a block")
+    for number in range(len(columns.ids)):
+        _check_slot(parts, Slot(number))
     known = set(slots)
-    _ensure(set(state.corrupt) <= known, "marks without a block")
-    _ensure(set(state.constructions) <= known, "constructions without a block")
-    _ensure(set(state.replicas.more) <= known, "more replicas without a block")
-    _check_redundancy(state, known)
-    _check_lists(state)
-    _check_counts(state, known)
-    _check_waiting(state)
+    _ensure(not known & set(columns.free), "a free row has a block")
+    _ensure(set(parts.corrupt) <= known, "marks without a block")
+    _ensure(set(parts.constructions) <= known, "constructions without a block")
+    _ensure(set(parts.replicas.more) <= known, "more replicas without a block")
+    _check_redundancy(parts, known)
+    _check_lists(parts)
+    _check_counts(parts, known)
+    _check_postponed_reports(parts)
 
 
-def _ensure(holds: bool, found: str) -> None:  # noqa: FBT001 - what is checked
-    if not holds:
-        raise MapBroken(found)
-
-
-def _check_row(state: BlockState, slot: Slot) -> None:
-    columns, block_id = state.columns, state.columns.ids[slot]
-    row = columns.storages[slot * CELLS : slot * CELLS + CELLS].tolist()
-    filled = [number for number in row if number != NO_STORAGE]
-    _ensure(row[: len(filled)] == filled, f"{block_id} has a gap in its cells {row}")
-    storages = state.replicas.storages(slot)
-    _ensure(len(set(storages)) == len(storages), f"{block_id} is twice on a storage: {storages}")
-    nodes = Counter(state.storages.at(number).node for number in storages)
-    _ensure(all(count == 1 for count in nodes.values()), f"{block_id} is twice on a node: {nodes}")
-    flags = columns.flags[slot]
-    _ensure(bool(flags & MORE) == (slot in state.replicas.more), f"{block_id}: MORE is wrong")
-    _ensure(bool(flags & CORRUPT) == (slot in state.corrupt), f"{block_id}: CORRUPT is wrong")
-    _ensure(bool(flags & STRIPED) == (block_id < 0), f"{block_id}: STRIPED is wrong")
-    marks = set(state.corrupt.get(slot, ()))
-    _ensure(marks <= set(storages), f"{block_id}: marks {marks} without a replica")
+def _check_slot(parts: Parts, slot: Slot) -> None:
+    columns = parts.columns
+    block_id, flags = columns.ids[slot], columns.flags[slot]
+    found, numbers = parts.index.get(block_id), parts.replicas.storages(slot)
+    if found is None or (not block_id and found != slot):
+        _ensure(not block_id, "block {} in slot {} is not in the index", block_id, slot)
+        _ensure(not flags and not numbers, "slot {} has no block, and flags or replicas", slot)
+        return
+    _ensure(found == slot, "block {} is in slot {}, and listed in {}", block_id, slot, found)
+    _check_row(parts, slot)
+    _check_replicas(parts, slot, numbers)
+    marks, construction = parts.corrupt.of(slot), parts.constructions.get(slot)
+    _ensure(bool(flags & CORRUPT) == bool(marks), "{}: CORRUPT is wrong", block_id)
+    _ensure(bool(flags & STRIPED) == (block_id < 0), "{}: STRIPED is wrong", block_id)
+    _ensure(marks.keys() <= set(numbers), "{}: marks {} without a replica", block_id, marks)
     is_complete = columns.stage(slot) is Stage.COMPLETE
-    _ensure(is_complete == (slot not in state.constructions), f"{block_id}: construction is wrong")
-    if not is_complete:
-        locations = state.constructions[slot].locations
-        places = [one.storage for one in locations]
-        _ensure(len(set(places)) == len(places), f"{block_id}: a storage twice in {locations}")
-        finalized = {one.storage for one in locations if one.state is ReplicaState.FINALIZED}
-        _ensure(finalized | marks == set(storages), f"{block_id}: {finalized} against {storages}")
-        _ensure(not marks & set(places), f"{block_id}: corrupt and being written")
+    _ensure(is_complete == (construction is None), "{}: construction is wrong", block_id)
+    if construction is not None:
+        locations = construction.locations
+        places = {one.storage for one in locations}
+        _ensure(len(places) == len(locations), "{}: a storage twice in {}", block_id, locations)
+        final = {one.storage for one in locations if one.state is ReplicaState.FINALIZED}
+        _ensure(final | marks.keys() == set(numbers), "{}: {}, on {}", block_id, final, numbers)
+        _ensure(not marks.keys() & places, "{}: corrupt and being written", block_id)
 
 
-def _check_redundancy(state: BlockState, known: set[Slot]) -> None:
+def _check_row(parts: Parts, slot: Slot) -> None:
+    """Check that the cells of a row are filled from the left, and all of them before there are
+    more.
+    """
+    columns, has_more = parts.columns, slot in parts.replicas.more
+    row = columns.storages[slot * CELLS : slot * CELLS + CELLS].tolist()
+    filled, block_id = CELLS - row.count(NO_STORAGE), columns.ids[slot]
+    _ensure(NO_STORAGE not in row[:filled], "{} has a gap in its cells {}", block_id, row)
+    _ensure(not has_more or filled == CELLS, "{} has more than its cells {}", block_id, row)
+    _ensure(bool(columns.flags[slot] & MORE) == has_more, "{}: MORE is wrong", block_id)
+
+
+def _check_replicas(parts: Parts, slot: Slot, numbers: list[StorageNumber]) -> None:
+    """Check that each replica is in its storage's list, at the place that the block's row names."""
+    block_id, nodes = parts.columns.ids[slot], set[str]()
+    for number in numbers:
+        storage = parts.storages.known(number)
+        if storage is None:
+            raise MapBroken(f"{block_id} is on storage {number}, which is unknown")
+        place, listed = parts.replicas.position(slot, number) or 0, storage.slots
+        _ensure(
+            place < len(listed) and listed[place] == slot,
+            "{} in slot {} is not at position {} of storage {}", block_id, slot, place, number,
+        )  # fmt: skip
+        nodes.add(storage.node)
+    _ensure(len(nodes) == len(numbers), "{} is twice on a DataNode: {}", block_id, numbers)
+
+
+def _check_redundancy(parts: Parts, known: set[Slot]) -> None:
     for priority in Priority:
-        flagged = {slot for slot in known if state.needed.priority(slot) is priority}
-        listed = state.needed.listed(priority)
+        flagged = {slot for slot in known if parts.needed.priority(slot) is priority}
+        listed, size = parts.needed.listed(priority), parts.needed.size(priority)
         _ensure(flagged == set(listed), f"{priority.name}: {flagged} flagged, {listed} listed")
-        size = state.needed.size(priority)
         _ensure(size == len(listed), f"{priority.name}: {size} counted, {listed} listed")
-    for slot, number in state.doomed:
+    for slot, number in parts.pending_deletions:
         _ensure(slot in known, f"slot {slot} is to go from {number} and has no block")
-        _ensure(state.replicas.holds(slot, number), f"slot {slot} is to go, but not at {number}")
-    _ensure(set(state.postponed) <= known, "postponed without a block")
+        _ensure(parts.replicas.holds(slot, number), f"slot {slot} is to go, not at {number}")
+    _ensure(set(parts.rechecks.postponed) <= known, "postponed without a block")
 
 
-def _check_lists(state: BlockState) -> None:
-    for storage in state.storages:
+def _check_lists(parts: Parts) -> None:
+    """Check that each place in a storage's list is named by the row of the block that is there."""
+    for storage in parts.storages:
         for position, number in enumerate(storage.slots):
-            slot = Slot(number)
-            named = _position(state, slot, storage.number)
+            named = parts.replicas.position(Slot(number), storage.number)
             _ensure(
                 named == position,
-                f"storage {storage.number} has slot {slot} at {position}, its row says {named}",
+                f"storage {storage.number} has slot {number} at {position}, its row says {named}",
             )
-    listed = sum(len(storage.slots) for storage in state.storages)
-    cells = sum(state.replicas.count(slot) for _, slot in state.index)
+    listed = sum(len(storage.slots) for storage in parts.storages)
+    cells = sum(parts.replicas.count(slot) for _, slot in parts.index)
     _ensure(listed == cells, f"{listed} replicas in lists, {cells} in rows")
 
 
-def _position(state: BlockState, slot: Slot, number: int) -> int | None:
-    for cell in range(slot * CELLS, slot * CELLS + CELLS):
-        if state.columns.storages[cell] == number:
-            return state.columns.positions[cell]
-    more = {int(key): position for key, position in state.replicas.more.get(slot, {}).items()}
-    return more.get(number)
-
-
-def _check_counts(state: BlockState, slots: set[Slot]) -> None:
-    columns = state.columns
+def _check_counts(parts: Parts, slots: set[Slot]) -> None:
+    columns = parts.columns
     whole = [
         slot
         for slot in slots
         if columns.stage(slot) is Stage.COMPLETE and not columns.flags[slot] & STRIPED
     ]
-    safe = sum(state.live(slot) >= state.safe_minimum for slot in whole)
-    _ensure(state.complete == len(whole), f"{state.complete} counted, {len(whole)} complete")
-    _ensure(state.safe == safe, f"{state.safe} counted, {safe} safe")
+    safe = sum(_live(parts, slot) >= parts.counts.safe_minimum for slot in whole)
+    counts = parts.counts
+    _ensure(counts.complete == len(whole), f"{counts.complete} counted, {len(whole)} complete")
+    _ensure(counts.safe == safe, f"{counts.safe} counted, {safe} safe")
 
 
-def _check_waiting(state: BlockState) -> None:
-    waiting = list(state.waiting)
-    _ensure(len(waiting) == len(state.waiting), "the count of what waits is wrong")
+def _live(parts: Parts, slot: Slot) -> int:
+    return parts.replicas.count(slot) - len(parts.corrupt.of(slot))
+
+
+def _check_postponed_reports(parts: Parts) -> None:
+    waiting = list(parts.postponed_reports)
+    _ensure(len(waiting) == len(parts.postponed_reports), "the count of what waits is wrong")
     for block_id, number, _ in waiting:
-        _ensure(block_id in state.waiting.blocks_of(number), f"{block_id} waits unlisted")
+        listed = parts.postponed_reports.blocks_of(number)
+        _ensure(block_id in listed, f"{block_id} waits unlisted")
+
+
+def _ensure(holds: bool, found: str, *values: object) -> None:  # noqa: FBT001 - what is checked
+    if not holds:
+        raise MapBroken(found.format(*values) if values else found)

@@ -50,13 +50,13 @@ class BlockColumns:
         self.free = array("I")
 
     def __len__(self) -> int:
-        """How many blocks there are."""
+        """Return the number of blocks."""
         return len(self.ids) - len(self.free)
 
     def add(
         self, block_id: int, length: int, stamp: int, file_id: int, expected: int, flags: int
     ) -> Slot:
-        """A row for a block without replicas."""
+        """Add a row for a block without replicas, and return its slot."""
         if self.free:
             slot = self.free.pop()
             self.ids[slot] = block_id

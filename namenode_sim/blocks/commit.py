@@ -1,16 +1,16 @@
-"""The end of the writing of a block: its length is told, then enough replicas are reported.
+"""The end of the writing of a block: its length is reported, then enough replicas are.
 
 See docs/reference/blocks.md#the-end-of-a-block.
 """
 
 from namenode_sim.blocks import model
-from namenode_sim.blocks.incoming import take_in
+from namenode_sim.blocks.incremental_reports import take_in
 from namenode_sim.blocks.state import BlockState
 
 
 def commit(state: BlockState, slot: model.Slot, length: int) -> None:
-    """Note the final length of a block, which its writer has told; no edit says it yet."""
-    state.columns.lengths[slot] = length
+    """Note the final length of a block, which its writer has reported; no edit contains it yet."""
+    state.set_length(slot, length)
     finish(state, slot)
 
 
@@ -20,26 +20,25 @@ def finish(state: BlockState, slot: model.Slot) -> None:
     Replicas that were finalized while the block was being written are judged by the length and
     stamp that it has now.
     """
-    columns, block_id = state.columns, state.columns.ids[slot]
-    stamp, length = columns.stamps[slot], columns.lengths[slot]
+    block = state.map.block(slot)
     again: list[tuple[model.StorageNumber, model.Reported]] = []
-    for location in state.constructions[slot].locations:
-        fits = (location.stamp, location.length) == (stamp, length)
+    for location in state.map.construction(slot).locations:
+        fits = (location.stamp, location.length) == (block.stamp, block.length)
         if location.state is model.ReplicaState.FINALIZED and not fits:
             again.append(
                 (location.storage, model.Reported(location.state, location.stamp, location.length))
             )
-            state.drop(slot, state.storages.at(location.storage))
+            state.drop(slot, state.map.storages.at(location.storage))
     is_active = state.role is model.Role.ACTIVE
     state.set_stage(slot, model.Stage.COMMITTED if is_active else model.Stage.COMPLETE)
     state.complete_if_committed(slot)
     for number, reported in again:
-        take_in(state, state.storages.at(number), block_id, reported)
+        take_in(state, state.map.storages.at(number), block.id, reported)
 
 
 def would_complete(state: BlockState, slot: model.Slot, length: int) -> bool:
-    """Whether enough replicas of a block that is being written are final, with this length."""
-    whole = model.ReplicaState.FINALIZED, state.columns.stamps[slot], length
-    locations = state.constructions[slot].locations
+    """Return whether enough replicas of a block being written are final, with this length."""
+    whole = model.ReplicaState.FINALIZED, state.map.block(slot).stamp, length
+    locations = state.map.construction(slot).locations
     found = sum((one.state, one.stamp, one.length) == whole for one in locations)
-    return found >= state.minimum
+    return state.map.has_minimum(found)

@@ -20,7 +20,7 @@ class TooManyStorages(BlocksError):
 
 
 class BadReport(BlocksError):
-    """A full report has so many impossible rows that none of it is believed."""
+    """A full report contains too many impossible rows, so that none of it is believed."""
 
     def __init__(self, bad: int, rows: int) -> None:
         super().__init__(

@@ -18,7 +18,7 @@ from namenode_sim.blocks.model import Slot
 PAGE_BITS: Final = 10
 PAGE_IDS: Final = 1 << PAGE_BITS
 DENSE_FROM: Final = 64
-"""From so many blocks on a page has a place for every id."""
+"""With this number of blocks a page gets a place for every id."""
 SPARSE_BELOW: Final = 32
 FEW_IDS: Final = 8
 """For fewer ids of a page than this, numpy is slower than a look-up of each."""
@@ -44,7 +44,7 @@ class _SparsePage:
         return None
 
     def dense(self) -> "array[int]":
-        """A dense page with the same blocks."""
+        """Return a dense page with the same blocks."""
         page = array("I", bytes(4 * (PAGE_IDS + 1)))
         for offset, slot in zip(self.offsets, self.slots, strict=True):
             page[offset] = slot + 1
@@ -66,7 +66,7 @@ class BlockIndex:
         self._pages: dict[int, array[int] | _SparsePage] = {}
 
     def get(self, block_id: int) -> Slot | None:
-        """The slot of a block; None for an unknown id."""
+        """Return the slot of a block; None for an unknown id."""
         page = self._pages.get(block_id >> PAGE_BITS)
         if page is None:
             return None
@@ -127,14 +127,14 @@ class BlockIndex:
             self._pages[number] = _sparse(page)
 
     def __iter__(self) -> Iterator[tuple[int, Slot]]:
-        """Every known id with its slot."""
+        """Yield every known id with its slot."""
         for number, page in self._pages.items():
             sparse = page if isinstance(page, _SparsePage) else _sparse(page)
             for offset, slot in zip(sparse.offsets, sparse.slots, strict=True):
                 yield (number << PAGE_BITS) + offset, Slot(slot)
 
     def slots_of(self, ids: Ids) -> Slots:
-        """The slots of ids in ascending order; -1 for an unknown one."""
+        """Return the slots of ids in ascending order; -1 for an unknown id."""
         found = np.full(len(ids), -1, np.int64)
         pages = ids >> PAGE_BITS
         starts = np.flatnonzero(np.diff(pages, prepend=pages[:1] - 1))

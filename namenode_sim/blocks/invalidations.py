@@ -18,11 +18,11 @@ class Invalidations:
         self._by_storage: dict[StorageNumber, dict[int, tuple[int, TxId]]] = {}
 
     def __len__(self) -> int:
-        """How many replicas are to be deleted."""
+        """Return how many replicas are to be deleted."""
         return sum(map(len, self._by_storage.values()))
 
     def __iter__(self) -> Iterator[tuple[StorageNumber, int, int, TxId]]:
-        """Every order: storage, block, stamp, and the edit that it rests on."""
+        """Yield every order: storage, block, stamp, and the edit that it rests on."""
         for number, orders in self._by_storage.items():
             for block_id, (stamp, cause) in orders.items():
                 yield number, block_id, stamp, cause
@@ -34,12 +34,12 @@ class Invalidations:
         orders[block_id] = (stamp, cause)
 
     def has(self, number: StorageNumber, block_id: int, stamp: int) -> bool:
-        """Whether a storage is to delete a replica with this stamp."""
+        """Return whether a storage is to delete a replica with this stamp."""
         found = self._by_storage.get(number, {}).get(block_id)
         return found is not None and found[0] == stamp
 
     def blocks_of(self, number: StorageNumber) -> frozenset[int]:
-        """The blocks of which a storage is to delete its replica."""
+        """Return the blocks of which a storage is to delete its replica."""
         return frozenset(self._by_storage.get(number, ()))
 
     def forget(self, number: StorageNumber, block_id: int) -> None:
@@ -57,7 +57,7 @@ class Invalidations:
         self._by_storage.clear()
 
     def take_due(self, number: StorageNumber, durable: TxId, limit: int) -> list[tuple[int, int]]:
-        """The blocks and stamps of the oldest orders whose edits are durable; they have left."""
+        """Take out the oldest orders whose edits are durable: return block and stamp of each."""
         due: list[tuple[int, int]] = []
         # Orders lie in the order of their edits, since a newer one goes to the end.
         for block_id, (stamp, cause) in self._by_storage.get(number, {}).items():

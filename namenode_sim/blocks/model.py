@@ -6,19 +6,34 @@ See docs/reference/blocks.md#states.
 import math
 from array import array
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import Final, NewType
+from typing import Final, NewType, Protocol, TypeVar
 
+from ha.record import record
 from namenode_sim.blocks.scheduled import Scheduled
 
 Slot = NewType("Slot", int)
-"""A block's place in the columns of this process; nobody outside knows it."""
+"""A block's place in the columns of this process; it means nothing outside of it."""
 
 StorageNumber = NewType("StorageNumber", int)
 """A storage's number in this process, of 16 bits."""
 
 NO_STORAGE: Final = StorageNumber(0xFFFF)
+
+RACKS: Final = 2
+"""The replicas of a block that is to have two or more stand on at least this number of racks."""
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Listing(Protocol[T_co]):
+    """What can be counted and listed, and is changed by its owner only."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[T_co]: ...
 
 
 class Stage(IntEnum):
@@ -41,7 +56,7 @@ class ReplicaState(IntEnum):
 
 
 class Role(Enum):
-    """Whose judgement counts.  A standby waits where its edits may not tell yet."""
+    """How reports are judged: a standby waits where its edits may be older than a report."""
 
     STANDBY = "standby"
     ACTIVE = "active"
@@ -54,6 +69,18 @@ class Reason(Enum):
     SIZE_MISMATCH = "its length is not the block's"
     INVALID_STATE = "its state cannot be that of a replica of this block"
     CORRUPTION_REPORTED = "a reader or its DataNode found it damaged"
+
+
+@record
+class BlockInfo:
+    """A block at one moment; ``length`` is in bytes, ``expected`` replicas are wanted."""
+
+    id: int
+    length: int
+    stamp: int
+    file_id: int
+    expected: int
+    stage: Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +103,7 @@ class Deleted:
 class CorruptMark:
     """Why a storage's replica is corrupt; ``stamp`` is the replica's own, by which it is deleted.
 
-    None: its stamp was not told.
+    None: its stamp was not reported.
     """
 
     reason: Reason
@@ -93,7 +120,7 @@ class Location:
     length: int
 
     def newness(self) -> tuple[int, bool]:
-        """A replica goes from RBW to FINALIZED under one stamp, and back only under a newer one."""
+        """Return a key: a replica goes from RBW to FINALIZED, and back only under a newer stamp."""
         return self.stamp, self.state is ReplicaState.FINALIZED
 
 
@@ -111,12 +138,13 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """What is known of a block that is not complete, beside its columns.
+    """What is known of a block that is not complete, in addition to its columns.
 
     ``recovery_stamp`` is the stamp that a block recovery gives it, if one runs; it was ordered at
-    ``recovery_began``, in monotonic seconds, or could be ordered from nobody (None).  ``tried``
-    are the storages whose DataNodes were asked to lead a recovery of it.  ``lost`` are those that
-    had it, or were to have it, and are gone since the pipeline was set up; they may come back.
+    ``recovery_began``, in monotonic seconds, or no DataNode could be ordered to lead it (None).
+    ``tried`` are the storages whose DataNodes were asked to lead a recovery of it. ``lost`` are
+    those that had it, or were to have it, and are gone since the pipeline was set up; they may come
+    back.
     """
 
     locations: tuple[Location, ...] = ()
@@ -127,7 +155,7 @@ class Construction:
     lost: frozenset[StorageNumber] = frozenset()
 
     def at(self, storage: StorageNumber) -> Location | None:
-        """The replica on a storage."""
+        """Return the replica on a storage; None if there is none."""
         return next((one for one in self.locations if one.storage == storage), None)
 
 
@@ -135,12 +163,12 @@ class Construction:
 class Storage:
     """A storage of a DataNode, and the slots of the blocks that it holds replicas of.
 
-    ``reports`` counts full reports since the DataNode registered.  ``confirmed``: a full report
-    has come that was made after the DataNode obeyed this NameNode as the active; before, replicas
-    may be listed here that the former active has ordered to be deleted.  ``recent`` are the blocks
-    of the last incremental reports: when, and the newest stamp that was told of each.  ``gone`` are
-    replicas that were told to be gone: when, and the stamp of each.  ``doubted`` is when one of
-    them was last told to have come: another one, or late news of the first.
+    ``reports`` counts full reports since the DataNode registered. ``confirmed``: a full report has
+    come that was made after the DataNode obeyed this NameNode as the active; before, replicas may
+    be listed here that the former active has ordered to be deleted. ``recent`` are the blocks of
+    the last incremental reports: when each was reported, and its newest stamp. ``gone`` are
+    replicas that were reported to be gone: when, and the stamp of each. ``doubted`` is when one of
+    them was last reported to have come: another one, or late news of the first.
     """
 
     number: StorageNumber
@@ -156,3 +184,9 @@ class Storage:
     gone: OrderedDict[int, tuple[float, int]] = field(default_factory=OrderedDict)
     doubted: float = -math.inf
     scheduled: Scheduled = field(default_factory=Scheduled)
+
+    def forget_reports(self) -> None:
+        """Forget what was reported: the DataNode registers anew, or the storage is empty."""
+        self.reports = 0
+        self.confirmed = self.heartbeated = False
+        self.recent.clear()

@@ -46,15 +46,15 @@ class Needed:
         self._marks = [0 for _ in Priority]
 
     def __len__(self) -> int:
-        """How many blocks are in any queue."""
+        """Return how many blocks are in any queue."""
         return sum(self._sizes)
 
     def size(self, priority: Priority) -> int:
-        """How many blocks are in a queue."""
+        """Return how many blocks are in a queue."""
         return self._sizes[priority]
 
     def missing_single(self) -> int:
-        """How many missing blocks were to have one replica only."""
+        """Return how many missing blocks were to have one replica only."""
         slots = np.unique(np.frombuffer(self._queues[Priority.MISSING], np.uint32))
         flags = np.frombuffer(self._columns.flags, np.uint8)[slots]
         expected = np.frombuffer(self._columns.expected, np.uint16)[slots]
@@ -62,7 +62,7 @@ class Needed:
         return int((missing & (expected == 1)).sum())
 
     def priority(self, slot: Slot) -> Priority | None:
-        """The queue that a block is in."""
+        """Return the queue that a block is in; None if it is in none."""
         bits = (self._columns.flags[slot] & NEEDED) >> _SHIFT
         return Priority(bits - 1) if bits else None
 
@@ -96,14 +96,14 @@ class Needed:
                 yield Slot(number)
 
     def listed(self, priority: Priority) -> list[Slot]:
-        """The blocks of a queue, the oldest first."""
+        """Return the blocks of a queue, the oldest first."""
         everything = self._alive(priority, 0, len(self._queues[priority]))
         return list(dict.fromkeys(everything))
 
     def take(self, limit: int) -> list[Slot]:
-        """The next blocks to copy, the most urgent first; they stay in their queues.
+        """Return the next blocks to copy, the most urgent first; they stay in their queues.
 
-        Whoever asks goes on where the last one ended, and once all queues were read begins anew.
+        Each call goes on where the last one ended, and begins anew once all queues were read.
         """
         found: dict[Slot, None] = {}
         for priority in COPIED:

@@ -30,19 +30,18 @@ class Counts:
 
 def count(state: BlockState, slot: Slot) -> Counts:
     """Sort the replicas of a block."""
-    held = state.replicas.storages(slot)
-    marks, doomed = state.corrupt.get(slot, {}), state.doomed
+    held, marks = state.map.storages_of(slot), state.map.corrupt_marks(slot)
     good = [one for one in held if one not in marks]
     return Counts(
-        live=tuple(one for one in good if not doomed.has(slot, one)),
-        excess=tuple(one for one in good if doomed.has(slot, one)),
+        live=tuple(one for one in good if not state.map.is_pending_deletion(slot, one)),
+        excess=tuple(one for one in good if state.map.is_pending_deletion(slot, one)),
         corrupt=tuple(marks),
-        unconfirmed=frozenset(one for one in held if not state.storages.at(one).confirmed),
+        unconfirmed=frozenset(one for one in held if not state.map.storages.at(one).confirmed),
     )
 
 
 def priority(live: int, coming: int, expected: int, *, spread: bool) -> Priority | None:
-    """How urgent another replica is, or None if there are enough.
+    """Return how urgent another replica is, or None if there are enough.
 
     ``coming`` copies are on their way; ``spread``: the live ones stand on enough racks.
     """

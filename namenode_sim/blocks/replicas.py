@@ -25,14 +25,14 @@ class Replicas:
         self.more: dict[Slot, dict[StorageNumber, int]] = {}
 
     def storages(self, slot: Slot) -> list[StorageNumber]:
-        """The numbers of the storages that hold a block."""
+        """Return the numbers of the storages that hold a block."""
         first = slot * CELLS
         row = self._columns.storages[first : first + CELLS]
         found = [StorageNumber(number) for number in row if number != NO_STORAGE]
         return found + list(self.more[slot]) if slot in self.more else found
 
     def count(self, slot: Slot) -> int:
-        """How many storages hold a block."""
+        """Return how many storages hold a block."""
         return len(self.storages(slot))
 
     def holds(self, slot: Slot, number: StorageNumber) -> bool:
@@ -44,6 +44,13 @@ class Replicas:
             if storages[cell] == number:
                 return cell
         return None
+
+    def position(self, slot: Slot, number: StorageNumber) -> int | None:
+        """Return a block's place in a storage's list; None if the row does not name the storage."""
+        cell = self._cell(slot, number)
+        return (
+            self.more.get(slot, {}).get(number) if cell is None else self._columns.positions[cell]
+        )
 
     def add(self, slot: Slot, storage: Storage) -> None:
         """Note that a storage holds a block that it did not hold."""

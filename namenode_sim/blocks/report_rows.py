@@ -26,10 +26,10 @@ Numbers = npt.NDArray[np.uint64]
 
 
 def from_buffers(buffers: Sequence[bytes], count: int) -> Rows:
-    """Rows of numbers of varying size; a row may go on in the next buffer.
+    """Read rows of numbers of varying size; a row may go on in the next buffer.
 
     Raises:
-        MalformedReport: if there are not exactly so many rows, or a number is too long.
+        MalformedReport: if there are not exactly ``count`` rows, or a number is too long.
     """
     if not 0 <= count <= MAX_ROWS:
         raise MalformedReport(f"it announces {count} rows, at most {MAX_ROWS}")
@@ -49,7 +49,7 @@ def from_buffers(buffers: Sequence[bytes], count: int) -> Rows:
 
 
 def _varints(data: bytes) -> Numbers:
-    """All base-128 numbers of a text, least group first."""
+    """Return all base-128 numbers of a text, in which the least group of each stands first."""
     octets = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(octets < 0x80)
     if len(octets) and (not len(ends) or ends[-1] != len(octets) - 1):

@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from namenode_sim.blocks import model
-from namenode_sim.blocks.columns import CELLS
+from namenode_sim.blocks.blocks_map import Mask
 from namenode_sim.blocks.errors import BadReport
-from namenode_sim.blocks.incoming import note_gone, take_in
+from namenode_sim.blocks.incremental_reports import note_gone, take_in
 from namenode_sim.blocks.index import Ids, Slots
+from namenode_sim.blocks.model import ReplicaState, Reported, Storage
 from namenode_sim.blocks.state import BlockState
 
 MAX_LENGTH: Final = 2**48 - 1
@@ -23,11 +23,10 @@ BAD_ROWS_PER_ROW: Final = 0.01
 """A report in which more rows than this share are impossible is refused as a whole."""
 
 PART_ROWS: Final = 100_000
-"""So many rows are compared in one turn of the event loop."""
+"""The number of rows that are compared in one turn of the event loop."""
 
 LOWEST_ID: Final = -(2**63)
 HIGHEST_ID: Final = 2**63 - 1
-NO_NODE: Final = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +39,11 @@ class Rows:
     states: npt.NDArray[np.uint8]
 
     def __len__(self) -> int:
-        """How many replicas there are."""
+        """Return how many replicas there are."""
         return len(self.ids)
 
-    def only(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Rows":
-        """Some of the rows."""
+    def only(self, chosen: Mask | npt.NDArray[np.int64]) -> "Rows":
+        """Return some of the rows."""
         return Rows(
             self.ids[chosen], self.lengths[chosen], self.stamps[chosen], self.states[chosen]
         )
@@ -74,12 +73,12 @@ class Differences:
     made_after: float
 
     def __len__(self) -> int:
-        """How many steps ``settle`` takes."""
+        """Return how many steps ``settle`` takes."""
         return len(self.rows) + len(self.absent)
 
 
 def in_order(rows: Rows) -> Rows:
-    """The possible rows by id; of rows with one id the one with the newest stamp.
+    """Sort the possible rows by id; of rows with one id the one with the newest stamp is kept.
 
     Raises:
         BadReport: if too many rows are impossible.
@@ -88,7 +87,7 @@ def in_order(rows: Rows) -> Rows:
         (rows.lengths >= 0)
         & (rows.lengths <= MAX_LENGTH)
         & (rows.stamps >= 0)
-        & (rows.states <= model.ReplicaState.TEMPORARY)
+        & (rows.states <= ReplicaState.TEMPORARY)
     )
     bad = len(rows) - int(possible.sum())
     if bad > BAD_ROWS_PER_ROW * len(rows):
@@ -104,7 +103,7 @@ def in_order(rows: Rows) -> Rows:
 
 
 def parts(rows: Rows, most: int = PART_ROWS) -> Iterator[Part]:
-    """A report, as ``in_order`` gives it, in pieces that are compared one at a time."""
+    """Yield a report, as ``in_order`` returns it, in pieces that are compared one at a time."""
     low = LOWEST_ID
     for start in range(0, len(rows), most):
         end = start + most
@@ -115,20 +114,17 @@ def parts(rows: Rows, most: int = PART_ROWS) -> Iterator[Part]:
         yield Part(rows, LOWEST_ID, HIGHEST_ID + 1)
 
 
-def compare(
-    state: BlockState, storage: model.Storage, part: Part, made_after: float
-) -> Differences:
+def compare(state: BlockState, storage: Storage, part: Part, made_after: float) -> Differences:
     """Compare a piece of a report with the map, and take what is new and beyond doubt.
 
-    Blocks of which an incremental report has told since ``made_after`` are left as they are: the
-    full report may have been made before.  A row with a newer stamp was not.
+    Blocks of an incremental report that has come since ``made_after`` are left as they are: the
+    full report may have been made before. A row with a newer stamp was not.
     """
     rows = part.rows
     newer = {number: stamp for number, (at, stamp) in storage.recent.items() if at >= made_after}
     if newer:
         rows = rows.only(~_overtaken(rows, newer))
-    slots = np.frombuffer(storage.slots, np.uint32).astype(np.int64)
-    held = np.frombuffer(state.columns.ids, np.int64)[slots]
+    held, slots = state.map.held_by(storage)
     inner = (held >= part.low) & (held <= part.high - 1)
     held, slots = held[inner], slots[inner]
     order = np.argsort(held)
@@ -143,7 +139,7 @@ def compare(
     taken = _take_new(state, storage, rows, ~known)
     lacking = np.ones(len(held), bool)
     lacking[places[known]] = False
-    waiting = state.waiting.blocks_of(storage.number)
+    waiting = state.postponed_reports.blocks_of(storage.number)
     gone = set(held[lacking].tolist())
     gone.update(number for number in waiting if part.low <= number < part.high)
     gone.difference_update(rows.ids.tolist() if gone else (), newer)
@@ -151,11 +147,11 @@ def compare(
     return Differences(left, absent, int(same.sum()), int(taken.sum()), made_after)
 
 
-def _overtaken(rows: Rows, newer: Mapping[int, int]) -> npt.NDArray[np.bool_]:
-    """Rows about blocks of which this stamp, or a newer one, was told meanwhile.
+def _overtaken(rows: Rows, newer: Mapping[int, int]) -> Mask:
+    """Return the rows about blocks of which this stamp, or a newer one, was reported since.
 
-    The bad schedule: a writer goes on under a new stamp, of which no DataNode tells, and the news
-    of the old one is sent just before the report.
+    The bad schedule: a writer goes on under a new stamp, which no DataNode reports, and the news of
+    the old one is sent just before the report.
     """
     overtaken = np.isin(rows.ids, np.fromiter(newer, np.int64, len(newer)))
     told = np.array([newer[number] for number in rows.ids[overtaken].tolist()], np.int64)
@@ -163,58 +159,41 @@ def _overtaken(rows: Rows, newer: Mapping[int, int]) -> npt.NDArray[np.bool_]:
     return overtaken
 
 
-def _says_the_same(state: BlockState, slots: Slots, rows: Rows) -> npt.NDArray[np.bool_]:
+def _says_the_same(state: BlockState, slots: Slots, rows: Rows) -> Mask:
     """Rows that agree with complete blocks about which there is nothing else to say."""
-    columns = state.columns
-    agree: npt.NDArray[np.bool_] = (
-        (np.frombuffer(columns.flags, np.uint8)[slots] == 0)
-        & (np.frombuffer(columns.stamps, np.int64)[slots] == rows.stamps)
-        & (np.frombuffer(columns.lengths, np.int64)[slots] == rows.lengths)
-        & (rows.states == model.ReplicaState.FINALIZED)
+    same: Mask = state.map.agree(slots, rows.stamps, rows.lengths) & (
+        rows.states == ReplicaState.FINALIZED
     )
-    return agree
+    return same
 
 
-def _odd(state: BlockState, storage: model.Storage, rows: Rows) -> npt.NDArray[np.bool_]:
+def _odd(state: BlockState, storage: Storage, rows: Rows) -> Mask:
     """Rows about blocks for which something waits, or which the storage is to delete."""
-    waiting = state.waiting.blocks_of(storage.number)
-    odd = waiting | state.invalidations.blocks_of(storage.number)
+    odd = state.map.undecided_blocks(storage.number)
     if not odd:
         return np.zeros(len(rows), bool)
     return np.isin(rows.ids, np.array(sorted(odd), np.int64))
 
 
-def _take_new(
-    state: BlockState, storage: model.Storage, rows: Rows, new: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def _take_new(state: BlockState, storage: Storage, rows: Rows, new: Mask) -> Mask:
     """Take the rows of which the storage holds nothing yet, where nothing else is to be decided."""
     taken = np.zeros(len(rows), bool)
     places = np.flatnonzero(new & ~_odd(state, storage, rows))
-    slots = state.index.slots_of(rows.ids[places])
+    slots = state.map.find_all(rows.ids[places])
     places, slots = places[slots >= 0], slots[slots >= 0]
     fits = _says_the_same(state, slots, rows.only(places))
-    cells = np.frombuffer(state.columns.storages, np.uint16).reshape(-1, CELLS)[slots]
-    counts = (cells != model.NO_STORAGE).sum(axis=1)
-    fits &= counts < CELLS
-    node_of = np.full(int(model.NO_STORAGE) + 1, NO_NODE, np.uint32)
-    node_of[: len(state.storages.node_of)] = np.frombuffer(state.storages.node_of, np.uint32)
-    fits &= (node_of[cells] != node_of[storage.number]).all(axis=1)
-    taken[places[fits]] = True
-    state.replicas.extend(slots[fits], storage)
-    # All of these are complete, and none of their replicas is corrupt.
-    state.safe += int((counts[fits] + 1 == state.safe_minimum).sum())
-    if state.touched is not None:
-        state.touched.update(slots[fits].tolist())
+    places, slots = places[fits], slots[fits]
+    taken[places[state.take_all(slots, storage)]] = True
     return taken
 
 
 def settle(
-    state: BlockState, storage: model.Storage, differences: Differences, start: int, end: int
+    state: BlockState, storage: Storage, differences: Differences, start: int, end: int
 ) -> None:
     """Judge some of the differences, each as the map is now.
 
     The bad schedule: a call of the DataNode timed out, and while its report is still compared, an
-    incremental one tells newer news of the same storage.
+    incremental one brings newer news of the same storage.
     """
 
     def is_overtaken(block_id: int, stamp: float = -math.inf) -> bool:
@@ -225,10 +204,10 @@ def settle(
     for block_id in absent[start:end]:
         if is_overtaken(block_id):
             continue
-        state.waiting.forget(block_id, storage.number)
-        slot = state.index.get(block_id)
-        if slot is not None and state.replicas.holds(slot, storage.number):
-            note_gone(storage, block_id, state.columns.stamps[slot], differences.made_after)
+        state.postponed_reports.forget(block_id, storage.number)
+        slot = state.map.find(block_id)
+        if slot is not None and state.map.holds(slot, storage.number):
+            note_gone(storage, block_id, state.map.block(slot).stamp, differences.made_after)
             state.drop(slot, storage)
     first, last = max(start - len(absent), 0), max(end - len(absent), 0)
     rows = differences.rows
@@ -242,13 +221,13 @@ def settle(
     for block_id, replica_state, stamp, length in listed:
         if is_overtaken(block_id, stamp):
             continue
-        told = model.Reported(model.ReplicaState(replica_state), stamp, length)
+        told = Reported(ReplicaState(replica_state), stamp, length)
         take_in(state, storage, block_id, told, of_full_report=True)
 
 
 def finish(
     state: BlockState,
-    storage: model.Storage,
+    storage: Storage,
     *,
     after_claim: bool = True,
     made_after: float = math.inf,
@@ -256,13 +235,11 @@ def finish(
     """Note that a report was taken in as a whole, which was made after ``made_after``.
 
     It confirms what the storage holds if it was made after its DataNode had heard that this
-    NameNode is the active: replicas that the former one had deleted are not in it.  What was told
-    and doubted since then it does not settle.
+    NameNode is the active: replicas that the former one had deleted are not in it. What was
+    reported and doubted since then it does not settle.
     """
     storage.reports += 1
     storage.needs_full_report = storage.doubted >= made_after
     storage.confirmed |= after_claim and storage.heartbeated and not storage.needs_full_report
-    if storage.confirmed and state.touched is not None and state.postponed:
-        held = np.frombuffer(storage.slots, np.uint32)
-        postponed = np.fromiter(state.postponed, np.uint32, len(state.postponed))
-        state.touched.update(np.intersect1d(held, postponed).tolist())
+    if storage.confirmed:
+        state.rechecks.update_postponed(storage)

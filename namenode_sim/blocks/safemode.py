@@ -14,7 +14,7 @@ from namenode_sim.blocks.state import BlockState
 
 
 def _single(number: float) -> float:
-    """A number as Java's float holds it: the share of blocks is computed with that."""
+    """Return a number as Java's float holds it: the share of blocks is computed with that."""
     (rounded,) = unpack("f", pack("f", number))
     return float(rounded)
 
@@ -31,7 +31,7 @@ class SafeModeRules:
     extension_seconds: float = 30.0
 
     def needed(self, total: int) -> int:
-        """How many of so many blocks must be safe."""
+        """Return how many of ``total`` blocks must be safe."""
         return int(total * _single(self.threshold))
 
 
@@ -51,8 +51,9 @@ class Counts:
 
 
 def counts_of(state: BlockState, live_datanodes: int) -> Counts:
-    """The counts of a map of blocks."""
-    return Counts(state.complete, state.safe, live_datanodes, state.bytes_in_future)
+    """Return the counts of a map of blocks."""
+    total, safe, bytes_in_future = state.map.safe_counts()
+    return Counts(total, safe, live_datanodes, bytes_in_future)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +78,18 @@ Startup = Pending | Extension | Off
 
 @dataclass(frozen=True, slots=True)
 class SafeMode:
-    """The safe mode of the start, and beside it what an operator or a full disk asks for."""
+    """The safe mode of the start, and what an operator or a full disk asks for in addition."""
 
     startup: Startup
     by_hand: bool = False
     low_resources: bool = False
 
     def is_on(self) -> bool:
-        """Whether this NameNode is in safe mode for any reason."""
+        """Return whether this NameNode is in safe mode for any reason."""
         return self.hold() is not Hold.NOTHING
 
     def hold(self) -> "Hold":
-        """Why edits are refused."""
+        """Return why edits are refused."""
         if self.by_hand or self.low_resources:
             return Hold.OPERATOR
         return Hold.NOTHING if isinstance(self.startup, Off) else Hold.START
@@ -147,17 +148,17 @@ def look(
 
 
 def enter(mode: SafeMode) -> SafeMode:
-    """An operator asks for safe mode; only an operator ends it."""
+    """Enter safe mode for an operator; only an operator ends it."""
     return replace(mode, by_hand=True)
 
 
 def run_low(mode: SafeMode) -> SafeMode:
-    """Name directories have too little room, and nobody else can serve."""
+    """Enter safe mode: name directories have too little room, and no other NameNode can serve."""
     return replace(mode, low_resources=True)
 
 
 def leave(counts: Counts) -> SafeMode:
-    """An operator ends safe mode, of whatever kind.
+    """Leave safe mode, of whatever kind, for an operator.
 
     Raises:
         ReplicasWouldBeDeleted: while replicas from the future are known.
@@ -168,7 +169,7 @@ def leave(counts: Counts) -> SafeMode:
 
 
 def force_exit() -> SafeMode:
-    """An operator ends safe mode and gives up what is from the future."""
+    """Leave safe mode for an operator, who gives up what is from the future."""
     return SafeMode(Off())
 
 
@@ -176,7 +177,7 @@ _BY_HAND = 'Use "hdfs dfsadmin -safemode leave" to turn safe mode off.'
 
 
 def tip(mode: SafeMode, rules: SafeModeRules, counts: Counts, now: float) -> str:
-    """What safe mode waits for, in Hadoop's words; empty where it is off."""
+    """Say what safe mode waits for, in Hadoop's words; empty where it is off."""
     if mode.low_resources:
         return (
             "Resources are low on NN. Please add or free up more resources then turn off safe "

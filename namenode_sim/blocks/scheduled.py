@@ -34,7 +34,7 @@ class Scheduled:
             self._recent -= 1
 
     def count(self, now: float) -> int:
-        """How many are on their way."""
+        """Return how many replicas are on their way."""
         self._turn(now)
         return self._recent + self._before
 

@@ -1,46 +1,50 @@
 """All that a NameNode knows of blocks and replicas, and the single steps that change it.
 
-It is changed in place, always within one call, by edits (``follow``), reports (``incoming``,
-``reports``) and changes of the role.
+It is changed in place, always within one call, by edits (``apply_edits``), reports
+(``incremental_reports``, ``reports``) and changes of the role.  ``BlocksMap`` has the queries.
 
 See docs/reference/blocks.md#the-map.
 """
 
 from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
 
 from journal.model import TxId
-from namenode_sim.blocks import model
-from namenode_sim.blocks.columns import CORRUPT, STRIPED, BlockColumns
-from namenode_sim.blocks.doomed import Doomed
-from namenode_sim.blocks.index import BlockIndex
-from namenode_sim.blocks.invalidations import Invalidations
-from namenode_sim.blocks.needed import Needed
-from namenode_sim.blocks.replicas import Replicas
-from namenode_sim.blocks.storages import Storages
-from namenode_sim.blocks.touched import Touched
-from namenode_sim.blocks.waiting import WAITING_LIMIT, Waiting
-from namenode_sim.namespace.state import FIRST_BLOCK_ID, FIRST_GENERATION_STAMP
+from namenode_sim.blocks.blocks_map import BlocksMap, Mask
+from namenode_sim.blocks.columns import STRIPED
+from namenode_sim.blocks.index import Ids, Slots
+from namenode_sim.blocks.model import (
+    CorruptMark,
+    Cut,
+    Location,
+    Reason,
+    ReplicaState,
+    Role,
+    Slot,
+    Stage,
+    Storage,
+    StorageNumber,
+)
+from namenode_sim.blocks.parts import Parts
+from namenode_sim.blocks.postponed_reports import POSTPONED_LIMIT
+from namenode_sim.blocks.stored_replicas import StoredReplicas
 
 
 class BlockState:
-    """The map of blocks.
+    """The one owner of what is known of blocks; each step keeps all parts of it in agreement.
 
-    A committed block is complete with ``minimum`` live replicas, and a complete one safe with
-    ``safe_minimum``.  ``complete`` and ``safe`` count them; striped groups count in neither.
-    ``seen_*`` are the highest stamp and id that edits have shown in a block, ``given_*`` the
-    highest that were given out.  ``starting``: in the safe mode of the start.  ``invalidations``
-    are the replicas that storages are to delete, ``applied`` is the last edit followed.
-
-    ``postponed`` blocks have too many replicas, or corrupt ones, and an unconfirmed storage.
-    ``touched`` is None where nobody judges redundancy: on a standby, and in the safe mode of the
-    start.
+    ``map`` has the queries.  The other public parts are changed by those that they serve: ``ids``
+    by edits, ``invalidations`` by the DataNodes' heartbeats and reports, ``postponed_reports`` by
+    reports, ``needed`` and ``rechecks`` by the checks of redundancy.
     """
 
     __slots__ = (
-        "applied", "bytes_in_future", "columns", "complete", "constructions", "corrupt",
-        "doomed", "given_id", "given_stamp", "index", "invalidations", "legacy_stamp",
-        "legacy_stamp_limit", "minimum", "needed", "postponed", "replicas", "role", "safe",
-        "safe_minimum", "seen_id", "seen_stamp", "starting", "storages", "touched", "waiting",
+        "_applied", "_columns", "_constructions", "_corrupt", "_counts", "_index",
+        "_pending_deletions", "_replicas", "_role", "_starting", "_storages", "_stored", "ids",
+        "invalidations", "map", "needed", "postponed_reports", "rechecks",
     )  # fmt: skip
 
     def __init__(
@@ -48,335 +52,348 @@ class BlockState:
         *,
         minimum: int = 1,
         safe_minimum: int | None = None,
-        waiting_limit: int = WAITING_LIMIT,
+        postponed_limit: int = POSTPONED_LIMIT,
     ) -> None:
-        self.minimum = minimum
-        self.safe_minimum = minimum if safe_minimum is None else safe_minimum
-        if min(self.minimum, self.safe_minimum) < 1:
-            raise ValueError(
-                f"a block is complete with {minimum} and safe with {safe_minimum} replicas; "
-                f"both must be at least 1"
-            )
-        self.columns = BlockColumns()
-        self.index = BlockIndex()
-        self.replicas = Replicas(self.columns)
-        self.storages = Storages()
-        self.constructions: dict[model.Slot, model.Construction] = {}
-        self.corrupt: dict[model.Slot, dict[model.StorageNumber, model.CorruptMark]] = {}
-        self.doomed = Doomed()
-        self.needed = Needed(self.columns)
-        self.postponed: dict[model.Slot, None] = {}
-        self.touched: Touched | None = None
-        self.invalidations = Invalidations()
-        self.applied = TxId(0)
-        self.waiting = Waiting(waiting_limit)
-        self.role = model.Role.STANDBY
-        self.starting = True
-        self.complete = 0
-        self.safe = 0
-        self.bytes_in_future = 0
-        self.seen_stamp = self.given_stamp = FIRST_GENERATION_STAMP
-        self.seen_id = self.given_id = FIRST_BLOCK_ID
-        self.legacy_stamp = FIRST_GENERATION_STAMP
-        self.legacy_stamp_limit = 0
+        parts = Parts(minimum, safe_minimum, postponed_limit)
+        self._columns = parts.columns
+        self._constructions = parts.constructions
+        self._corrupt = parts.corrupt
+        self._counts = parts.counts
+        self._index = parts.index
+        self._pending_deletions = parts.pending_deletions
+        self._replicas = parts.replicas
+        self._stored = StoredReplicas(parts)
+        self._storages = parts.storages
+        self.ids: Final = parts.ids
+        self.invalidations: Final = parts.invalidations
+        self.map: Final = BlocksMap(parts)
+        self.postponed_reports: Final = parts.postponed_reports
+        self.needed: Final = parts.needed
+        self.rechecks: Final = parts.rechecks
+        self._applied = TxId(0)
+        self._role = Role.STANDBY
+        self._starting = True
 
     # ---- blocks ----
 
     def add_block(
-        self,
-        file_id: int,
-        block_id: int,
-        length: int,
-        stamp: int,
-        expected: int,
-        stage: model.Stage,
-    ) -> model.Slot:
+        self, file_id: int, block_id: int, length: int, stamp: int, expected: int, stage: Stage
+    ) -> Slot:
         """Note a block that edits or an image show."""
         flags = int(stage) | (STRIPED if block_id < 0 else 0)
-        slot = self.columns.add(block_id, length, stamp, file_id, expected, flags)
-        self.index.add(block_id, slot)
-        if stage is not model.Stage.COMPLETE:
-            self.constructions[slot] = model.Construction()
-        self.show(block_id, stamp)
+        slot = self._columns.add(block_id, length, stamp, file_id, expected, flags)
+        self._index.add(block_id, slot)
+        if stage is not Stage.COMPLETE:
+            self._constructions.begin(slot)
+        self.ids.show(block_id, stamp)
         self._tally(slot, 1)
         return slot
 
-    def show(self, block_id: int, stamp: int) -> None:
-        """Note that an edit has shown a block's id and stamp."""
-        if stamp >= self.legacy_stamp_limit:
-            self.seen_stamp = max(self.seen_stamp, stamp)
-        self.seen_id = max(self.seen_id, block_id)
+    def add_complete_blocks(
+        self, ids: Ids, lengths: Ids, stamps: Ids, files: Ids, expected: npt.NDArray[np.uint16]
+    ) -> None:
+        """Note complete blocks of an image, which nothing is known of yet."""
+        first = self._columns.extend(ids, lengths, stamps, files, expected)
+        self._index.extend(ids, first)
+        self._counts.complete += int((ids > 0).sum())
+        self.ids.show(int(ids.max()), int(stamps.max()))
 
-    def remove_block(self, slot: model.Slot) -> None:
+    def remove_block(self, slot: Slot) -> None:
         """Forget a block; an active has its replicas deleted."""
-        block_id = self.columns.ids[slot]
-        construction = self.constructions.get(slot, model.Construction())
-        if self.role is model.Role.ACTIVE:
-            for location in construction.locations:
+        block_id = self._columns.ids[slot]
+        construction = self._constructions.get(slot)
+        if self._role is Role.ACTIVE:
+            for location in () if construction is None else construction.locations:
                 self.invalidate(location.storage, block_id, location.stamp)
-            for number in self.replicas.storages(slot):
-                if construction.at(number) is None:
-                    self.invalidate(number, block_id, self._own_stamp(slot, number))
+            for number in self._replicas.storages(slot):
+                if construction is None or construction.at(number) is None:
+                    self.invalidate(number, block_id, self.map.own_stamp(slot, number))
         self._tally(slot, -1)
-        for number in self.replicas.storages(slot):
-            self.doomed.forget(slot, number)
-            self.replicas.remove(slot, self.storages.at(number))
-        self.corrupt.pop(slot, None)
+        self._stored.remove_all(slot)
         self.needed.put(slot, None)
-        self.postponed.pop(slot, None)
-        if self.touched is not None:
-            self.touched.forget(slot)
-        self.constructions.pop(slot, None)
-        self.index.remove(block_id)
-        self.columns.release(slot)
-        self.waiting.pop(block_id)
+        self.rechecks.forget(slot)
+        self._constructions.end(slot)
+        self._index.remove(block_id)
+        self._columns.release(slot)
+        self.postponed_reports.pop(block_id)
 
-    def set_stage(self, slot: model.Slot, stage: model.Stage) -> None:
+    def set_stage(self, slot: Slot, stage: Stage) -> None:
         """Move a block to a stage; one that is not complete has a construction."""
         self._tally(slot, -1)
-        self.columns.set_stage(slot, stage)
+        self._columns.set_stage(slot, stage)
         self._tally(slot, 1)
-        if stage is model.Stage.COMPLETE:
-            self._written(slot, self.constructions.pop(slot))
-        else:
-            self.constructions.setdefault(slot, model.Construction())
+        if stage is not Stage.COMPLETE:
+            self._constructions.begin(slot)
+        elif (ended := self._constructions.end(slot)) is not None:
+            # The replicas that a complete block's writer made may not all be reported yet.
+            written = (one.storage for one in ended.locations)
+            late = (number for number in written if not self._replicas.holds(slot, number))
+            self.rechecks.wait_for(slot, tuple(late))
 
-    def expect_replicas(self, slot: model.Slot, expected: int) -> None:
-        """Note how many replicas a block is to have."""
-        self.columns.expected[slot] = expected
-        if self.touched is not None:
-            self.touched.add(slot)
-
-    def _written(self, slot: model.Slot, construction: model.Construction) -> None:
-        """The replicas that a complete block's writer made may not all be reported yet."""
-        if self.touched is not None:
-            written = (one.storage for one in construction.locations)
-            late = (number for number in written if not self.replicas.holds(slot, number))
-            self.touched.wait_for(slot, tuple(late))
-
-    def live(self, slot: model.Slot) -> int:
-        """How many replicas of a block are not known to be corrupt."""
-        return self.replicas.count(slot) - len(self.corrupt.get(slot, ()))
-
-    def is_good(self, slot: model.Slot, number: model.StorageNumber) -> bool:
-        """Whether a storage holds a replica that is not known to be corrupt."""
-        return self.replicas.holds(slot, number) and number not in self.corrupt.get(slot, ())
-
-    def _tally(self, slot: model.Slot, sign: int) -> None:
-        if (
-            self.columns.stage(slot) is model.Stage.COMPLETE
-            and not self.columns.flags[slot] & STRIPED
+    def complete_if_committed(self, slot: Slot) -> None:
+        """Make a committed block complete if it has enough good replicas."""
+        if self._columns.stage(slot) is Stage.COMMITTED and self.map.has_minimum(
+            self.map.live(slot)
         ):
-            self.complete += sign
-            if self.live(slot) >= self.safe_minimum:
-                self.safe += sign
-        if self.touched is not None and sign > 0:
-            self.touched.add(slot)
+            self.set_stage(slot, Stage.COMPLETE)
+
+    def expect_replicas(self, slot: Slot, expected: int) -> None:
+        """Note how many replicas a block is to have."""
+        self._columns.expected[slot] = expected
+        self.rechecks.add(slot)
+
+    def move_block(self, slot: Slot, file_id: int, expected: int) -> None:
+        """Note that a block belongs to another file now."""
+        self._columns.files[slot] = file_id
+        self.expect_replicas(slot, expected)
+
+    def set_length(self, slot: Slot, length: int) -> None:
+        """Note the length of a block that is being written; no edit says it yet."""
+        self._columns.lengths[slot] = length
+
+    def revise(self, slot: Slot, stamp: int, length: int) -> None:
+        """Note the stamp and length that an edit shows for a block that is being written."""
+        columns = self._columns
+        if columns.stamps[slot] != stamp:
+            self._drop_other_stamps(slot, stamp)
+        columns.stamps[slot], columns.lengths[slot] = stamp, length
+        self.ids.show(columns.ids[slot], stamp)
+
+    def _drop_other_stamps(self, slot: Slot, stamp: int) -> None:
+        """Drop replicas with another stamp: their DataNodes fell out of the pipeline."""
+        for number in self._constructions.restamp(slot, stamp):
+            self.drop(slot, self._storages.at(number))
+
+    def reopen(self, slot: Slot) -> None:
+        """Note that a complete block is written again, where it has good replicas.
+
+        None of its replicas is to be deleted any more.
+        """
+        block_id = self._columns.ids[slot]
+        stamp, length = self._columns.stamps[slot], self._columns.lengths[slot]
+        numbers = self._replicas.storages(slot)
+        for number in numbers:
+            self.invalidations.forget(number, block_id)
+            self._pending_deletions.forget(slot, number)
+        good = [number for number in numbers if self.map.is_good(slot, number)]
+        self.set_stage(slot, Stage.UNDER_CONSTRUCTION)
+        self._constructions.put_all(
+            slot, tuple(Location(one, ReplicaState.FINALIZED, stamp, length) for one in good)
+        )
+
+    def cut_block(self, slot: Slot, cut: Cut) -> None:
+        """Note that a block is being truncated."""
+        self._constructions.cut(slot, cut)
+
+    def note_recovery(
+        self, slot: Slot, stamp: int | None, began: float | None, tried: frozenset[StorageNumber]
+    ) -> None:
+        """Note the recovery of a block; None: it has ended, or no DataNode leads it."""
+        self._constructions.note_recovery(slot, stamp, began, tried)
+
+    def _tally(self, slot: Slot, sign: int) -> None:
+        columns = self._columns
+        if columns.stage(slot) is Stage.COMPLETE and not columns.flags[slot] & STRIPED:
+            self._counts.add(self.map.live(slot), sign)
+        if sign > 0:
+            self.rechecks.add(slot)
 
     # ---- replicas ----
 
-    def take(self, slot: model.Slot, storage: model.Storage) -> None:
+    def take(self, slot: Slot, storage: Storage) -> None:
         """Note a good replica; one on another storage of the same DataNode it replaces.
 
         A committed block is complete once it has enough of them.
         """
         self._tally(slot, -1)
-        self._add_cell(slot, storage)
-        mark = self.corrupt.get(slot, {}).get(storage.number)
-        if mark is not None and mark.reason is model.Reason.GENSTAMP_MISMATCH:
-            self._unmark(slot, storage.number)
-            self.doomed.forget(slot, storage.number)
+        self._stored.add(slot, storage)
+        stamp = self._columns.stamps[slot]
+        mark = self._corrupt.of(slot).get(storage.number)
+        if mark is not None and mark.reason is Reason.GENSTAMP_MISMATCH:
+            self._corrupt.forget(slot, storage.number)
+            self._pending_deletions.forget(slot, storage.number)
         elif mark is not None and mark.stamp is not None:  # a recovery may have changed it
-            newer = replace(mark, stamp=self.columns.stamps[slot])
-            self.corrupt[slot][storage.number] = newer
+            self._corrupt.put(slot, storage.number, replace(mark, stamp=stamp))
         self._tally(slot, 1)
-        if slot in self.constructions and self.is_good(slot, storage.number):
-            columns = self.columns
-            self._put_location(
-                slot,
-                model.Location(
-                    storage.number,
-                    model.ReplicaState.FINALIZED,
-                    columns.stamps[slot],
-                    columns.lengths[slot],
-                ),
-            )
+        if self._constructions.get(slot) is not None and self.map.is_good(slot, storage.number):
+            length = self._columns.lengths[slot]
+            final = Location(storage.number, ReplicaState.FINALIZED, stamp, length)
+            self._constructions.put(slot, final)
             self.complete_if_committed(slot)
 
-    def complete_if_committed(self, slot: model.Slot) -> None:
-        """Make a committed block complete if it has enough good replicas."""
-        if self.columns.stage(slot) is model.Stage.COMMITTED and self.live(slot) >= self.minimum:
-            self.set_stage(slot, model.Stage.COMPLETE)
+    def take_all(self, slots: Slots, storage: Storage) -> Mask:
+        """Note good replicas of complete blocks without corrupt ones; return which were taken.
 
-    def _add_cell(self, slot: model.Slot, storage: model.Storage) -> None:
-        if self.replicas.holds(slot, storage.number):
-            return
-        for other in self.storages.beside(storage):
-            self._remove_cell(slot, other)
-            self._drop_location(slot, other.number)
-        self.replicas.add(slot, storage)
+        The others have no free cell, or are on another storage of the same DataNode.
+        """
+        fits, counts = self._stored.extend(slots, storage)
+        self._counts.safe += int((counts[fits] + 1 == self._counts.safe_minimum).sum())
+        if self.rechecks.is_started():
+            self.rechecks.update(slots[fits].tolist())
+        return fits
 
-    def _remove_cell(self, slot: model.Slot, storage: model.Storage) -> None:
-        if self.replicas.holds(slot, storage.number):
-            self._unmark(slot, storage.number)
-            self.doomed.forget(slot, storage.number)
-            self.replicas.remove(slot, storage)
-
-    def drop(self, slot: model.Slot, storage: model.Storage) -> None:
+    def drop(self, slot: Slot, storage: Storage) -> None:
         """Note that a storage has no replica of a block, or that the one it had does not count."""
         self._tally(slot, -1)
-        self._remove_cell(slot, storage)
+        self._stored.remove(slot, storage)
         self._tally(slot, 1)
-        self._drop_location(slot, storage.number)
+        self._constructions.drop(slot, storage.number)
 
-    def lose(self, slot: model.Slot, storage: model.Storage) -> None:
+    def lose(self, slot: Slot, storage: Storage) -> None:
         """Note that a replica is gone with its storage, which may come back with it."""
-        self._lose_location(slot, storage.number)
+        self._constructions.lose(slot, storage.number)
         self.drop(slot, storage)
 
-    def _lose_location(self, slot: model.Slot, number: model.StorageNumber) -> None:
-        construction = self.constructions.get(slot)
-        if construction is not None and construction.at(number) is not None:
-            self.constructions[slot] = replace(construction, lost=construction.lost | {number})
-            self._drop_location(slot, number)
+    def lose_some(self, storage: Storage, most: int) -> int:
+        """Drop up to ``most`` replicas of a storage that is gone; return how many were dropped."""
+        count = min(most, len(storage.slots))
+        for _ in range(count):
+            self.lose(Slot(storage.slots[-1]), storage)
+        return count
 
-    def mark_corrupt(
-        self, slot: model.Slot, storage: model.Storage, mark: model.CorruptMark
-    ) -> None:
+    def mark_corrupt(self, slot: Slot, storage: Storage, mark: CorruptMark) -> None:
         """Note that a storage's replica is corrupt."""
         self._tally(slot, -1)
-        self._add_cell(slot, storage)
-        self.doomed.forget(slot, storage.number)  # an order may have named another stamp
-        self.corrupt.setdefault(slot, {})[storage.number] = mark
-        self.columns.set_flag(slot, CORRUPT, on=True)
+        self._stored.add(slot, storage)
+        # An order may have named another stamp.
+        self._pending_deletions.forget(slot, storage.number)
+        self._corrupt.put(slot, storage.number, mark)
         self._tally(slot, 1)
-        self._drop_location(slot, storage.number)
+        self._constructions.drop(slot, storage.number)
 
-    def _unmark(self, slot: model.Slot, number: model.StorageNumber) -> None:
-        marks = self.corrupt.get(slot)
-        if marks is not None and marks.pop(number, None) is not None and not marks:
-            del self.corrupt[slot]
-            self.columns.set_flag(slot, CORRUPT, on=False)
-
-    def doom(self, slot: model.Slot, number: model.StorageNumber, now: float) -> None:
-        """Have a storage delete its replica of a block; it counts no more."""
-        self.invalidate(number, self.columns.ids[slot], self._own_stamp(slot, number))
-        self.doomed.add(slot, number, now)
-
-    def _own_stamp(self, slot: model.Slot, number: model.StorageNumber) -> int:
-        """The stamp of a replica itself: by another one its DataNode would not delete it."""
-        mark = self.corrupt.get(slot, {}).get(number)
-        own = mark.stamp if mark is not None else None
-        return own if own is not None else self.columns.stamps[slot]
-
-    def note(self, slot: model.Slot, storage: model.Storage, location: model.Location) -> None:
+    def note(self, slot: Slot, storage: Storage, location: Location) -> None:
         """Note a replica of a block that is being written; only a finalized one has a cell."""
-        known = self.constructions[slot].at(storage.number)
+        known = self._constructions[slot].at(storage.number)
         if known is not None and known.newness() > location.newness():
             return
-        mark = self.corrupt.get(slot, {}).get(storage.number)
+        mark = self._corrupt.of(slot).get(storage.number)
         if (
             mark is not None
-            and mark.reason is model.Reason.CORRUPTION_REPORTED
+            and mark.reason is Reason.CORRUPTION_REPORTED
             and mark.stamp in {None, location.stamp}
         ):
             return  # the very replica that was found damaged
-        for other in self.storages.beside(storage):
-            self._remove_cell(slot, other)
-            self._drop_location(slot, other.number)
-        self._unmark(slot, storage.number)
-        if location.state is model.ReplicaState.FINALIZED:
-            self._add_cell(slot, storage)
+        self._stored.leave_others(slot, storage)
+        self._corrupt.forget(slot, storage.number)
+        if location.state is ReplicaState.FINALIZED:
+            self._stored.add(slot, storage)
         else:
-            self._remove_cell(slot, storage)
-        self._put_location(slot, location)
+            self._stored.remove(slot, storage)
+        self._constructions.put(slot, location)
 
-    def _put_location(self, slot: model.Slot, location: model.Location) -> None:
-        construction = self.constructions[slot]
-        others = (one for one in construction.locations if one.storage != location.storage)
-        self.constructions[slot] = replace(construction, locations=(*others, location))
+    def expect(self, slot: Slot, locations: tuple[Location, ...]) -> None:
+        """Note where a block that is being written is to be, instead of what was known."""
+        stamp = self._columns.stamps[slot]
+        for number in self._constructions.expect(slot, locations, stamp):
+            # A replica that fell out of a pipeline and is in the next one is not corrupt any more.
+            if number in self._corrupt.of(slot):
+                self._stored.remove(slot, self._storages.at(number))
 
-    def _drop_location(self, slot: model.Slot, number: model.StorageNumber) -> None:
-        construction = self.constructions.get(slot)
-        if construction is not None and construction.at(number) is not None:
-            others = tuple(one for one in construction.locations if one.storage != number)
-            self.constructions[slot] = replace(construction, locations=others)
+    # ---- orders ----
 
-    def expect(self, slot: model.Slot, locations: tuple[model.Location, ...]) -> None:
-        """Note where a block that is being written is to be, instead of what was known.
+    def order_deletion(self, slot: Slot, number: StorageNumber, now: float) -> None:
+        """Have a storage delete its replica of a block; it counts no more."""
+        self.invalidate(number, self._columns.ids[slot], self.map.own_stamp(slot, number))
+        self._pending_deletions.add(slot, number, now)
 
-        What was reported stays: a DataNode can be faster than the client that waits for it.
-        """
-        stamp, construction = self.columns.stamps[slot], self.constructions[slot]
-        final = [one for one in construction.locations if one.state is model.ReplicaState.FINALIZED]
-        current = [one for one in construction.locations if one.stamp == stamp]
-        known = {one.storage: one for one in (*current, *final)}
-        asked = tuple(known.get(one.storage, one) for one in locations)
-        others = tuple(one for one in final if one not in asked)
-        # A replica that fell out of a pipeline and is in the next one is not corrupt any more.
-        for one in asked:
-            if one.storage in self.corrupt.get(slot, ()):
-                self._remove_cell(slot, self.storages.at(one.storage))
-        self.constructions[slot] = replace(construction, locations=asked + others, lost=frozenset())
-
-    def invalidate(self, number: model.StorageNumber, block_id: int, stamp: int) -> None:
+    def invalidate(self, number: StorageNumber, block_id: int, stamp: int) -> None:
         """Have a storage delete a replica, once the edits applied so far are durable."""
-        self.invalidations.add(number, block_id, stamp, self.applied)
+        self.invalidations.add(number, block_id, stamp, self._applied)
 
     # ---- storages ----
+
+    def add_storage(self, node: str, uuid: str) -> Storage:
+        """Return a DataNode's storage, which is made if it is new.
+
+        Raises:
+            TooManyStorages: if no number is left.
+        """
+        return self._storages.add(node, uuid)
 
     def registered(self, node: str) -> None:
         """Note that a DataNode registers anew: what it lost while it was away is not known.
 
         Orders that it had got may be lost as well.
         """
-        for storage in self.storages.nodes.get(node, ()):
-            for slot in self.doomed.of(storage.number):
-                stamp = self._own_stamp(slot, storage.number)
-                self.invalidate(storage.number, self.columns.ids[slot], stamp)
-            storage.reports = 0
-            storage.confirmed = storage.heartbeated = False
-            storage.recent.clear()
-            self.waiting.drop_storage(storage.number)
+        for storage in self._storages.of(node):
+            for slot in self._pending_deletions.of(storage.number):
+                stamp = self.map.own_stamp(slot, storage.number)
+                self.invalidate(storage.number, self._columns.ids[slot], stamp)
+            storage.forget_reports()
+            self.postponed_reports.drop_storage(storage.number)
 
-    def empty_storage(self, storage: model.Storage) -> None:
+    def distrust(self, storage: Storage) -> None:
+        """Note that a storage is gone: nothing that it held proves anything, it gets no orders."""
+        storage.confirmed = storage.heartbeated = False
+        self.invalidations.drop_storage(storage.number)
+
+    def empty_storage(self, storage: Storage) -> None:
         """Note that nothing a storage holds counts: it failed, or its DataNode is dead."""
         for slot in storage.slots[::-1]:
-            self.lose(model.Slot(slot), storage)
-        for slot in list(self.constructions):
-            self._lose_location(slot, storage.number)
-        self.waiting.drop_storage(storage.number)
+            self.lose(Slot(slot), storage)
+        self._constructions.lose_all(storage.number)
+        self.postponed_reports.drop_storage(storage.number)
         self.invalidations.drop_storage(storage.number)
-        storage.reports = 0
-        storage.confirmed = storage.heartbeated = False
-        storage.recent.clear()
+        storage.forget_reports()
 
-    def remove_storage(self, storage: model.Storage) -> None:
+    def remove_storage(self, storage: Storage) -> None:
         """Forget a storage and all that it holds."""
         self.empty_storage(storage)
-        for slot, construction in list(self.constructions.items()):
-            if storage.number in construction.lost:  # another storage may get this number
-                left = construction.lost - {storage.number}
-                self.constructions[slot] = replace(construction, lost=left)
-        self.storages.remove(storage)
+        self._constructions.forget_storage(storage.number)
+        self._storages.remove(storage)
 
     # ---- the role ----
 
-    def demote(self) -> None:
-        """Become a standby, which orders nothing, lets reports wait and recovers no block."""
-        self.role = model.Role.STANDBY
-        self.judge_nothing()
-        for slot, construction in list(self.constructions.items()):
-            self.constructions[slot] = model.Construction(
-                construction.locations, cut=construction.cut, lost=construction.lost
-            )
-            if self.columns.stage(slot) is model.Stage.UNDER_RECOVERY:
-                self.set_stage(slot, model.Stage.UNDER_CONSTRUCTION)
+    @property
+    def role(self) -> Role:
+        """Whether reports are judged as on an active or as on a standby."""
+        return self._role
 
-    def judge_nothing(self) -> None:
-        """Forget all orders, and what a former judgement of redundancy has found."""
+    @property
+    def applied(self) -> TxId:
+        """The last edit that was applied."""
+        return self._applied
+
+    def is_starting(self) -> bool:
+        """Return whether this NameNode is in the safe mode of its start."""
+        return self._starting
+
+    def begin_edit(self, txid: TxId) -> None:
+        """Note that an edit is being applied, on which orders rest from now on."""
+        self._applied = txid
+
+    def set_starting(self, *, starting: bool) -> None:
+        """Note whether this NameNode is in the safe mode of its start."""
+        self._starting = starting
+
+    def count_future_bytes(self, length: int) -> None:
+        """Count a replica that is newer than all edits; the end of safe mode would delete it."""
+        self._counts.bytes_in_future += length
+
+    def give_up_future_bytes(self) -> None:
+        """Forget replicas that are newer than all edits: an operator gives them up."""
+        self._counts.bytes_in_future = 0
+
+    def activate(self) -> None:
+        """Become the active; what storages held before does not prove that they hold it now."""
+        self._role = Role.ACTIVE
+        self._clear_orders()
+        for storage in self._storages:
+            storage.confirmed = storage.heartbeated = False
+        self.ids.activate()
+
+    def demote(self) -> None:
+        """Become a standby, which orders nothing, postpones reports and recovers no block."""
+        self._role = Role.STANDBY
+        self._clear_orders()
+        self._constructions.forget_recoveries()
+        for slot in self._constructions:
+            if self._columns.stage(slot) is Stage.UNDER_RECOVERY:
+                self.set_stage(slot, Stage.UNDER_CONSTRUCTION)
+
+    def _clear_orders(self) -> None:
+        """Forget all orders, and what a former check of redundancy has found."""
         self.invalidations.clear()
+        self._pending_deletions.clear()
         self.needed.clear()
-        self.doomed.clear()
-        self.postponed.clear()
-        self.touched = None
+        self.rechecks.stop()

@@ -2,12 +2,32 @@
 
 from array import array
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Protocol
 
 from namenode_sim.blocks.errors import TooManyStorages
 from namenode_sim.blocks.model import NO_STORAGE, Storage, StorageNumber
 
 MAX_STORAGES: Final = int(NO_STORAGE)
+
+
+class StorageTable(Protocol):
+    """The storages, for those that do not add or remove any."""
+
+    def __iter__(self) -> Iterator[Storage]: ...
+
+    def __len__(self) -> int: ...
+
+    def at(self, number: StorageNumber) -> Storage:
+        """Return the storage with a number that is given."""
+        ...
+
+    def find(self, node: str, uuid: str) -> Storage | None:
+        """Return a DataNode's storage by its name."""
+        ...
+
+    def others(self, storage: Storage) -> list[Storage]:
+        """Return the other storages of a storage's DataNode."""
+        ...
 
 
 class Storages:
@@ -16,35 +36,39 @@ class Storages:
     ``node_of`` has a number for each storage's DataNode, so that whole reports are compared.
     """
 
-    __slots__ = ("_by_name", "_free", "_node_numbers", "_numbered", "node_of", "nodes")
+    __slots__ = ("_by_name", "_free", "_node_numbers", "_nodes", "_numbered", "node_of")
 
     def __init__(self) -> None:
         self._numbered: list[Storage | None] = []
         self._by_name: dict[tuple[str, str], Storage] = {}
         self._free: list[StorageNumber] = []
         self._node_numbers: dict[str, int] = {}
-        self.nodes: dict[str, list[Storage]] = {}
+        self._nodes: dict[str, list[Storage]] = {}
         self.node_of = array("I")
 
     def __iter__(self) -> Iterator[Storage]:
         return (storage for storage in self._numbered if storage is not None)
 
     def __len__(self) -> int:
-        """How many storages there are."""
+        """Return how many storages there are."""
         return len(self._by_name)
 
     def at(self, number: StorageNumber) -> Storage:
-        """The storage with a number that is given."""
+        """Return the storage with a number that is given."""
         storage = self._numbered[number]
         assert storage is not None
         return storage
 
+    def known(self, number: StorageNumber) -> Storage | None:
+        """Return the storage with a number; None if the number is not given."""
+        return self._numbered[number] if number < len(self._numbered) else None
+
     def find(self, node: str, uuid: str) -> Storage | None:
-        """A DataNode's storage by its name."""
+        """Return a DataNode's storage by its name; None if it is unknown."""
         return self._by_name.get((node, uuid))
 
     def add(self, node: str, uuid: str) -> Storage:
-        """A DataNode's storage, which is made if it is new.
+        """Return a DataNode's storage, which is made if it is new.
 
         Raises:
             TooManyStorages: if no number is left.
@@ -64,7 +88,7 @@ class Storages:
             self._numbered.append(storage)
             self.node_of.append(node_number)
         self._by_name[node, uuid] = storage
-        self.nodes.setdefault(node, []).append(storage)
+        self._nodes.setdefault(node, []).append(storage)
         return storage
 
     def remove(self, storage: Storage) -> None:
@@ -72,10 +96,14 @@ class Storages:
         self._numbered[storage.number] = None
         self._free.append(storage.number)
         del self._by_name[storage.node, storage.uuid]
-        self.nodes[storage.node].remove(storage)
-        if not self.nodes[storage.node]:
-            del self.nodes[storage.node]
+        self._nodes[storage.node].remove(storage)
+        if not self._nodes[storage.node]:
+            del self._nodes[storage.node]
 
-    def beside(self, storage: Storage) -> list[Storage]:
-        """What else the DataNode of a storage has."""
-        return [other for other in self.nodes[storage.node] if other is not storage]
+    def of(self, node: str) -> list[Storage]:
+        """Return the storages of a DataNode."""
+        return self._nodes.get(node, [])
+
+    def others(self, storage: Storage) -> list[Storage]:
+        """Return the other storages of a storage's DataNode."""
+        return [other for other in self._nodes[storage.node] if other is not storage]

@@ -121,7 +121,7 @@ def switch(
             except ReplicasWouldBeDeleted as refusal:
                 raise io_error(str(refusal)) from refusal
         case SafeModeActionProto.SAFEMODE_FORCE_EXIT:
-            cluster.blocks.bytes_in_future = 0
+            cluster.blocks.give_up_future_bytes()
             cluster.set_safe_mode(force_exit())
         case _:
             pass

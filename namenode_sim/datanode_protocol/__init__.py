@@ -1,1 +1,1 @@
-"""DatanodeProtocol, as a NameNode serves it: what DataNodes tell, and what they are ordered."""
+"""DatanodeProtocol, as a NameNode serves it: what DataNodes report, and what they are ordered."""

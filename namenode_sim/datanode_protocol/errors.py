@@ -27,7 +27,7 @@ class LeaseLapsed(Exception):
     """The active is without its read lease, and does not say what it is.
 
     Bad schedule: it calls itself a standby for a moment, and the active with the same transaction
-    afterwards.  A DataNode of Hadoop's takes that for an old claim, and obeys nobody until the
+    afterwards. A DataNode of Hadoop's takes that for an old claim, and obeys no NameNode until the
     next edit (BPOfferService.updateActorStatesFromHeartbeat).
     """
 

@@ -55,7 +55,7 @@ class DatanodeFace:
     commit: Commit
 
     def protocol(self) -> RpcProtocol:
-        """The Java interface DatanodeProtocol."""
+        """Return the Java interface DatanodeProtocol."""
         return RpcProtocol(
             java_names.DATANODE_PROTOCOL,
             {
@@ -75,7 +75,7 @@ class DatanodeFace:
         )
 
     def lifeline(self) -> RpcProtocol:
-        """The Java interface DatanodeLifelineProtocol."""
+        """Return the Java interface DatanodeLifelineProtocol."""
         return RpcProtocol(
             java_names.DATANODE_LIFELINE_PROTOCOL,
             {"sendLifeline": _method(pb.HeartbeatRequestProto, self._lifeline)},
@@ -175,7 +175,7 @@ class DatanodeFace:
 
 
 def _method(request: type[Message], handle: Callable[[Call, Any], Awaitable[Message]]) -> Method:
-    """A method whose refusals travel as Java's."""
+    """Return a method whose refusals travel as Java's exceptions."""
 
     async def served(call: Call, message: Any) -> Message:  # noqa: ANN401 - what its type says
         try:

@@ -12,7 +12,6 @@ import structlog
 
 from namenode_sim.datanode_protocol.slices import SLICE_ITEMS, in_slices
 from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.datanodes.heartbeat import forget_some
 from namenode_sim.datanodes.model import Node, NodeStorage, StorageState
 
 log = structlog.get_logger()
@@ -36,8 +35,7 @@ class GoneStorages:
     def add(self, node: Node, storage: NodeStorage, *, for_good: bool = False) -> None:
         """Note that a storage is gone; ``for_good``: and is to be forgotten."""
         # At once: nothing that it held proves anything.  The rest takes its time.
-        storage.held.confirmed = storage.held.heartbeated = False
-        self._cluster.blocks.invalidations.drop_storage(storage.held.number)
+        self._cluster.blocks.distrust(storage.held)
         self._queue.append(_Gone(node, storage, for_good))
         self._work.set()
 
@@ -58,14 +56,14 @@ class GoneStorages:
         cluster, held = self._cluster, gone.storage.held
 
         def is_still_gone() -> bool:
-            """Whether nobody has brought it back meanwhile."""
+            """Return whether the storage has not come back since."""
             place = cluster.find_place(held.number)
             if place is None or place[1] is not gone.storage:
                 return False
             return not gone.node.alive or gone.storage.state is StorageState.FAILED
 
         def steps() -> Iterator[int]:
-            while count := forget_some(cluster, held, SLICE_ITEMS // 10):
+            while count := cluster.blocks.lose_some(held, SLICE_ITEMS // 10):
                 yield count
 
         if await in_slices(steps(), is_still_gone):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from namenode_sim.blocks.incoming import receive
+from namenode_sim.blocks.incremental_reports import receive
 from namenode_sim.blocks.model import Storage
 from namenode_sim.blocks.reports import Differences, Part, compare, finish, settle
 from namenode_sim.datanode_protocol.errors import BadMessage, Overtaken
@@ -72,7 +72,7 @@ class Intake:
             if not taken.goes_on():
                 raise Overtaken(of.uuid)
             storage = self._storage(node, listed.uuid, listed.type, listed.state)
-            if self._cluster.blocks.starting and storage.held.reports > 0:
+            if self._cluster.blocks.is_starting() and storage.held.reports > 0:
                 continue
             try:
                 count, listing = await asyncio.to_thread(listed.decoded)
@@ -99,7 +99,7 @@ class Intake:
 
     async def _take_in(self, report: _Report, storage: Storage, listing: Sequence[Part]) -> int:
         blocks, lease = self._cluster.blocks, report.lease
-        # Without a lease nobody knows when the report was made.
+        # Without a lease it is not known when the report was made.
         age = self._leases.rules.seconds
         made_after = self._clock() - age if lease is None else lease.since
         total = 0
@@ -118,7 +118,7 @@ class Intake:
         return total
 
     def _same_as_now(self, node: Node) -> Callable[[], bool]:
-        """Whether role and registration are still those of this moment."""
+        """Return a function: whether role and registration are still those of this moment."""
         term, is_same = self._cluster.term, _same_registration(node)
         return lambda: self._cluster.term == term and is_same()
 
@@ -168,7 +168,7 @@ class Intake:
 
 
 def _same_registration(node: Node) -> Callable[[], bool]:
-    """Whether a DataNode is alive and has not registered anew since now."""
+    """Return a function: whether a DataNode lives and has not registered anew since now."""
     registrations = node.registrations
     return lambda: node.alive and node.registrations == registrations
 

@@ -13,7 +13,7 @@ from typing import Any, Final, assert_never
 import structlog
 
 from journal.model import TxId
-from namenode_sim.blocks.incoming import activate
+from namenode_sim.blocks.incremental_reports import activate
 from namenode_sim.datanode_protocol import metrics
 from namenode_sim.datanode_protocol.drain_check import DrainCheck, ReadPage, read_page
 from namenode_sim.datanode_protocol.gone import GoneStorages
@@ -26,10 +26,10 @@ from namenode_sim.datanodes.damage import Damaged, check_known, note_damage
 from namenode_sim.datanodes.draining import DrainRules, awaits_drain, note_orders, undrained
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.heartbeat import hear
-from namenode_sim.datanodes.judging import RedundancyRules
 from namenode_sim.datanodes.liveness import LOOK_SECONDS, LivenessRules, Watch
 from namenode_sim.datanodes.model import Node, StorageState
 from namenode_sim.datanodes.redundancy import Redundancy
+from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.datanodes.registry import Registration, RegistryRules, check_namespace, register
 from namenode_sim.datanodes.report_leases import NO_LEASE, LeaseRules, ReportLeases
 from namenode_sim.term.role import Role
@@ -78,7 +78,7 @@ class Answer:
 class Keeper:
     """Owns the cluster of one NameNode.
 
-    ``standing`` tells what the role and the read lease allow at this instant.
+    ``standing`` returns what the role and the read lease allow at this instant.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Keeper:
         self.safe_mode = SafeModeWatch(cluster, has_caught_up, clock)
         self._clock = clock
         self.gone = GoneStorages(cluster)
-        self.upkeep = Upkeep(Redundancy(cluster, rules.redundancy), clock)
+        self.upkeep = Upkeep(Redundancy(cluster, rules.redundancy), cluster.blocks.map, clock)
         self.drain_check = DrainCheck(cluster, rules.draining, clock, read)
         self._watch = Watch.begun(clock())
         cluster.registered_by = clock() + rules.liveness.dead_seconds
@@ -114,10 +114,10 @@ class Keeper:
     def role_changed(self, role: Role) -> None:
         """Judge as the active once all edits of the journal are applied, else as a standby."""
         if (role in JUDGING) != self.cluster.is_active():
-            self._judge(as_active=role in JUDGING)
+            self._change_role(as_active=role in JUDGING)
         self.safe_mode.role_changed(role)
 
-    def _judge(self, *, as_active: bool) -> None:
+    def _change_role(self, *, as_active: bool) -> None:
         blocks = self.cluster.blocks
         self.cluster.term += 1
         self.leases.clear()
@@ -125,7 +125,7 @@ class Keeper:
             node.forget_claim()
             node.copy_orders.clear()
             node.recovery_orders.clear()
-        waited = len(blocks.waiting)
+        waited = len(blocks.postponed_reports)
         if as_active:
             activate(blocks)
         else:
@@ -135,7 +135,7 @@ class Keeper:
             judges_as=blocks.role.value,
             term=self.cluster.term,
             judged=waited if as_active else 0,
-            storages=len(blocks.storages),
+            storages=len(blocks.map.storages),
         )
 
     # ---- calls ----
@@ -161,7 +161,11 @@ class Keeper:
         return found.node
 
     def check(self, registration: Registration) -> None:
-        """Raises StrangeNamespace for a DataNode of another namespace."""
+        """Refuse a DataNode of another namespace.
+
+        Raises:
+            StrangeNamespace: if it is one.
+        """
         check_namespace(registration, self.rules.registry)
 
     def hear(self, heartbeat: datanodes_heartbeat.Heartbeat, *, wants_lease: bool) -> Answer:
@@ -226,8 +230,8 @@ class Keeper:
         return awaits_drain(node, self.rules.draining)
 
     def _solicits(self, node: Node, standing: Standing, now: float) -> bool:
-        """Whether a DataNode is asked for a report: what its storages hold is not certain."""
-        if not standing.active or self.cluster.blocks.starting:
+        """Return whether to ask a DataNode for a report: what its storages hold is not certain."""
+        if not standing.active or self.cluster.blocks.is_starting():
             return False
         if self.leases.has(node.id.uuid, now):
             return False
@@ -241,13 +245,13 @@ class Keeper:
     # ---- the clock, and what lasts ----
 
     def summary(self) -> Mapping[str, object]:
-        """What operators are told of blocks and DataNodes."""
+        """Return what operators are shown of blocks and DataNodes."""
         tip = self.safe_mode.tip() or None
         rules = self.rules
         return files_summary(self.cluster, rules.liveness, rules.draining, tip, self._clock())
 
     def duties(self) -> dict[str, Coroutine[Any, Any, None]]:
-        """What is to run as long as the NameNode does."""
+        """Return what is to run as long as the NameNode does, by name."""
         return {
             "watch-datanodes": self._look_on(),
             "empty-storages": self.gone.run(),
@@ -267,7 +271,7 @@ class Keeper:
 
     def look(self) -> None:
         """Find the DataNodes that have died."""
-        starting, now = self.cluster.blocks.starting, self._clock()
+        starting, now = self.cluster.blocks.is_starting(), self._clock()
         nodes = self.cluster.nodes.values()
         for node in self._watch.died(nodes, self.rules.liveness, now, starting=starting):
             log.warning(
@@ -279,7 +283,7 @@ class Keeper:
 
 
 def _log_command(node: Node, command: datanodes_heartbeat.Command) -> None:
-    """Some of the blocks by id: a command may have thousands."""
+    """Log a command with some of its blocks by id: it may have thousands."""
     match command:
         case datanodes_heartbeat.Delete():
             blocks = [block_id for block_id, _ in command.replicas[:SHOWN_BLOCKS]]

@@ -12,9 +12,9 @@ from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto import namenode_protocol_pb2 as nn
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
+from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.blocks.report_rows import from_buffers, from_longs
 from namenode_sim.blocks.reports import Part, in_order, parts
-from namenode_sim.blocks.waiting import Told
 from namenode_sim.datanode_protocol.errors import BadMessage
 from namenode_sim.datanodes import heartbeat, model
 from namenode_sim.datanodes.damage import Damaged
@@ -32,7 +32,7 @@ _News = pb.ReceivedDeletedBlockInfoProto
 
 
 def registration_of(message: pb.DatanodeRegistrationProto, address: str) -> Registration:
-    """Who speaks; ``address`` is where the connection comes from.
+    """Read which DataNode calls; ``address`` is where the connection comes from.
 
     Raises:
         BadMessage: if a name or a port cannot be one.
@@ -73,7 +73,7 @@ def _check_name(method: str, what: str, text: str) -> None:
 
 
 def heartbeat_of(message: pb.HeartbeatRequestProto, of: model.DatanodeId) -> heartbeat.Heartbeat:
-    """What a heartbeat tells.
+    """Read a heartbeat.
 
     Raises:
         BadMessage: if it has too many storages, or one without a name.
@@ -107,7 +107,7 @@ def _storage_report(message: hdfs.StorageReportProto) -> heartbeat.StorageReport
 
 
 def described(message: hdfs.DatanodeStorageProto) -> tuple[model.StorageType, model.StorageState]:
-    """What a storage is made of, and whether its replicas count."""
+    """Read what a storage is made of, and whether its replicas count."""
     shared = message.state == hdfs.DatanodeStorageProto.READ_ONLY_SHARED
     state = model.StorageState.READ_ONLY_SHARED if shared else model.StorageState.NORMAL
     return model.StorageType(message.storageType), state
@@ -123,7 +123,7 @@ class ListedStorage:
     message: pb.StorageBlockReportProto
 
     def decoded(self) -> tuple[int, list[Part]]:
-        """The number of rows, and the rows by id; work for a thread.
+        """Return the number of rows, and the rows by id; work for a thread.
 
         Raises:
             MalformedReport, BadReport: if they are no rows, or impossible ones.
@@ -137,7 +137,7 @@ class ListedStorage:
 
 
 def listed_storages(message: pb.BlockReportRequestProto) -> tuple[ListedStorage, ...]:
-    """The storages of a full report.
+    """Read the storages of a full report.
 
     Raises:
         BadMessage: if there are too many, or one has no name.
@@ -161,15 +161,15 @@ class StorageNews:
     uuid: str
     type: model.StorageType
     state: model.StorageState
-    items: tuple[tuple[int, Told], ...]
+    items: tuple[tuple[int, ReplicaReport], ...]
     hints: tuple[tuple[int, str], ...] = ()
 
 
 def news_of(message: pb.BlockReceivedAndDeletedRequestProto) -> tuple[StorageNews, ...]:
-    """What an incremental report tells.
+    """Read an incremental report.
 
     Raises:
-        BadMessage: if it tells of too much, or of what cannot be.
+        BadMessage: if it has too many blocks, or what cannot be.
     """
     count = sum(len(one.blocks) for one in message.blocks)
     if count > MAX_NEWS or len(message.blocks) > MAX_STORAGES:
@@ -192,7 +192,7 @@ def _hints(message: pb.StorageReceivedDeletedBlocksProto) -> Iterator[tuple[int,
             yield signed(one.block.blockId), one.deleteHint
 
 
-def _news(message: pb.ReceivedDeletedBlockInfoProto) -> tuple[int, Told]:
+def _news(message: pb.ReceivedDeletedBlockInfoProto) -> tuple[int, ReplicaReport]:
     block = message.block
     block_id, stamp = signed(block.blockId), signed(block.genStamp)
     if stamp < 0:
@@ -211,7 +211,7 @@ def _news(message: pb.ReceivedDeletedBlockInfoProto) -> tuple[int, Told]:
 
 
 def damaged_of(message: pb.ReportBadBlocksRequestProto) -> tuple[Damaged, ...]:
-    """The replicas that a DataNode found damaged.
+    """Read which replicas a DataNode found damaged.
 
     Raises:
         BadMessage: if there are too many.
@@ -227,12 +227,12 @@ def damaged_of(message: pb.ReportBadBlocksRequestProto) -> tuple[Damaged, ...]:
 
 
 def signed(number: int) -> int:
-    """A long of Java, which protobuf's uint64 carries."""
+    """Return a long of Java from protobuf's uint64, which carries it."""
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def unsigned(number: int) -> int:
-    """The form on the wire of Java's long."""
+    """Return Java's long as it is carried on the wire."""
     return number % (1 << 64)
 
 
@@ -244,7 +244,7 @@ REGISTER: Final = pb.DatanodeCommandProto(
 
 
 def command_message(command: heartbeat.Command, pool: str) -> pb.DatanodeCommandProto:
-    """A command on the wire."""
+    """Write a command for the wire."""
     match command:
         case heartbeat.Delete():
             return _block_command(
@@ -317,7 +317,7 @@ def _block(block_id: int, stamp: int, length: int = 0) -> types.BlockProto:
 
 
 def node_info(node: model.Node) -> hdfs.DatanodeInfoProto:
-    """A DataNode as other DataNodes need to know it."""
+    """Describe a DataNode as other DataNodes need to know it."""
     who = node.id
     return hdfs.DatanodeInfoProto(
         id=hdfs.DatanodeIDProto(
@@ -334,6 +334,6 @@ def node_info(node: model.Node) -> hdfs.DatanodeInfoProto:
 
 
 def claim_message(*, active: bool, txid: int) -> nn.NNHAStatusHeartbeatProto:
-    """Whether we say that we are the active, and up to which edit."""
+    """Say whether this NameNode is the active, and up to which edit."""
     states = nn.NNHAStatusHeartbeatProto
     return states(state=states.ACTIVE if active else states.STANDBY, txid=txid)

@@ -40,6 +40,9 @@ REPORT_SECONDS = Histogram(
 REPORT_DIFFERENCES = Counter(
     "nnha_report_differences", "Replicas of full reports that were judged one by one"
 )
+MAP_FINDINGS = Counter(
+    "nnha_block_map_findings", "Blocks of which two places of the map said different things"
+)
 COMMANDS = Counter("nnha_commands_to_datanodes", "Commands given to DataNodes", ["kind"])
 REFUSED = Counter("nnha_datanode_calls_refused", "Calls of DataNodes that were refused", ["method"])
 
@@ -53,10 +56,10 @@ def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
     DATANODES.labels("stale").set(stale)
     DATANODES.labels("dead").set(len(nodes) - len(alive))
     SAFE_MODE.set(cluster.safe_mode.is_on())
-    SAFE_BLOCKS.set(blocks.safe)
-    BLOCKS.set(len(blocks.columns))
-    WAITING.set(len(blocks.waiting))
-    UNCONFIRMED.set(sum(not storage.confirmed for storage in blocks.storages))
+    SAFE_BLOCKS.set(blocks.map.safe_counts()[1])
+    BLOCKS.set(blocks.map.block_count())
+    WAITING.set(len(blocks.postponed_reports))
+    UNCONFIRMED.set(sum(not storage.confirmed for storage in blocks.map.storages))
     INVALIDATING.set(len(blocks.invalidations))
 
 
@@ -66,8 +69,8 @@ def measure_redundancy(cluster: Cluster, redundancy: Redundancy) -> None:
     for priority in Priority:
         NEEDED.labels(priority.name.lower()).set(blocks.needed.size(priority))
     MISSING_SINGLE.set(blocks.needed.missing_single())
-    CORRUPT.set(len(blocks.corrupt))
-    EXCESS.set(len(blocks.doomed))
-    POSTPONED.set(len(blocks.postponed))
+    CORRUPT.set(blocks.map.corrupt_count())
+    EXCESS.set(len(blocks.map.pending_deletions))
+    POSTPONED.set(len(blocks.rechecks.postponed))
     PENDING.set(len(redundancy.pending))
     TIMEOUTS.set(redundancy.timeouts)

@@ -52,7 +52,7 @@ class SafeModeWatch:
         self._cluster.await_edits()
 
     def tip(self) -> str:
-        """What safe mode waits for; empty where it is off."""
+        """Say what safe mode waits for; empty where it is off."""
         return self._cluster.safe_mode_tip(self._clock())
 
     def look(self) -> None:

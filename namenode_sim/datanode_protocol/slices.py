@@ -12,7 +12,7 @@ SLICE_ITEMS: Final = 2_000
 
 
 async def in_slices(steps: Iterator[int], goes_on: Callable[[], bool]) -> bool:
-    """Take steps, each of which tells how many items it dealt with; False if work had to end.
+    """Take steps, each of which yields how many items it dealt with; False if work had to end.
 
     After five milliseconds or two thousand items others get the loop; then ``goes_on`` is asked
     whether there is still a reason for the work.

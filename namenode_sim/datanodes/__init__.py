@@ -1,1 +1,1 @@
-"""The DataNodes as a NameNode knows them: who they are, what they have room for, who is alive."""
+"""The DataNodes as a NameNode knows them: their names, the room that they have, which are alive."""

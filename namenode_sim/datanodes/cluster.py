@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from namenode_sim.blocks import model, safemode
-from namenode_sim.blocks.follow import follow, load
+from namenode_sim.blocks.apply_edits import apply_edit, load
 from namenode_sim.blocks.safemode import counts_of
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes import storage_policies
@@ -54,11 +54,11 @@ class Cluster:
         self._namespace = namespace
         load(self.blocks, namespace)
         namespace.watch_blocks()
-        namespace.follower = partial(follow, self.blocks)
+        namespace.follower = partial(apply_edit, self.blocks)
         self.begin_safe_mode()
 
     def counts(self) -> safemode.Counts:
-        """What safe mode waits for."""
+        """Return the counts that safe mode waits for."""
         return counts_of(self.blocks, sum(node.alive for node in self.nodes.values()))
 
     def begin_safe_mode(self) -> None:
@@ -72,18 +72,18 @@ class Cluster:
     def set_safe_mode(self, mode: safemode.SafeMode) -> None:
         """Change safe mode."""
         self.safe_mode = mode
-        self.blocks.starting = not isinstance(mode.startup, safemode.Off)
+        self.blocks.set_starting(starting=not isinstance(mode.startup, safemode.Off))
 
     def safe_mode_tip(self, now: float) -> str:
-        """What safe mode waits for, in Hadoop's words; empty where it is off."""
+        """Say what safe mode waits for, in Hadoop's words; empty where it is off."""
         return safemode.tip(self.safe_mode, self.rules, self.counts(), now)
 
     def is_active(self) -> bool:
-        """Whether orders to DataNodes are this NameNode's to give."""
+        """Return whether this NameNode may give orders to DataNodes."""
         return self.blocks.role is model.Role.ACTIVE
 
     def policy_of(self, file_id: int) -> storage_policies.StoragePolicy:
-        """The policy by which a file's blocks are placed; the default for one that is gone."""
+        """Return the policy by which a file's blocks are placed; the default if it is gone."""
         inode = None if self._namespace is None else self._namespace.tree.inodes.get(file_id)
         return (
             storage_policies.POLICIES[storage_policies.DEFAULT_POLICY_ID]
@@ -92,14 +92,14 @@ class Cluster:
         )
 
     def add_storage(self, node: Node, uuid: str) -> NodeStorage:
-        """A storage of a DataNode, which is made if it is new.
+        """Return a storage of a DataNode, which is made if it is new.
 
         Raises:
             TooManyStorages: if no number is left.
         """
         known = node.storages.get(uuid)
         if known is None:
-            known = NodeStorage(uuid, self.blocks.storages.add(node.id.uuid, uuid))
+            known = NodeStorage(uuid, self.blocks.add_storage(node.id.uuid, uuid))
             node.storages[uuid] = known
             self._by_number[known.held.number] = (node, known)
         return known
@@ -111,16 +111,16 @@ class Cluster:
         del node.storages[storage.uuid]
 
     def place(self, number: model.StorageNumber) -> tuple[Node, NodeStorage]:
-        """The DataNode and the storage behind a number of the map."""
+        """Return the DataNode and the storage behind a number of the map."""
         return self._by_number[number]
 
     def find_place(self, number: model.StorageNumber) -> tuple[Node, NodeStorage] | None:
-        """Where a storage is, by a number that may have been given back."""
+        """Return where a storage is, by a number that may have been given back."""
         return self._by_number.get(number)
 
     def expect(self, slot: model.Slot, places: Iterable[NodeStorage]) -> None:
         """Note where a block that is being written is to be; what else was expected is dropped."""
-        stamp = self.blocks.columns.stamps[slot]
+        stamp = self.blocks.map.block(slot).stamp
         self.blocks.expect(
             slot,
             tuple(

@@ -20,12 +20,12 @@ class Damaged:
 
 
 def check_known(cluster: Cluster, damaged: Damaged) -> None:
-    """Whether the DataNode of a known block's replica is known.
+    """Check that the DataNode of a known block's replica is known.
 
     Raises:
         UnknownDatanode: if it is not; what is said of unknown blocks does not count.
     """
-    known = cluster.blocks.index.get(damaged.block_id) is not None
+    known = cluster.blocks.map.find(damaged.block_id) is not None
     if known and damaged.datanode not in cluster.nodes:
         raise UnknownDatanode(damaged.block_id, damaged.stamp, damaged.datanode)
 
@@ -35,17 +35,17 @@ def note_damage(cluster: Cluster, damaged: Damaged) -> None:
 
     A report about an older stamp is late: a newer replica may have taken the place.
     """
-    blocks, slot = cluster.blocks, cluster.blocks.index.get(damaged.block_id)
-    if slot is None or damaged.stamp != blocks.columns.stamps[slot]:
+    blocks, slot = cluster.blocks, cluster.blocks.map.find(damaged.block_id)
+    if slot is None or damaged.stamp != blocks.map.block(slot).stamp:
         return
     storage = _holding(cluster, slot, damaged.datanode)
-    if storage is not None and blocks.is_good(slot, storage.number):
+    if storage is not None and blocks.map.is_good(slot, storage.number):
         mark = CorruptMark(Reason.CORRUPTION_REPORTED, damaged.stamp)
         blocks.mark_corrupt(slot, storage, mark)
         cluster.on_damage(damaged.block_id, damaged.stamp, damaged.datanode)
 
 
 def _holding(cluster: Cluster, slot: Slot, datanode: str) -> Storage | None:
-    """The storage on which a DataNode has its replica of a block."""
-    held = map(cluster.blocks.storages.at, cluster.blocks.replicas.storages(slot))
+    """Return the storage on which a DataNode has its replica of a block."""
+    held = map(cluster.blocks.map.storages.at, cluster.blocks.map.storages_of(slot))
     return next((storage for storage in held if storage.node == datanode), None)

@@ -13,13 +13,13 @@ from enum import Enum, auto
 from typing import Any, Final, assert_never
 
 from namenode_sim.blocks.model import Deleted
-from namenode_sim.blocks.waiting import Told
+from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import DatanodeId, Drain, Node, is_hadoops
 
 ASK_AGAIN_SECONDS: Final = 2.0
 UNREADABLE_SECONDS: Final = 30.0
-"""After so long a page that could not be had is asked for again."""
+"""After this time a page that could not be had is asked for again."""
 
 ASKED_AT_ONCE: Final = 50
 """The NameNode has other work after a failover than to read a thousand pages."""
@@ -34,7 +34,7 @@ class DrainRules:
     """``check``: whether it is asked at all; Hadoop's NameNodes do not.
 
     ``quiet_seconds``: a DataNode whose page cannot be had counts as drained once it has deleted
-    nothing for so long but what this NameNode had ordered.
+    nothing for this time but what this NameNode had ordered.
     """
 
     check: bool = True
@@ -96,21 +96,22 @@ class Noted(Enum):
 
 
 def awaits_drain(node: Node, rules: DrainRules) -> bool:
-    """Whether a report that is asked for now could list replicas that are about to go."""
+    """Return whether a report that is asked for now could list replicas that are about to go."""
     return rules.check and is_hadoops(node.software_version) and not node.drain.done
 
 
 def undrained(cluster: Cluster, rules: DrainRules) -> int:
-    """How many live DataNodes an active waits for."""
+    """Return how many live DataNodes an active waits for."""
     if not cluster.is_active():
         return 0
     return sum(node.alive and awaits_drain(node, rules) for node in cluster.nodes.values())
 
 
 def questions(cluster: Cluster, rules: DrainRules, now: float) -> list[Question]:
-    """The pages to read now, those first that have waited longest.
+    """Return the pages to read now, those first that have waited longest.
 
-    Only of DataNodes that obey this NameNode: another one may still order deletions elsewhere.
+    Only pages of DataNodes that obey this NameNode: another one may still order deletions
+    elsewhere.
     """
     due = [
         node
@@ -122,7 +123,7 @@ def questions(cluster: Cluster, rules: DrainRules, now: float) -> list[Question]
 
 
 def question_to(cluster: Cluster, node: Node) -> Question:
-    """What a DataNode is to be asked next."""
+    """Return what a DataNode is to be asked next."""
     bean = Bean.DELETIONS if node.drain.commands_done else Bean.COMMANDS
     return Question(node.id, bean, cluster.term, node.registrations)
 
@@ -155,10 +156,10 @@ def note(cluster: Cluster, question: Question, found: Found, now: float) -> Note
 
 
 def _all_done(drain: Drain, found: Commands) -> bool:
-    """Whether no command ran when this was counted, which was after the DataNode obeyed us.
+    """Return whether no command ran when this was counted, which was after the DataNode obeyed us.
 
-    Hadoop counts anew at most each ten seconds, so that a page may be older than the claim.  One
-    that tells of more heartbeats than the first one does not.
+    Hadoop counts anew at most each ten seconds, so that a page may be older than the claim. One
+    that shows more heartbeats than the first one is not.
     """
     if drain.first_heartbeats is None:
         drain.first_heartbeats = found.heartbeats
@@ -190,8 +191,8 @@ def note_orders(node: Node, block_ids: Iterable[int]) -> None:
     node.drain.asked.update(block_ids)
 
 
-def note_deletions(node: Node, items: Iterable[tuple[int, Told]], now: float) -> None:
-    """Note whether a DataNode tells of deletions that this NameNode has not ordered."""
+def note_deletions(node: Node, items: Iterable[tuple[int, ReplicaReport]], now: float) -> None:
+    """Note whether a DataNode reports deletions that this NameNode has not ordered."""
     drain = node.drain
     if drain.done:
         return
@@ -208,7 +209,7 @@ def note_deletions(node: Node, items: Iterable[tuple[int, Told]], now: float) ->
 
 
 def query_of(question: Question) -> str:
-    """The name of the bean that answers, as /jmx is asked for it.
+    """Return the name of the bean that answers, as /jmx is asked for it.
 
     The deletions are those of the bean with the DataNode's uuid: the one without it counts anew
     only now and then, as that of the commands does.
@@ -224,7 +225,7 @@ def query_of(question: Question) -> str:
 
 
 def read(bean: Bean, page: bytes) -> Found:
-    """What a page of /jmx says."""
+    """Read what a page of /jmx says."""
     try:
         beans = _beans(page)
         match bean:
@@ -247,7 +248,7 @@ def _beans(page: bytes) -> Sequence[dict[str, Any]]:
 
 
 def _total(beans: Sequence[dict[str, Any]], name: str) -> int:
-    """The sum of all beans; a count that is below zero for an instant is not nothing."""
+    """Return the sum of all beans; a count that is below zero for an instant is not nothing."""
     counts = [bean[name] for bean in beans if name in bean]
     if not counts or not all(type(count) is int for count in counts):
         raise ValueError(f"no bean has the number {name}")

@@ -6,13 +6,9 @@ See docs/reference/blocks.md#excess.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from namenode_sim.blocks.model import StorageNumber
+from namenode_sim.blocks.model import RACKS, StorageNumber
 from namenode_sim.datanodes.model import StorageType
-
-RACKS: Final = 2
-"""On so many racks the replicas of a block are to stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +46,7 @@ def choose_excess(
 
 
 def _off_lonely_racks(left: list[Candidate]) -> list[Candidate]:
-    """Of two racks none may lose its last replica."""
+    """Leave out the last replica on one of two racks, which may not go."""
     spread = Counter(one.rack for one in left)
     if len(spread) != RACKS:
         return left
@@ -60,7 +56,7 @@ def _off_lonely_racks(left: list[Candidate]) -> list[Candidate]:
 def _of_excess_types(
     fit: list[Candidate], left: list[Candidate], wanted: Sequence[StorageType]
 ) -> list[Candidate]:
-    """What is on a type of storage of which there are more than wanted, if anything is."""
+    """Return what is on a type of storage of which there are more than wanted, if anything is."""
     excess = Counter(one.type for one in left) - Counter(wanted)
     return [one for one in fit if one.type in excess] or fit
 

@@ -1,6 +1,6 @@
-"""What operators are told of blocks and DataNodes on a NameNode's status page.
+"""What a NameNode's status page shows operators of blocks and DataNodes.
 
-See docs/reference/datanodes.md#what-operators-are-told.
+See docs/reference/datanodes.md#what-operators-see.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ def files_summary(
     safe_mode: str | None,
     now: float,
 ) -> Mapping[str, object]:
-    """Counts of DataNodes and blocks, and sizes in bytes; ``safe_mode`` is what it waits for.
+    """Count DataNodes and blocks, and sizes in bytes; ``safe_mode`` is what safe mode waits for.
 
     Only the active judges what lacks replicas.
     """
@@ -35,8 +35,8 @@ def files_summary(
         "capacity_bytes": sum(room.capacity for room in rooms),
         "used_bytes": sum(room.used for room in rooms),
         "remaining_bytes": sum(room.remaining for room in rooms),
-        "blocks": len(blocks.columns),
+        "blocks": blocks.map.block_count(),
         "under_replicated": len(blocks.needed) - missing,
         "missing": missing,
-        "corrupt": len(blocks.corrupt),
+        "corrupt": blocks.map.corrupt_count(),
     }

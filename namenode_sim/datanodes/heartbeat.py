@@ -1,4 +1,4 @@
-"""What a heartbeat tells, and which orders its answer carries.
+"""What a heartbeat reports, and which orders its answer carries.
 
 See docs/reference/datanodes.md#heartbeats.
 """
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from journal.model import TxId
-from namenode_sim.blocks.model import Cut, Slot, Storage
+from namenode_sim.blocks.model import Cut
 from namenode_sim.datanodes import model
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import TooManyStoragesHere
@@ -21,7 +21,7 @@ MAX_RECOVERIES_AT_ONCE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class StorageReport:
-    """A storage as its DataNode tells of it."""
+    """A storage as its DataNode reports it."""
 
     uuid: str
     type: model.StorageType
@@ -31,7 +31,7 @@ class StorageReport:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """What a DataNode tells every few seconds."""
+    """What a DataNode reports every few seconds."""
 
     of: model.DatanodeId
     storages: tuple[StorageReport, ...]
@@ -91,7 +91,7 @@ Command: TypeAlias = Delete | Copies | Recoveries
 
 
 def is_registered(cluster: Cluster, who: model.DatanodeId) -> model.Node | None:
-    """The DataNode that may speak under this name and address; None if it must register first."""
+    """Return the DataNode with this name and address; None if it must register first."""
     node = cluster.nodes.get(who.uuid)
     if node is None or not node.alive or node.must_register:
         return None
@@ -150,10 +150,10 @@ def orders(
     now: float,
     limit: int,
 ) -> tuple[Command, ...]:
-    """The orders that leave with this answer, whose edits are durable.
+    """Return the orders that leave with this answer, whose edits are durable.
 
-    To be asked only where the answer claims that this NameNode is the active, and out of safe
-    mode.  A recovery goes alone: copies of its block must not overtake it.
+    To be asked only where the answer claims that this NameNode is the active, and out of safe mode.
+    A recovery goes alone: copies of its block must not overtake it.
     """
     recoveries = _recoveries(cluster, node, durable, liveness, now)
     if recoveries:
@@ -181,25 +181,26 @@ def _recoveries(
 def _recovery(
     cluster: Cluster, order: model.RecoveryOrder, liveness: LivenessRules, now: float
 ) -> Recovery | None:
-    """An order as it is to be told now; None if the block is gone or recovered otherwise."""
+    """Return an order as it is to be sent now; None if the block is gone or recovered otherwise."""
     blocks = cluster.blocks
-    slot = blocks.index.get(order.block_id)
+    slot = blocks.map.find(order.block_id)
     if slot is None:
         return None
-    construction = blocks.constructions.get(slot)
+    construction = blocks.map.find_construction(slot)
     if construction is None or construction.recovery_stamp != order.recovery_stamp:
         return None
     cut = construction.cut
     source_id = order.block_id if cut is None else cut.source_id
-    source = blocks.index.get(source_id)
-    if source is None:
+    slot_of_source = blocks.map.find(source_id)
+    if slot_of_source is None:
         return None
+    source = blocks.map.block(slot_of_source)
     alive = [place for place in participants(cluster, slot) if place[0].alive]
     fresh = [place for place in alive if not liveness.is_stale(place[0], now)]
     return Recovery(
         source_id,
-        blocks.columns.stamps[source],
-        blocks.columns.lengths[source],
+        source.stamp,
+        source.length,
         order.recovery_stamp,
         tuple(fresh if len(fresh) > 1 else alive),
         order.block_id,
@@ -208,7 +209,7 @@ def _recovery(
 
 
 def _copies(cluster: Cluster, node: model.Node, durable: TxId) -> tuple[Copy, ...]:
-    """As many as the DataNode may make beside those that it tells of."""
+    """Take as many orders as the DataNode may carry out in addition to those that it reports."""
     found: list[Copy] = []
     queue, most = node.copy_orders, MAX_STREAMS - node.copies
     while queue and queue[0].cause <= durable and len(found) < most:
@@ -219,7 +220,7 @@ def _copies(cluster: Cluster, node: model.Node, durable: TxId) -> tuple[Copy, ..
 
 
 def _copy(cluster: Cluster, order: model.CopyOrder) -> Copy | None:
-    slot = cluster.blocks.index.get(order.block_id)
+    slot = cluster.blocks.map.find(order.block_id)
     if slot is None:
         return None
     targets = tuple(
@@ -227,8 +228,8 @@ def _copy(cluster: Cluster, order: model.CopyOrder) -> Copy | None:
     )
     if not targets:
         return None
-    columns = cluster.blocks.columns
-    return Copy(order.block_id, columns.stamps[slot], columns.lengths[slot], targets)
+    block = cluster.blocks.map.block(slot)
+    return Copy(order.block_id, block.stamp, block.length, targets)
 
 
 def _deletions(
@@ -239,12 +240,3 @@ def _deletions(
         left = limit - len(found)
         found += cluster.blocks.invalidations.take_due(storage.held.number, durable, left)
     return tuple(found)
-
-
-def forget_some(cluster: Cluster, storage: Storage, most: int) -> int:
-    """Drop so many replicas of a storage that is gone; returns how many were dropped."""
-    blocks = cluster.blocks
-    count = min(most, len(storage.slots))
-    for _ in range(count):
-        blocks.lose(Slot(storage.slots[-1]), storage)
-    return count

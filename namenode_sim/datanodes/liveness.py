@@ -11,7 +11,7 @@ from namenode_sim.datanodes.model import Node
 
 LOOK_SECONDS: Final = 5.0
 LATE_FACTOR: Final = 3
-"""A look so many periods after the last one found a process that had stood still."""
+"""A process that looks this number of periods after its last look had stood still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class LivenessRules:
     dead_seconds: float = 630.0
 
     def is_stale(self, node: Node, now: float) -> bool:
-        """Whether a DataNode should be avoided: it is silent, or its process has died."""
+        """Return whether a DataNode should be avoided: it is silent, or its process has died."""
         return node.broken or now >= node.last_heard + self.stale_seconds
 
 
@@ -45,9 +45,9 @@ class Watch:
     def died(
         self, nodes: Iterable[Node], rules: LivenessRules, now: float, *, starting: bool
     ) -> list[Node]:
-        """The DataNodes that count as dead from now on.
+        """Return the DataNodes that count as dead from now on.
 
-        None is in the safe mode of the start.  Where this process did not look for long, it was
+        None does in the safe mode of the start. Where this process did not look for long, it was
         stopped: DataNodes could not be heard, and get a new period.
         """
         late = now > self.last_look + LATE_FACTOR * LOOK_SECONDS

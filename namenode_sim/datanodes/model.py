@@ -18,11 +18,11 @@ class Draw(Protocol):
     """Where chance comes from; ``random.Random`` is one."""
 
     def random(self) -> float:
-        """A number of [0, 1)."""
+        """Return a number of [0, 1)."""
         ...
 
     def randrange(self, stop: int, /) -> int:
-        """A number of [0, stop)."""
+        """Return a number of [0, stop)."""
         ...
 
 
@@ -49,10 +49,10 @@ OUR_VERSIONS_END: Final = "-nnha"
 
 
 def is_hadoops(software_version: str) -> bool:
-    """Whether a DataNode of this version keeps to Hadoop's order of things, and not to ours.
+    """Return whether a DataNode of this version keeps to Hadoop's order of things, and not to ours.
 
-    Ours removes a replica from its map before it reports, and obeys its last NameNode again
-    without a newer transaction.
+    Ours removes a replica from its map before it reports, and obeys its last NameNode again without
+    a newer transaction.
     """
     return not software_version.endswith(OUR_VERSIONS_END)
 
@@ -77,7 +77,7 @@ class DatanodeId:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Sizes of a storage, in bytes, as its DataNode last told."""
+    """Sizes of a storage, in bytes, as its DataNode reported them last."""
 
     capacity: int = 0
     used: int = 0
@@ -119,9 +119,9 @@ class RecoveryOrder:
 class Drain:
     """How far a DataNode is with what a former active has ordered; times are monotonic seconds.
 
-    ``done``: nothing of it is left.  ``commands_done``: no command of it runs or waits.
-    ``first_heartbeats``: how many its page told of first.  ``ask_from``: the page is not to be
-    read before.  ``quiet_since``: from then on it has deleted only what was ``asked`` of it.
+    ``done``: nothing of it is left. ``commands_done``: no command of it runs or waits.
+    ``first_heartbeats``: how many its page showed first. ``ask_from``: the page is not to be read
+    before. ``quiet_since``: from then on it has deleted only what was ``asked`` of it.
     """
 
     done: bool = False
@@ -137,10 +137,10 @@ class Drain:
 class Node:
     """A DataNode that has registered.
 
-    ``last_heard`` is monotonic time, in seconds.  ``broken``: its last connection ended as that of
-    a process which died, and it was not heard since.  ``transceivers`` and ``copies`` are what it
-    says that it is busy with.  ``obeys``: it has been told that this NameNode is the active, and
-    has called again.  Orders wait for its next heartbeat; a recovery goes before copies.
+    ``last_heard`` is monotonic time, in seconds. ``broken``: its last connection ended as that of a
+    process which died, and it was not heard since. ``transceivers`` and ``copies`` are what it says
+    that it is busy with. ``obeys``: it got an answer that this NameNode is the active, and has
+    called again. Orders wait for its next heartbeat; a recovery goes before copies.
     """
 
     id: DatanodeId
@@ -162,6 +162,6 @@ class Node:
     drain: Drain = field(default_factory=Drain)
 
     def forget_claim(self) -> None:
-        """Nothing is known of whom it obeys, nor of what it is still to do."""
+        """Forget which NameNode it obeys, and what it is still to do."""
         self.told_active = self.obeys = False
         self.drain = Drain()

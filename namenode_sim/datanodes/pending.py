@@ -27,15 +27,15 @@ class Pending:
         self._timeout_seconds = timeout_seconds
 
     def __len__(self) -> int:
-        """How many blocks have replicas on their way."""
+        """Return how many blocks have replicas on their way."""
         return len(self._by_block)
 
     def __iter__(self) -> Iterator[int]:
-        """The blocks that have replicas on their way."""
+        """Yield the blocks that have replicas on their way."""
         return iter(self._by_block)
 
     def places(self, block_id: int) -> tuple[Place, ...]:
-        """Where replicas of a block will come."""
+        """Return where replicas of a block will come."""
         coming = self._by_block.get(block_id)
         return () if coming is None else coming.places
 
@@ -64,7 +64,7 @@ class Pending:
         return () if coming is None else coming.places
 
     def overdue(self, now: float) -> list[int]:
-        """The blocks whose replicas should have come by now."""
+        """Return the blocks whose replicas should have come by now."""
         found: list[int] = []
         for block_id, coming in self._by_block.items():
             if coming.deadline > now:

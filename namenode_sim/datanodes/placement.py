@@ -16,7 +16,7 @@ from namenode_sim.datanodes.topology import STALE_SECONDS, distance, is_stale, s
 Place = tuple[Node, NodeStorage]
 
 _BUSY_TIMES_MEAN: Final = 2
-"""A DataNode is too busy with more than so many times the mean of transfers."""
+"""A DataNode is too busy with more than this number of times the mean of transfers."""
 
 
 class NotTaken(Enum):
@@ -44,8 +44,8 @@ DEFAULT_RULES = PlacementRules()
 class Wish:
     """What is asked for: ``count`` more replicas of ``size`` bytes at most.
 
-    ``writer`` is the DataNode beside the client, or on a copy the source; without one the first of
-    the ``chosen`` stands for it, which have the block already.  ``excluded`` are uuids.
+    ``writer`` is the DataNode on the client's host, or on a copy the source; without one the first
+    of the ``chosen`` stands for it, which have the block already. ``excluded`` are uuids.
     ``local_write``: the writer may get a replica.
     """
 
@@ -149,7 +149,7 @@ def _is_in_service(node: Node) -> bool:
 
 
 def _fill(search: _Search) -> None:
-    """Take places, one after the other, until nothing is left to be chosen or nobody is fit."""
+    """Take places, one after the other, until none is left to be chosen or no DataNode is fit."""
     wish, results = search.wish, search.results()
     types = [storage.type for _, storage in results]
     total = len(wish.chosen) + wish.count
@@ -174,7 +174,7 @@ def _take_next(search: _Search) -> bool:
 
 
 def _scopes(nodes: list[Node], writer: Node | None, *, copy: bool) -> list[_Scope]:
-    """Where to look for the next place, the best first."""
+    """Return where to look for the next place, the best first."""
     match nodes:
         case []:
             return [_Scope(writer.rack), _ANYWHERE] if writer is not None else [_ANYWHERE]
@@ -190,7 +190,7 @@ def _scopes(nodes: list[Node], writer: Node | None, *, copy: bool) -> list[_Scop
 
 
 def _take(search: _Search, node: Node, *, local: bool) -> bool:
-    """Take a place on a DataNode if it is fit for one; ``local``: beside the writer."""
+    """Take a place on a DataNode if it is fit for one; ``local``: it is the writer's."""
     uuid = node.id.uuid
     if uuid in search.wish.excluded or any(node is one for one, _ in search.results()):
         return False
@@ -211,7 +211,7 @@ def _take(search: _Search, node: Node, *, local: bool) -> bool:
 
 
 def _unfit(search: _Search, node: Node, *, local: bool) -> NotTaken | None:
-    """What speaks against a DataNode, whatever its storages are."""
+    """Return what speaks against a DataNode, whatever its storages are."""
     if not search.lenient:
         if is_stale(node, search.now, search.rules.stale_seconds):
             return NotTaken.STALE
@@ -223,7 +223,7 @@ def _unfit(search: _Search, node: Node, *, local: bool) -> NotTaken | None:
 
 
 def _storage(search: _Search, node: Node) -> NodeStorage | NotTaken:
-    """A storage of a DataNode with room, of the first type that is still to be chosen."""
+    """Return a storage of a DataNode with room, of the first type that is still to be chosen."""
     why, size = NotTaken.NO_STORAGE_TYPE, search.wish.size
     for kind in dict.fromkeys(search.left):
         of_type = [
@@ -242,7 +242,7 @@ def _storage(search: _Search, node: Node) -> NodeStorage | NotTaken:
 
 
 def _in_pipeline_order(search: _Search) -> tuple[Place, ...]:
-    """From the writer to the nearest, and so on from each."""
+    """Order the places: from the writer to the nearest, and so on from each."""
     left, order = list(search.taken), list[Place]()
     if not left:
         return ()

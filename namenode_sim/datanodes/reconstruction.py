@@ -15,10 +15,10 @@ from namenode_sim.datanodes.placement import Place, Wish, choose
 from namenode_sim.datanodes.storage_policies import StoragePolicy
 
 MAX_STREAMS: Final = 2
-"""So many copies a DataNode makes at once, and as many may wait for it (max-streams)."""
+"""The number of copies a DataNode makes at once, and of those that may wait (max-streams)."""
 
 MAX_STREAMS_URGENT: Final = 4
-"""So many may, with those of blocks that have one replica left (max-streams-hard-limit)."""
+"""The same with copies of blocks that have one replica left (max-streams-hard-limit)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ def plan_copy(cluster: Cluster, missing: Missing, policy: StoragePolicy, now: fl
     if source is None:
         return None
     live = tuple(cluster.place(number) for number in missing.counts.live)
-    chosen, columns = (*live, *missing.coming), cluster.blocks.columns
-    lacking = columns.expected[missing.slot] - len(chosen)
+    chosen, block = (*live, *missing.coming), cluster.blocks.map.block(missing.slot)
+    lacking = block.expected - len(chosen)
     wish = Wish(
         count=max(lacking, 1),
-        size=columns.lengths[missing.slot],
+        size=block.length,
         policy=policy,
         writer=source,
         chosen=chosen,
@@ -65,13 +65,13 @@ def plan_copy(cluster: Cluster, missing: Missing, policy: StoragePolicy, now: fl
 
 
 def _others(cluster: Cluster, missing: Missing) -> frozenset[str]:
-    """The DataNodes of replicas that do not count: each has room for one replica of a block."""
+    """Return the DataNodes of replicas that do not count: each has room for one of a block."""
     numbers = (*missing.counts.excess, *missing.counts.corrupt)
     return frozenset(cluster.place(number)[0].id.uuid for number in numbers)
 
 
 def _source(cluster: Cluster, missing: Missing) -> Node | None:
-    """One of the DataNodes with a good replica that are not busy."""
+    """Choose one of the DataNodes with a good replica that are not busy."""
     urgent = missing.priority is Priority.HIGHEST
     most = MAX_STREAMS_URGENT if urgent else MAX_STREAMS
     free = [

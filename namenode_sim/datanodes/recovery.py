@@ -1,10 +1,10 @@
-"""Block recovery: which DataNode leads it, what it is told, what the map has after it.
+"""Block recovery: which DataNode leads it, what it is sent, what the map has after it.
 
 See docs/reference/datanodes.md#block-recovery.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from journal.model import TxId
 from namenode_sim.blocks import model
@@ -25,7 +25,7 @@ class Candidate:
 def choose_primary(
     candidates: Sequence[Candidate], tried: frozenset[model.StorageNumber]
 ) -> tuple[model.StorageNumber | None, frozenset[model.StorageNumber]]:
-    """The storage whose DataNode leads, and those tried by then; None if no DataNode lives.
+    """Choose the storage whose DataNode leads; return also those tried by then, None if none lives.
 
     It is the one heard of last among those not yet tried; once all have been tried, all may be
     asked again (BlockUnderConstructionFeature.initializeBlockRecovery).
@@ -41,17 +41,17 @@ def choose_primary(
 
 
 def participants(cluster: Cluster, slot: model.Slot) -> list[tuple[Node, NodeStorage]]:
-    """Where replicas are that a recovery may need; of a copied block those of its source.
+    """Return where replicas are that a recovery may need; of a copied block those of its source.
 
     Damaged ones take part where there are no others: they may have all that was ever written.
-    Finalized replicas with a newer stamp than the block's are what a recovery has left whose
-    result never came.  They have all that was acknowledged; beside one that was cut already,
+    Finalized replicas with a newer stamp than the block's are what a recovery has left whose result
+    never came. They have all that was acknowledged; together with one that was cut already,
     DataNodes would refuse the whole ones for their length, time and again.
     """
     state = cluster.blocks
-    construction = state.constructions[slot]
+    construction = state.map.construction(slot)
     cut = construction.cut
-    if cut is None or cut.source_id == state.columns.ids[slot]:
+    if cut is None or cut.source_id == state.map.block(slot).id:
         places = [(one, cluster.place(one.storage)) for one in construction.locations]
         if not places:
             return [cluster.place(number) for number in _damaged(state, slot)]
@@ -60,23 +60,24 @@ def participants(cluster: Cluster, slot: model.Slot) -> list[tuple[Node, NodeSto
             for one, place in places
             if one.state is model.ReplicaState.FINALIZED and _candidate(*place).alive
         ]
-        newest = max((state.columns.stamps[slot], *stamps))
-        if newest == state.columns.stamps[slot]:
+        own = state.map.block(slot).stamp
+        newest = max((own, *stamps))
+        if newest == own:
             return [place for _, place in places]
         finalized = model.ReplicaState.FINALIZED, newest
         return [place for one, place in places if (one.state, one.stamp) == finalized]
-    source = state.index.get(cut.source_id)
+    source = state.map.find(cut.source_id)
     if source is None:
         return []
-    numbers = state.replicas.storages(source)
-    good = [number for number in numbers if state.is_good(source, number)]
+    numbers = state.map.storages_of(source)
+    good = [number for number in numbers if state.map.is_good(source, number)]
     return [cluster.place(number) for number in good or _damaged(state, source)]
 
 
 def _damaged(state: BlockState, slot: model.Slot) -> list[model.StorageNumber]:
-    """The storages whose corrupt replicas have the block's stamp."""
-    stamps = {None, state.columns.stamps[slot]}
-    marks = state.corrupt.get(slot, {})
+    """Return the storages whose corrupt replicas have the block's stamp."""
+    stamps = {None, state.map.block(slot).stamp}
+    marks = state.map.corrupt_marks(slot)
     return [number for number, mark in marks.items() if mark.stamp in stamps]
 
 
@@ -86,21 +87,12 @@ def begin(cluster: Cluster, block_id: int, stamp: int, cause: TxId, now: float) 
     ``stamp`` is the one that the block is to have; ``cause`` is the edit that gave it out.
     """
     state = cluster.blocks
-    slot = state.index.get(block_id)
+    slot = state.map.find(block_id)
     assert slot is not None, f"block {block_id} is not in the map"
     state.set_stage(slot, model.Stage.UNDER_RECOVERY)
-    construction = state.constructions[slot]
-    chosen, tried = choose_primary(
-        [_candidate(*place) for place in participants(cluster, slot)], construction.tried
-    )
-    cut = construction.cut
-    state.constructions[slot] = replace(
-        construction,
-        recovery_stamp=stamp,
-        recovery_began=None if chosen is None else now,
-        tried=tried,
-        cut=None if cut is None else replace(cut, stamp=stamp),
-    )
+    candidates = [_candidate(*place) for place in participants(cluster, slot)]
+    chosen, tried = choose_primary(candidates, state.map.construction(slot).tried)
+    state.note_recovery(slot, stamp, None if chosen is None else now, tried)
     if chosen is None:
         return None
     node, _ = cluster.place(chosen)
@@ -109,7 +101,7 @@ def begin(cluster: Cluster, block_id: int, stamp: int, cause: TxId, now: float) 
 
 
 def can_be_led(cluster: Cluster, slot: model.Slot) -> bool:
-    """Whether a DataNode lives that may have a replica."""
+    """Return whether a DataNode lives that may have a replica."""
     return any(_candidate(*place).alive for place in participants(cluster, slot))
 
 
@@ -128,8 +120,8 @@ class Before:
 
 def before(state: BlockState, slot: model.Slot) -> Before:
     """Note what an edit that ends a recovery may make obsolete."""
-    held = tuple(n for n in state.replicas.storages(slot) if state.is_good(slot, n))
-    return Before(state.columns.stamps[slot], held)
+    held = tuple(n for n in state.map.storages_of(slot) if state.map.is_good(slot, n))
+    return Before(state.map.block(slot).stamp, held)
 
 
 def take_recovered(
@@ -137,38 +129,35 @@ def take_recovered(
 ) -> None:
     """Note where a block that was just completed is, and that what others have of it is corrupt.
 
-    Of the replicas with the new stamp nothing is known yet but what the recovery's leader tells.
+    Of the replicas with the new stamp nothing is known yet but what the recovery's leader reports.
     The block is complete though these were found damaged (PendingRecoveryBlocks): its file is
-    closed, and nobody would ever complete it.
+    closed, and nothing else would ever complete it.
     """
     state = cluster.blocks
-    slot = state.index.get(block_id)
+    slot = state.map.find(block_id)
     assert slot is not None, f"block {block_id} is not in the map"
     for storage in storages:
         state.take(slot, storage.held)
-    if state.columns.stage(slot) is model.Stage.COMMITTED:
+    if state.map.block(slot).stage is model.Stage.COMMITTED:
         state.set_stage(slot, model.Stage.COMPLETE)
     mark = model.CorruptMark(model.Reason.GENSTAMP_MISMATCH, was.stamp)
     for number in was.held:
-        storage_left = state.storages.at(number)
+        storage_left = state.map.storages.at(number)
         elsewhere = any(
-            state.replicas.holds(slot, other.number)
-            for other in state.storages.beside(storage_left)
+            state.map.holds(slot, other.number) for other in state.map.storages.others(storage_left)
         )
-        if not elsewhere and not state.replicas.holds(slot, number):
+        if not elsewhere and not state.map.holds(slot, number):
             state.mark_corrupt(slot, storage_left, mark)
 
 
 def reopen(cluster: Cluster, block_id: int, storages: Iterable[NodeStorage]) -> None:
     """Note that a recovered block is being written again, and where."""
     state = cluster.blocks
-    slot = state.index.get(block_id)
+    slot = state.map.find(block_id)
     assert slot is not None, f"block {block_id} is not in the map"
     state.set_stage(slot, model.Stage.UNDER_CONSTRUCTION)
-    known = state.constructions[slot]
-    state.constructions[slot] = replace(
-        known, recovery_stamp=None, recovery_began=None, tried=frozenset()
-    )
+    state.note_recovery(slot, None, None, frozenset())
+    known = state.map.construction(slot)
     for storage in storages:
         if known.at(storage.held.number) is None:
             state.take(slot, storage.held)

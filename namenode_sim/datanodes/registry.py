@@ -1,4 +1,4 @@
-"""Who may be a DataNode of this namespace, and what its registration changes.
+"""Which DataNodes may be in this namespace, and what a registration changes.
 
 See docs/reference/datanodes.md#registration.
 """
@@ -30,7 +30,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryRules:
-    """Who is let in.  ``elsewhere_seconds``: so long a silent DataNode's address stays its own."""
+    """Which DataNodes are let in; a silent one keeps its address for ``elsewhere_seconds``."""
 
     namespace: NamespaceIds
     oldest_version: str = "2.1.0-beta"
@@ -86,7 +86,11 @@ def register(
 
 
 def check_namespace(registration: Registration, rules: RegistryRules) -> None:
-    """Raises StrangeNamespace; asked with every call of a DataNode."""
+    """Refuse a DataNode of another namespace; asked with every call of a DataNode.
+
+    Raises:
+        StrangeNamespace: if it is one.
+    """
     if registration.namespace != rules.namespace:
         raise StrangeNamespace(_name(registration.id), registration.namespace, rules.namespace)
 
@@ -103,13 +107,13 @@ def _is_elsewhere(known: Node, who: DatanodeId, rules: RegistryRules, now: float
 
 
 def _older(version: str, oldest: str) -> bool:
-    """Whether a version is older; one that names no numbers is older than all."""
+    """Return whether a version is older; one that names no numbers is older than all."""
     found, wanted = _parts(version), _parts(oldest)
     return found is None or (wanted is not None and found < wanted)
 
 
 def _parts(version: str) -> tuple[tuple[int, ...], bool, str] | None:
-    """Comparable: the numbers, whether it is a release, and what it is called otherwise."""
+    """Return what can be compared: the numbers, whether it is a release, and its other name."""
     numbers, _, rest = version.partition("-")
     fields = numbers.split(".")
     if not all(field.isascii() and field.isdigit() and len(field) <= 9 for field in fields):

@@ -25,8 +25,8 @@ class LeaseRules:
 class Held:
     """A lease, from when it was given until it ends (monotonic, in seconds).
 
-    ``after_claim``: the answer that gave it said that this NameNode is the active.  Who reports
-    under it has read that answer, and obeys.
+    ``after_claim``: the answer that gave it said that this NameNode is the active. A DataNode that
+    reports under it has read that answer, and obeys.
     """
 
     id: int
@@ -36,7 +36,7 @@ class Held:
 
 
 class ReportLeases:
-    """Who may report now; by the DataNode's uuid."""
+    """The DataNodes that may report now, by their uuids."""
 
     __slots__ = ("_held", "_last_id", "rules")
 
@@ -47,11 +47,11 @@ class ReportLeases:
         self._held: dict[str, Held] = {}
 
     def __len__(self) -> int:
-        """How many leases are held, ended ones included until somebody asks."""
+        """Return how many leases are held, ended ones included until the next is given."""
         return len(self._held)
 
     def give(self, uuid: str, now: float, *, after_claim: bool) -> int:
-        """A lease for a DataNode, in place of one that it has; NO_LEASE if too many are held."""
+        """Give a DataNode a lease, in place of one that it has; NO_LEASE if too many are held."""
         for other in [other for other, held in self._held.items() if held.until <= now]:
             del self._held[other]
         self._held.pop(uuid, None)
@@ -62,12 +62,12 @@ class ReportLeases:
         return self._last_id
 
     def has(self, uuid: str, now: float) -> bool:
-        """Whether a DataNode may report now."""
+        """Return whether a DataNode may report now."""
         held = self._held.get(uuid)
         return held is not None and now < held.until
 
     def check(self, uuid: str, lease: int, now: float) -> Held | None:
-        """The lease that a report came under; None for one that needs none.
+        """Return the lease that a report came under; None for one that needs none.
 
         Old DataNodes, and operators who ask for a report, know no leases.
 
@@ -82,9 +82,9 @@ class ReportLeases:
         return held
 
     def give_back(self, uuid: str) -> None:
-        """A DataNode has reported, or is gone."""
+        """Note that a DataNode has reported, or is gone."""
         self._held.pop(uuid, None)
 
     def clear(self) -> None:
-        """Nobody may report: the role has changed."""
+        """End all leases: the role has changed."""
         self._held.clear()

@@ -34,7 +34,7 @@ class StoragePolicy:
     replication_fallback: Types = ()
 
     def types(self, count: int) -> list[StorageType]:
-        """The types of so many replicas, in the order in which they are chosen."""
+        """Return the types of ``count`` replicas, in the order in which they are chosen."""
         served = [kind for kind in self.creation if kind not in UNSERVED]
         return (served + served[-1:] * count)[:count]
 
@@ -46,7 +46,7 @@ class StoragePolicy:
         *,
         copy: bool,
     ) -> list[StorageType]:
-        """The types still to be chosen for a block that is to have ``count`` replicas.
+        """Return the types still to be chosen for a block that is to have ``count`` replicas.
 
         A type that is ``unavailable`` is replaced by the first fallback that is not; with none,
         that replica is left out.
@@ -88,7 +88,7 @@ BY_NAME: Final = {policy.name: policy for policy in POLICIES.values()}
 
 
 def effective_policy_id(node: INode) -> int:
-    """The policy set on the inode or on the nearest directory above it; 0 if none is."""
+    """Return the policy set on the inode or on the nearest directory above it; 0 if none is."""
     step: INode | None = node
     while step is not None:
         policy_id = storage_policy_of(step)
@@ -99,5 +99,5 @@ def effective_policy_id(node: INode) -> int:
 
 
 def policy_of(node: INode) -> StoragePolicy:
-    """The policy by which an inode's blocks are placed; an unknown one is the default."""
+    """Return the policy by which an inode's blocks are placed; an unknown one is the default."""
     return POLICIES.get(effective_policy_id(node), POLICIES[DEFAULT_POLICY_ID])

@@ -19,24 +19,24 @@ STALE_SECONDS: Final = 30.0
 
 
 def is_stale(node: Node, now: float, stale_seconds: float) -> bool:
-    """Whether a DataNode may be gone: it was silent for a while, or its connection broke."""
+    """Return whether a DataNode may be gone: it was silent for a while, or its connection broke."""
     return node.broken or now - node.last_heard > stale_seconds
 
 
 def on_host(nodes: Iterable[Node], host: str) -> list[Node]:
-    """The DataNodes at an address or host name."""
+    """Return the DataNodes at an address or host name."""
     return [node for node in nodes if host in {node.id.ip, node.id.host}]
 
 
 def distance(one: Node, other: Node) -> int:
-    """How far two DataNodes are from each other."""
+    """Return how far two DataNodes are from each other."""
     if one is other:
         return SAME_NODE
     return SAME_RACK if one.rack == other.rack else OTHER_RACK
 
 
 def distance_from(local: Sequence[Node], node: Node) -> int:
-    """How far a node is from a client at whose address the ``local`` DataNodes are."""
+    """Return how far a node is from a client at whose address the ``local`` DataNodes are."""
     if node in local:
         return SAME_NODE
     return SAME_RACK if any(one.rack == node.rack for one in local) else OTHER_RACK

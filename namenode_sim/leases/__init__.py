@@ -1,1 +1,1 @@
-"""Who may write an open file, and how a file is closed whose writer is gone."""
+"""Which client may write an open file, and how a file is closed whose writer is gone."""

@@ -1,4 +1,4 @@
-"""Which writers have been silent for so long that the NameNode takes their files itself.
+"""Which writers have been silent beyond the hard limit, so that the NameNode takes their files.
 
 See docs/reference/blocks.md#taking-a-lease.
 """
@@ -10,7 +10,7 @@ OWN_PREFIX = "HDFS_NameNode-"
 
 
 def expired(renewed: Mapping[str, float], now: float, hard_limit_seconds: float) -> list[str]:
-    """The holders beyond the hard limit, the longest silent first; of equal ones by name."""
+    """Return the holders beyond the hard limit, the longest silent first; of equal ones by name."""
     silent = [(at, holder) for holder, at in renewed.items() if now - at > hard_limit_seconds]
     return [holder for _, holder in sorted(silent)]
 
@@ -26,7 +26,7 @@ class OwnHolder:
 def own_holder(
     own: OwnHolder | None, now: float, now_ms: int, hard_limit_seconds: float
 ) -> OwnHolder:
-    """The NameNode's holder name, a new one after each hard limit.
+    """Return the NameNode's holder name, a new one after each hard limit.
 
     A recovery that the NameNode began must expire like a client's, or a file whose recovery fails
     stays open for ever.

@@ -30,7 +30,7 @@ class CloseFile:
 
 @dataclass(frozen=True, slots=True)
 class DropLastAndClose:
-    """Nobody ever wrote to the last block: it goes, and the file is closed."""
+    """The last block was never written to: it goes, and the file is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class BlocksWait:
 
 @dataclass(frozen=True, slots=True)
 class ReportsWait:
-    """No DataNode is known to have the last block, and some have not told what they have."""
+    """No DataNode is known to have the last block, and some have not reported what they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,13 @@ def release(
     recovering_seconds: float | None,
     recovery_timeout_seconds: float,
     *,
-    all_told: bool = True,
+    all_reported: bool = True,
 ) -> Step:
     """Decide on the next step for an open file.
 
     ``recovering_seconds`` is the time since a recovery of the last block began, None if none did.
-    ``all_told``: all DataNodes had time to register here, and those that did have told what they
-    hold since this NameNode is active; none that was to have the last block has died since.
+    ``all_reported``: all DataNodes had time to register here, and those that did have reported what
+    they hold since this NameNode is active; none that was to have the last block has died since.
     """
     waiting = [block for block in blocks if block.stage is not Stage.COMPLETE]
     if not waiting:
@@ -103,7 +103,7 @@ def release(
         if before is not None and not before.enough:
             return BlocksWait()
         # A new active may be asked before the DataNode that holds acknowledged bytes is back.
-        return DropLastAndClose() if all_told else ReportsWait()
+        return DropLastAndClose() if all_reported else ReportsWait()
     if recovering_seconds is not None and recovering_seconds < recovery_timeout_seconds:
         return RecoveryRuns(recovering_seconds)
     return RecoverLast()

@@ -22,7 +22,7 @@ class Intent(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who holds an open file.
+    """The client that holds an open file.
 
     ``silent_seconds`` is the time since the last renewal, None for a holder without a lease.
     ``recovers``: the last block is under recovery.
@@ -36,7 +36,9 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who wants the file.  ``force``: the call is recoverLease, which waits for no limit."""
+    """The client that wants the file. ``force``: the call is recoverLease, which waits for no
+    limit.
+    """
 
     client: str
     machine: str
@@ -58,7 +60,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The caller does not get the file now; ``in_recovery`` tells the two exceptions apart."""
+    """The caller does not get the file now; ``in_recovery`` chooses between the two exceptions."""
 
     message: str
     in_recovery: bool = False

@@ -15,9 +15,9 @@ from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import DrainRules
-from namenode_sim.datanodes.judging import RedundancyRules
 from namenode_sim.datanodes.liveness import LivenessRules, dead_after
 from namenode_sim.datanodes.placement import PlacementRules
+from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
 from namenode_sim.datanodes.report_leases import LeaseRules
 from namenode_sim.namespace.namespace import Namespace

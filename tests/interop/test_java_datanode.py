@@ -195,7 +195,7 @@ async def taken_over(hadoop: Hadoop, folder: Path, rules: KeeperRules) -> AsyncI
 
 
 def are_confirmed(served: NameNode) -> bool:
-    return all(storage.confirmed for storage in served.cluster.blocks.storages)
+    return all(storage.confirmed for storage in served.cluster.blocks.map.storages)
 
 
 @JAVA_COMPILER.mark
@@ -209,10 +209,10 @@ async def test_b34_no_replica_is_lost_by_a_deletion_that_takes_long(
         found = await read_page(scene.java.id, query_of(question_to(active.cluster, scene.java)))
         assert read(Bean.DELETIONS, found) == Deletions(1)
         assert len(active.holders(ID)) == 2
-        assert len(active.cluster.blocks.postponed) == 1
+        assert len(active.cluster.blocks.rechecks.postponed) == 1
         scene.held.release()
         await seen(lambda: are_confirmed(active))
-        await seen(lambda: len(active.cluster.blocks.postponed) == 0)
+        await seen(lambda: len(active.cluster.blocks.rechecks.postponed) == 0)
         assert len(active.cluster.blocks.invalidations) == 0
         (holder,) = active.holders(ID)
         assert holder not in scene.java.storages
@@ -251,5 +251,5 @@ async def test_who_gets_a_damaged_copy_tells_of_its_source(
         damaged[5000] ^= 4
         replica.write_bytes(damaged)
         active.apply(ops.SetReplication(PATH, 2))
-        await seen(lambda: len(active.cluster.blocks.corrupt) == 1)
+        await seen(lambda: active.cluster.blocks.map.corrupt_count() == 1)
         assert active.holders(ID) == [holder], "and nobody took it"

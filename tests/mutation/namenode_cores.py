@@ -13,14 +13,14 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
     "blocks": Core(
         (
             "namenode_sim/blocks/commit.py",
-            "namenode_sim/blocks/doomed.py",
-            "namenode_sim/blocks/follow.py",
+            "namenode_sim/blocks/pending_deletions.py",
+            "namenode_sim/blocks/apply_edits.py",
             "namenode_sim/blocks/invalidations.py",
-            "namenode_sim/blocks/judge.py",
+            "namenode_sim/blocks/classify_replica.py",
             "namenode_sim/blocks/needed.py",
             "namenode_sim/blocks/reports.py",
             "namenode_sim/blocks/safemode.py",
-            "namenode_sim/blocks/waiting.py",
+            "namenode_sim/blocks/postponed_reports.py",
         ),
         (
             "tests/namenode_sim/blocks",
@@ -42,7 +42,7 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
     "redundancy": Core(
         (
             "namenode_sim/datanodes/excess_choice.py",
-            "namenode_sim/datanodes/judging.py",
+            "namenode_sim/datanodes/redundancy_check.py",
             "namenode_sim/datanodes/pending.py",
             "namenode_sim/datanodes/placement.py",
             "namenode_sim/datanodes/reconstruction.py",
@@ -176,17 +176,23 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
     ),
     "block-map": Core(
         (
+            "namenode_sim/blocks/block_ids.py",
+            "namenode_sim/blocks/blocks_map.py",
             "namenode_sim/blocks/columns.py",
-            "namenode_sim/blocks/incoming.py",
+            "namenode_sim/blocks/constructions.py",
+            "namenode_sim/blocks/corrupt_marks.py",
+            "namenode_sim/blocks/incremental_reports.py",
             "namenode_sim/blocks/index.py",
             "namenode_sim/blocks/model.py",
+            "namenode_sim/blocks/recheck_queue.py",
             "namenode_sim/blocks/redundancy.py",
             "namenode_sim/blocks/replicas.py",
             "namenode_sim/blocks/report_rows.py",
+            "namenode_sim/blocks/safe_counts.py",
             "namenode_sim/blocks/scheduled.py",
             "namenode_sim/blocks/state.py",
             "namenode_sim/blocks/storages.py",
-            "namenode_sim/blocks/touched.py",
+            "namenode_sim/blocks/stored_replicas.py",
         ),
         (
             "tests/namenode_sim/blocks",

@@ -72,7 +72,7 @@ def _check_replicas(scene: Scene, last: Block, path: str) -> None:
     if block_locations.stage_of(scene, last) is Stage.COMMITTED:
         raise FsError(RETRIABLE, f"{NOT_REPLICATED_YET}: {where} COMMITTED but not yet COMPLETE.")
     alive = sum(node.alive for node in scene.cluster.nodes.values())
-    if state.live(slot) < min(state.minimum, alive):
+    if not state.map.has_minimum(state.map.live(slot), alive):
         raise io_error(f"{where} not sufficiently replicated yet.")
 
 

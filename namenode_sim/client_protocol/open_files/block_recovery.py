@@ -36,7 +36,7 @@ def commit_block_synchronization(
             counts then, and the next one begins with what DataNodes have.
     """
     check_pool(scene, request.block)
-    slot = scene.cluster.blocks.index.get(told_block(request.block).block_id)
+    slot = scene.cluster.blocks.map.find(told_block(request.block).block_id)
     if slot is None:
         if request.deleteBlock:
             return _nothing_to_do()
@@ -63,7 +63,7 @@ def _name(scene: Scene, request: pb.CommitBlockSynchronizationRequestProto) -> s
 
 
 def _file_of(scene: Scene, slot: Slot) -> INodeFile:
-    file = scene.namespace.tree.inodes.get(scene.cluster.blocks.columns.files[slot])
+    file = scene.namespace.tree.inodes.get(scene.cluster.blocks.map.block(slot).file_id)
     assert isinstance(file, INodeFile)
     if not is_current(file):
         raise errors.not_found(
@@ -74,9 +74,9 @@ def _file_of(scene: Scene, slot: Slot) -> INodeFile:
 
 def _construction(scene: Scene, last: Block) -> Construction:
     state = scene.cluster.blocks
-    slot = state.index.get(last.block_id)
+    slot = state.map.find(last.block_id)
     assert slot is not None, f"block {last.block_id} is not in the map"
-    return state.constructions[slot]
+    return state.map.construction(slot)
 
 
 def _check_recovery(
@@ -130,7 +130,7 @@ def _check_unwritten(
     """Refuse if a storage that may come back has reported bytes: it may only be silent."""
     for location in _construction(scene, last).locations:
         if location.length > 0:
-            storage = scene.cluster.blocks.storages.at(location.storage)
+            storage = scene.cluster.blocks.map.storages.at(location.storage)
             raise errors.io_error(
                 f"Block {_name(scene, request)} is not deleted: DataNode {storage.node} has "
                 f"reported {location.length} bytes of it, and is not known to be dead.  Nothing "
@@ -203,7 +203,7 @@ def _completing(
     scene: Scene, result: _Result
 ) -> Callable[[], pb.CommitBlockSynchronizationResponseProto]:
     state = scene.cluster.blocks
-    slot = state.index.get(result.block.block_id)
+    slot = state.map.find(result.block.block_id)
     assert slot is not None
     was = before(state, slot)
 

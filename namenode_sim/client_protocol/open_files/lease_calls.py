@@ -49,9 +49,9 @@ def due_files(scene: Scene) -> list[int]:
     files = [number for holder in silent for number in sorted(tree.leases[holder])]
     state = scene.cluster.blocks
     stalled = {
-        state.columns.files[slot]
-        for slot in state.constructions
-        if is_stalled(scene, state.columns.ids[slot])
+        block.file_id
+        for block in map(state.map.block, state.map.unfinished())
+        if is_stalled(scene, block.id)
     }
     return files + sorted(stalled.difference(files))
 

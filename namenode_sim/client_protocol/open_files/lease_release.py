@@ -90,24 +90,25 @@ def _step(scene: Scene, file: INodeFile) -> leases_release.Step:
     lost: frozenset[StorageNumber] = frozenset()
     found: list[leases_release.LastBlock] = []
     for block in file.blocks:
-        slot = state.index.get(block.block_id)
+        slot = state.map.find(block.block_id)
         assert slot is not None, f"block {block.block_id} is not in the map"
-        construction = state.constructions.get(slot)
+        construction = state.map.find_construction(slot)
+        stored = state.map.block(slot)
         places = 0 if construction is None else len(participants(scene.cluster, slot))
         began = None if construction is None else construction.recovery_began
         lost = frozenset() if construction is None else construction.lost
         found.append(
             leases_release.LastBlock(
-                state.columns.stage(slot),
-                state.columns.lengths[slot],
-                state.live(slot) >= state.minimum,
+                stored.stage,
+                stored.length,
+                state.map.has_minimum(state.map.live(slot)),
                 places,
             )
         )
     seconds = None if began is None else scene.now - began
     limit = scene.settings.block_recovery_seconds
     all_told = _all_have_told(scene) and not any(_is_dead(scene, number) for number in lost)
-    return leases_release.release(found, seconds, limit, all_told=all_told)
+    return leases_release.release(found, seconds, limit, all_reported=all_told)
 
 
 def _is_dead(scene: Scene, number: StorageNumber) -> bool:
@@ -166,12 +167,12 @@ def is_stalled(scene: Scene, block_id: int) -> bool:
     for a NameNode that became the active since.
     """
     state = scene.cluster.blocks
-    slot = state.index.get(block_id)
+    slot = state.map.find(block_id)
     assert slot is not None, f"block {block_id} is not in the map"
-    construction = state.constructions.get(slot)
+    construction = state.map.find_construction(slot)
     if construction is None:
         return False
-    recovers = construction.cut is not None or state.columns.stage(slot) is Stage.UNDER_RECOVERY
+    recovers = construction.cut is not None or state.map.block(slot).stage is Stage.UNDER_RECOVERY
     began = construction.recovery_began
     over = began is None or scene.now - began >= scene.settings.block_recovery_seconds
     return recovers and over and can_be_led(scene.cluster, slot)

@@ -125,15 +125,15 @@ def _open_block(scene: Scene, told: ExtendedBlockProto, client: str) -> INodeFil
     check_pool(scene, told)
     block, state = told_block(told), scene.cluster.blocks
     name = pooled_name(scene, block)
-    slot = state.index.get(block.block_id)
+    slot = state.map.find(block.block_id)
     if slot is None:
         raise io_error(f"{name} does not exist.")
-    stage = state.columns.stage(slot)
+    stage = state.map.block(slot).stage
     if stage is not Stage.UNDER_CONSTRUCTION:
         raise io_error(
             f"Unexpected BlockUCState: {name} is {stage.name} but not UNDER_CONSTRUCTION"
         )
-    file = scene.namespace.tree.inodes.get(state.columns.files[slot])
+    file = scene.namespace.tree.inodes.get(state.map.block(slot).file_id)
     assert isinstance(file, INodeFile)
     writer = file.under_construction
     assert writer is not None

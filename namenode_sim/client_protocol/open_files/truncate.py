@@ -53,9 +53,9 @@ def _length_when_cut(scene: Scene, file: INodeFile) -> int | None:
     if not file.blocks:
         return None
     state, last = scene.cluster.blocks, file.blocks[-1]
-    slot = state.index.get(last.block_id)
+    slot = state.map.find(last.block_id)
     assert slot is not None, f"block {last.block_id} is not in the map"
-    construction = state.constructions.get(slot)
+    construction = state.map.find_construction(slot)
     if construction is None or construction.cut is None:
         return None
     return file.length() - last.num_bytes + construction.cut.length

@@ -34,10 +34,10 @@ def get_fs_stats(scene: Scene, _: calls.GetFsStatusRequestProto) -> calls.GetFsS
         used=sum(room.used for room in rooms),
         remaining=sum(room.remaining for room in rooms),
         under_replicated=len(blocks.needed),
-        corrupt_blocks=len(blocks.corrupt),
+        corrupt_blocks=blocks.map.corrupt_count(),
         missing_blocks=blocks.needed.size(Priority.MISSING),
         missing_repl_one_blocks=blocks.needed.missing_single(),
-        blocks_in_future=blocks.bytes_in_future,
+        blocks_in_future=blocks.map.safe_counts()[2],
         pending_deletion_blocks=len(blocks.invalidations),
     )
 
@@ -49,10 +49,10 @@ def get_fs_replicated_block_stats(
     blocks = scene.cluster.blocks
     return calls.GetFsReplicatedBlockStatsResponseProto(
         low_redundancy=len(blocks.needed),
-        corrupt_blocks=len(blocks.corrupt),
+        corrupt_blocks=blocks.map.corrupt_count(),
         missing_blocks=blocks.needed.size(Priority.MISSING),
         missing_repl_one_blocks=blocks.needed.missing_single(),
-        blocks_in_future=blocks.bytes_in_future,
+        blocks_in_future=blocks.map.safe_counts()[2],
         pending_deletion_blocks=len(blocks.invalidations),
         highest_prio_low_redundancy_blocks=blocks.needed.size(Priority.HIGHEST),
         badly_distributed_blocks=blocks.needed.size(Priority.BADLY_DISTRIBUTED),
@@ -139,7 +139,7 @@ def list_corrupt_file_blocks(
     """
     check_superuser(scene.caller)
     blocks = scene.cluster.blocks
-    if blocks.touched is None:
+    if not blocks.rechecks.is_started():
         raise io_error(
             "Cannot run listCorruptFileBlocks because replication queues have not been initialized."
         )
@@ -148,7 +148,7 @@ def list_corrupt_file_blocks(
     found: list[str] = []
     for slot in blocks.needed.listed(Priority.MISSING)[seen:]:
         seen += 1
-        path = full_path(scene.namespace.tree.inodes[blocks.columns.files[slot]])
+        path = full_path(scene.namespace.tree.inodes[blocks.map.block(slot).file_id])
         if _is_at_or_below(path, request.path):
             found.append(path)
         if len(found) == MOST_CORRUPT_FILES:

@@ -30,13 +30,13 @@ def blocks_now(scene: Scene, file: INodeFile) -> tuple[Block, ...]:
     if not blocks:
         return blocks
     last = blocks[-1]
-    length = scene.cluster.blocks.columns.lengths[slot_of(scene, last)]
+    length = scene.cluster.blocks.map.block(slot_of(scene, last)).length
     return (*blocks[:-1], Block(last.block_id, length, last.generation_stamp))
 
 
 def stage_of(scene: Scene, block: Block) -> Stage:
     """Return how far the writing of a block is."""
-    return scene.cluster.blocks.columns.stage(slot_of(scene, block))
+    return scene.cluster.blocks.map.block(slot_of(scene, block)).stage
 
 
 def slot_of(scene: Scene, block: Block) -> Slot:
@@ -44,7 +44,7 @@ def slot_of(scene: Scene, block: Block) -> Slot:
 
     The map has the blocks of all files that are in the tree or in a snapshot.
     """
-    slot = scene.cluster.blocks.index.get(block.block_id)
+    slot = scene.cluster.blocks.map.find(block.block_id)
     assert slot is not None, f"block {block.block_id} is not in the map"
     return slot
 
@@ -103,11 +103,11 @@ def located_block(scene: Scene, block: Block, offset: int) -> hdfs_types_pb2.Loc
 def _readable(scene: Scene, slot: Slot) -> tuple[list[Place], bool]:
     """Return the places to read from, and whether all are corrupt; else only good ones count."""
     cluster, state = scene.cluster, scene.cluster.blocks
-    construction = state.constructions.get(slot)
+    construction = state.map.find_construction(slot)
     if construction is not None:
         return [cluster.place(one.storage) for one in construction.locations], False
-    numbers = state.replicas.storages(slot)
-    good = [number for number in numbers if state.is_good(slot, number)]
+    numbers = state.map.storages_of(slot)
+    good = [number for number in numbers if state.map.is_good(slot, number)]
     return [cluster.place(number) for number in good or numbers], bool(numbers) and not good
 
 

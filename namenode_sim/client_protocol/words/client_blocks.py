@@ -44,7 +44,7 @@ def check_pool(scene: Scene, told: ExtendedBlockProto) -> None:
 
 def expected_places(scene: Scene, block: Block) -> list[Place]:
     """Return the present and the planned places of a block that is being written."""
-    construction = scene.cluster.blocks.constructions.get(slot_of(scene, block))
+    construction = scene.cluster.blocks.map.find_construction(slot_of(scene, block))
     locations = construction.locations if construction is not None else ()
     return [scene.cluster.place(one.storage) for one in locations]
 

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from namenode_sim.blocks import follow
+from namenode_sim.blocks import apply_edits
+from namenode_sim.blocks.model import Slot
 from namenode_sim.blocks.state import BlockState
 from tests.campaigns.bench.formats_world import big_namespace, save
 
@@ -81,10 +82,10 @@ def main(arguments: Sequence[str]) -> None:
     blocks, folder = int(arguments[0]), Path(arguments[1])
     namespace, state = big_namespace(blocks), BlockState()
     save(namespace, folder)
-    follow.load(state, namespace)
-    columns = state.columns
-    parts = [np.frombuffer(one, np.int64) for one in (columns.ids, columns.lengths, columns.stamps)]
-    np.save(folder / _COLUMNS, np.stack([*parts, np.zeros(len(columns), np.int64)], axis=1))
+    apply_edits.load(state, namespace)
+    known = (state.map.block(Slot(slot)) for slot in range(state.map.slot_count()))
+    rows = ((block.id, block.length, block.stamp, 0) for block in known)
+    np.save(folder / _COLUMNS, np.fromiter(rows, np.dtype((np.int64, 4)), state.map.block_count()))
 
 
 if __name__ == "__main__":

@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ha.daemon.process import lean_heap
-from namenode_sim.blocks import follow, incoming, reports
-from namenode_sim.blocks.check import check
+from namenode_sim.blocks import apply_edits, incremental_reports, reports
 from namenode_sim.blocks.index import Slots
-from namenode_sim.blocks.model import ReplicaState, Reported, Storage
+from namenode_sim.blocks.model import ReplicaState, Reported, Slot, Storage
 from namenode_sim.blocks.report_rows import from_buffers
 from namenode_sim.blocks.state import BlockState
 from tests.campaigns.bench.formats_load import resident_bytes
@@ -39,14 +38,13 @@ class Figures:
     decode_seconds: float
 
 
-def rows_of(state: BlockState, slots: Slots) -> reports.Rows:
-    columns = state.columns
-    return reports.Rows(
-        np.frombuffer(columns.ids, np.int64)[slots],
-        np.frombuffer(columns.lengths, np.int64)[slots],
-        np.frombuffer(columns.stamps, np.int64)[slots],
-        np.zeros(len(slots), np.uint8),
-    )
+def all_rows(state: BlockState) -> reports.Rows:
+    """Return a report of finalized replicas of all blocks, by their slots."""
+    count = state.map.slot_count()
+    known = (state.map.block(Slot(slot)) for slot in range(count))
+    numbers = ((block.id, block.length, block.stamp) for block in known)
+    ids, lengths, stamps = np.fromiter(numbers, np.dtype((np.int64, 3)), count).T.copy()
+    return reports.Rows(ids, lengths, stamps, np.zeros(count, np.uint8))
 
 
 def take_in(state: BlockState, storage: Storage, rows: reports.Rows) -> float:
@@ -71,46 +69,43 @@ def decoding(rows: reports.Rows) -> float:
 
 def increments(state: BlockState, storage: Storage, slots: Slots) -> float:
     """Return how many replicas a second an incremental report of a hundred brings."""
-    columns = state.columns
+    blocks = [state.map.block(slot) for slot in slots.tolist()]
     told = [
-        (
-            columns.ids[slot],
-            Reported(ReplicaState.FINALIZED, columns.stamps[slot], columns.lengths[slot]),
-        )
-        for slot in slots.tolist()
+        (block.id, Reported(ReplicaState.FINALIZED, block.stamp, block.length)) for block in blocks
     ]
     begun = time.process_time()
     for start in range(0, len(told), 100):
-        incoming.receive(state, storage, told[start : start + 100], now=0.0)
+        incremental_reports.receive(state, storage, told[start : start + 100], now=0.0)
     return len(told) / (time.process_time() - begun)
 
 
 def measure(blocks: int) -> Figures:
     """Load a namespace's blocks, and let nine storages report three replicas of each."""
     namespace, state, chance = big_namespace(blocks), BlockState(), np.random.default_rng(1)
-    warm, storages = BlockState(), [state.storages.add(f"n{n}", "s") for n in range(STORAGES)]
-    take_in(warm, warm.storages.add("n", "s"), rows_of(warm, np.zeros(0, np.int64)))
+    warm, storages = BlockState(), [state.add_storage(f"n{n}", "s") for n in range(STORAGES)]
+    take_in(warm, warm.add_storage("n", "s"), all_rows(warm))
     lean_heap()
     before = resident_bytes()
     begun = time.process_time()
-    follow.load(state, namespace)
+    apply_edits.load(state, namespace)
     load_seconds = time.process_time() - begun
-    count = len(state.columns)
+    count = state.map.block_count()
+    rows = all_rows(state)
     places = np.argsort(chance.random((count, STORAGES), np.float32), axis=1)[:, :REPLICATION]
     for number, storage in enumerate(storages):
-        take_in(state, storage, rows_of(state, np.flatnonzero((places == number).any(axis=1))))
-    del places
+        take_in(state, storage, rows.only((places == number).any(axis=1)))
+    del places, rows
     lean_heap()  # as a daemon does once it has loaded
     memory = resident_bytes() - before
-    check(state)
+    state.map.check()
     # A storage is lost, and another one has the same replicas.
     slots = np.array(storages[0].slots, np.int64)
     state.empty_storage(storages[0])
-    rows = rows_of(state, chance.permutation(slots)[:REPORT_ROWS])
-    other = state.storages.add("another", "s")
+    rows = all_rows(state).only(chance.permutation(slots)[:REPORT_ROWS])
+    other = state.add_storage("another", "s")
     first = take_in(state, other, rows)
     same = min(take_in(state, other, rows) for _ in range(3))
-    third = state.storages.add("yet another", "s")
+    third = state.add_storage("yet another", "s")
     state.empty_storage(storages[1])
     rate = increments(state, third, chance.permutation(slots)[:REPORT_ROWS])
     decode = decoding(rows)

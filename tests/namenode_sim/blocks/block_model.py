@@ -7,29 +7,29 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from namenode_sim.blocks.judge import Circumstances, Stored, Verdict, judge
-from namenode_sim.blocks.model import Deleted, Reason, ReplicaState, Reported, Role, Stage
+from namenode_sim.blocks import model
+from namenode_sim.blocks.classify_replica import Circumstances, Verdict, classify
 from namenode_sim.namespace import changes
 
 Name = tuple[str, str]
 """A DataNode and one of its storages."""
 
-Told = Reported | Deleted
+Told = model.Reported | model.Deleted
 
 
 @dataclass(frozen=True)
 class Replica:
     """What one storage has of a block."""
 
-    state: ReplicaState
+    state: model.ReplicaState
     stamp: int | None
     length: int
-    corrupt: Reason | None = None
+    corrupt: model.Reason | None = None
 
     @property
     def counts(self) -> bool:
         """Whether it is a whole replica, or a corrupt one."""
-        return self.corrupt is not None or self.state is ReplicaState.FINALIZED
+        return self.corrupt is not None or self.state is model.ReplicaState.FINALIZED
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Block:
     stamp: int
     length: int
     expected: int
-    stage: Stage
+    stage: model.Stage
 
 
 @dataclass
@@ -49,7 +49,7 @@ class BlockModel:
 
     minimum: int
     safe_minimum: int
-    waiting_limit: int
+    postponed_limit: int
     blocks: dict[int, Block] = field(default_factory=dict)
     replicas: dict[int, dict[Name, Replica]] = field(default_factory=dict)
     waiting: dict[int, dict[Name, Told]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class BlockModel:
     """The stamps of replicas that were told to be gone."""
     doubted: dict[Name, float] = field(default_factory=dict)
     """When such a replica was last told to have come."""
-    role: Role = Role.STANDBY
+    role: model.Role = model.Role.STANDBY
     starting: bool = True
     applied: int = 0
     seen: tuple[int, int] = (1000, 2**30)
@@ -73,13 +73,13 @@ class BlockModel:
     def follow(self, change: changes.BlockChange) -> None:  # noqa: C901 - flat dispatch
         match change:
             case changes.BlockAdded():
-                stage = Stage.COMPLETE if change.complete else Stage.UNDER_CONSTRUCTION
+                stage = model.Stage.COMPLETE if change.complete else model.Stage.UNDER_CONSTRUCTION
                 self.blocks[change.block_id] = Block(
                     change.file_id, change.stamp, change.length, change.expected, stage
                 )
                 self.replicas[change.block_id] = {}
                 self._shown(change.block_id, change.stamp)
-                self.judge_waiting(change.block_id)
+                self.take_in_postponed(change.block_id)
             case changes.BlockSettled():
                 self._settled(change)
             case changes.BlocksGone():
@@ -109,21 +109,21 @@ class BlockModel:
         self.seen = max(self.seen[0], stamp), max(self.seen[1], block_id)
 
     def _active_has_seen(self) -> None:
-        if self.role is Role.ACTIVE:
+        if self.role is model.Role.ACTIVE:
             self.seen = self.given
 
     def _settled(self, change: changes.BlockSettled) -> None:
         number, block = change.block_id, self.blocks[change.block_id]
         held = self.replicas[number]
-        if block.stage is Stage.COMPLETE:
+        if block.stage is model.Stage.COMPLETE:
             if change.complete and (block.stamp, block.length) == (change.stamp, change.length):
                 return
-            block = replace(block, stage=Stage.UNDER_CONSTRUCTION)
+            block = replace(block, stage=model.Stage.UNDER_CONSTRUCTION)
             for name, replica in held.items():
                 if replica.counts:
                     self.invalidations.get(name, {}).pop(number, None)
-        elif block.stage is Stage.COMMITTED and not change.complete:
-            block = replace(block, stage=Stage.UNDER_CONSTRUCTION)
+        elif block.stage is model.Stage.COMMITTED and not change.complete:
+            block = replace(block, stage=model.Stage.UNDER_CONSTRUCTION)
         if change.stamp != block.stamp:
             for name in [n for n, r in held.items() if not r.corrupt and r.stamp != change.stamp]:
                 del held[name]
@@ -131,18 +131,18 @@ class BlockModel:
         self.blocks[number] = block = replace(block, stamp=change.stamp, length=change.length)
         if change.complete:
             self._completed(number, block)
-        self.judge_waiting(number)
+        self.take_in_postponed(number)
 
     def _completed(self, number: int, block: Block) -> None:
         held, again = self.replicas[number], []
         for name, replica in list(held.items()):
             fits = (replica.stamp, replica.length) == (block.stamp, block.length)
-            if replica.corrupt or replica.state is not ReplicaState.FINALIZED or fits:
+            if replica.corrupt or replica.state is not model.ReplicaState.FINALIZED or fits:
                 continue
             assert replica.stamp is not None
-            again.append((name, Reported(replica.state, replica.stamp, replica.length)))
+            again.append((name, model.Reported(replica.state, replica.stamp, replica.length)))
             del held[name]
-        stage = Stage.COMPLETE if self.role is Role.STANDBY else Stage.COMMITTED
+        stage = model.Stage.COMPLETE if self.role is model.Role.STANDBY else model.Stage.COMMITTED
         self.blocks[number] = replace(block, stage=stage)
         self._complete_if_enough(number)
         for name, told in again:
@@ -150,9 +150,9 @@ class BlockModel:
 
     def _complete_if_enough(self, number: int) -> None:
         block, held = self.blocks[number], self.replicas[number]
-        if block.stage is Stage.COMMITTED and self.live(number) >= self.minimum:
-            block = self.blocks[number] = replace(block, stage=Stage.COMPLETE)
-        if block.stage is Stage.COMPLETE:
+        if block.stage is model.Stage.COMMITTED and self.live(number) >= self.minimum:
+            block = self.blocks[number] = replace(block, stage=model.Stage.COMPLETE)
+        if block.stage is model.Stage.COMPLETE:
             for name in [name for name, replica in held.items() if not replica.counts]:
                 del held[name]
 
@@ -163,7 +163,7 @@ class BlockModel:
     def _gone(self, number: int) -> None:
         block = self.blocks.pop(number)
         for name, replica in self.replicas.pop(number).items():
-            if self.role is Role.ACTIVE:
+            if self.role is model.Role.ACTIVE:
                 stamp = block.stamp if replica.stamp is None else replica.stamp
                 self.order(name, number, stamp)
         self.waiting.pop(number, None)
@@ -194,8 +194,8 @@ class BlockModel:
             return
         self.forget(number, name)
         future = self.is_from_future(number, told.stamp)
-        if isinstance(told, Deleted):
-            if future and self.role is Role.STANDBY:
+        if isinstance(told, model.Deleted):
+            if future and self.role is model.Role.STANDBY:
                 self._wait(number, name, told)
                 return
             self.invalidations.get(name, {}).pop(number, None)
@@ -211,8 +211,14 @@ class BlockModel:
             newer and not full and own is not None and own.stamp == block.stamp,  # type: ignore[union-attr]
             self.starting and full and self.reports.get(name, 0) == 0,
         )
-        stored = None if block is None else Stored(block.stage, block.stamp, block.length)
-        verdict = judge(stored, told, around)
+        stored = (
+            None
+            if block is None
+            else model.BlockInfo(
+                number, block.length, block.stamp, block.file_id, block.expected, block.stage
+            )
+        )
+        verdict = classify(stored, told, around)
         if verdict is Verdict.WAIT:
             self._wait(number, name, told)
         elif verdict is Verdict.INVALIDATE:
@@ -220,21 +226,23 @@ class BlockModel:
         elif verdict is not Verdict.IGNORE:
             self._put(number, name, told, verdict)
 
-    def _put(self, number: int, name: Name, told: Reported, verdict: Verdict | Reason) -> None:
+    def _put(
+        self, number: int, name: Name, told: model.Reported, verdict: Verdict | model.Reason
+    ) -> None:
         held = self.replicas[number]
         own = held.get(name)
         new = Replica(told.state, told.stamp, told.length)
-        if isinstance(verdict, Reason):
+        if isinstance(verdict, model.Reason):
             new = replace(new, corrupt=verdict)
         elif own is not None and own.corrupt is None and verdict is Verdict.NOTE:
             if _age(own) > _age(new):
                 return
         elif own is not None and own.corrupt is not None:
-            if verdict is Verdict.TAKE and own.corrupt is not Reason.GENSTAMP_MISMATCH:
+            if verdict is Verdict.TAKE and own.corrupt is not model.Reason.GENSTAMP_MISMATCH:
                 if own.stamp is not None:
                     held[name] = replace(own, stamp=told.stamp)
                 return
-            damaged = own.corrupt is Reason.CORRUPTION_REPORTED
+            damaged = own.corrupt is model.Reason.CORRUPTION_REPORTED
             if verdict is Verdict.NOTE and damaged and own.stamp in {None, told.stamp}:
                 return
         for other in [one for one in held if one[0] == name[0]]:
@@ -247,7 +255,9 @@ class BlockModel:
         held = self.replicas[number]
         for other in [one for one in held if one[0] == name[0]]:
             del held[other]
-        held[name] = Replica(ReplicaState.FINALIZED, None, 0, Reason.CORRUPTION_REPORTED)
+        held[name] = Replica(
+            model.ReplicaState.FINALIZED, None, 0, model.Reason.CORRUPTION_REPORTED
+        )
 
     def news(self, name: Name, number: int, told: Told, now: float) -> None:
         """An incremental report tells of a replica."""
@@ -255,10 +265,10 @@ class BlockModel:
         _, newest = recent.get(number, (now, told.stamp))
         recent[number] = now, max(newest, told.stamp)
         own = self.replicas.get(number, {}).get(name)
-        if isinstance(told, Deleted):
+        if isinstance(told, model.Deleted):
             self.gone[name, number] = told.stamp
         elif (
-            told.state is ReplicaState.FINALIZED
+            told.state is model.ReplicaState.FINALIZED
             and number in self.blocks
             and (own is None or not own.counts)
             and told.stamp <= self.gone.get((name, number), -1)
@@ -267,7 +277,7 @@ class BlockModel:
             self.doubted[name] = now
         self.told(name, number, told)
 
-    def full_report(self, name: Name, rows: dict[int, Reported], made_after: float) -> None:
+    def full_report(self, name: Name, rows: dict[int, model.Reported], made_after: float) -> None:
         """A list of all that a storage has."""
         recent = self.recent.get(name, {})
         newer = {number: stamp for number, (at, stamp) in recent.items() if at >= made_after}
@@ -289,7 +299,7 @@ class BlockModel:
 
     def _wait(self, number: int, name: Name, told: Told) -> None:
         self.waiting.setdefault(number, {})[name] = told
-        while sum(map(len, self.waiting.values())) > self.waiting_limit:
+        while sum(map(len, self.waiting.values())) > self.postponed_limit:
             del self.waiting[next(iter(self.waiting))]
 
     def forget(self, number: int, name: Name) -> None:
@@ -297,7 +307,7 @@ class BlockModel:
         if not self.waiting.get(number, True):
             del self.waiting[number]
 
-    def judge_waiting(self, number: int) -> None:
+    def take_in_postponed(self, number: int) -> None:
         for name, told in self.waiting.pop(number, {}).items():
             self.told(name, number, told)
 
@@ -318,7 +328,7 @@ class BlockModel:
             held.pop(name, None)
 
     def activate(self) -> None:
-        self.role = Role.ACTIVE
+        self.role = model.Role.ACTIVE
         self.invalidations.clear()
         self.confirmed.clear()
         self.heartbeated.clear()
@@ -329,13 +339,13 @@ class BlockModel:
         self.seen = max(self.seen[0], self.given[0]), max(self.seen[1], self.given[1])
 
     def demote(self) -> None:
-        self.role = Role.STANDBY
+        self.role = model.Role.STANDBY
         self.invalidations.clear()
         for number, block in self.blocks.items():
-            if block.stage is Stage.UNDER_RECOVERY:
-                self.blocks[number] = replace(block, stage=Stage.UNDER_CONSTRUCTION)
+            if block.stage is model.Stage.UNDER_RECOVERY:
+                self.blocks[number] = replace(block, stage=model.Stage.UNDER_CONSTRUCTION)
 
 
 def _age(replica: Replica) -> tuple[int, bool]:
     assert replica.stamp is not None
-    return replica.stamp, replica.state is ReplicaState.FINALIZED
+    return replica.stamp, replica.state is model.ReplicaState.FINALIZED

@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from journal.model import TxId
-from namenode_sim.blocks import follow, incoming, reports
-from namenode_sim.blocks.check import check
+from namenode_sim.blocks import apply_edits, incremental_reports, reports
 from namenode_sim.blocks.model import (
     CorruptMark,
     Deleted,
@@ -58,20 +57,20 @@ class World:
         self.watched.watch_blocks()
         minimum, safe = chance.randint(1, 2), chance.randint(1, 4)
         limit = chance.choice((5, 1000))
-        self.state = BlockState(minimum=minimum, safe_minimum=safe, waiting_limit=limit)
+        self.state = BlockState(minimum=minimum, safe_minimum=safe, postponed_limit=limit)
         self.model = BlockModel(minimum, safe, limit)
         self.now = 0.0
 
     def ensure(self) -> None:
         """The map agrees with itself, and says what the model says."""
-        check(self.state)
+        self.state.map.check()
         assert shown(self.state) == expected(self.model)
 
     def ensure_loads(self) -> None:
         """A map that is loaded from the namespace has the same blocks."""
         loaded = BlockState()
-        follow.load(loaded, self.watched)
-        check(loaded)
+        apply_edits.load(loaded, self.watched)
+        loaded.map.check()
         followed, found = shown(self.state)["blocks"], shown(loaded)["blocks"]
         assert {n: b[:4] for n, b in found.items()} == {n: b[:4] for n, b in followed.items()}
         # The last block of an open file may have stayed complete; an image does not tell.
@@ -112,7 +111,7 @@ class World:
     def catch_up(self) -> None:
         for txid, op in self.author.log[self.watched.last_applied :]:
             changes = self.watched.apply(txid, op)
-            follow.follow(self.state, txid, changes)
+            apply_edits.apply_edit(self.state, txid, changes)
             self.model.applied = txid
             for change in changes:
                 self.model.follow(change)
@@ -122,7 +121,7 @@ class World:
         name = chance.choice(NAMES)
         items = [self.drawn(chance, deletions=True) for _ in range(chance.randint(1, 4))]
         self.now += 1
-        incoming.receive(self.state, self.storage(name), items, self.now)
+        incremental_reports.receive(self.state, self.storage(name), items, self.now)
         for number, told in items:
             self.model.news(name, number, told, self.now)
 
@@ -139,7 +138,7 @@ class World:
         self.now += 1
         storage, made_after = self.storage(name), self.now - chance.choice((0, 0, 3))
         # What goes for want of room depends on the order, which pieces change.
-        most = 100 if self.model.waiting_limit < 100 else chance.choice((2, 100))
+        most = 100 if self.model.postponed_limit < 100 else chance.choice((2, 100))
         for part in reports.parts(as_rows(rows, chance), most):
             differences = reports.compare(self.state, storage, part, made_after)
             for start in range(0, len(differences), 3):
@@ -176,7 +175,7 @@ class World:
         node = chance.choice(["n1", "n2", "n3"])
         self.state.registered(node)
         for name in NAMES:
-            if name[0] == node and self.state.storages.find(*name) is not None:
+            if name[0] == node and self.state.map.storages.find(*name) is not None:
                 self.model.registered(name)
 
     def fails(self, chance: Random) -> None:
@@ -191,7 +190,7 @@ class World:
     def role_changes(self, chance: Random) -> None:
         """The NameNode becomes active more often than it steps down."""
         if self.state.role is Role.STANDBY:
-            incoming.activate(self.state)
+            incremental_reports.activate(self.state)
             self.model.activate()
         elif chance.random() < 0.5:
             self.state.demote()
@@ -227,15 +226,16 @@ class World:
 
     def started(self, _chance: Random) -> None:
         """The safe mode of the start ends."""
-        self.state.starting = self.model.starting = False
+        self.state.set_starting(starting=False)
+        self.model.starting = False
 
     # ---- draws ----
 
     def storage(self, name: Name) -> Storage:
-        return self.state.storages.add(*name)
+        return self.state.add_storage(*name)
 
     def slot(self, number: int) -> Slot:
-        slot = self.state.index.get(number)
+        slot = self.state.map.find(number)
         assert slot is not None
         return slot
 
@@ -286,28 +286,24 @@ def as_rows(told: dict[int, Reported], random: Random) -> reports.Rows:
 
 def shown(state: BlockState) -> dict[str, Any]:
     """The map as plain data."""
-    columns = state.columns
     blocks, replicas = {}, {}
-    for number, slot in state.index:
-        blocks[number] = (
-            columns.files[slot],
-            columns.stamps[slot],
-            columns.lengths[slot],
-            columns.expected[slot],
-            columns.stage(slot),
-        )
+    for number, slot in state.map.items():
+        block = state.map.block(slot)
+        blocks[number] = block.file_id, block.stamp, block.length, block.expected, block.stage
         replicas[number] = replicas_of(state, slot)
     return {
         "blocks": blocks,
         "replicas": replicas,
-        "waiting": by_block((n, name_of(state, number), told) for n, number, told in state.waiting),
+        "waiting": by_block(
+            (n, name_of(state, number), told) for n, number, told in state.postponed_reports
+        ),
         "invalidations": sorted(
             (name_of(state, number), block_id, (stamp, cause))
             for number, block_id, stamp, cause in state.invalidations
         ),
-        "seen": (state.seen_stamp, state.seen_id),
-        "confirmed": {(one.node, one.uuid) for one in state.storages if one.confirmed},
-        "counts": (state.complete, state.safe),
+        "seen": (state.ids.seen_stamp, state.ids.seen_id),
+        "confirmed": {(one.node, one.uuid) for one in state.map.storages if one.confirmed},
+        "counts": state.map.safe_counts()[:2],
     }
 
 
@@ -320,20 +316,18 @@ def by_block(waiting: Iterable[tuple[int, Name, Told]]) -> list[tuple[int, dict[
 
 
 def name_of(state: BlockState, number: StorageNumber) -> Name:
-    storage = state.storages.at(number)
+    storage = state.map.storages.at(number)
     return storage.node, storage.uuid
 
 
 def replicas_of(state: BlockState, slot: Slot) -> dict[Name, Replica]:
-    columns, found = state.columns, {}
-    for number in state.replicas.storages(slot):
-        found[name_of(state, number)] = Replica(
-            ReplicaState.FINALIZED, columns.stamps[slot], columns.lengths[slot]
-        )
-    for number, mark in state.corrupt.get(slot, {}).items():
+    block, found = state.map.block(slot), {}
+    for number in state.map.storages_of(slot):
+        found[name_of(state, number)] = Replica(ReplicaState.FINALIZED, block.stamp, block.length)
+    for number, mark in state.map.corrupt_marks(slot).items():
         found[name_of(state, number)] = Replica(ReplicaState.FINALIZED, mark.stamp, 0, mark.reason)
-    if slot in state.constructions:
-        for one in state.constructions[slot].locations:
+    if construction := state.map.find_construction(slot):
+        for one in construction.locations:
             found[name_of(state, one.storage)] = Replica(one.state, one.stamp, one.length)
     return found
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from namenode_sim.blocks import incoming
+from namenode_sim.blocks import incremental_reports
 from namenode_sim.blocks.commit import commit, would_complete
 from namenode_sim.blocks.model import Reason, ReplicaState, Reported, Slot, Stage
 from namenode_sim.blocks.state import BlockState
@@ -17,11 +17,11 @@ def being_written(
     """An active's map with one block of stamp 1001, of which DataNodes report these replicas."""
     state = BlockState(minimum=minimum)
     test_reports.after(state, test_reports.added())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     for number, (replica, stamp, length) in enumerate(replicas):
-        storage = state.storages.add(f"n{number}", "a")
+        storage = state.add_storage(f"n{number}", "a")
         test_reports.told(state, storage, (test_reports.B, Reported(replica, stamp, length)))
-    slot = state.index.get(test_reports.B)
+    slot = state.map.find(test_reports.B)
     assert slot is not None
     return state, slot
 
@@ -56,7 +56,7 @@ def test_a_block_would_be_complete_with_enough_whole_replicas(
 def test_replicas_are_judged_by_the_length_that_the_writer_tells() -> None:
     state, slot = being_written(1, WHOLE, (test_reports.FINALIZED, 1001, 600))
     commit(state, slot, 700)
-    assert state.columns.lengths[slot] == 700
+    assert state.map.block(slot).length == 700
     assert (test_reports.good(state), test_reports.corrupt(state)) == (
         ["n0"],
         [Reason.SIZE_MISMATCH],
@@ -66,7 +66,7 @@ def test_replicas_are_judged_by_the_length_that_the_writer_tells() -> None:
 def test_a_replica_that_comes_after_the_length_is_judged_by_it() -> None:
     state, slot = being_written(1)
     commit(state, slot, 700)
-    short, whole = (state.storages.add(node, "a") for node in ("short", "whole"))
+    short, whole = (state.add_storage(node, "a") for node in ("short", "whole"))
     test_reports.told(state, short, (test_reports.B, Reported(test_reports.FINALIZED, 1001, 600)))
     assert (test_reports.stage_of(state), test_reports.corrupt(state)) == (
         Stage.COMMITTED,

@@ -1,8 +1,7 @@
 """Where a block is to be written, told over what was reported of it before."""
 
-from namenode_sim.blocks.check import check
-from namenode_sim.blocks.incoming import receive
-from namenode_sim.blocks.model import Location, ReplicaState, Reported, Role, Stage
+from namenode_sim.blocks.incremental_reports import receive
+from namenode_sim.blocks.model import Location, ReplicaState, Reported, Stage
 from namenode_sim.blocks.state import BlockState
 
 BLOCK, OLD, NEW = 1 << 31, 1005, 1007
@@ -11,12 +10,12 @@ BLOCK, OLD, NEW = 1 << 31, 1005, 1007
 def test_a_replica_of_an_earlier_pipeline_is_not_corrupt_in_the_next_one() -> None:
     """Its report of the old stamp came after the edit that showed the new one."""
     state = BlockState()
-    state.role = Role.ACTIVE
-    storage = state.storages.add("dn1", "DS-1")
+    state.activate()
+    storage = state.add_storage("dn1", "DS-1")
     slot = state.add_block(16386, BLOCK, 0, NEW, 3, Stage.UNDER_CONSTRUCTION)
     receive(state, storage, [(BLOCK, Reported(ReplicaState.RBW, OLD, 0))], 1.0)
-    assert storage.number in state.corrupt[slot]
+    assert storage.number in state.map.corrupt_marks(slot)
     state.expect(slot, (Location(storage.number, ReplicaState.RBW, NEW, 0),))
-    check(state)
-    assert slot not in state.corrupt
-    assert [one.storage for one in state.constructions[slot].locations] == [storage.number]
+    state.map.check()
+    assert not state.map.corrupt_marks(slot)
+    assert [one.storage for one in state.map.construction(slot).locations] == [storage.number]

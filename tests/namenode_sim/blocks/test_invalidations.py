@@ -5,9 +5,9 @@ from typing import Final
 import pytest
 
 from journal.model import TxId
-from namenode_sim.blocks.doomed import Doomed
 from namenode_sim.blocks.invalidations import Invalidations
 from namenode_sim.blocks.model import Slot, StorageNumber
+from namenode_sim.blocks.pending_deletions import PendingDeletions
 
 ONE, OTHER, EMPTY = StorageNumber(1), StorageNumber(2), StorageNumber(3)
 Replica = tuple[StorageNumber, int]
@@ -29,7 +29,7 @@ forgotten = pytest.mark.parametrize(("gone", "left"), FORGOTTEN.values(), ids=FO
 def test_only_the_replica_that_is_gone_is_doomed_no_more(
     gone: list[Replica], left: set[Replica]
 ) -> None:
-    doomed = Doomed()
+    doomed = PendingDeletions()
     for number, slot in sorted(ORDERED):
         doomed.add(Slot(slot), number, 1.0)
     for number, slot in gone:
@@ -61,14 +61,14 @@ OVERDUE: Final = {
 def test_deletions_are_overdue_that_were_ordered_before_a_time(
     before: float, limit: int, found: list[tuple[int, StorageNumber]]
 ) -> None:
-    doomed = Doomed()
+    doomed = PendingDeletions()
     for slot, number, at in ((7, ONE, 10.0), (8, ONE, 11.0), (9, ONE, 13.0), (7, OTHER, 12.0)):
         doomed.add(Slot(slot), number, at)
     assert doomed.overdue(before, limit) == found
 
 
 def test_a_deletion_that_is_ordered_again_does_not_hide_older_ones() -> None:
-    doomed = Doomed()
+    doomed = PendingDeletions()
     for slot, at in ((7, 1.0), (8, 2.0), (7, 5.0)):
         doomed.add(Slot(slot), ONE, at)
     assert doomed.overdue(3.0, 9) == [(8, ONE)]

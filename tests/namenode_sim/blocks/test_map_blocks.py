@@ -1,13 +1,12 @@
 """How blocks come into the map, change their stage, and leave it without a trace."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 import pytest
 
-from namenode_sim.blocks import incoming
-from namenode_sim.blocks.check import check
+from namenode_sim.blocks import incremental_reports
+from namenode_sim.blocks.block_ids import BlockIds
 from namenode_sim.blocks.model import (
     Construction,
     CorruptMark,
@@ -20,10 +19,10 @@ from namenode_sim.blocks.model import (
     StorageNumber,
 )
 from namenode_sim.blocks.needed import Priority
+from namenode_sim.blocks.recheck_queue import Recheck
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.blocks.touched import Touch, Touched
 from namenode_sim.namespace.changes import BlockChange, BlocksGone, BlocksMoved, ReplicationSet
-from namenode_sim.namespace.state import FIRST_BLOCK_ID, FIRST_GENERATION_STAMP
+from namenode_sim.namespace.state import FIRST_BLOCK_ID, FIRST_GENERATION_STAMP, Counters
 from tests.namenode_sim.blocks.test_reports import (
     FILE,
     FINALIZED,
@@ -43,7 +42,7 @@ NEW: Final = FIRST_BLOCK_ID + 1
 
 
 def slot_of(state: BlockState, block_id: int = B) -> Slot:
-    slot = state.index.get(block_id)
+    slot = state.map.find(block_id)
     assert slot is not None
     return slot
 
@@ -70,10 +69,10 @@ SAFE_WITH: Final = {
 def test_a_block_is_safe_with_so_many_replicas(minimum: int, given: int | None, needs: int) -> None:
     state = BlockState(minimum=minimum, safe_minimum=given)
     after(state, written())
-    safe = [state.safe]
+    safe = [state.map.safe_counts()[1]]
     for node in ("n1", "n2"):
-        told(state, state.storages.add(node, "a"), (B, Reported(FINALIZED, 1001, 700)))
-        safe.append(state.safe)
+        told(state, state.add_storage(node, "a"), (B, Reported(FINALIZED, 1001, 700)))
+        safe.append(state.map.safe_counts()[1])
     assert safe == [int(count >= needs) for count in range(3)]
 
 
@@ -82,10 +81,10 @@ def test_corrupt_replicas_make_no_block_safe() -> None:
     for storage in (one, other):
         told(state, storage, (B, Reported(FINALIZED, 1001, 700)))
     slot = slot_of(state)
-    found = [(state.live(slot), state.safe)]
+    found = [(state.map.live(slot), state.map.safe_counts()[1])]
     for storage in (one, other):
         state.mark_corrupt(slot, storage, CorruptMark(Reason.CORRUPTION_REPORTED, 1001))
-        found.append((state.live(slot), state.safe))
+        found.append((state.map.live(slot), state.map.safe_counts()[1]))
     assert found == [(2, 1), (1, 1), (0, 0)]
 
 
@@ -104,13 +103,13 @@ FRESH: Final = {
 def test_to_a_map_without_blocks_all_is_new_but_the_first_stamp_and_id(
     block_id: int, stamp: int, *, is_new: bool
 ) -> None:
-    assert incoming.is_from_future(BlockState(), block_id, stamp) is is_new
+    assert BlockState().map.is_from_future(block_id, stamp) is is_new
 
 
 def test_a_block_is_shown_by_its_own_id_and_stamp() -> None:
     state = BlockState()
     state.add_block(FILE, NEW + 5, NEW + 7, NEW + 6, 3, Stage.COMPLETE)
-    assert (state.seen_id, state.seen_stamp) == (NEW + 5, NEW + 6)
+    assert (state.ids.seen_id, state.ids.seen_stamp) == (NEW + 5, NEW + 6)
 
 
 SHOWN: Final = {
@@ -125,27 +124,28 @@ SHOWN: Final = {
 def test_what_edits_have_shown_only_rises(
     block_id: int, stamp: int, seen_id: int, seen_stamp: int
 ) -> None:
-    state = BlockState()
-    state.legacy_stamp_limit, state.seen_stamp = 2000, 2002
-    state.show(block_id, stamp)
-    assert (state.seen_id, state.seen_stamp) == (seen_id, seen_stamp)
+    ids = BlockIds()
+    ids.load_legacy(Counters(generation_stamp_v1_limit=2000))
+    ids.show(FIRST_BLOCK_ID, 2002)
+    ids.show(block_id, stamp)
+    assert (ids.seen_id, ids.seen_stamp) == (seen_id, seen_stamp)
 
 
 @pytest.mark.parametrize(("stamp", "seen"), [(1999, 1000), (2000, 2000)], ids=["old", "new"])
 def test_a_stamp_below_the_limit_is_of_the_old_kind_and_shows_nothing(
     stamp: int, seen: int
 ) -> None:
-    state = BlockState()
-    state.legacy_stamp_limit = 2000
-    state.show(NEW, stamp)
-    assert state.seen_stamp == seen
+    ids = BlockIds()
+    ids.load_legacy(Counters(generation_stamp_v1_limit=2000))
+    ids.show(NEW, stamp)
+    assert ids.seen_stamp == seen
 
 
 @pytest.mark.parametrize(("block_id", "complete"), [(-16, 0), (-1, 0), (0, 1), (1, 1)])
 def test_striped_groups_have_ids_below_zero_and_do_not_count(block_id: int, complete: int) -> None:
     state, *_ = a_map(*written(block_id))
-    check(state)
-    assert (state.complete, state.safe) == (complete, 0)
+    state.map.check()
+    assert state.map.safe_counts()[:2] == (complete, 0)
 
 
 # ---- stages ----
@@ -155,22 +155,23 @@ def test_a_block_that_is_not_complete_has_a_construction() -> None:
     state, *_ = a_map(*written())
     slot = slot_of(state)
     state.set_stage(slot, Stage.UNDER_CONSTRUCTION)
-    check(state)
-    construction = Construction(cut=Cut(300, 1002, B))
-    state.constructions[slot] = construction
+    state.map.check()
+    state.cut_block(slot, Cut(300, 1002, B))
+    construction = state.map.construction(slot)
     state.set_stage(slot, Stage.UNDER_RECOVERY)
-    check(state)
-    assert state.constructions[slot] is construction
+    state.map.check()
+    assert state.map.construction(slot) is construction
+    assert construction == Construction(cut=Cut(300, 1002, B))
 
 
 def test_of_a_block_that_was_just_written_the_replicas_that_are_not_reported_are_awaited() -> None:
     state, one, other = a_map(*added())
-    state.touched = Touched()
+    state.rechecks.start()
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     told(state, other, (B, Reported(RBW, 1001, 0)))
     state.set_stage(slot_of(state), Stage.COMPLETE)
-    assert state.touched.pop() == Touch(slot_of(state), None, (other.number,))
-    assert state.touched.pop() is None
+    assert state.rechecks.pop() == Recheck(slot_of(state), None, (other.number,))
+    assert state.rechecks.pop() is None
 
 
 @pytest.mark.parametrize("judged", [False, True], ids=["nobody judges", "somebody judges"])
@@ -178,16 +179,13 @@ def test_another_number_of_replicas_has_a_block_judged_where_somebody_judges(
     *, judged: bool
 ) -> None:
     state, *_ = a_map(*written(), *written(B + 1))
-    state.touched = touched = Touched() if judged else None
-    expected = state.columns.expected
+    if judged:
+        state.rechecks.start()
     after(state, [ReplicationSet((B,), 5), BlocksMoved((B + 1,), FILE + 1, 7)])
-    assert [expected[slot_of(state, number)] for number in (B, B + 1)] == [5, 7]
-    if touched is not None:
-        assert [touched.pop(), touched.pop(), touched.pop()] == [
-            Touch(slot_of(state), None, ()),
-            Touch(slot_of(state, B + 1), None, ()),
-            None,
-        ]
+    slots = [slot_of(state, number) for number in (B, B + 1)]
+    assert [state.map.block(slot).expected for slot in slots] == [5, 7]
+    found = [state.rechecks.pop() for _ in range(3)]
+    assert found == ([*(Recheck(slot, None, ()) for slot in slots), None] if judged else [None] * 3)
 
 
 # ---- the end of a block ----
@@ -196,31 +194,31 @@ def test_another_number_of_replicas_has_a_block_judged_where_somebody_judges(
 def test_an_active_has_each_replica_of_a_block_that_is_gone_deleted_by_its_own_stamp() -> None:
     """One is final with a newer stamp, one is being written, one is corrupt."""
     state, one, other = a_map(*added(B, 1002))
-    third, fourth = state.storages.add("n3", "a"), state.storages.add("n4", "a")
-    incoming.activate(state)
+    third, fourth = state.add_storage("n3", "a"), state.add_storage("n4", "a")
+    incremental_reports.activate(state)
     told(state, one, (B, Reported(FINALIZED, 1003, 700)))
     told(state, other, (B, Reported(RBW, 1002, 0)))
     told(state, third, (B, Reported(RBW, 1001, 0)))
     state.mark_corrupt(slot_of(state), fourth, CorruptMark(Reason.CORRUPTION_REPORTED, None))
     after(state, [BlocksGone((B,))])
-    check(state)
+    state.map.check()
     assert orders(state) == {("n1", B): 1003, ("n2", B): 1002, ("n3", B): 1001, ("n4", B): 1002}
 
 
 def everywhere(state: BlockState) -> Slot:
     """A block of which there is a note in every part of the map."""
     slot = slot_of(state)
-    for number, storage in enumerate(state.storages):
+    for number, storage in enumerate(state.map.storages):
         if number:
             told(state, storage, (B, Reported(FINALIZED, 1001, 700)))
-    state.doom(slot, StorageNumber(1), now=1.0)
+    state.order_deletion(slot, StorageNumber(1), now=1.0)
     mark = CorruptMark(Reason.CORRUPTION_REPORTED, 1001)
-    state.mark_corrupt(slot, state.storages.at(StorageNumber(2)), mark)
+    state.mark_corrupt(slot, state.map.storages.at(StorageNumber(2)), mark)
     state.needed.put(slot, Priority.LOW)
-    state.postponed[slot] = None
-    state.touched = Touched()
-    state.touched.hint(slot, "n1")
-    state.touched.wait_for(slot, (StorageNumber(0),))
+    state.rechecks.postpone(slot)
+    state.rechecks.start()
+    state.rechecks.hint(slot, "n1")
+    state.rechecks.wait_for(slot, (StorageNumber(0),))
     return slot
 
 
@@ -231,27 +229,27 @@ def test_nothing_is_left_of_a_block_that_is_gone(
 ) -> None:
     state, *_ = a_map(*edits())
     for number in range(3, replicas + 1):
-        state.storages.add(f"n{number}", "a")
+        state.add_storage(f"n{number}", "a")
     slot = everywhere(state)
-    check(state)
-    assert state.touched is not None
+    state.map.check()
+    assert state.rechecks.is_started()
     after(state, [BlocksGone((B,))])
-    check(state)
-    assert (len(state.touched), state.touched.pop()) == (0, None)
-    assert [len(storage.slots) for storage in state.storages] == [0] * replicas
-    assert (state.complete, state.safe) == (0, 0)
+    state.map.check()
+    assert (len(state.rechecks), state.rechecks.pop()) == (0, None)
+    assert [len(storage.slots) for storage in state.map.storages] == [0] * replicas
+    assert state.map.safe_counts()[:2] == (0, 0)
     after(state, written(B + 1))
     assert slot_of(state, B + 1) == slot
-    check(state)
-    assert state.touched.pop() == Touch(slot, None, ())
+    state.map.check()
+    assert state.rechecks.pop() == Recheck(slot, None, ())
 
 
 def test_what_waits_for_a_block_goes_with_it() -> None:
     state, one, _ = a_map(*written())
     told(state, one, (B, Reported(RBW, 1002, 700)))
-    assert len(state.waiting) == 1
+    assert len(state.postponed_reports) == 1
     after(state, [BlocksGone((B,))])
-    assert len(state.waiting) == 0
+    assert len(state.postponed_reports) == 0
 
 
 # ---- a standby ----
@@ -260,25 +258,24 @@ def test_what_waits_for_a_block_goes_with_it() -> None:
 def test_a_standby_recovers_no_block_and_leaves_the_rest_of_a_construction() -> None:
     """One block is committed, one is being recovered and to be cut, one is being written."""
     state, one, _ = a_map(*added(), *added(B + 1), *added(B + 2))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     after(state, closed())
     place = Location(one.number, RBW, 1001, 0)
     plain = Construction((place,), cut=Cut(300, 1002, B + 1))
-    recovered = replace(
-        plain, recovery_stamp=1002, recovery_began=5.0, tried=frozenset({one.number})
-    )
     for number in (B + 1, B + 2):
         slot = slot_of(state, number)
-        state.constructions[slot] = recovered if number == B + 1 else plain
+        state.note(slot, one, place)
+        state.cut_block(slot, Cut(300, 1002, B + 1))
+    state.note_recovery(slot_of(state, B + 1), 1002, 5.0, frozenset({one.number}))
     state.set_stage(slot_of(state, B + 1), Stage.UNDER_RECOVERY)
     state.demote()
-    check(state)
+    state.map.check()
     assert [stage_of(state, number) for number in (B, B + 1, B + 2)] == [
         Stage.COMMITTED,
         Stage.UNDER_CONSTRUCTION,
         Stage.UNDER_CONSTRUCTION,
     ]
-    assert [state.constructions[slot_of(state, number)] for number in (B + 1, B + 2)] == [
+    assert [state.map.construction(slot_of(state, number)) for number in (B + 1, B + 2)] == [
         plain,
         plain,
     ]
@@ -287,13 +284,14 @@ def test_a_standby_recovers_no_block_and_leaves_the_rest_of_a_construction() -> 
 @pytest.mark.parametrize("becomes", ["standby", "active"])
 def test_a_change_of_the_role_forgets_what_was_judged(becomes: str) -> None:
     state, *_ = a_map(*written())
-    state.storages.add("n3", "a")
-    incoming.activate(state)
+    state.add_storage("n3", "a")
+    incremental_reports.activate(state)
     slot = everywhere(state)
     if becomes == "standby":
         state.demote()
     else:
-        incoming.activate(state)
-    check(state)
-    assert (orders(state), list(state.doomed), state.postponed) == ({}, [], {})
-    assert (state.needed.priority(slot), state.touched) == (None, None)
+        incremental_reports.activate(state)
+    state.map.check()
+    assert (orders(state), list(state.map.pending_deletions)) == ({}, [])
+    assert (state.needed.priority(slot), list(state.rechecks.postponed)) == (None, [])
+    assert not state.rechecks.is_started()

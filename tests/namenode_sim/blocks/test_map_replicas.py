@@ -5,8 +5,7 @@ from typing import Final
 
 import pytest
 
-from namenode_sim.blocks import incoming
-from namenode_sim.blocks.check import check
+from namenode_sim.blocks import incremental_reports
 from namenode_sim.blocks.model import (
     CorruptMark,
     Location,
@@ -43,13 +42,13 @@ Place = tuple[int, ReplicaState, int, int]
 
 def places(state: BlockState, block_id: int = B) -> list[Place]:
     """Where a block is being written."""
-    locations = state.constructions[slot_of(state, block_id)].locations
+    locations = state.map.construction(slot_of(state, block_id)).locations
     return [(one.storage, one.state, one.stamp, one.length) for one in locations]
 
 
 def holding(state: BlockState) -> list[int]:
     """The storages with a cell of the block."""
-    return [int(number) for number in state.replicas.storages(slot_of(state))]
+    return [int(number) for number in state.map.storages_of(slot_of(state))]
 
 
 # ---- good replicas ----
@@ -70,11 +69,11 @@ def test_a_good_replica_takes_the_place_of_one_with_a_wrong_stamp(
     state, one, _ = a_map(*written())
     slot = slot_of(state)
     state.mark_corrupt(slot, one, CorruptMark(reason, 1000))
-    state.doom(slot, one.number, now=1.0)
+    state.order_deletion(slot, one.number, now=1.0)
     state.take(slot, one)
-    check(state)
+    state.map.check()
     assert (good(state), corrupt(state)) == ((["n1"], []) if forgiven else ([], [reason]))
-    assert list(state.doomed) == ([] if forgiven else [(slot, one.number)])
+    assert list(state.map.pending_deletions) == ([] if forgiven else [(slot, one.number)])
 
 
 def test_of_two_wrong_stamps_one_is_forgiven() -> None:
@@ -83,23 +82,23 @@ def test_of_two_wrong_stamps_one_is_forgiven() -> None:
     for storage in (one, other):
         state.mark_corrupt(slot, storage, CorruptMark(OTHER_STAMP, 1000))
     state.take(slot, one)
-    check(state)
-    assert list(state.corrupt[slot]) == [other.number]
+    state.map.check()
+    assert list(state.map.corrupt_marks(slot)) == [other.number]
 
 
 def test_a_good_replica_that_is_to_go_is_still_to_go_when_it_is_reported_again() -> None:
     state, one, _ = a_map(*written())
     slot = slot_of(state)
     told(state, one, (B, WHOLE))
-    state.doom(slot, one.number, now=1.0)
+    state.order_deletion(slot, one.number, now=1.0)
     state.invalidations.clear()  # the order has left
     told(state, one, (B, WHOLE))
-    assert list(state.doomed) == [(slot, one.number)]
+    assert list(state.map.pending_deletions) == [(slot, one.number)]
 
 
 def test_a_damaged_replica_of_a_committed_block_completes_nothing() -> None:
     state, one, _ = a_map(*added())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     after(state, closed())
     slot = slot_of(state)
     state.mark_corrupt(slot, one, CorruptMark(DAMAGED, 1001))
@@ -114,10 +113,10 @@ def test_a_replica_that_is_found_corrupt_is_no_longer_to_go_by_another_stamp() -
     state, one, _ = a_map(*written())
     slot = slot_of(state)
     told(state, one, (B, WHOLE))
-    state.doom(slot, one.number, now=1.0)
+    state.order_deletion(slot, one.number, now=1.0)
     state.mark_corrupt(slot, one, CorruptMark(OTHER_STAMP, 1000))
-    check(state)
-    assert list(state.doomed) == []
+    state.map.check()
+    assert list(state.map.pending_deletions) == []
 
 
 OWN: Final = {
@@ -134,8 +133,11 @@ def test_a_replica_is_to_go_by_its_own_stamp(mark: CorruptMark | None, stamp: in
     told(state, one, (B, WHOLE))
     if mark is not None:
         state.mark_corrupt(slot, one, mark)
-    state.doom(slot, one.number, now=1.0)
-    assert (orders(state), list(state.doomed)) == ({("n1", B): stamp}, [(slot, one.number)])
+    state.order_deletion(slot, one.number, now=1.0)
+    assert (orders(state), list(state.map.pending_deletions)) == (
+        {("n1", B): stamp},
+        [(slot, one.number)],
+    )
 
 
 def test_a_replica_that_is_found_corrupt_is_not_being_written_any_more() -> None:
@@ -143,7 +145,7 @@ def test_a_replica_that_is_found_corrupt_is_not_being_written_any_more() -> None
     for storage in (one, other):
         told(state, storage, (B, Reported(RBW, 1001, 0)))
     state.mark_corrupt(slot_of(state), one, CorruptMark(DAMAGED, 1001))
-    check(state)
+    state.map.check()
     assert places(state) == [(other.number, RBW, 1001, 0)]
 
 
@@ -180,7 +182,7 @@ def test_the_newest_replica_of_a_storage_counts(
     slot, before = slot_of(state), (state_before, stamp_before, length_before)
     for found in (before, (replica, stamp, length)):
         state.note(slot, one, Location(one.number, *found))
-        check(state)
+        state.map.check()
     kept = (replica, stamp, length) if counts else before
     assert places(state) == [(one.number, *kept)]
     assert holding(state) == ([one.number] if kept[0] is FINALIZED else [])
@@ -203,7 +205,7 @@ def test_a_damaged_replica_stays_corrupt_until_it_is_rewritten_with_another_stam
     mark: CorruptMark, stamp: int, replica: ReplicaState, *, counts: bool
 ) -> None:
     state, one, _ = a_map(*added(B, 1002))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     state.mark_corrupt(slot_of(state), one, mark)
     told(state, one, (B, Reported(replica, stamp, 7)))
     assert corrupt(state) == ([] if counts else [mark.reason])
@@ -216,7 +218,7 @@ def test_a_datanode_writes_a_block_on_the_last_of_its_storages_that_tells_of_it(
     first: ReplicaState, second: ReplicaState
 ) -> None:
     state, one, other = a_map(*added())
-    beside = state.storages.add("n1", "b")
+    beside = state.add_storage("n1", "b")
     for storage, replica in ((other, RBW), (one, first), (beside, second)):
         told(state, storage, (B, Reported(replica, 1001, 0)))
     assert places(state) == [(other.number, RBW, 1001, 0), (beside.number, second, 1001, 0)]
@@ -225,8 +227,8 @@ def test_a_datanode_writes_a_block_on_the_last_of_its_storages_that_tells_of_it(
 
 def test_a_corrupt_replica_takes_the_place_of_one_being_written_beside_it() -> None:
     state, one, _ = a_map(*added(B, 1002))
-    beside = state.storages.add("n1", "b")
-    incoming.activate(state)
+    beside = state.add_storage("n1", "b")
+    incremental_reports.activate(state)
     told(state, one, (B, Reported(RBW, 1002, 0)))
     told(state, beside, (B, Reported(RBW, 1001, 0)))
     assert (places(state), holding(state)) == ([], [beside.number])
@@ -259,14 +261,14 @@ def test_what_was_told_of_a_new_pipeline_stays(
     before: list[Place], asked: list[int], then: list[Place]
 ) -> None:
     state, one, other = a_map(*added(B, 1002))
-    storages = [one, other, state.storages.add("n3", "a")]
+    storages = [one, other, state.add_storage("n3", "a")]
     slot = slot_of(state)
     for place in before:
         storage = storages[place[0]]
         state.note(slot, storage, Location(storage.number, *place[1:]))
     expected = [Location(storages[number].number, RBW, 1002, 0) for number in asked]
     state.expect(slot, tuple(expected))
-    check(state)
+    state.map.check()
     assert places(state) == then
 
 
@@ -298,33 +300,33 @@ def test_nothing_counts_that_a_storage_had_which_is_gone(
     goes: Callable[[BlockState, Storage], None],
 ) -> None:
     state, one, other = with_three_blocks()
-    before = state.constructions[slot_of(state, B + 4)]
+    before = state.map.construction(slot_of(state, B + 4))
     goes(state, one)
-    check(state)
+    state.map.check()
     assert [good(state, B + number) for number in range(3)] == [["n2"]] * 3
     assert (len(one.slots), len(other.slots)) == (0, 3)
     assert places(state, B + 3) == [(other.number, RBW, 1001, 0)]
-    assert state.constructions[slot_of(state, B + 4)] == before
-    assert [number for _, number, _ in state.waiting] == [other.number]
+    assert state.map.construction(slot_of(state, B + 4)) == before
+    assert [number for _, number, _ in state.postponed_reports] == [other.number]
     assert orders(state) == {("n2", B - 9): 900}
     assert (one.reports, one.confirmed, one.heartbeated, one.recent) == (0, False, False, {})
     assert (other.reports, other.confirmed, other.heartbeated) == (4, True, True)
-    assert (state.storages.find("n1", "a") is None) == (goes is GONE["removed"])
+    assert (state.map.storages.find("n1", "a") is None) == (goes is GONE["removed"])
 
 
 def test_a_datanode_that_registers_anew_still_has_its_replicas_and_has_told_nothing() -> None:
     state, one, other = with_three_blocks()
     doomed: list[Slot] = [slot_of(state, B + number) for number in (0, 1)]
     for slot in doomed:
-        state.doom(slot, one.number, now=1.0)
+        state.order_deletion(slot, one.number, now=1.0)
     state.mark_corrupt(doomed[1], one, CorruptMark(OTHER_STAMP, 1000))
-    state.doom(doomed[1], one.number, now=2.0)
+    state.order_deletion(doomed[1], one.number, now=2.0)
     state.invalidations.clear()  # the orders have left
     state.registered("n1")
-    check(state)
+    state.map.check()
     assert orders(state) == {("n1", B): 1001, ("n1", B + 1): 1000}
     assert [good(state, B + number) for number in range(3)] == [["n1", "n2"], ["n2"], ["n1", "n2"]]
     assert places(state, B + 3) == [(n.number, RBW, 1001, 0) for n in (one, other)]
-    assert [number for _, number, _ in state.waiting] == [other.number]
+    assert [number for _, number, _ in state.postponed_reports] == [other.number]
     assert (one.reports, one.confirmed, one.heartbeated, one.recent) == (0, False, False, {})
     assert (other.reports, other.confirmed, other.heartbeated) == (4, True, True)

@@ -48,14 +48,14 @@ def test_a_copy_is_as_urgent_as_few_replicas_are_live(
 def test_each_replica_is_live_or_excess_or_corrupt_and_may_be_unconfirmed() -> None:
     """One is as it should be, one is to be deleted, one is corrupt, and one both; one is old."""
     state, one, other = a_map(*written(), *written(B + 1))
-    third, fourth, fifth, empty = (state.storages.add(f"n{n}", "a") for n in range(3, 7))
+    third, fourth, fifth, empty = (state.add_storage(f"n{n}", "a") for n in range(3, 7))
     slot = slot_of(state)
     for storage in (one, other, third, fourth, fifth):
         told(state, storage, (B, Reported(FINALIZED, 1001, 700)))
     for storage in (third, fourth):
         state.mark_corrupt(slot, storage, CorruptMark(Reason.CORRUPTION_REPORTED, 1001))
     for storage in (other, fourth):
-        state.doom(slot, storage.number, now=1.0)
+        state.order_deletion(slot, storage.number, now=1.0)
     for storage in (one, third):
         storage.confirmed = True
     empty.confirmed = False

@@ -5,8 +5,6 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from namenode_sim.blocks.check import check
-from namenode_sim.blocks.columns import CELLS
 from namenode_sim.blocks.model import Reported, Slot, Storage
 from namenode_sim.blocks.state import BlockState
 from tests.namenode_sim.blocks.test_map_blocks import slot_of
@@ -26,7 +24,7 @@ BLOCKS = (B, B + 1, B + 2)
 def on_all(count: int) -> tuple[BlockState, list[Storage], list[Slot]]:
     """Three blocks with a replica on each of so many storages, which list them in any order."""
     state, one, other = a_map(*(change for number in BLOCKS for change in written(number)))
-    storages = [one, other, *(state.storages.add(f"n{n}", "a") for n in range(3, count + 1))]
+    storages = [one, other, *(state.add_storage(f"n{n}", "a") for n in range(3, count + 1))]
     for turn, storage in enumerate(storages[:count]):
         ids = (*BLOCKS[turn % 3 :], *BLOCKS[: turn % 3])
         told(state, storage, *((number, Reported(FINALIZED, 1001, 700)) for number in ids))
@@ -39,22 +37,17 @@ def on_all(count: int) -> tuple[BlockState, list[Storage], list[Slot]]:
 )
 def test_a_replica_goes_from_any_place_and_comes_back(count: int, gone: int, place: int) -> None:
     state, storages, slots = on_all(count)
-    replicas, slot, storage = state.replicas, slots[place], storages[gone]
+    slot, storage = slots[place], storages[gone]
     numbers = {one.number for one in storages}
-    replicas.remove(slot, storage)
-    state.safe -= count == 1
-    check(state)
-    assert set(replicas.storages(slot)) == numbers - {storage.number}
-    assert (replicas.count(slot), replicas.holds(slot, storage.number)) == (count - 1, False)
-    assert [set(replicas.storages(one)) for one in slots if one != slot] == [numbers] * 2
-    assert [one for one in slots if one in replicas.more] == [
-        one for one in slots if count - (one == slot) > CELLS
-    ]
-    replicas.add(slot, storage)
-    state.safe += count == 1
-    check(state)
-    assert (set(replicas.storages(slot)), replicas.count(slot)) == (numbers, count)
-    assert all(replicas.holds(slot, number) for number in numbers)
+    state.drop(slot, storage)
+    state.map.check()
+    assert set(state.map.storages_of(slot)) == numbers - {storage.number}
+    assert (state.map.live(slot), state.map.holds(slot, storage.number)) == (count - 1, False)
+    assert [set(state.map.storages_of(one)) for one in slots if one != slot] == [numbers] * 2
+    state.take(slot, storage)
+    state.map.check()
+    assert (set(state.map.storages_of(slot)), state.map.live(slot)) == (numbers, count)
+    assert all(state.map.holds(slot, number) for number in numbers)
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
@@ -62,18 +55,18 @@ def test_replicas_go_in_any_order(order: tuple[int, ...]) -> None:
     state, storages, slots = on_all(4)
     for turn, place in enumerate(order):
         state.drop(slots[1], storages[place])
-        check(state)
+        state.map.check()
         left = {storages[number].number for number in order[turn + 1 :]}
-        assert set(state.replicas.storages(slots[1])) == left
-    assert set(state.replicas.more) == {slots[0], slots[2]}
+        assert set(state.map.storages_of(slots[1])) == left
+    assert [len(state.map.storages_of(slot)) for slot in slots] == [4, 0, 4]
 
 
 @pytest.mark.parametrize("count", range(1, 6))
 def test_many_replicas_at_once_go_to_the_first_free_cells(count: int) -> None:
     """The first storage has one block more before, so that the rows are filled unevenly."""
     state, one, other = a_map(*(change for number in BLOCKS for change in written(number)))
-    storages = [one, other, *(state.storages.add(f"n{n}", "a") for n in range(3, count + 1))]
-    told(state, state.storages.add("n9", "a"), (B + 1, Reported(FINALIZED, 1001, 700)))
+    storages = [one, other, *(state.add_storage(f"n{n}", "a") for n in range(3, count + 1))]
+    told(state, state.add_storage("n9", "a"), (B + 1, Reported(FINALIZED, 1001, 700)))
     for storage in storages[:count]:
         reported(state, storage, *((number, 700, 1001, FINALIZED) for number in BLOCKS))
     names = [f"n{number}" for number in range(1, count + 1)]
@@ -83,8 +76,7 @@ def test_many_replicas_at_once_go_to_the_first_free_cells(count: int) -> None:
 def test_many_replicas_are_in_the_list_of_their_storage_in_their_order() -> None:
     state, one, _ = a_map(*(change for number in BLOCKS for change in written(number)))
     first, second, third = (slot_of(state, number) for number in BLOCKS)
-    state.replicas.extend(np.array([third]), one)
-    state.replicas.extend(np.array([second, first]), one)
-    state.safe = 3
-    check(state)
+    assert state.take_all(np.array([third]), one).all()
+    assert state.take_all(np.array([second, first]), one).all()
+    state.map.check()
     assert list(one.slots) == [third, second, first]

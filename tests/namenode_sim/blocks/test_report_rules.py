@@ -4,10 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from namenode_sim.blocks import incoming, reports
-from namenode_sim.blocks.check import check
+from namenode_sim.blocks import incremental_reports, reports
 from namenode_sim.blocks.model import Deleted, Reason, ReplicaState, Reported
-from namenode_sim.blocks.touched import Touched
 from namenode_sim.namespace.changes import BlockSettled, StampGiven
 from tests.namenode_sim.blocks.test_reports import (
     FINALIZED,
@@ -72,7 +70,7 @@ def test_a_report_in_pieces_leaves_what_it_lists_and_drops_what_it_lacks(most: i
         reports.settle(state, one, found, 0, len(found))
         same += found.same
         absent += found.absent
-    check(state)
+    state.map.check()
     assert (same, absent) == (len(listed), lacking)
     assert [number for number in held if good(state, number)] == listed
 
@@ -81,7 +79,7 @@ def test_a_report_in_pieces_leaves_what_it_lists_and_drops_what_it_lacks(most: i
 def test_each_difference_is_settled_once_in_steps_of_any_size(step: int) -> None:
     """Three blocks are missing; three replicas from the future add their lengths to a sum."""
     state, one, _ = a_map(*(change for number in range(3) for change in written(B + number)))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     told(state, one, *((B + number, Reported(FINALIZED, 1001, 700)) for number in range(3)))
     future = rows(*((B + 10 + number, 10**number, 2000, FINALIZED) for number in range(3)))
     (whole,) = reports.parts(future)
@@ -89,8 +87,8 @@ def test_each_difference_is_settled_once_in_steps_of_any_size(step: int) -> None
     assert len(found) == 6
     for start in range(0, len(found), step):
         reports.settle(state, one, found, start, start + step)
-    check(state)
-    assert state.bytes_in_future == 111
+    state.map.check()
+    assert state.map.safe_counts()[2] == 111
     assert [good(state, B + number) for number in range(3)] == [[], [], []]
 
 
@@ -111,9 +109,9 @@ def test_a_full_report_takes_the_place_of_what_waits_from_its_storage(
     if held:
         told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     told(state, one, (B, Reported(RBW, 1002, 700)))
-    assert len(state.waiting) == 1
+    assert len(state.postponed_reports) == 1
     reported(state, one, *([] if row is None else [row]), made_after=1.0)
-    assert (good(state), len(state.waiting)) == (has, waits)
+    assert (good(state), len(state.postponed_reports)) == (has, waits)
 
 
 def test_what_waits_for_an_unknown_block_goes_with_a_full_report_that_lacks_it() -> None:
@@ -121,12 +119,12 @@ def test_what_waits_for_an_unknown_block_goes_with_a_full_report_that_lacks_it()
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     told(state, other, (B, Reported(FINALIZED, 1001, 700)))
     reported(state, one, made_after=1.0)
-    assert [number for _, number, _ in state.waiting] == [other.number]
+    assert [number for _, number, _ in state.postponed_reports] == [other.number]
 
 
 def test_a_replica_that_its_storage_is_to_delete_is_not_taken() -> None:
     state, one, _ = a_map(*written())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     state.invalidate(one.number, B, 1001)
     reported(state, one, (B, 700, 1001, FINALIZED))
     assert (good(state), orders(state)) == ([], {("n1", B): 1001})
@@ -138,10 +136,10 @@ def test_a_replica_that_is_being_written_stays_expected_when_a_report_lacks_it()
     told(state, one, (B, Reported(RBW, 1001, 0)))
     told(state, one, (B, Reported(RBW, 1002, 0)))
     reported(state, one, made_after=1.0)
-    slot = state.index.get(B)
+    slot = state.map.find(B)
     assert slot is not None
-    assert len(state.waiting) == 0
-    assert [place.storage for place in state.constructions[slot].locations] == [one.number]
+    assert len(state.postponed_reports) == 0
+    assert [place.storage for place in state.map.construction(slot).locations] == [one.number]
 
 
 CONFIRMATIONS = {
@@ -164,18 +162,19 @@ def test_a_report_of_a_confirmed_storage_has_its_postponed_blocks_judged_again(
     state, one, other = a_map(*written(), *written(B + 1), *written(B + 2))
     for storage, number in ((one, B), (other, B + 1), (one, B + 2)):
         told(state, storage, (number, Reported(FINALIZED, 1001, 700)))
-    incoming.activate(state)
-    here, elsewhere = state.index.get(B), state.index.get(B + 1)
+    incremental_reports.activate(state)
+    here, elsewhere = state.map.find(B), state.map.find(B + 1)
     assert here is not None
     assert elsewhere is not None
-    state.postponed = {here: None, elsewhere: None}
-    state.touched = Touched()
+    state.rechecks.start()
+    for slot in (here, elsewhere):
+        state.rechecks.postpone(slot)
     one.confirmed, one.heartbeated = before, heartbeated
     reports.finish(state, one, after_claim=after_claim)
-    touch = state.touched.pop()
+    touch = state.rechecks.pop()
     assert one.confirmed is confirmed
     assert (touch and touch.slot) == (here if confirmed else None)
-    assert len(state.touched) == 0
+    assert len(state.rechecks) == 0
 
 
 @pytest.mark.parametrize("active", [True, False])
@@ -186,7 +185,7 @@ def test_what_a_storage_tells_while_its_report_is_compared_is_newer(
     """A listed replica is deleted meanwhile, or one that is not listed is received again."""
     state, one, _ = a_map(*(added() if listed else written()))
     if active:
-        incoming.activate(state)
+        incremental_reports.activate(state)
     if not listed:
         told(state, one, (B, STORED), now=1.0)
     (whole,) = reports.parts(rows((B, 700, 1001, FINALIZED)) if listed else rows())
@@ -239,7 +238,7 @@ def test_a_row_of_a_newer_stamp_than_was_told_meanwhile_is_taken_in(
 ) -> None:
     """Nothing tells a NameNode of the new stamp but its edits and a full report."""
     state, one, _ = a_map(*added(), StampGiven(1002), BlockSettled(B, 0, 1002, complete=False))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     meanwhile = [(B, each) for each in news]
     if not compared:
         told(state, one, *meanwhile, now=now)
@@ -248,8 +247,10 @@ def test_a_row_of_a_newer_stamp_than_was_told_meanwhile_is_taken_in(
     if compared:
         told(state, one, *meanwhile, now=now)
     reports.settle(state, one, found, 0, len(found))
-    check(state)
-    slot = state.index.get(B)
+    state.map.check()
+    slot = state.map.find(B)
     assert slot is not None
-    known = [state.storages.at(each.storage).node for each in state.constructions[slot].locations]
+    known = [
+        state.map.storages.at(each.storage).node for each in state.map.construction(slot).locations
+    ]
     assert (known, corrupt(state)) == (places, marks)

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from journal.model import TxId
-from namenode_sim.blocks import follow, incoming, reports
-from namenode_sim.blocks.check import check
+from namenode_sim.blocks import apply_edits, incremental_reports, reports
 from namenode_sim.blocks.errors import BadReport, TooManyStorages
 from namenode_sim.blocks.model import Deleted, Reason, ReplicaState, Reported, Stage, Storage
+from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.blocks.storages import MAX_STORAGES, Storages
-from namenode_sim.blocks.waiting import Told
 from namenode_sim.namespace.changes import (
     BlockAdded,
     BlockChange,
@@ -47,19 +46,21 @@ def written(block_id: int = B) -> list[BlockChange]:
 
 def after(state: BlockState, changes: Iterable[BlockChange]) -> None:
     """Let the map follow one more edit."""
-    follow.follow(state, TxId(state.applied + 1), changes)
+    apply_edits.apply_edit(state, TxId(state.applied + 1), changes)
 
 
 def a_map(*changes: BlockChange) -> tuple[BlockState, Storage, Storage]:
     """A standby's map after some edits, and two storages."""
     state = BlockState()
     after(state, changes)
-    return state, state.storages.add("n1", "a"), state.storages.add("n2", "a")
+    return state, state.add_storage("n1", "a"), state.add_storage("n2", "a")
 
 
-def told(state: BlockState, storage: Storage, *items: tuple[int, Told], now: float = 0.0) -> None:
-    incoming.receive(state, storage, items, now)
-    check(state)
+def told(
+    state: BlockState, storage: Storage, *items: tuple[int, ReplicaReport], now: float = 0.0
+) -> None:
+    incremental_reports.receive(state, storage, items, now)
+    state.map.check()
 
 
 def rows(*listed: tuple[int, int, int, int]) -> reports.Rows:
@@ -76,46 +77,46 @@ def reported(
     found = reports.compare(state, storage, whole, made_after)
     reports.settle(state, storage, found, 0, len(found))
     reports.finish(state, storage)
-    check(state)
+    state.map.check()
     return found
 
 
 def orders(state: BlockState) -> dict[tuple[str, int], int]:
     """Which replicas are to be deleted, with their stamps."""
     return {
-        (state.storages.at(number).node, block_id): stamp
+        (state.map.storages.at(number).node, block_id): stamp
         for number, block_id, stamp, _ in state.invalidations
     }
 
 
 def good(state: BlockState, block_id: int = B) -> list[str]:
     """The DataNodes with a good replica."""
-    slot = state.index.get(block_id)
+    slot = state.map.find(block_id)
     assert slot is not None
-    numbers = [n for n in state.replicas.storages(slot) if state.is_good(slot, n)]
-    return [state.storages.at(number).node for number in numbers]
+    numbers = [n for n in state.map.storages_of(slot) if state.map.is_good(slot, n)]
+    return [state.map.storages.at(number).node for number in numbers]
 
 
 def stage_of(state: BlockState, block_id: int = B) -> Stage:
-    slot = state.index.get(block_id)
+    slot = state.map.find(block_id)
     assert slot is not None
-    return state.columns.stage(slot)
+    return state.map.block(slot).stage
 
 
 def corrupt(state: BlockState, block_id: int = B) -> list[Reason]:
-    slot = state.index.get(block_id)
+    slot = state.map.find(block_id)
     assert slot is not None
-    return [mark.reason for mark in state.corrupt.get(slot, {}).values()]
+    return [mark.reason for mark in state.map.corrupt_marks(slot).values()]
 
 
 def test_a_standby_has_the_replicas_of_edits_that_come_later() -> None:
     state, one, other = a_map()
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     told(state, other, (B, Reported(RBW, 1001, 0)))
-    assert len(state.waiting) == 2
+    assert len(state.postponed_reports) == 2
     after(state, written())
     assert good(state) == ["n1"]
-    assert len(state.waiting) == 0
+    assert len(state.postponed_reports) == 0
 
 
 def test_an_id_that_is_given_out_does_not_drop_a_replica_of_the_block_to_come() -> None:
@@ -130,7 +131,7 @@ def test_a_copy_of_an_old_block_does_not_hide_the_one_after_it() -> None:
     # Another block has shown the stamp; the id alone says that this one is from the future.
     state, one, _ = a_map(*added(B, 1005))
     told(state, one, (B + 1, Reported(FINALIZED, 1004, 700)))
-    assert len(state.waiting) == 1
+    assert len(state.postponed_reports) == 1
 
 
 @pytest.mark.row("B10")
@@ -139,7 +140,7 @@ def test_an_append_while_a_standby_lags_corrupts_nothing() -> None:
     state, one, _ = a_map(*written())
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     told(state, one, (B, Reported(RBW, 1002, 700)), (B, Reported(FINALIZED, 1002, 900)))
-    assert len(state.waiting) == 1
+    assert len(state.postponed_reports) == 1
     after(
         state,
         [
@@ -149,7 +150,7 @@ def test_an_append_while_a_standby_lags_corrupts_nothing() -> None:
         ],
     )
     after(state, closed(stamp=1002, length=900))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     assert (good(state), corrupt(state)) == (["n1"], [])
 
 
@@ -163,7 +164,7 @@ def test_b10_a_standby_that_cannot_read_edits_during_appends_corrupts_nothing(
 ) -> None:
     """It reads so many edits at once, and the others only when it becomes the active."""
     edits: list[list[BlockChange]] = [added(), closed(length=100)]
-    news: dict[int, list[Told]] = {
+    news: dict[int, list[ReplicaReport]] = {
         0: [Reported(RBW, 1001, 0)],
         1: [Reported(FINALIZED, 1001, 100)],
     }
@@ -186,9 +187,9 @@ def test_b10_a_standby_that_cannot_read_edits_during_appends_corrupts_nothing(
     assert orders(state) == {}
     for edit in edits[readable:]:
         after(state, edit)
-    incoming.activate(state)
-    check(state)
-    assert (good(state), corrupt(state), len(state.waiting)) == (["n1", "n2"], [], 0)
+    incremental_reports.activate(state)
+    state.map.check()
+    assert (good(state), corrupt(state), len(state.postponed_reports)) == (["n1", "n2"], [], 0)
     assert orders(state) == {}
 
 
@@ -196,7 +197,7 @@ def test_a_report_of_a_replica_being_written_that_is_held_up_until_after_the_clo
     state, one, other = a_map(*written())
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     told(state, other, (B, Reported(RBW, 1001, 0)))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     told(state, other, (B, Reported(FINALIZED, 1001, 700)))
     assert (good(state), corrupt(state)) == (["n1", "n2"], [])
 
@@ -205,14 +206,14 @@ def test_the_newest_of_several_reports_waits() -> None:
     state, one, _ = a_map()
     told(state, one, (B, Reported(RBW, 1001, 0)), (B, Reported(FINALIZED, 1002, 700)))
     told(state, one, (B, Deleted(1002)))
-    assert len(state.waiting) == 1
+    assert len(state.postponed_reports) == 1
     after(state, added(B, 1002) + closed(B, 1002))
     assert good(state) == []
 
 
 def test_a_late_report_of_an_old_stamp_leaves_the_new_replica_alone() -> None:
     state, one, _ = a_map(*added())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     after(state, [StampGiven(1002), BlockSettled(B, 0, 1002, complete=False)])
     told(state, one, (B, Reported(FINALIZED, 1002, 700)))
     after(state, closed(stamp=1002))
@@ -224,7 +225,7 @@ def test_an_old_replica_in_a_first_full_report_is_not_late() -> None:
     # The disk was restored from a copy while its DataNode was away.
     state, one, _ = a_map(*added(B, 1002), *closed(B, 1002))
     told(state, one, (B, Reported(FINALIZED, 1002, 700)))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     state.registered("n1")
     reported(state, one, (B, 300, 1001, FINALIZED))
     assert (good(state), corrupt(state)) == ([], [Reason.GENSTAMP_MISMATCH])
@@ -232,7 +233,7 @@ def test_an_old_replica_in_a_first_full_report_is_not_late() -> None:
 
 def test_a_wrong_stamp_is_forgiven_by_a_right_one() -> None:
     state, one, _ = a_map(*added(B, 1002), *closed(B, 1002))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     assert corrupt(state) == [Reason.GENSTAMP_MISMATCH]
     told(state, one, (B, Reported(FINALIZED, 1002, 700)))
@@ -257,12 +258,12 @@ def test_a_report_that_says_nothing_new_is_done_at_once() -> None:
     assert (first.taken, len(first)) == (50, 0)
     again = reported(state, one, *listed)
     assert (again.same, again.taken, len(again)) == (50, 0, 0)
-    assert state.safe == state.complete == 50
+    assert state.map.safe_counts()[1] == state.map.safe_counts()[0] == 50
 
 
 def test_an_active_has_unknown_replicas_deleted_once_the_start_is_over() -> None:
     state, one, _ = a_map(*written())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     reported(state, one, (B - 9, 700, 900, FINALIZED))
     assert orders(state) == {}
     reported(state, one, (B - 9, 700, 900, FINALIZED))
@@ -273,15 +274,15 @@ def test_an_active_has_unknown_replicas_deleted_once_the_start_is_over() -> None
 
 def test_replicas_of_an_image_that_is_too_old_are_counted_and_kept() -> None:
     state, one, _ = a_map(*written())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     reported(state, one, (B, 700, 1001, FINALIZED), (B + 9, 300, 2000, FINALIZED))
-    assert state.bytes_in_future == 300
+    assert state.map.safe_counts()[2] == 300
     assert orders(state) == {}
 
 
 def test_a_deleted_block_takes_its_replicas_with_their_own_stamps() -> None:
     state, one, other = a_map(*added(B, 1002), *closed(B, 1002))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     told(state, other, (B, Reported(FINALIZED, 1002, 700)))
     after(state, [BlocksGone((B,))])
@@ -290,7 +291,7 @@ def test_a_deleted_block_takes_its_replicas_with_their_own_stamps() -> None:
 
 def test_an_order_leaves_when_the_edit_behind_it_is_durable() -> None:
     state, one, _ = a_map(*written(), *written(B + 1))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     told(state, one, (B + 1, Reported(FINALIZED, 1001, 700)))
     after(state, [BlocksGone((B,))])
@@ -303,7 +304,7 @@ def test_an_order_leaves_when_the_edit_behind_it_is_durable() -> None:
 
 def test_an_append_takes_orders_back() -> None:
     state, one, _ = a_map(*written())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     state.invalidate(one.number, B, 1001)
     after(state, [BlockSettled(B, 700, 1001, complete=False)])
@@ -319,13 +320,13 @@ def test_a_standby_orders_nothing() -> None:
 
 def test_a_committed_block_waits_for_a_replica_and_a_standby_does_not() -> None:
     state, one, _ = a_map(*added())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     after(state, closed())
     assert stage_of(state) is Stage.COMMITTED
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     assert stage_of(state) is Stage.COMPLETE
     standby, *_ = a_map(*written())
-    assert (standby.complete, standby.safe) == (1, 0)
+    assert standby.map.safe_counts()[:2] == (1, 0)
 
 
 def test_a_storage_is_confirmed_by_a_report_after_a_heartbeat_after_the_activation() -> None:
@@ -338,7 +339,7 @@ def test_a_storage_is_confirmed_by_a_report_after_a_heartbeat_after_the_activati
             case "report":
                 reported(state, one)
             case "activate":
-                incoming.activate(state)
+                incremental_reports.activate(state)
             case "register":
                 state.registered("n1")
         seen.append(one.confirmed)
@@ -346,8 +347,8 @@ def test_a_storage_is_confirmed_by_a_report_after_a_heartbeat_after_the_activati
 
 
 def test_what_waits_has_a_limit() -> None:
-    state = BlockState(waiting_limit=2)
-    one, other = state.storages.add("n1", "a"), state.storages.add("n2", "a")
+    state = BlockState(postponed_limit=2)
+    one, other = state.add_storage("n1", "a"), state.add_storage("n2", "a")
     told(state, one, (B, Reported(FINALIZED, 1001, 1)))
     told(state, other, (B + 1, Reported(FINALIZED, 1001, 1)))
     short_of_reports = [[each.needs_full_report for each in (one, other)]]
@@ -360,7 +361,7 @@ def test_what_waits_has_a_limit() -> None:
 
 def test_two_storages_of_a_datanode_have_one_replica_together() -> None:
     state, one, _ = a_map(*written())
-    second = state.storages.add("n1", "b")
+    second = state.add_storage("n1", "b")
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     told(state, second, (B, Reported(FINALIZED, 1001, 700)))
     assert (good(state), len(one.slots), len(second.slots)) == (["n1"], 0, 1)

@@ -178,7 +178,7 @@ def test_only_complete_blocks_are_waited_for() -> None:
     state.add_block(1, 2**30 + 2, 100, 1002, 3, Stage.UNDER_CONSTRUCTION)
     state.add_block(2, -(2**63) + 16, 100, 1003, 0, Stage.COMPLETE)
     assert counts_of(state, 4) == Counts(1, 0, 4)
-    slot = state.index.get(2**30 + 1)
+    slot = state.map.find(2**30 + 1)
     assert slot is not None
-    state.take(slot, state.storages.add("n", "s"))
+    state.take(slot, state.add_storage("n", "s"))
     assert counts_of(state, 4) == Counts(1, 1, 4)

@@ -24,7 +24,7 @@ def test_storages_are_found_by_their_number_and_by_their_name() -> None:
     assert [storages.at(one.number) for one in made] == made
     assert [storages.find(one.node, one.uuid) for one in made] == made
     assert storages.find("n2", "b") is None
-    assert storages.nodes == {"n1": made[:2], "n2": made[2:]}
+    assert (storages.of("n1"), storages.of("n2")) == (made[:2], made[2:])
 
 
 def test_a_storage_that_is_there_is_not_made_again() -> None:
@@ -36,7 +36,7 @@ def test_a_storage_that_is_there_is_not_made_again() -> None:
 def test_beside_a_storage_are_the_others_of_its_datanode() -> None:
     storages, (one, second, other) = some()
     third = storages.add("n1", "c")
-    assert [storages.beside(storage) for storage in (one, second, third, other)] == [
+    assert [storages.others(storage) for storage in (one, second, third, other)] == [
         [second, third],
         [one, third],
         [one, second],
@@ -62,7 +62,7 @@ def test_the_number_of_a_storage_that_is_gone_is_given_again() -> None:
     storages, (one, second, other) = some()
     storages.remove(second)
     assert (list(storages), len(storages)) == ([one, other], 2)
-    assert (storages.find("n1", "b"), storages.beside(one)) == (None, [])
+    assert (storages.find("n1", "b"), storages.others(one)) == (None, [])
     again = storages.add("n3", "b")
     assert (again.number, again.node, again.uuid) == (second.number, "n3", "b")
     assert (list(storages), storages.at(again.number)) == ([one, again, other], again)
@@ -72,9 +72,9 @@ def test_the_number_of_a_storage_that_is_gone_is_given_again() -> None:
 def test_a_datanode_without_storages_is_forgotten() -> None:
     storages, (one, second, other) = some()
     storages.remove(one)
-    assert storages.nodes == {"n1": [second], "n2": [other]}
+    assert (storages.of("n1"), storages.of("n2")) == ([second], [other])
     storages.remove(other)
-    assert storages.nodes == {"n1": [second]}
+    assert (storages.of("n1"), storages.of("n2")) == ([second], [])
 
 
 def test_the_last_number_is_that_before_the_one_of_an_empty_cell() -> None:
@@ -93,6 +93,6 @@ def test_the_last_number_is_that_before_the_one_of_an_empty_cell() -> None:
         0xFFFF,
     )
     assert (len(storages), storages.find("n2", "another")) == (MAX_STORAGES, None)
-    assert "n2" not in storages.nodes
+    assert storages.of("n2") == []
     storages.remove(last)
     assert storages.add("n2", "another").number == 0xFFFE

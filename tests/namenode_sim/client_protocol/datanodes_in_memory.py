@@ -8,7 +8,7 @@ from hadoop.proto.hdfs_types_pb2 import (
     LocatedBlockProto,
     LocatedBlocksProto,
 )
-from namenode_sim.blocks.incoming import receive
+from namenode_sim.blocks.incremental_reports import receive
 from namenode_sim.blocks.model import ReplicaState, Reported
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import DEFAULT_RACK, DatanodeId, Node, Room

@@ -33,7 +33,7 @@ def _any_recovery(_: Scene, __: pb.CommitBlockSynchronizationRequestProto, ___: 
 
 
 def _all_take_part(cluster: Cluster, slot: Slot) -> list[tuple[Node, NodeStorage]]:
-    construction = cluster.blocks.constructions[slot]
+    construction = cluster.blocks.map.construction(slot)
     return [cluster.place(one.storage) for one in construction.locations]
 
 

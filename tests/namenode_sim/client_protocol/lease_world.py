@@ -12,7 +12,6 @@ from random import Random
 from ha.rpc.errors import RemoteFault
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
-from namenode_sim.blocks.check import check
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.values import Block
 from tests.namenode_sim.client_protocol import recovering_datanodes
@@ -226,7 +225,7 @@ class World:
 
     def ensure(self) -> None:
         """Check that nothing acknowledged is gone; closed blocks are on disks as the map says."""
-        check(self.served.cluster.blocks)
+        self.served.cluster.blocks.map.check()
         length = sum(block.num_bytes for block in self.blocks)
         if not self.is_open:
             assert length >= self.acknowledged, (length, self.acknowledged)

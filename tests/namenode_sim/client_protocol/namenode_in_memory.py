@@ -17,7 +17,7 @@ from ha.rpc.protocol import Call
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import FsPermissionProto, HdfsFileStatusProto
 from journal.model import LAYOUT_VERSION, TxId
-from namenode_sim.blocks.incoming import activate
+from namenode_sim.blocks.incremental_reports import activate
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.client_protocol.words.model import Scene, Settings
 from namenode_sim.datanodes.cluster import Cluster
@@ -210,12 +210,16 @@ class NamedGroups:
 
 
 def serve(
-    *, settings: Settings | None = None, namespace: Namespace | None = None, active: bool = True
+    *,
+    settings: Settings | None = None,
+    namespace: Namespace | None = None,
+    active: bool = True,
+    minimum: int = 1,
 ) -> Served:
     """Return a new NameNode in memory; give a namespace to go on from one, as after a failover."""
     log, gate = MemoryLog(), OpenGate()
     served = namespace or Namespace.empty(SUPERUSER)
-    cluster = Cluster("BP-1-127.0.0.1-1", BlockState(), random.Random(1))
+    cluster = Cluster("BP-1-127.0.0.1-1", BlockState(minimum=minimum), random.Random(1))
     cluster.belong_to(served)
     if active:
         activate(cluster.blocks)

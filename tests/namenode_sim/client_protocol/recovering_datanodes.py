@@ -13,7 +13,6 @@ from ha.rpc.protocol import Call
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto.hdfs_types_pb2 import DatanodeIDProto, ExtendedBlockProto
-from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import ReplicaState, Slot, Stage
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.datanodes.model import RecoveryOrder
@@ -74,8 +73,8 @@ class Disks:
     def heartbeat(self, name: str) -> Told | None:
         """Return the recovery that a DataNode is ordered; None if the order has become obsolete."""
         order, state = self.take_order(name), self.served.cluster.blocks
-        slot = state.index.get(order.block_id)
-        construction = None if slot is None else state.constructions.get(slot)
+        slot = state.map.find(order.block_id)
+        construction = None if slot is None else state.map.find_construction(slot)
         if slot is None or construction is None:
             return None
         if construction.recovery_stamp != order.recovery_stamp:
@@ -83,9 +82,9 @@ class Disks:
         source_id, cut = order.block_id, construction.cut
         if cut is not None:
             source_id = cut.source_id
-        source = state.index.get(source_id)
+        source = state.map.find(source_id)
         assert source is not None
-        block = Block(BlockId(source_id), GenerationStamp(state.columns.stamps[source]))
+        block = Block(BlockId(source_id), GenerationStamp(state.map.block(source).stamp))
         nodes = participants(self.served.cluster, slot)
         return Told(
             order, block, None if cut is None else cut.length, [n.id.uuid for n, _ in nodes]
@@ -169,10 +168,10 @@ def changed(request: Request, **fields: int) -> Request:
 
 
 async def half_written(
-    settings: Settings | None = None, **lengths: int
+    settings: Settings | None = None, *, minimum: int = 1, **lengths: int
 ) -> tuple[Served, Disks, ExtendedBlockProto]:
     """Open ``/f`` with one block, of which the DataNodes have that number of bytes each."""
-    served = datanodes_in_memory.with_datanodes(serve(settings=settings))
+    served = datanodes_in_memory.with_datanodes(serve(settings=settings, minimum=minimum))
     await served.create("/f")
     block = (await datanodes_in_memory.add_block(served, "/f")).b
     disks = Disks(served)
@@ -187,7 +186,7 @@ async def recover_lease(served: Served, client: str = "other") -> bool:
 
 
 def slot_of(served: Served, block_id: int) -> Slot:
-    slot = served.cluster.blocks.index.get(block_id)
+    slot = served.cluster.blocks.map.find(block_id)
     assert slot is not None
     return slot
 
@@ -200,30 +199,25 @@ def without_replicas(served: Served, block: ExtendedBlockProto, *names: str) -> 
 
 
 def stage(served: Served, block_id: int) -> Stage:
-    return served.cluster.blocks.columns.stage(slot_of(served, block_id))
+    return served.cluster.blocks.map.block(slot_of(served, block_id)).stage
 
 
 def holders(served: Served, block_id: int) -> list[str]:
     """Return the DataNodes with a good replica, as the map has it."""
     state, slot = served.cluster.blocks, slot_of(served, block_id)
-    check(state)
+    state.map.check()
     return sorted(
-        state.storages.at(number).node
-        for number in state.replicas.storages(slot)
-        if state.is_good(slot, number)
+        state.map.storages.at(number).node
+        for number in state.map.storages_of(slot)
+        if state.map.is_good(slot, number)
     )
 
 
 def at(served: Served, seconds: float) -> None:
     """Let a recovery be begun ``seconds`` ago."""
     state = served.cluster.blocks
-    for slot, construction in state.constructions.items():
-        if construction.recovery_began is not None:
+    for slot in state.map.unfinished():
+        construction = state.map.construction(slot)
+        if construction.recovery_began is not None and construction.recovery_stamp is not None:
             began = construction.recovery_began - seconds
-            state.constructions[slot] = type(construction)(
-                construction.locations,
-                construction.recovery_stamp,
-                began,
-                construction.tried,
-                construction.cut,
-            )
+            state.note_recovery(slot, construction.recovery_stamp, began, construction.tried)

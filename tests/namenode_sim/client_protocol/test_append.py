@@ -8,7 +8,6 @@ from ha.rpc.errors import RemoteFault
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from journal.model import TxId
-from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.open_files.open_files import close_edit
 from namenode_sim.edits.ops import Append, Close
@@ -45,7 +44,7 @@ async def test_a_block_that_is_not_full_goes_on() -> None:
     (edit,) = served.log.ops()[-1:]
     assert isinstance(edit, Append)
     assert (edit.client_name, edit.client_machine) == ("other", "10.0.0.2")
-    check(served.cluster.blocks)
+    served.cluster.blocks.map.check()
 
 
 async def test_behind_a_full_block_the_writer_asks_for_a_new_one() -> None:
@@ -91,9 +90,9 @@ async def test_a_repeated_call_gets_the_same_block(flag: int) -> None:
 async def test_replicas_of_a_reopened_block_are_not_deleted() -> None:
     served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
     (last,) = await datanodes_in_memory.written(served, "/f", 700)
-    slot = served.cluster.blocks.index.get(last.blockId)
+    slot = served.cluster.blocks.map.find(last.blockId)
     assert slot is not None
-    number = served.cluster.blocks.replicas.storages(slot)[0]
+    number = served.cluster.blocks.map.storages_of(slot)[0]
     served.cluster.blocks.invalidate(number, last.blockId, last.generationStamp)
     await append(served)
     assert len(served.cluster.blocks.invalidations) == 0
@@ -113,9 +112,8 @@ async def test_replicas_of_a_reopened_block_are_not_deleted() -> None:
 async def test_the_last_block_needs_replicas(
     needed: int, living: int, replicas: int, *, fits: bool
 ) -> None:
-    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve(minimum=needed))
     (last,) = await datanodes_in_memory.written(served, "/f", 700)
-    served.cluster.blocks.minimum = needed
     for name in ("d1", "d2", "d3")[living:]:
         served.cluster.nodes[name].alive = False
     without_replicas(served, last, *("d1", "d2", "d3")[replicas:])

@@ -7,7 +7,6 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto, LocatedBlockProto
-from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import ReplicaState, Stage
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import (
@@ -38,8 +37,8 @@ FULL = 1 << 27
 def stage(served: Served, block: ExtendedBlockProto) -> Stage | None:
     """Return how far the map says that a block is; None: it has none."""
     state = served.cluster.blocks
-    slot = state.index.get(block.blockId)
-    return None if slot is None else state.columns.stage(slot)
+    slot = state.map.find(block.blockId)
+    return None if slot is None else state.map.block(slot).stage
 
 
 def shown(block: LocatedBlockProto) -> tuple[int, int, int, list[str]]:
@@ -81,7 +80,7 @@ async def test_a_file_of_two_blocks_is_written_and_read() -> None:
     closed = served.log.ops()[-1]
     assert isinstance(closed, Close)
     assert closed.blocks == (Block(FIRST, 1 << 27, STAMP), Block(FIRST + 1, 10, STAMP + 1))
-    check(served.cluster.blocks)
+    served.cluster.blocks.map.check()
     found = await locations(served, "/f")
     assert (found.fileLength, found.underConstruction, found.isLastBlockComplete) == (
         (1 << 27) + 10,
@@ -113,7 +112,7 @@ async def test_a_replica_of_another_length_does_not_complete_a_block() -> None:
     block = sized((await add_block(served, "/f")).b, 7)
     report(served, block, "d1", length=6)
     assert not await served.complete("/f", last=block)
-    check(served.cluster.blocks)
+    served.cluster.blocks.map.check()
     report(served, block, "d2")
     assert await served.complete("/f", last=block)
     (found,) = (await locations(served, "/f")).blocks
@@ -324,7 +323,11 @@ async def test_an_abandoned_block_is_gone_and_its_replicas_are_deleted() -> None
     assert stage(served, two.b) is None
     assert len(served.cluster.blocks.invalidations) == 3
     now = time.monotonic()
-    assert [storage.scheduled.count(now) for storage in served.cluster.blocks.storages] == [0, 0, 0]
+    assert [storage.scheduled.count(now) for storage in served.cluster.blocks.map.storages] == [
+        0,
+        0,
+        0,
+    ]
     edits = len(served.log.frames)
     await served.call("abandonBlock", src="/f", holder="writer", b=two.b)  # again
     assert len(served.log.frames) == edits

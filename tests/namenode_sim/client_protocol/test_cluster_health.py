@@ -42,9 +42,9 @@ class Kept:
     def __init__(self, count: int = 3) -> None:
         self.served = with_datanodes(serve(), count)
         self.blocks = self.served.cluster.blocks
-        self.blocks.starting = False
+        self.blocks.set_starting(starting=False)
         self.redundancy = Redundancy(self.served.cluster)
-        for storage in self.blocks.storages:
+        for storage in self.blocks.map.storages:
             storage.confirmed = True
 
     def work(self) -> None:

@@ -4,7 +4,6 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ILLEGAL_ARGUMENT, IO_EXCEPTION
-from namenode_sim.blocks.check import check
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, SNAPSHOT
 from namenode_sim.edits.ops import Add
 from namenode_sim.edits.values import Permission
@@ -37,7 +36,7 @@ async def test_the_blocks_of_the_sources_come_behind_the_target_s() -> None:
     assert found.fileLength == 15
     assert [(block.offset, len(block.locs)) for block in found.blocks] == [(0, 3), (5, 3), (10, 3)]
     assert await served.status("/d/a") is None
-    check(served.cluster.blocks)
+    served.cluster.blocks.map.check()
     assert not len(served.cluster.blocks.invalidations)
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
-from namenode_sim.blocks.check import check
 from namenode_sim.namespace.dump import differences
 from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
@@ -146,7 +145,7 @@ async def test_its_empty_last_block_goes_and_datanodes_are_told(
     await served.take_snapshot("/s", "one")
     await served.call(method, **fields)
     blocks = served.cluster.blocks
-    check(blocks)
-    assert blocks.index.get(last.blockId) is None
-    told = {blocks.storages.at(number).node for number, *_ in blocks.invalidations}
+    blocks.map.check()
+    assert blocks.map.find(last.blockId) is None
+    told = {blocks.map.storages.at(number).node for number, *_ in blocks.invalidations}
     assert told == {"d1", "d2", "d3"}

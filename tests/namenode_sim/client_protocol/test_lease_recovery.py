@@ -6,10 +6,9 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from journal.model import TxId
-from namenode_sim.blocks.follow import follow
+from namenode_sim.blocks.apply_edits import apply_edit
 from namenode_sim.blocks.model import CorruptMark, Reason, ReplicaState, Stage
 from namenode_sim.client_protocol.words.model import Settings
-from namenode_sim.datanodes.heartbeat import forget_some
 from namenode_sim.datanodes.model import StorageState
 from namenode_sim.datanodes.recovery import participants
 from namenode_sim.edits.ops import Close, Op, ReassignLease, SetGenstampV2, UpdateBlocks
@@ -81,7 +80,7 @@ async def test_a_block_of_which_nobody_has_a_byte_is_given_up() -> None:
     await recovering_datanodes.commit(served, result)
     assert [type(op) for op in edits_since(served, edits + 2)] == [UpdateBlocks, Close]
     assert served.namespace.tree.file("/f").blocks == ()
-    assert served.cluster.blocks.index.get(block.blockId) is None
+    assert served.cluster.blocks.map.find(block.blockId) is None
     await recovering_datanodes.commit(served, result)  # a repetition finds nothing to do
 
 
@@ -104,7 +103,7 @@ async def test_replicas_that_took_no_part_are_gone_or_corrupt() -> None:
     await recovering_datanodes.commit(served, result)
     assert recovering_datanodes.holders(served, block.blockId) == ["d1", "d2"]
     state = served.cluster.blocks
-    (mark,) = state.corrupt[recovering_datanodes.slot_of(served, block.blockId)].values()
+    (mark,) = state.map.corrupt_marks(recovering_datanodes.slot_of(served, block.blockId)).values()
     assert mark.stamp == block.generationStamp
     disks.tell_all(block.blockId)  # a replica that comes back late stays corrupt
     assert recovering_datanodes.holders(served, block.blockId) == ["d1", "d2"]
@@ -289,7 +288,7 @@ async def test_bytes_on_datanodes_that_are_dead_are_waited_for(state: ReplicaSta
         node = served.cluster.nodes[name]
         node.alive = False
         for storage in node.storages.values():
-            forget_some(served.cluster, storage.held, 100)
+            served.cluster.blocks.lose_some(storage.held, 100)
             served.cluster.blocks.empty_storage(storage.held)
     with pytest.raises(RemoteFault, match="No DataNode has told of its last block yet"):
         await recovering_datanodes.recover_lease(served)
@@ -310,7 +309,7 @@ async def test_a_storage_that_failed_is_not_waited_for(*, alive: bool) -> None:
             served.cluster.blocks.empty_storage(storage.held)
     datanodes_in_memory.joined(served.cluster, "d4")
     assert await recovering_datanodes.recover_lease(served)
-    assert served.cluster.blocks.index.get(block.blockId) is None
+    assert served.cluster.blocks.map.find(block.blockId) is None
 
 
 async def test_datanodes_that_are_back_without_the_block_are_not_waited_for() -> None:
@@ -320,7 +319,7 @@ async def test_datanodes_that_are_back_without_the_block_are_not_waited_for() ->
             served.cluster.blocks.empty_storage(storage.held)
             storage.held.reports, storage.held.confirmed = 1, True
     assert await recovering_datanodes.recover_lease(served)
-    assert served.cluster.blocks.index.get(block.blockId) is None
+    assert served.cluster.blocks.map.find(block.blockId) is None
 
 
 async def test_a_new_pipeline_has_all_that_a_dead_datanode_had() -> None:
@@ -328,9 +327,9 @@ async def test_a_new_pipeline_has_all_that_a_dead_datanode_had() -> None:
     (storage,) = served.cluster.nodes["d1"].storages.values()
     served.cluster.blocks.empty_storage(storage.held)
     slot = recovering_datanodes.slot_of(served, block.blockId)
-    assert served.cluster.blocks.constructions[slot].lost == {storage.held.number}
+    assert served.cluster.blocks.map.construction(slot).lost == {storage.held.number}
     served.cluster.expect(slot, served.cluster.nodes["d2"].storages.values())
-    assert served.cluster.blocks.constructions[slot].lost == frozenset()
+    assert served.cluster.blocks.map.construction(slot).lost == frozenset()
 
 
 async def test_a_standby_that_reads_of_a_new_pipeline_waits_for_no_former_one() -> None:
@@ -339,8 +338,8 @@ async def test_a_standby_that_reads_of_a_new_pipeline_waits_for_no_former_one() 
     served.cluster.blocks.empty_storage(storage.held)
     slot = recovering_datanodes.slot_of(served, block.blockId)
     renewed = BlockSettled(block.blockId, 0, block.generationStamp + 1, complete=False)
-    follow(served.cluster.blocks, TxId(served.cluster.blocks.applied + 1), (renewed,))
-    assert served.cluster.blocks.constructions[slot].lost == frozenset()
+    apply_edit(served.cluster.blocks, TxId(served.cluster.blocks.applied + 1), (renewed,))
+    assert served.cluster.blocks.map.construction(slot).lost == frozenset()
 
 
 async def test_of_a_storage_that_was_removed_nothing_is_awaited() -> None:
@@ -350,9 +349,9 @@ async def test_of_a_storage_that_was_removed_nothing_is_awaited() -> None:
     (storage,) = node.storages.values()
     served.cluster.remove_storage(node, storage)
     assert (
-        served.cluster.blocks.constructions[
+        served.cluster.blocks.map.construction(
             recovering_datanodes.slot_of(served, block.blockId)
-        ].lost
+        ).lost
         == frozenset()
     )
 

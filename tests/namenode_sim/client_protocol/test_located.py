@@ -139,7 +139,7 @@ async def test_a_snapshot_s_file_is_not_written_with_the_one_that_goes_on() -> N
 async def test_a_block_that_nobody_has_is_not_corrupt() -> None:
     served = datanodes_in_memory.with_datanodes(serve())
     await datanodes_in_memory.written(served, "/f", 10)
-    for storage in served.cluster.blocks.storages:
+    for storage in served.cluster.blocks.map.storages:
         served.cluster.blocks.empty_storage(storage)
     (found,) = (await datanodes_in_memory.locations(served, "/f")).blocks
     assert (len(found.locs), found.corrupt) == (0, False)
@@ -149,7 +149,7 @@ async def test_corrupt_replicas_are_named_only_where_there_are_no_others() -> No
     served = datanodes_in_memory.with_datanodes(serve())
     (block,) = await datanodes_in_memory.written(served, "/f", 10)
     state = served.cluster.blocks
-    slot = state.index.get(block.blockId)
+    slot = state.map.find(block.blockId)
     assert slot is not None
     for count, name in enumerate(["d1", "d2", "d3"], start=1):
         (storage,) = served.cluster.nodes[name].storages.values()

@@ -12,7 +12,6 @@ from hadoop.proto.hdfs_types_pb2 import (
     ExtendedBlockProto,
     LocatedBlockProto,
 )
-from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import ReplicaState
 from namenode_sim.blocks.safemode import Off, SafeMode
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT
@@ -78,7 +77,7 @@ async def test_a_pipeline_goes_on_under_a_new_stamp() -> None:
         SetGenstampV2(STAMP + 1),
         UpdateBlocks("/f", (Block(BLOCK, 100, STAMP + 1),), rpc=served.log.ops()[-1].rpc),  # type: ignore[union-attr]
     ]
-    check(served.cluster.blocks)
+    served.cluster.blocks.map.check()
     (block,) = (await locations(served, "/f")).blocks
     assert gone not in {place.id.datanodeUuid for place in block.locs}
     assert len(block.locs) == 2
@@ -94,7 +93,7 @@ async def test_a_replica_that_was_final_before_its_client_told_the_stamp_counts(
     for place in found.locs[:2]:
         report(served, new, place.id.datanodeUuid)
     await served.call("updatePipeline", **update(found.b, new, found))
-    check(served.cluster.blocks)
+    served.cluster.blocks.map.check()
     assert await served.complete("/f", last=new)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from namenode_sim.blocks.errors import MapBroken
-from namenode_sim.blocks.model import Construction, Location, Slot
+from namenode_sim.blocks.model import Location, Slot
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.client_protocol.open_files import add_block, block_writes
 from namenode_sim.client_protocol.words.model import Scene
@@ -53,7 +53,7 @@ def _logged_blocks(_: Scene, file: INodeFile) -> tuple[Block, ...]:
 
 
 def _expect_anew(state: BlockState, slot: Slot, locations: tuple[Location, ...]) -> None:
-    state.constructions[slot] = Construction(locations)
+    state._constructions.put_all(slot, locations)
 
 
 BUGS: Final[dict[str, Planting]] = {

@@ -43,7 +43,7 @@ async def test_the_next_active_refuses_recoveries_of_the_former_one() -> None:
     await recovering_datanodes.recover_lease(served)
     result = disks.lead(disks.leader())
     served.cluster.blocks.demote()
-    served.cluster.blocks.role = type(served.cluster.blocks.role).ACTIVE
+    served.cluster.blocks.activate()
     with pytest.raises(RemoteFault, match="does not match current recovery id 0 for block"):
         await recovering_datanodes.commit(served, result)
     assert not await recovering_datanodes.recover_lease(served)
@@ -235,8 +235,7 @@ async def test_a_damaged_replica_does_not_take_part_where_there_is_a_good_one() 
 
 async def test_a_file_is_closed_with_fewer_replicas_than_a_block_needs() -> None:
     """Make more once it is closed; a block of an open file is not copied."""
-    served, disks, block = await recovering_datanodes.half_written(d1=700)
-    served.cluster.blocks.minimum = 2
+    served, disks, block = await recovering_datanodes.half_written(minimum=2, d1=700)
     await recovering_datanodes.recover_lease(served)
     await recovering_datanodes.commit(served, disks.lead(disks.leader()))
     assert served.namespace.tree.leases == {}
@@ -299,7 +298,7 @@ async def test_a_block_is_not_deleted_while_one_who_has_it_does_not_answer(lengt
     for storage in node.storages.values():  # which is dead by now
         served.cluster.blocks.empty_storage(storage.held)
     await recovering_datanodes.commit(served, result)
-    assert served.cluster.blocks.index.get(block.blockId) is None
+    assert served.cluster.blocks.map.find(block.blockId) is None
 
 
 # ---- files of two blocks ----

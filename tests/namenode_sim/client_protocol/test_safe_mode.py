@@ -141,14 +141,14 @@ async def test_b13_replicas_from_the_future_are_given_up_by_force_only() -> None
     served = await prepared()
     cluster = served.face.cluster
     cluster.set_safe_mode(SafeMode(Pending()))
-    cluster.blocks.bytes_in_future = 7
+    cluster.blocks.count_future_bytes(7)
     with pytest.raises(RemoteFault, match="7 bytes in replicas that are newer") as refused:
         await switch(served, LEAVE)
     assert refused.value.java_class == IO_EXCEPTION
     assert await switch(served, GET)
     assert not await switch(served, FORCE_EXIT)
-    assert cluster.blocks.bytes_in_future == 0
-    assert not cluster.blocks.starting
+    assert cluster.blocks.map.safe_counts()[2] == 0
+    assert not cluster.blocks.is_starting()
 
 
 def test_each_edit_has_words_to_be_refused_with() -> None:

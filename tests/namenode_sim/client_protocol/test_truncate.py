@@ -6,8 +6,7 @@ from ha.rpc.errors import RemoteFault
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from journal.model import TxId
-from namenode_sim.blocks.check import check
-from namenode_sim.blocks.model import Cut, Role, Stage
+from namenode_sim.blocks.model import Cut, Stage
 from namenode_sim.datanodes.damage import Damaged, note_damage
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import Block
@@ -44,7 +43,9 @@ def stored(served: namenode_in_memory.Served) -> tuple[Block, ...]:
 
 
 def cut_of(served: namenode_in_memory.Served, block_id: int) -> Cut | None:
-    return served.cluster.blocks.constructions[recovering_datanodes.slot_of(served, block_id)].cut
+    return served.cluster.blocks.map.construction(
+        recovering_datanodes.slot_of(served, block_id)
+    ).cut
 
 
 async def test_to_the_length_that_it_has() -> None:
@@ -61,7 +62,7 @@ async def test_to_the_end_of_a_block_is_done_at_once(length: int) -> None:
     assert await truncate(served, length)
     assert sum(block.num_bytes for block in stored(served)) == length
     assert served.namespace.tree.leases == {}
-    assert served.cluster.blocks.index.get(last.blockId) is None
+    assert served.cluster.blocks.map.find(last.blockId) is None
     orders = {number for _, number, _, _ in served.cluster.blocks.invalidations}
     assert orders == {last.blockId} | ({first.blockId} if not length else set())
 
@@ -98,7 +99,7 @@ async def closes(served: namenode_in_memory.Served, disks: recovering_datanodes.
     """End the recovery that was ordered; return whether the file is closed."""
     result = disks.lead(disks.leader())
     await recovering_datanodes.commit(served, result)
-    check(served.cluster.blocks)
+    served.cluster.blocks.map.check()
     return served.namespace.tree.file("/d/f").under_construction is None
 
 
@@ -238,7 +239,7 @@ async def test_after_a_failover_a_truncation_goes_on_from_its_edit() -> None:
     late = disks.lead(disks.leader())
     state = served.cluster.blocks
     state.demote()
-    state.role = Role.ACTIVE
+    state.activate()
     with pytest.raises(RemoteFault, match="does not match current recovery id 0"):
         await recovering_datanodes.commit(served, late)
     assert not await truncate(served, 400)

@@ -15,10 +15,9 @@ from ha.rpc.errors import RemoteFault
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto, LocatedBlockProto
 from journal.model import LAYOUT_VERSION
-from namenode_sim.blocks.check import check
-from namenode_sim.blocks.incoming import activate, receive
+from namenode_sim.blocks.incremental_reports import activate, receive
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
-from namenode_sim.blocks.waiting import Told
+from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
@@ -45,7 +44,7 @@ class NameNode:
     """A NameNode and the reports that are on their way to it, of each DataNode in order."""
 
     served: Served
-    coming: dict[str, deque[tuple[int, Told]]] = field(
+    coming: dict[str, deque[tuple[int, ReplicaReport]]] = field(
         default_factory=lambda: {name: deque() for name in DATANODES}
     )
 
@@ -109,7 +108,7 @@ class World:
         assert differences(old.served.namespace, new.served.namespace) == []
         new.served.log.frames = list(frames)
         self.active, self.standby = new, self._new_namenode(active=False)
-        check(new.served.cluster.blocks)
+        new.served.cluster.blocks.map.check()
 
     # ---- DataNodes ----
 
@@ -277,7 +276,7 @@ class World:
     def check(self) -> None:
         """Check that the map agrees with itself, and the namespace with the writers."""
         served = self.active.served
-        check(served.cluster.blocks)
+        served.cluster.blocks.map.check()
         for writer in self.writers:
             told = [block.blockId for block in writer.done]
             told += [writer.at.b.blockId] if writer.at is not None else []

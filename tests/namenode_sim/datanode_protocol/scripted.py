@@ -8,7 +8,7 @@ from datanode.namenodes.report_rows import encode_rows
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
-from namenode_sim.blocks.waiting import Told
+from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.datanode_protocol.intake import ReportContext
 from namenode_sim.datanode_protocol.keeper import Answer
 from namenode_sim.datanode_protocol.messages import ListedStorage, StorageNews
@@ -71,7 +71,7 @@ class DataNode:
         ]
         return await self.at.keeper.intake.report(self.id, listed, ReportContext(lease))
 
-    async def tell(self, *items: tuple[int, Told], storage: str | None = None) -> None:
+    async def tell(self, *items: tuple[int, ReplicaReport], storage: str | None = None) -> None:
         """An incremental report."""
         news = StorageNews(storage or self.storages[0], DISK, NORMAL, items)
         await self.at.keeper.intake.receive(self.id, [news])
@@ -107,15 +107,15 @@ def _block(number: int, stamp: int) -> model.Block:
     return model.Block(model.BlockId(FIRST + number), model.GenerationStamp(stamp))
 
 
-def received(number: int = 0, stamp: int = 1001, length: int = 10) -> tuple[int, Told]:
+def received(number: int = 0, stamp: int = 1001, length: int = 10) -> tuple[int, ReplicaReport]:
     return FIRST + number, Reported(ReplicaState.FINALIZED, stamp, length)
 
 
-def receiving(number: int = 0, stamp: int = 1001) -> tuple[int, Told]:
+def receiving(number: int = 0, stamp: int = 1001) -> tuple[int, ReplicaReport]:
     return FIRST + number, Reported(ReplicaState.RBW, stamp, 0)
 
 
-def deleted(number: int = 0, stamp: int = 1001) -> tuple[int, Told]:
+def deleted(number: int = 0, stamp: int = 1001) -> tuple[int, ReplicaReport]:
     return FIRST + number, Deleted(stamp)
 
 

@@ -21,7 +21,6 @@ from ha.rpc.java_names import DATANODE_PROTOCOL, IO_EXCEPTION
 from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from journal.model import LAYOUT_VERSION, NamespaceInfo, TxId
-from namenode_sim.blocks.check import check
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanode_protocol.drain_check import ReadPage, read_page
@@ -94,11 +93,11 @@ class NameNode:
     def holders(self, block_id: int) -> list[str]:
         """The storages that have a replica, by the map."""
         blocks = self.cluster.blocks
-        check(blocks)
-        slot = blocks.index.get(block_id)
+        blocks.map.check()
+        slot = blocks.map.find(block_id)
         if slot is None:
             return []
-        return [blocks.storages.at(number).uuid for number in blocks.replicas.storages(slot)]
+        return [blocks.map.storages.at(number).uuid for number in blocks.map.storages_of(slot)]
 
 
 async def refused(call: Call, _: Message) -> Message:

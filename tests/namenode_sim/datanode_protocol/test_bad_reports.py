@@ -38,7 +38,7 @@ async def test_of_blocks_listed_twice_and_unknown_ones_only_the_unknown_are_dele
     for number in range(3):
         assert made.holders(scripted.FIRST + number) == ["DS-a"]
     blocks = made.cluster.blocks
-    assert (blocks.corrupt, len(blocks.waiting)) == ({}, 0)
+    assert (blocks.map.corrupt_count(), len(blocks.postponed_reports)) == (0, 0)
     told = [(block_id, stamp) for _, block_id, stamp, _ in blocks.invalidations]
     assert told == [(scripted.FIRST + UNKNOWN, 901)]
     assert await deletions(datanode) == [[scripted.FIRST + UNKNOWN]]

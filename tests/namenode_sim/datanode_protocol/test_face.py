@@ -62,12 +62,12 @@ async def test_what_a_datanode_tells_reaches_active_and_standby(
         active.apply(*given(one.block_id, 1001, len(DATA), "/one")[:-1])
         await write_whole([place(node)], one, DATA)
         # The standby has no edit that shows the block: what it heard waits for one.
-        await seen(lambda: active.cluster.blocks.seen_id == one.block_id)
-        await seen(lambda: len(standby.cluster.blocks.waiting) == 1)
+        await seen(lambda: active.cluster.blocks.ids.seen_id == one.block_id)
+        await seen(lambda: len(standby.cluster.blocks.postponed_reports) == 1)
         active.apply(given(one.block_id, 1001, len(DATA), "/one")[-1])
         standby.apply(*given(one.block_id, 1001, len(DATA), "/one"))
         await seen(lambda: hold_alike(both, one.block_id))
-        assert len(standby.cluster.blocks.waiting) == 0
+        assert len(standby.cluster.blocks.postponed_reports) == 0
         for name_node in both:
             name_node.apply(*given(two.block_id, 1002, len(DATA), "/two"))
         await write_whole([place(node)], two, DATA)
@@ -304,5 +304,5 @@ async def test_damage_is_marked_by_the_active_only(active: NameNode, standby: Na
                 assert refused.value.java_class == STANDBY_EXCEPTION
             else:
                 await asked.bad_replica(who, one, "DISK")
-    assert len(active.cluster.blocks.corrupt) == 1
-    assert len(standby.cluster.blocks.corrupt) == 0
+    assert active.cluster.blocks.map.corrupt_count() == 1
+    assert standby.cluster.blocks.map.corrupt_count() == 0

@@ -16,8 +16,19 @@ from namenode_sim.datanodes.heartbeat import Copies, Delete, Recoveries
 from namenode_sim.datanodes.model import CopyOrder, RecoveryOrder
 from namenode_sim.edits import ops
 from namenode_sim.term.role import Role
-from tests.namenode_sim.datanode_protocol import scripted
-from tests.namenode_sim.datanode_protocol.scripted import DataNode
+from tests.namenode_sim.datanode_protocol.scripted import (
+    FIRST,
+    STAMP,
+    DataNode,
+    being_written,
+    deleted,
+    edits,
+    listed_storage,
+    received,
+    receiving,
+    whole,
+    with_blocks,
+)
 from tests.namenode_sim.datanode_protocol.served import Clock, NameNode, given, in_memory
 
 
@@ -30,7 +41,7 @@ def orders_of(datanode: DataNode) -> list[object]:
 
 @pytest.mark.row("B20")
 async def test_b20_deletions_leave_once_their_edits_are_durable_and_so_many_at_once() -> None:
-    made, datanode = await scripted.with_blocks(1500)
+    made, datanode = await with_blocks(1500)
     made.held_back = 1500
     for number in range(1500):
         made.apply(ops.Delete(f"/f{number}", 30))
@@ -40,17 +51,17 @@ async def test_b20_deletions_leave_once_their_edits_are_durable_and_so_many_at_o
     assert isinstance(first, Delete)
     assert isinstance(second, Delete)
     assert (len(first.replicas), len(second.replicas)) == (1000, 500)
-    assert first.replicas[0] == (scripted.FIRST, scripted.STAMP)
+    assert first.replicas[0] == (FIRST, STAMP)
     assert orders_of(datanode) == []
 
 
 async def some_of_each() -> tuple[NameNode, DataNode]:
-    made, datanode = await scripted.with_blocks(2)
+    made, datanode = await with_blocks(2)
     other = await DataNode(made, "b", ["DS-b"]).joined()
     made.apply(ops.Delete("/f0", 30))
     (target,) = other.node.storages.values()
     cause = made.namespace.last_applied
-    datanode.node.copy_orders.append(CopyOrder(scripted.FIRST + 1, (target.held.number,), cause))
+    datanode.node.copy_orders.append(CopyOrder(FIRST + 1, (target.held.number,), cause))
     return made, datanode
 
 
@@ -58,30 +69,25 @@ async def test_copies_go_before_deletions_and_a_recovery_alone() -> None:
     made, datanode = await some_of_each()
     made.apply(ops.Append("/f1", "writer", "here", new_block=False))
     blocks = made.cluster.blocks
-    slot = blocks.index.get(scripted.FIRST + 1)
+    slot = blocks.map.find(FIRST + 1)
     assert slot is not None
     blocks.set_stage(slot, Stage.UNDER_RECOVERY)
-    construction = blocks.constructions[slot]
-    blocks.constructions[slot] = type(construction)(construction.locations, 1003)
+    blocks.note_recovery(slot, 1003, None, frozenset())
     cause = made.namespace.last_applied
-    datanode.node.recovery_orders.append(RecoveryOrder(scripted.FIRST + 1, 1002, cause))
-    datanode.node.recovery_orders.append(RecoveryOrder(scripted.FIRST + 1, 1003, cause))
+    datanode.node.recovery_orders.append(RecoveryOrder(FIRST + 1, 1002, cause))
+    datanode.node.recovery_orders.append(RecoveryOrder(FIRST + 1, 1003, cause))
     (recoveries,) = orders_of(datanode)
     assert isinstance(recoveries, Recoveries)
     (recovery,) = recoveries.blocks  # that of another recovery is void
-    assert (recovery.stamp, recovery.recovery_stamp, recovery.length) == (
-        scripted.STAMP + 1,
-        1003,
-        10,
-    )
+    assert (recovery.stamp, recovery.recovery_stamp, recovery.length) == (STAMP + 1, 1003, 10)
     assert [node.id.uuid for node, _ in recovery.places] == ["a"]
     copies, deletions = orders_of(datanode)
     assert isinstance(copies, Copies)
     assert [(one.block_id, one.stamp, one.length) for one in copies.blocks] == [
-        (scripted.FIRST + 1, scripted.STAMP + 1, 10)
+        (FIRST + 1, STAMP + 1, 10)
     ]
     assert [node.id.uuid for node, _ in copies.blocks[0].targets] == ["b"]
-    assert deletions == Delete(((scripted.FIRST, scripted.STAMP),))
+    assert deletions == Delete(((FIRST, STAMP),))
 
 
 WITHHELD: dict[str, Callable[[NameNode], None]] = {
@@ -104,21 +110,19 @@ async def test_b7_no_order_leaves(why: str) -> None:
 @pytest.mark.row("B7")
 async def test_b7_a_standby_orders_nothing_and_marks_nothing() -> None:
     made = in_memory()
-    made.apply(*scripted.edits(0), *scripted.edits(1))
-    datanode = await DataNode(made).joined(
-        scripted.whole(0, length=9), scripted.whole(1, 1002), scripted.whole(7, 1000)
-    )
+    made.apply(*edits(0), *edits(1))
+    datanode = await DataNode(made).joined(whole(0, length=9), whole(1, 1002), whole(7, 1000))
     made.apply(ops.Delete("/f1", 30))
     answer = datanode.heartbeat()
     assert (answer.commands, answer.standing.active) == ((), False)
     assert answer.standing.durable == made.namespace.last_applied
     blocks = made.cluster.blocks
-    assert (len(blocks.corrupt), len(blocks.invalidations)) == (0, 0)
-    assert len(blocks.waiting) == 2
+    assert (blocks.map.corrupt_count(), len(blocks.invalidations)) == (0, 0)
+    assert len(blocks.postponed_reports) == 2
     # As the active it says what is wrong.
     made.become_active()
-    assert len(blocks.corrupt) == 1
-    assert [block_id for _, block_id, _, _ in blocks.invalidations] == [scripted.FIRST + 7]
+    assert blocks.map.corrupt_count() == 1
+    assert [block_id for _, block_id, _, _ in blocks.invalidations] == [FIRST + 7]
 
 
 @pytest.mark.row("B2")
@@ -133,17 +137,17 @@ async def test_a_command_is_logged_by_some_of_its_blocks() -> None:
     """A DataNode has millions of replicas, which no line may list."""
     made, datanode = await some_of_each()
     made.apply(*(ops.Delete(path, 30) for path in ("/f1",)))
-    made.apply(*scripted.edits(2))
-    await datanode.tell(scripted.received(2, scripted.STAMP + 2))
+    made.apply(*edits(2))
+    await datanode.tell(received(2, STAMP + 2))
     cause = made.namespace.last_applied
     target = made.cluster.nodes["b"].storages["DS-b"].held.number
-    datanode.node.copy_orders.append(CopyOrder(scripted.FIRST + 2, (target,), cause))
+    datanode.node.copy_orders.append(CopyOrder(FIRST + 2, (target,), cause))
     with structlog.testing.capture_logs() as lines:
         orders_of(datanode)
     told = [line for line in lines if line["event"] == "datanodes.command"]
     assert [(line["kind"], line["count"], line["blocks"]) for line in told] == [
-        ("copies", 1, [scripted.FIRST + 2]),
-        ("delete", 2, [scripted.FIRST, scripted.FIRST + 1]),
+        ("copies", 1, [FIRST + 2]),
+        ("delete", 2, [FIRST, FIRST + 1]),
     ]
 
 
@@ -152,56 +156,52 @@ async def test_a_command_is_logged_by_some_of_its_blocks() -> None:
 
 @pytest.mark.row("B18")
 async def test_b18_a_report_without_its_lease_is_an_error_and_changes_nothing() -> None:
-    made, datanode = await scripted.with_blocks()
+    made, datanode = await with_blocks()
     lease = datanode.heartbeat(wants_lease=True).lease
     with pytest.raises(LeaseNotHeld):
         await datanode.report(lease=lease + 1)
-    assert made.holders(scripted.FIRST) == ["DS-a"]
+    assert made.holders(FIRST) == ["DS-a"]
     assert await datanode.report(lease=lease)
-    assert made.holders(scripted.FIRST) == []
+    assert made.holders(FIRST) == []
 
 
 @pytest.mark.row("B18")
 async def test_b18_impossible_reports_are_refused_and_the_datanode_must_register() -> None:
-    made, datanode = await scripted.with_blocks()
-    listed = scripted.listed_storage("DS-a", [scripted.whole()])
+    made, datanode = await with_blocks()
+    listed = listed_storage("DS-a", [whole()])
     listed.message.numberOfBlocks = 2
     with pytest.raises(MalformedReport, match="announces 2 rows"):
         await made.keeper.intake.report(datanode.id, [listed], ReportContext())
     assert datanode.node.must_register
     assert datanode.heartbeat().must_register
     assert not await datanode.report()
-    assert made.holders(scripted.FIRST) == ["DS-a"]
+    assert made.holders(FIRST) == ["DS-a"]
 
 
 @pytest.mark.row("B19")
 async def test_b19_news_are_known_at_once_and_no_full_report_undoes_them() -> None:
     clock = Clock()
-    made, datanode = await scripted.with_blocks(2, clock=clock)
+    made, datanode = await with_blocks(2, clock=clock)
     clock.now += 10
     lease = datanode.heartbeat(wants_lease=True).lease
     clock.now += 1
-    await datanode.tell(scripted.deleted(0), storage="DS-a")
-    made.apply(*scripted.edits(2))
-    await datanode.tell(
-        scripted.receiving(2, scripted.STAMP + 2),
-        scripted.received(2, scripted.STAMP + 2),
-        storage="DS-new",
-    )
-    assert made.holders(scripted.FIRST) == []
-    assert made.holders(scripted.FIRST + 2) == ["DS-new"]
+    await datanode.tell(deleted(0), storage="DS-a")
+    made.apply(*edits(2))
+    await datanode.tell(receiving(2, STAMP + 2), received(2, STAMP + 2), storage="DS-new")
+    assert made.holders(FIRST) == []
+    assert made.holders(FIRST + 2) == ["DS-new"]
     # This report was made before the news, and comes after them.
-    await datanode.report(scripted.whole(0), scripted.whole(1, scripted.STAMP + 1), lease=lease)
-    assert made.holders(scripted.FIRST) == []
-    assert made.holders(scripted.FIRST + 1) == ["DS-a"]
-    assert made.holders(scripted.FIRST + 2) == ["DS-new"]
+    await datanode.report(whole(0), whole(1, STAMP + 1), lease=lease)
+    assert made.holders(FIRST) == []
+    assert made.holders(FIRST + 1) == ["DS-a"]
+    assert made.holders(FIRST + 2) == ["DS-new"]
 
 
 @pytest.mark.row("B19")
 async def test_b19_of_two_storages_of_a_datanode_the_later_report_counts() -> None:
-    made, datanode = await scripted.with_blocks()
-    await datanode.tell(scripted.received(), storage="DS-other")
-    assert made.holders(scripted.FIRST) == ["DS-other"]
+    made, datanode = await with_blocks()
+    await datanode.tell(received(), storage="DS-other")
+    assert made.holders(FIRST) == ["DS-other"]
 
 
 @pytest.mark.row("B20")
@@ -212,7 +212,7 @@ async def test_b20_who_is_not_registered_is_told_to() -> None:
     assert stranger.heartbeat().must_register
     assert not await stranger.report()
     with pytest.raises(NotRegistered):
-        await stranger.tell(scripted.received())
+        await stranger.tell(received())
     stranger.register()
     assert not stranger.heartbeat().must_register
     moved = DataNode(made, port=1)
@@ -221,11 +221,11 @@ async def test_b20_who_is_not_registered_is_told_to() -> None:
 
 async def test_a_role_that_changes_under_a_report_ends_it() -> None:
     made = in_memory()
-    made.apply(*scripted.edits())
+    made.apply(*edits())
     datanode = DataNode(made)
     datanode.register()
     lease = datanode.heartbeat(wants_lease=True).lease
-    reporting = asyncio.create_task(datanode.report(scripted.whole(), lease=lease))
+    reporting = asyncio.create_task(datanode.report(whole(), lease=lease))
     await asyncio.sleep(0)
     made.become_active()
     with pytest.raises(Overtaken):
@@ -235,8 +235,8 @@ async def test_a_role_that_changes_under_a_report_ends_it() -> None:
 
 
 async def test_one_that_registers_anew_ends_its_own_report() -> None:
-    _, datanode = await scripted.with_blocks()
-    reporting = asyncio.create_task(datanode.report(scripted.whole()))
+    _, datanode = await with_blocks()
+    reporting = asyncio.create_task(datanode.report(whole()))
     await asyncio.sleep(0)
     datanode.register()
     with pytest.raises(Overtaken):
@@ -244,7 +244,7 @@ async def test_one_that_registers_anew_ends_its_own_report() -> None:
 
 
 async def test_too_many_storages() -> None:
-    made, datanode = await scripted.with_blocks()
+    made, datanode = await with_blocks()
     for number in range(63):
         await datanode.tell(storage=f"DS-{number}")
     with pytest.raises(BadMessage, match="one more than 64"):
@@ -254,7 +254,7 @@ async def test_too_many_storages() -> None:
     datanode.storages.append("DS-one-more")
     with pytest.raises(TooManyStoragesHere):
         datanode.heartbeat()
-    assert len(made.cluster.blocks.storages) == 64
+    assert len(made.cluster.blocks.map.storages) == 64
 
 
 # ---- the role ----
@@ -262,84 +262,84 @@ async def test_too_many_storages() -> None:
 
 async def test_storages_are_confirmed_by_a_report_that_was_made_in_obedience() -> None:
     made = in_memory()
-    made.apply(*scripted.edits())
-    datanode = await DataNode(made).joined(scripted.whole())
+    made.apply(*edits())
+    datanode = await DataNode(made).joined(whole())
     before = datanode.heartbeat(wants_lease=True).lease
     made.become_active()
     assert not datanode.is_confirmed()
     with pytest.raises(LeaseNotHeld):
-        await datanode.report(scripted.whole(), lease=before)
-    await datanode.report(scripted.whole())
+        await datanode.report(whole(), lease=before)
+    await datanode.report(whole())
     assert not datanode.is_confirmed()  # nobody knows when it was made
     answer = datanode.heartbeat()
     assert answer.standing.active
     assert answer.lease  # nobody has asked for it
     assert not datanode.heartbeat().lease
-    await datanode.report(scripted.whole(), lease=answer.lease)
+    await datanode.report(whole(), lease=answer.lease)
     assert datanode.is_confirmed()
     assert not datanode.heartbeat().lease
 
 
 async def test_a_lease_of_an_answer_without_a_claim_confirms_nothing() -> None:
-    made, datanode = await scripted.with_blocks()
+    made, datanode = await with_blocks()
     datanode.register()
     datanode.heartbeat()
     made.leased = False
     lease = datanode.heartbeat(wants_lease=True).lease
     made.leased = True
-    await datanode.report(scripted.whole(), lease=lease)
+    await datanode.report(whole(), lease=lease)
     assert not datanode.is_confirmed()
 
 
 @pytest.mark.row("B3")
 async def test_b3_reports_while_a_file_is_written_leave_no_corrupt_replica() -> None:
     made = in_memory()
-    begun, end = scripted.edits()[:-1], scripted.edits()[-1]
+    begun, end = edits()[:-1], edits()[-1]
     datanode = await DataNode(made).joined()
-    await datanode.tell(scripted.receiving())
-    await datanode.report(scripted.being_written())
-    assert len(made.cluster.blocks.waiting) == 1
+    await datanode.tell(receiving())
+    await datanode.report(being_written())
+    assert len(made.cluster.blocks.postponed_reports) == 1
     made.apply(*begun)
-    await datanode.tell(scripted.received())
+    await datanode.tell(received())
     made.apply(end, ops.Append("/f0", "writer", "here", new_block=False))
     made.apply(ops.SetGenstampV2(1002))
-    await datanode.tell(scripted.receiving(0, 1002))
-    await datanode.report(scripted.being_written(0, 1002, 12))
-    assert len(made.cluster.blocks.waiting) == 1
+    await datanode.tell(receiving(0, 1002))
+    await datanode.report(being_written(0, 1002, 12))
+    assert len(made.cluster.blocks.postponed_reports) == 1
     made.become_active()
-    assert len(made.cluster.blocks.waiting) == 0
-    assert made.cluster.blocks.corrupt == {}
-    block = scripted.edits(0, 12)[-1]
+    assert len(made.cluster.blocks.postponed_reports) == 0
+    assert made.cluster.blocks.map.corrupt_count() == 0
+    block = edits(0, 12)[-1]
     assert isinstance(block, ops.Close)
-    made.apply(*given(scripted.FIRST, 1002, 12, "/f0")[-1:])
-    await datanode.tell(scripted.received(0, 1002, 12))
-    assert made.holders(scripted.FIRST) == ["DS-a"]
-    assert made.cluster.blocks.corrupt == {}
+    made.apply(*given(FIRST, 1002, 12, "/f0")[-1:])
+    await datanode.tell(received(0, 1002, 12))
+    assert made.holders(FIRST) == ["DS-a"]
+    assert made.cluster.blocks.map.corrupt_count() == 0
 
 
 @pytest.mark.row("B4")
 async def test_b4_a_late_report_of_a_replica_being_written_is_not_corrupt() -> None:
     made = in_memory()
-    made.apply(*scripted.edits())
+    made.apply(*edits())
     datanode = await DataNode(made).joined()
     made.become_active()
-    await datanode.tell(scripted.receiving())
-    assert made.cluster.blocks.corrupt == {}
-    assert made.holders(scripted.FIRST) == []
-    await datanode.tell(scripted.received())
-    assert made.holders(scripted.FIRST) == ["DS-a"]
+    await datanode.tell(receiving())
+    assert made.cluster.blocks.map.corrupt_count() == 0
+    assert made.holders(FIRST) == []
+    await datanode.tell(received())
+    assert made.holders(FIRST) == ["DS-a"]
 
 
 @pytest.mark.row("B16")
 async def test_b16_the_newest_report_waits_and_is_judged_as_the_active() -> None:
     made = in_memory()
-    made.apply(*scripted.edits())
-    datanode = await DataNode(made).joined(scripted.whole())
+    made.apply(*edits())
+    datanode = await DataNode(made).joined(whole())
     made.apply(ops.Append("/f0", "writer", "here", new_block=False), ops.SetGenstampV2(1002))
-    await datanode.tell(scripted.receiving(0, 1002))
-    await datanode.tell(scripted.received(0, 1002, 12))
-    await datanode.tell(scripted.deleted(0, 1002))
-    assert [told for _, _, told in made.cluster.blocks.waiting] == [scripted.deleted(0, 1002)[1]]
+    await datanode.tell(receiving(0, 1002))
+    await datanode.tell(received(0, 1002, 12))
+    await datanode.tell(deleted(0, 1002))
+    assert [told for _, _, told in made.cluster.blocks.postponed_reports] == [deleted(0, 1002)[1]]
     made.become_active()
-    assert made.holders(scripted.FIRST) == []
-    assert made.cluster.blocks.corrupt == {}
+    assert made.holders(FIRST) == []
+    assert made.cluster.blocks.map.corrupt_count() == 0

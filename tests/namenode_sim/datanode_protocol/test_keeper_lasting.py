@@ -31,7 +31,7 @@ async def settled(made: NameNode, *, holds: int) -> None:
     tasks = await running(made)
     try:
         async with asyncio.timeout(SETTLE_SECONDS):
-            while sum(len(one.slots) for one in made.cluster.blocks.storages) != holds:
+            while sum(len(one.slots) for one in made.cluster.blocks.map.storages) != holds:
                 await asyncio.sleep(0)
             for _ in range(100):
                 await asyncio.sleep(0)
@@ -65,7 +65,7 @@ async def test_one_that_comes_back_before_it_is_emptied_keeps_what_it_reports() 
     replicas = [whole(number, STAMP + number) for number in range(5000)]
     await datanode.joined(*replicas)
     await settled(made, holds=5000)
-    assert sum(len(one.slots) for one in made.cluster.blocks.storages) == 5000
+    assert sum(len(one.slots) for one in made.cluster.blocks.map.storages) == 5000
 
 
 async def test_a_lifeline_keeps_alive_and_carries_no_orders() -> None:
@@ -104,7 +104,7 @@ async def test_a_formatted_datanode_takes_the_place_of_the_one_that_was_there() 
     await DataNode(made, "b", ["DS-b"], port=datanode.id.transfer_port).joined()
     await settled(made, holds=0)
     assert list(made.cluster.nodes) == ["b"]
-    assert [one.uuid for one in made.cluster.blocks.storages] == ["DS-b"]
+    assert [one.uuid for one in made.cluster.blocks.map.storages] == ["DS-b"]
 
 
 # ---- safe mode ----
@@ -134,7 +134,7 @@ async def test_b8_edits_and_reports_come_in_either_order(first: str) -> None:
     read[0] = True
     made.keeper.safe_mode.look()
     assert not made.cluster.safe_mode.is_on()  # there was nothing to wait for
-    assert not made.cluster.blocks.starting
+    assert not made.cluster.blocks.is_starting()
     made.apply(ops.Delete("/f0", 30))
     counts = made.cluster.counts()
     assert (counts.total, counts.safe) == (1, 1)

@@ -14,7 +14,7 @@ from namenode_sim.datanode_protocol.intake import Intake
 from namenode_sim.datanode_protocol.keeper import Keeper
 from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
 from namenode_sim.datanode_protocol.slices import in_slices as _in_slices
-from namenode_sim.datanodes import draining
+from namenode_sim.datanodes import draining, heartbeat
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import DatanodesError
 from namenode_sim.datanodes.heartbeat import orders as _orders
@@ -63,7 +63,7 @@ def _any_address(cluster: Cluster, who: Any) -> object:  # noqa: ANN401
 
 def _keeps_leases(self: Keeper, *, as_active: bool) -> None:
     held = dict(self.leases._held)
-    _judge(self, as_active=as_active)
+    _change_role(self, as_active=as_active)
     self.leases._held.update(held)
 
 
@@ -81,7 +81,7 @@ async def _goes_on(steps: Any, _: Callable[[], bool]) -> bool:  # noqa: ANN401
     return await _in_slices(steps, lambda: True)
 
 
-_hear, _judge = Keeper.hear, Keeper._judge
+_hear, _change_role = Keeper.hear, Keeper._change_role
 _give, _look = ReportLeases.give, SafeModeWatch.look
 
 SLIPS = {
@@ -89,7 +89,7 @@ SLIPS = {
         Keeper, "hear", _never_safe, lambda: tests.test_b7_no_order_leaves("in safe mode")
     ),
     "orders before their edits": Slip(
-        keeper, "orders", _all_durable,
+        heartbeat, "orders", _all_durable,
         lambda: tests.test_b7_no_order_leaves("before the edit is durable"),
     ),
     "a report under any lease": Slip(
@@ -101,11 +101,11 @@ SLIPS = {
         tests.test_a_lease_of_an_answer_without_a_claim_confirms_nothing,
     ),
     "leases outlive the role": Slip(
-        Keeper, "_judge", _keeps_leases,
+        Keeper, "_change_role", _keeps_leases,
         tests.test_storages_are_confirmed_by_a_report_that_was_made_in_obedience,
     ),
     "a heartbeat from anywhere": Slip(
-        keeper, "is_registered", _any_address,
+        heartbeat, "is_registered", _any_address,
         tests.test_b20_who_is_not_registered_is_told_to,
     ),
     "a report goes on whatever happens": Slip(

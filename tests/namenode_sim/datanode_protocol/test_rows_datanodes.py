@@ -170,4 +170,4 @@ async def test_b17_a_flipped_bit_is_found_told_and_replaced(
 async def replaced(folder: Path, active: NameNode) -> None:
     await seen(lambda: all_right(folder, block(), 3))
     await seen(lambda: len(active.holders(block().block_id)) == 3)
-    assert active.cluster.blocks.corrupt == {}
+    assert active.cluster.blocks.map.corrupt_count() == 0

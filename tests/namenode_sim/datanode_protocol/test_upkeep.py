@@ -66,7 +66,7 @@ async def test_a_block_is_copied_and_its_excess_deleted(tmp_path: Path) -> None:
         active.apply(ops.SetReplication("/f", 1))
         await served.seen(lambda: sum(map(is_on, folders)) == 1)
         await served.seen(lambda: len(active.holders(ID)) == 1)
-        assert len(active.cluster.blocks.doomed) == 0
+        assert len(active.cluster.blocks.map.pending_deletions) == 0
 
 
 async def test_a_damaged_replica_gives_way_to_a_copy(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ async def test_a_damaged_replica_gives_way_to_a_copy(tmp_path: Path) -> None:
         await served.seen(lambda: len(active.holders(ID)) == 2)
         uuid = next(iter(active.cluster.nodes))
         await report(active, damaged(uuid))
-        assert len(active.cluster.blocks.corrupt) == 1
-        await served.seen(lambda: not active.cluster.blocks.corrupt)
+        assert active.cluster.blocks.map.corrupt_count() == 1
+        await served.seen(lambda: active.cluster.blocks.map.corrupt_count() == 0)
         await served.seen(lambda: len(active.holders(ID)) == 2, lambda: all(map(is_on, folders)))
 
 

@@ -7,8 +7,7 @@ from typing import Final
 import numpy as np
 
 from journal.model import TxId
-from namenode_sim.blocks import follow, incoming, model, reports
-from namenode_sim.blocks.check import check
+from namenode_sim.blocks import apply_edits, incremental_reports, model, reports
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node, NodeStorage
@@ -24,15 +23,17 @@ LENGTH: Final = 100
 class Few:
     """DataNodes named by their storages; all are confirmed unless said otherwise."""
 
-    def __init__(self, nodes: Iterable[str], racks: dict[str, str] | None = None) -> None:
-        self.state = BlockState()
-        self.state.starting = False
+    def __init__(
+        self, nodes: Iterable[str], racks: dict[str, str] | None = None, *, minimum: int = 1
+    ) -> None:
+        self.state = BlockState(minimum=minimum)
+        self.state.set_starting(starting=False)
         self.cluster = Cluster("BP-1", self.state, Random(1))
         self.redundancy = Redundancy(self.cluster)
         self.nodes: dict[str, Node] = {}
         self.storages: dict[str, NodeStorage] = {}
         self.now, self.txid = 0.0, 0
-        incoming.activate(self.state)
+        incremental_reports.activate(self.state)
         for name in nodes:
             rack = (racks or {}).get(name, "/r")
             self.nodes[name], self.storages[name] = a_node(self.cluster, name, rack)
@@ -41,14 +42,14 @@ class Few:
 
     def confirm(self, name: str) -> None:
         """A full report, of what is known, after a heartbeat."""
-        held, columns = self.storages[name].held, self.state.columns
+        held = self.storages[name].held
         held.heartbeated = True
-        slots = sorted(model.Slot(slot) for slot in held.slots)
+        blocks = [self.state.map.block(model.Slot(slot)) for slot in sorted(held.slots)]
         rows = reports.Rows(
-            np.array([columns.ids[slot] for slot in slots], np.int64),
-            np.array([columns.lengths[slot] for slot in slots], np.int64),
-            np.array([columns.stamps[slot] for slot in slots], np.int64),
-            np.zeros(len(slots), np.uint8),
+            np.array([block.id for block in blocks], np.int64),
+            np.array([block.length for block in blocks], np.int64),
+            np.array([block.stamp for block in blocks], np.int64),
+            np.zeros(len(blocks), np.uint8),
         )
         self.nodes[name].last_heard = self.now
         for part in reports.parts(reports.in_order(rows)):
@@ -59,7 +60,7 @@ class Few:
     def work(self) -> None:
         while self.redundancy.work(self.now):
             pass
-        check(self.state)
+        self.state.map.check()
 
     def round(self, seconds: float = 3.0) -> None:
         """The next round, some time later."""
@@ -75,24 +76,26 @@ class Few:
 
     def edit(self, *changes: BlockChange) -> None:
         self.txid += 1
-        follow.follow(self.state, TxId(self.txid), changes)
+        apply_edits.apply_edit(self.state, TxId(self.txid), changes)
 
     def block(self, on: str, expected: int, number: int = BLOCK) -> model.Slot:
         """A complete block with replicas on some DataNodes, one letter each."""
         self.edit(BlockAdded(1, number, LENGTH, STAMP, expected, complete=True))
         for name in on:
             self.received(name, number)
-        slot = self.state.index.get(number)
+        slot = self.state.map.find(number)
         assert slot is not None
         return slot
 
     def received(self, name: str, number: int = BLOCK, stamp: int = STAMP) -> None:
         told = model.Reported(model.ReplicaState.FINALIZED, stamp, LENGTH)
-        incoming.receive(self.state, self.storages[name].held, [(number, told)], self.now)
+        incremental_reports.receive(
+            self.state, self.storages[name].held, [(number, told)], self.now
+        )
 
     def deleted(self, name: str, number: int = BLOCK) -> None:
         told = [(number, model.Deleted(STAMP))]
-        incoming.receive(self.state, self.storages[name].held, told, self.now)
+        incremental_reports.receive(self.state, self.storages[name].held, told, self.now)
 
     def damaged(self, slot: model.Slot, *names: str, stamp: int = STAMP) -> None:
         """Replicas are found damaged."""

@@ -6,7 +6,6 @@ to be deleted by anybody.  The queues say what counting says.  In the end every 
 
 from typing import Final
 
-from namenode_sim.blocks.check import check
 from namenode_sim.blocks.model import Slot, Stage, StorageNumber
 from namenode_sim.blocks.needed import Priority
 from tests.namenode_sim.datanodes.redundancy_world import Machine, Replica, World
@@ -24,18 +23,18 @@ class Oracle:
     def settle(self) -> None:
         """Let the NameNode work until nothing is left, and check what it came to."""
         world = self.world
-        before = set(world.state.doomed)
+        before = set(world.state.map.pending_deletions)
         while world.redundancy.work(world.now):
             pass
-        for slot, number in set(world.state.doomed) - before:
+        for slot, number in set(world.state.map.pending_deletions) - before:
             machine = world.machine_of(world.cluster.place(number)[0])
-            block_id = world.state.columns.ids[slot]
+            block_id = world.state.map.block(slot).id
             self.ordered[block_id, machine.node.id.uuid] = world.now
             ensure_may_go(world, machine, block_id)
         for machine, block_id, stamp in world.left:
             self.ensure_not_the_last(machine, block_id, stamp)
         world.left.clear()
-        check(world.state)
+        world.state.map.check()
         for block_id in world.blocks:
             ensure_judged(world, block_id)
 
@@ -73,7 +72,7 @@ def ensure_may_go(world: World, machine: Machine, block_id: int) -> None:
     """A good replica is too much; a bad one is not all there is, or its place is needed."""
     block, replica = world.blocks[block_id], machine.disk.get(block_id)
     survivors, slot = world.survivors(block_id, machine), world.slot(block_id)
-    marks = world.state.corrupt.get(slot, {})
+    marks = world.state.map.corrupt_marks(slot)
     if machine.storage.held.number not in marks:
         assert replica is None or survivors >= block.expected, (
             f"may not go: {told(world, block_id)}"
@@ -81,7 +80,7 @@ def ensure_may_go(world: World, machine: Machine, block_id: int) -> None:
         return
     assert survivors >= 1, f"no good replica stays: {told(world, block_id)}"
     left_behind = replica is not None and replica.stamp < block.stamp
-    cells = world.state.replicas.count(slot)
+    cells = len(world.state.map.storages_of(slot))
     may_go = (
         survivors >= block.expected
         or left_behind
@@ -96,22 +95,24 @@ def ensure_may_go(world: World, machine: Machine, block_id: int) -> None:
 def ensure_judged(world: World, block_id: int) -> None:
     """The queue and the postponed set say what a plain look at the replicas says."""
     state, slot = world.state, world.slot(block_id)
-    if state.columns.stage(slot) is not Stage.COMPLETE:
+    if state.map.block(slot).stage is not Stage.COMPLETE:
         assert state.needed.priority(slot) is None
         return
-    marks, held = state.corrupt.get(slot, {}), state.replicas.storages(slot)
-    live = [one for one in held if one not in marks and not state.doomed.has(slot, one)]
+    marks, held = state.map.corrupt_marks(slot), state.map.storages_of(slot)
+    live = [
+        one for one in held if one not in marks and not state.map.is_pending_deletion(slot, one)
+    ]
     expected = world.blocks[block_id].expected
-    assert state.columns.expected[slot] == expected
+    assert state.map.block(slot).expected == expected
     wanted = queue_for(world, live, expected, world.coming(block_id))
     assert state.needed.priority(slot) is wanted, told(world, block_id)
     sure = [one for one in live if is_certain(world, one)]
     assert len(sure) <= expected, f"too many: {told(world, block_id)}"
-    corrupt = [one for one in marks if not state.doomed.has(slot, one)]
+    corrupt = [one for one in marks if not state.map.is_pending_deletion(slot, one)]
     waits = len(live) > expected or (
         bool(corrupt) and not all(is_certain(world, one) for one in held)
     )
-    assert (slot in state.postponed) == waits, told(world, block_id)
+    assert (slot in state.rechecks.postponed) == waits, told(world, block_id)
 
 
 def queue_for(
@@ -141,7 +142,7 @@ def what_is_wrong(world: World, number: int) -> str | None:
     block, slot = world.blocks[number], world.slot(number)
     whole = Replica(block.stamp, block.length)
     good = [one for one in world.machines if one.disk.get(number) == whole]
-    if not any(world.state.is_good(slot, one.storage.held.number) for one in good):
+    if not any(world.state.map.is_good(slot, one.storage.held.number) for one in good):
         return None
     racks = len({one.node.rack for one in world.machines})
     holds = (
@@ -149,7 +150,7 @@ def what_is_wrong(world: World, number: int) -> str | None:
         and all(one in good for one in world.machines if number in one.disk)
         and len({one.node.rack for one in good}) >= min(2, racks, block.expected)
         and world.state.needed.priority(slot) is None
-        and slot not in world.state.postponed
+        and slot not in world.state.rechecks.postponed
     )
     return None if holds else told(world, number)
 
@@ -159,12 +160,12 @@ def told(world: World, number: int) -> str:
     state, slot = world.state, world.slot(number)
     disks = {one.node.id.uuid: one.disk[number] for one in world.machines if number in one.disk}
     return (
-        f"{world.blocks[number]} {state.columns.stage(slot).name} on {disks}; the map has "
-        f"{state.replicas.storages(slot)}, corrupt {state.corrupt.get(slot)}, to go "
+        f"{world.blocks[number]} {state.map.block(slot).stage.name} on {disks}; the map has "
+        f"{state.map.storages_of(slot)}, corrupt {state.map.corrupt_marks(slot)}, to go "
         f"{_doomed(world, slot)}, {state.needed.priority(slot)}, "
         f"{world.coming(number)} coming, of {len(world.machines)} DataNodes"
     )
 
 
 def _doomed(world: World, slot: Slot) -> list[StorageNumber]:
-    return [number for one, number in world.state.doomed if one == slot]
+    return [number for one, number in world.state.map.pending_deletions if one == slot]

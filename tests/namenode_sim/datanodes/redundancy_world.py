@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from journal.model import TxId
-from namenode_sim.blocks import follow, incoming, model, reports
+from namenode_sim.blocks import apply_edits, incremental_reports, model, reports
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import DatanodeId, Node, NodeStorage, Room
@@ -75,7 +75,7 @@ class World:
 
     def __init__(self, chance: Random) -> None:
         self.state = BlockState(minimum=1)
-        self.state.starting = False
+        self.state.set_starting(starting=False)
         self.cluster = Cluster("BP-1", self.state, Random(chance.random()))
         self.redundancy = Redundancy(self.cluster)
         count, racks = chance.randint(3, 5), chance.randint(1, 3)
@@ -89,7 +89,7 @@ class World:
         self.now = 0.0
         self.losses: dict[int, float] = {}
         self.left: list[tuple[Machine, int, int]] = []
-        incoming.activate(self.state)
+        incremental_reports.activate(self.state)
         for machine in self.machines:
             machine.storage.held.heartbeated = True
             self.reports_in_full(machine)
@@ -105,7 +105,7 @@ class World:
         if replica != Replica(block.stamp, block.length):
             return False
         slot = self.slot(block_id)
-        ours = self.state.doomed.has(slot, machine.storage.held.number)
+        ours = self.state.map.is_pending_deletion(slot, machine.storage.held.number)
         theirs = any((one.block_id, one.stamp) == (block_id, block.stamp) for one in machine.orders)
         return not ours and not theirs
 
@@ -114,7 +114,7 @@ class World:
         return len(self.redundancy.pending.places(block_id))
 
     def slot(self, block_id: int) -> model.Slot:
-        slot = self.state.index.get(block_id)
+        slot = self.state.map.find(block_id)
         assert slot is not None
         return slot
 
@@ -128,7 +128,7 @@ class World:
 
     def edit(self, *changes: namespace_changes.BlockChange) -> None:
         self.txid += 1
-        follow.follow(self.state, TxId(self.txid), changes)
+        apply_edits.apply_edit(self.state, TxId(self.txid), changes)
 
     def writes(self, chance: Random) -> None:
         """A client writes a block; some of the pipeline's reports come late, or never."""
@@ -154,10 +154,10 @@ class World:
         """A client appends through some of the DataNodes that have a block."""
         number = self.any_block(chance)
         pipeline = [one for one in self.up() if number and self.keeps(one, number)]
-        slot = self.state.index.get(number) if number else None
+        slot = self.state.map.find(number) if number else None
         if number is None or slot is None or not pipeline:
             return
-        if self.state.columns.stage(slot) is not model.Stage.COMPLETE:
+        if self.state.map.block(slot).stage is not model.Stage.COMPLETE:
             return
         pipeline = chance.sample(pipeline, chance.randint(1, len(pipeline)))
         self.last_stamp += 1
@@ -197,7 +197,7 @@ class World:
             if replica is None
             else model.Reported(model.ReplicaState.FINALIZED, replica.stamp, replica.length)
         )
-        incoming.receive(self.state, machine.storage.held, [(block_id, told)], self.now)
+        incremental_reports.receive(self.state, machine.storage.held, [(block_id, told)], self.now)
 
     def reports_in_full(self, machine: Machine) -> None:
         ids = sorted(machine.disk)
@@ -219,8 +219,8 @@ class World:
         """A DataNode finds its damaged replicas, also those that the NameNode has forgotten."""
         held = machine.storage.held
         for number, replica in machine.disk.items():
-            slot = self.state.index.get(number)
-            if replica.damaged and slot is not None and self.state.is_good(slot, held.number):
+            slot = self.state.map.find(number)
+            if replica.damaged and slot is not None and self.state.map.is_good(slot, held.number):
                 mark = model.CorruptMark(model.Reason.CORRUPTION_REPORTED, replica.stamp)
                 self.state.mark_corrupt(slot, held, mark)
 
@@ -302,8 +302,8 @@ class World:
             return
         number = chance.choice(held)
         slot, replica = self.slot(number), machine.disk[number]
-        if self.state.columns.stage(slot) is model.Stage.COMPLETE and (
-            self.state.is_good(slot, machine.storage.held.number)
+        if self.state.map.block(slot).stage is model.Stage.COMPLETE and (
+            self.state.map.is_good(slot, machine.storage.held.number)
         ):
             if chance.random() < 0.8:
                 self.now += 1
@@ -326,7 +326,7 @@ class World:
             if machine.is_up and chance.random() < 0.3:
                 self.executes(machine, chance.randint(0, 3))
         self.term += 1
-        incoming.activate(self.state)
+        incremental_reports.activate(self.state)
         assert self.state.role is model.Role.ACTIVE
 
     def other_deletes(self, number: int, chance: Random) -> None:

@@ -45,20 +45,20 @@ def test_safe_mode_begins_by_the_rules(rules: SafeModeRules | None, startup: Off
     assert made.safe_mode == SafeMode(startup)
     made.begin_safe_mode()
     assert made.safe_mode == SafeMode(startup)
-    assert made.blocks.starting == isinstance(startup, Pending)
+    assert made.blocks.is_starting() == isinstance(startup, Pending)
 
 
 def test_edits_that_are_to_come_are_waited_for_though_nothing_is_known_of_them() -> None:
     made = cluster()
     made.await_edits()
     assert made.safe_mode == SafeMode(Pending())
-    assert made.blocks.starting
+    assert made.blocks.is_starting()
     made.set_safe_mode(SafeMode(Off()))
-    assert (made.safe_mode.is_on(), made.blocks.starting) == (False, False)
+    assert (made.safe_mode.is_on(), made.blocks.is_starting()) == (False, False)
 
 
 def known(made: Cluster) -> set[int]:
-    return set(made.blocks.columns.ids)
+    return {block_id for block_id, _ in made.blocks.map.items()}
 
 
 def test_a_cluster_has_the_blocks_of_its_namespace_and_follows_its_edits() -> None:
@@ -88,7 +88,7 @@ def test_a_storage_that_is_removed_holds_nothing_and_its_number_is_given_again()
     node, gone, left = few.nodes["b"], few.storages["b"], few.storages["a"]
     assert few.cluster.find_place(gone.held.number) == (node, gone)
     few.cluster.remove_storage(node, gone)
-    assert list(few.state.replicas.storages(slot)) == [left.held.number]
+    assert list(few.state.map.storages_of(slot)) == [left.held.number]
     assert few.cluster.find_place(gone.held.number) is None
     assert node.storages == {}
     new = few.cluster.add_storage(node, "DS-new")
@@ -100,11 +100,11 @@ def test_a_storage_that_is_removed_holds_nothing_and_its_number_is_given_again()
 def test_what_is_expected_of_a_block_is_empty_replicas_of_its_stamp() -> None:
     few = Few("abc")
     few.edit(BlockAdded(1, BLOCK, LENGTH, STAMP, 2, complete=False))
-    slot = few.state.index.get(BLOCK)
+    slot = few.state.map.find(BLOCK)
     assert slot is not None
     for names in ("ab", "c"):
         places = [few.storages[name] for name in names]
         few.cluster.expect(slot, places)
-        assert few.state.constructions[slot].locations == tuple(
+        assert few.state.map.construction(slot).locations == tuple(
             Location(place.held.number, ReplicaState.RBW, STAMP, 0) for place in places
         )

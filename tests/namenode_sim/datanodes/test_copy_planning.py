@@ -44,7 +44,7 @@ def test_a_block_that_lacks_only_a_rack_is_not_copied_within_its_rack() -> None:
 def test_a_datanode_that_is_to_delete_its_replica_gets_no_copy() -> None:
     few = Few("ab")
     slot = few.block("ab", expected=2)
-    few.state.doom(slot, few.storages["b"].held.number, few.now)
+    few.state.order_deletion(slot, few.storages["b"].held.number, few.now)
     few.round()
     assert few.state.needed.priority(slot) is Priority.HIGHEST
     assert few.copies() == {}

@@ -65,9 +65,9 @@ def test_a_replica_with_the_present_stamp_is_noted_and_told(
     few.cluster.on_damage = lambda *one: told.append(one)
     note_damage(few.cluster, damaged)
     marks = {
-        (few.state.columns.ids[slot], few.cluster.place(number)[0].id.uuid): mark
-        for slot, found in few.state.corrupt.items()
-        for number, mark in found.items()
+        (few.state.map.block(slot).id, few.cluster.place(number)[0].id.uuid): mark
+        for _, slot in few.state.map.items()
+        for number, mark in few.state.map.corrupt_marks(slot).items()
     }
     if counts:
         mark = CorruptMark(Reason.CORRUPTION_REPORTED, STAMP)
@@ -79,10 +79,10 @@ def test_a_replica_with_the_present_stamp_is_noted_and_told(
 
 def test_a_replica_that_is_known_to_be_corrupt_is_not_told_again() -> None:
     few, told = _few(), list[tuple[int, int, str]]()
-    slot = few.state.index.get(BLOCK)
+    slot = few.state.map.find(BLOCK)
     assert slot is not None
     few.damaged(slot, "a", stamp=STAMP - 1)
     few.cluster.on_damage = lambda *one: told.append(one)
     note_damage(few.cluster, Damaged(BLOCK, STAMP, "a"))
     assert told == []
-    assert few.state.corrupt[slot][few.storages["a"].held.number].stamp == STAMP - 1
+    assert few.state.map.corrupt_marks(slot)[few.storages["a"].held.number].stamp == STAMP - 1

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
+from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.blocks.waiting import Told
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import (
     Bean,
@@ -247,7 +247,7 @@ def test_nobody_is_drained_by_silence_where_it_is_switched_off() -> None:
 
 GONE, HERE = Deleted(1001), Reported(ReplicaState.FINALIZED, 1001, 10)
 ORDERED, OTHER = 8, 9
-TOLD: dict[str, tuple[list[tuple[int, Told]], set[int], bool]] = {
+TOLD: dict[str, tuple[list[tuple[int, ReplicaReport]], set[int], bool]] = {
     "nothing": ([], {ORDERED}, False),
     "what we have ordered is gone": ([(ORDERED, GONE)], set(), False),
     "it is gone once more": ([(ORDERED, GONE), (ORDERED, GONE)], set(), True),
@@ -266,7 +266,7 @@ UNDRAINED = {
 @pytest.mark.parametrize("drain", UNDRAINED.values(), ids=UNDRAINED.keys())
 @pytest.mark.parametrize(("items", "left", "ends_silence"), TOLD.values(), ids=TOLD.keys())
 def test_a_deletion_that_we_have_not_ordered_ends_the_silence(
-    items: list[tuple[int, Told]], left: set[int], ends_silence: bool, drain: Drain
+    items: list[tuple[int, ReplicaReport]], left: set[int], ends_silence: bool, drain: Drain
 ) -> None:
     node = hadoops(drain=replace(drain, asked=set()))
     note_orders(node, [ORDERED])

@@ -135,7 +135,7 @@ def test_so_many_deletions_leave_at_once_those_of_all_storages_together(
 def written(few: Few, on: Sequence[str], number: int = BLOCK) -> None:
     """A block that is being written, with a replica on some DataNodes."""
     few.edit(changes.BlockAdded(1, number, LENGTH, STAMP, len(on), complete=False))
-    slot = few.state.index.get(number)
+    slot = few.state.map.find(number)
     assert slot is not None
     few.cluster.expect(slot, [few.storages[name] for name in on])
 
@@ -176,7 +176,7 @@ def test_a_hundred_recoveries_leave_at_once() -> None:
 def _is_completed(few: Few) -> None:
     few.received("a")
     few.edit(changes.BlockSettled(BLOCK, LENGTH, STAMP, complete=True))
-    assert not few.state.constructions
+    assert not list(few.state.map.unfinished())
 
 
 VOID: dict[str, Callable[[Few], object]] = {
@@ -300,5 +300,5 @@ def test_replicas_of_a_storage_that_is_gone_are_dropped_in_parts() -> None:
     for number in range(5):
         few.block("a", 1, BLOCK + number)
     storage = few.storages["a"].held
-    parts = [(heartbeat.forget_some(few.cluster, storage, 2), len(storage.slots)) for _ in range(4)]
+    parts = [(few.state.lose_some(storage, 2), len(storage.slots)) for _ in range(4)]
     assert parts == [(2, 3), (2, 1), (1, 0), (0, 0)]

@@ -6,10 +6,10 @@ from typing import Final
 import pytest
 
 from journal.model import TxId
-from namenode_sim.blocks import incoming, model
+from namenode_sim.blocks import incremental_reports, model
 from namenode_sim.datanodes import recovery
 from namenode_sim.datanodes.model import StorageState
-from namenode_sim.datanodes.recovery import participants
+from namenode_sim.datanodes.recovery import participants, reopen
 from namenode_sim.namespace.changes import BlockAdded, BlockCut, BlockSettled, BlocksGone
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, LENGTH, STAMP, Few
 
@@ -24,14 +24,14 @@ def being_written(few: Few, told: Told) -> model.Slot:
     few.edit(BlockAdded(1, BLOCK, LENGTH, STAMP, len(told), complete=False))
     for name, (state, newer) in told.items():
         tells(few, name, state, STAMP + newer)
-    slot = few.state.index.get(BLOCK)
+    slot = few.state.map.find(BLOCK)
     assert slot is not None
     return slot
 
 
 def tells(few: Few, name: str, state: model.ReplicaState, stamp: int, length: int = LENGTH) -> None:
     told = model.Reported(state, stamp, length)
-    incoming.receive(few.state, few.storages[name].held, [(BLOCK, told)], few.now)
+    incremental_reports.receive(few.state, few.storages[name].held, [(BLOCK, told)], few.now)
 
 
 def who_takes_part(few: Few, slot: model.Slot) -> str:
@@ -122,9 +122,9 @@ def test_a_recovery_is_noted_and_the_next_one_is_led_by_another_datanode() -> No
     for turn, name in enumerate("ba", start=1):
         stamp, now = RECOVERY_STAMP + turn, 50.0 * turn
         assert recovery.begin(few.cluster, BLOCK, stamp, TxId(5), now) is few.nodes[name]
-        known = few.state.constructions[slot]
+        known = few.state.map.construction(slot)
         tried = frozenset(few.storages[each].held.number for each in "ba"[:turn])
-        assert few.state.columns.stage(slot) is model.Stage.UNDER_RECOVERY
+        assert few.state.map.block(slot).stage is model.Stage.UNDER_RECOVERY
         assert (known.recovery_stamp, known.recovery_began) == (stamp, now)
         assert (known.tried, known.cut) == (tried, None)
 
@@ -134,8 +134,8 @@ def test_a_recovery_that_nobody_can_lead_has_not_begun() -> None:
     slot = being_written(few, {"a": (WRITTEN, 0)})
     few.nodes["a"].alive = False
     assert recovery.begin(few.cluster, BLOCK, RECOVERY_STAMP, TxId(5), 50.0) is None
-    known = few.state.constructions[slot]
-    assert few.state.columns.stage(slot) is model.Stage.UNDER_RECOVERY
+    known = few.state.map.construction(slot)
+    assert few.state.map.block(slot).stage is model.Stage.UNDER_RECOVERY
     assert (known.recovery_stamp, known.recovery_began) == (RECOVERY_STAMP, None)
     assert not few.nodes["a"].recovery_orders
 
@@ -158,9 +158,9 @@ def test_a_recovered_block_is_where_its_leader_says_and_what_others_have_is_corr
     few.edit(BlockSettled(BLOCK, LENGTH, RECOVERY_STAMP, complete=True))
     recovery.take_recovered(few.cluster, BLOCK, [few.storages[name] for name in "ab"], was)
     numbers = {name: few.storages[name].held.number for name in "abc"}
-    assert few.state.columns.stage(slot) is model.Stage.COMPLETE
-    assert [few.state.is_good(slot, numbers[name]) for name in "abc"] == [True, True, False]
-    assert few.state.corrupt[slot] == {
+    assert few.state.map.block(slot).stage is model.Stage.COMPLETE
+    assert [few.state.map.is_good(slot, numbers[name]) for name in "abc"] == [True, True, False]
+    assert few.state.map.corrupt_marks(slot) == {
         numbers["c"]: model.CorruptMark(model.Reason.GENSTAMP_MISMATCH, STAMP)
     }  # fmt: skip
 
@@ -172,9 +172,9 @@ def test_a_replica_that_was_recovered_on_another_storage_of_its_datanode_is_not_
     was = recovery.before(few.state, slot)
     few.edit(BlockSettled(BLOCK, LENGTH, RECOVERY_STAMP, complete=True))
     recovery.take_recovered(few.cluster, BLOCK, [other], was)
-    assert few.state.replicas.storages(slot) == [other.held.number]
-    assert not few.state.replicas.holds(slot, empty.held.number)
-    assert slot not in few.state.corrupt
+    assert few.state.map.storages_of(slot) == [other.held.number]
+    assert not few.state.map.holds(slot, empty.held.number)
+    assert not few.state.map.corrupt_marks(slot)
 
 
 def test_a_recovered_block_that_is_written_on_keeps_what_datanodes_have_told() -> None:
@@ -183,9 +183,9 @@ def test_a_recovered_block_that_is_written_on_keeps_what_datanodes_have_told() -
     recovery.begin(few.cluster, BLOCK, RECOVERY_STAMP, TxId(5), 50.0)
     few.edit(BlockSettled(BLOCK, LENGTH, RECOVERY_STAMP, complete=False))
     tells(few, "a", WRITTEN, RECOVERY_STAMP, LENGTH + 7)
-    recovery.reopen(few.cluster, BLOCK, [few.storages[name] for name in "ab"])
-    known = few.state.constructions[slot]
-    assert few.state.columns.stage(slot) is model.Stage.UNDER_CONSTRUCTION
+    reopen(few.cluster, BLOCK, [few.storages[name] for name in "ab"])
+    known = few.state.map.construction(slot)
+    assert few.state.map.block(slot).stage is model.Stage.UNDER_CONSTRUCTION
     assert (known.recovery_stamp, known.recovery_began, known.tried) == (None, None, frozenset())
     found = {name: known.at(few.storages[name].held.number) for name in "ab"}
     assert [(one.state, one.stamp, one.length) for one in found.values() if one is not None] == [

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from journal.model import TxId
-from namenode_sim.blocks import incoming, safemode
+from namenode_sim.blocks import incremental_reports, safemode
 from namenode_sim.blocks.model import CorruptMark, Reason
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.model import Room
@@ -81,7 +81,7 @@ def test_a_copy_to_a_datanode_that_is_gone_is_not_waited_for(replaced: bool) -> 
 def test_a_written_block_waits_for_the_rest_of_its_pipeline() -> None:
     few = Few("abc")
     few.edit(changes.BlockAdded(1, BLOCK, 0, STAMP, 3, complete=False))
-    slot = few.state.index.get(BLOCK)
+    slot = few.state.map.find(BLOCK)
     assert slot is not None
     few.cluster.expect(slot, [few.storages[name] for name in "abc"])
     few.received("a")
@@ -153,18 +153,18 @@ def test_a_standby_judges_nothing() -> None:
     few.state.demote()
     few.block("a", expected=2)
     few.round()
-    assert (len(few.state.needed), few.copies(), few.state.touched) == (0, {}, None)
+    assert (len(few.state.needed), few.copies(), few.state.rechecks.is_started()) == (0, {}, False)
 
 
 def test_nothing_is_judged_in_the_safe_mode_of_the_start() -> None:
     few = Few("ab")
     few.state.demote()
-    few.state.starting = True
-    incoming.activate(few.state)
+    few.state.set_starting(starting=True)
+    incremental_reports.activate(few.state)
     slot = few.block("a", expected=2)
     few.round()
     assert few.copies() == {}
-    few.state.starting = False
+    few.state.set_starting(starting=False)
     few.round()
     few.round()
     assert few.copies() == {"a": ["b"]}
@@ -179,8 +179,8 @@ def test_a_new_active_scans_all_blocks_and_forgets_the_former_orders() -> None:
     few.work()
     assert len(few.losing()) == 2
     few.state.demote()
-    assert (few.losing(), len(few.state.needed), len(few.state.doomed)) == ("", 0, 0)
-    incoming.activate(few.state)
+    assert (few.losing(), len(few.state.needed), *few.state.map.pending_deletions) == ("", 0)
+    incremental_reports.activate(few.state)
     few.work()
     assert few.state.needed.priority(short) is Priority.HIGHEST
     assert few.losing() == "", "nothing goes on the word of unconfirmed storages"
@@ -222,11 +222,11 @@ def test_confirmed_storages_that_suffice_need_not_wait_for_the_others() -> None:
     few.work()
     assert len(few.losing()) == 1
     assert "d" not in few.losing()
-    assert slot in few.state.postponed
+    assert slot in few.state.rechecks.postponed
     few.confirm("d")
     few.work()
     assert len(few.losing()) == 2
-    assert slot not in few.state.postponed
+    assert slot not in few.state.rechecks.postponed
 
 
 def test_a_full_report_that_lacks_the_replica_settles_a_postponed_block() -> None:
@@ -234,11 +234,11 @@ def test_a_full_report_that_lacks_the_replica_settles_a_postponed_block() -> Non
     slot = few.block("ab", expected=1)
     few.unconfirmed("b")
     few.work()
-    assert (few.losing(), slot in few.state.postponed) == ("", True)
+    assert (few.losing(), slot in few.state.rechecks.postponed) == ("", True)
     few.deleted("b")
     few.confirm("b")
     few.work()
-    assert (few.losing(), slot in few.state.postponed) == ("", False)
+    assert (few.losing(), slot in few.state.rechecks.postponed) == ("", False)
 
 
 @pytest.mark.row("B12")
@@ -287,7 +287,8 @@ def test_an_append_takes_orders_back() -> None:
     few.work()
     few.edit(changes.BlockSettled(BLOCK, LENGTH, STAMP + 1, complete=False))
     few.work()
-    assert (few.losing(), len(few.state.doomed), few.state.needed.priority(slot)) == ("", 0, None)
+    found = few.losing(), few.state.needed.priority(slot), *few.state.map.pending_deletions
+    assert found == ("", None)
 
 
 # ---- corrupt replicas ----
@@ -374,7 +375,7 @@ def test_a_corrupt_replica_waits_for_unconfirmed_storages() -> None:
     few.unconfirmed("a")
     few.damaged(slot, "d")
     few.work()
-    assert (few.losing(), slot in few.state.postponed) == ("", True)
+    assert (few.losing(), slot in few.state.rechecks.postponed) == ("", True)
     few.confirm("a")
     few.work()
     assert few.losing() == "d"
@@ -383,13 +384,12 @@ def test_a_corrupt_replica_waits_for_unconfirmed_storages() -> None:
 def test_a_replica_that_is_good_again_stays() -> None:
     few = Few("abcd")
     slot = few.block("abc", expected=3)
-    few.state.mark_corrupt(
-        slot, few.storages["d"].held, CorruptMark(Reason.GENSTAMP_MISMATCH, STAMP - 1)
-    )
+    mark = CorruptMark(Reason.GENSTAMP_MISMATCH, STAMP - 1)
+    few.state.mark_corrupt(slot, few.storages["d"].held, mark)
     few.work()
     assert few.losing() == "d"
     few.dies("a")
     few.received("d")
     few.work()
-    assert len(few.state.doomed) == 0
+    assert len(few.state.map.pending_deletions) == 0
     assert few.state.needed.priority(slot) is None

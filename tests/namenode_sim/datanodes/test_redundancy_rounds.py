@@ -7,12 +7,12 @@ from typing import Final
 import pytest
 
 from journal.model import TxId
-from namenode_sim.blocks import incoming, safemode
+from namenode_sim.blocks import incremental_reports, safemode
 from namenode_sim.blocks.needed import Priority
-from namenode_sim.blocks.touched import Touch
+from namenode_sim.blocks.recheck_queue import Recheck
 from namenode_sim.datanode_protocol.upkeep import Upkeep
-from namenode_sim.datanodes.judging import RedundancyRules
 from namenode_sim.datanodes.redundancy import Redundancy, note_hint
+from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.namespace.changes import BlockSettled, BlocksGone, ReplicationSet
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, LENGTH, STAMP, Few
 
@@ -125,7 +125,7 @@ def test_a_round_repeats_a_thousand_deletions() -> None:
 
 async def test_rounds_are_three_seconds_apart() -> None:
     few = Few("ab")
-    upkeep = Upkeep(few.redundancy, lambda: few.now)
+    upkeep = Upkeep(few.redundancy, few.state.map, lambda: few.now)
     await upkeep.look()
     few.block("a", expected=2)
     few.now = 2.9
@@ -186,7 +186,7 @@ def test_a_new_term_does_nothing_that_is_left_of_the_last(work: Callable[[Few], 
     work(few)
     few.nodes["a"].copy_orders.clear()
     few.state.demote()
-    incoming.activate(few.state)
+    incremental_reports.activate(few.state)
     few.cluster.safe_mode = safemode.enter(few.cluster.safe_mode)
     few.redundancy.begin_round(few.now)
     few.block("a", expected=2, number=BLOCK + 9)
@@ -199,7 +199,7 @@ def test_who_begins_amid_a_term_scans_all_blocks_and_copies_in_its_first_round()
     few = Few("ab")
     slot = few.block("a", expected=2)
     few.work()
-    few.state.needed.clear()
+    few.state.needed.put(slot, None)
     few.redundancy = Redundancy(few.cluster)
     few.work()
     assert few.state.needed.priority(slot) is Priority.HIGHEST
@@ -212,11 +212,11 @@ def test_no_term_begins_in_the_safe_mode_of_the_start() -> None:
     few = Few("ab")
     few.block("a", expected=2)
     few.state.demote()
-    few.state.starting = True
-    incoming.activate(few.state)
+    few.state.set_starting(starting=True)
+    incremental_reports.activate(few.state)
     for _ in range(2):
         few.round()
-    assert (few.state.touched, copied(few)) == (None, [])
+    assert (few.state.rechecks.is_started(), copied(few)) == (False, [])
 
 
 @pytest.mark.parametrize("block_id", [BLOCK, BLOCK + 1], ids=["a block", "no block"])
@@ -228,8 +228,8 @@ def test_a_hint_is_kept_by_the_active_for_its_blocks(active: bool, block_id: int
     if not active:
         few.state.demote()
     note_hint(few.cluster, block_id, "a")
-    touch = few.state.touched.pop() if few.state.touched is not None else None
-    kept = Touch(slot, "a", ()) if active and block_id == BLOCK else None
+    touch = few.state.rechecks.pop()
+    kept = Recheck(slot, "a", ()) if active and block_id == BLOCK else None
     assert touch == kept
 
 
@@ -245,8 +245,8 @@ def test_only_the_copies_to_a_dead_datanode_are_looked_at_again() -> None:
     to_dead = sum(node is dead for ((node, _),) in places)
     few.dies(dead.id.uuid)
     few.redundancy.begin_round(few.now)
-    assert few.state.touched is not None
-    assert len(few.state.touched) == to_dead < 4
+    assert few.state.rechecks.is_started()
+    assert len(few.state.rechecks) == to_dead < 4
 
 
 def test_of_two_copies_the_one_to_a_dead_datanode_is_ordered_again() -> None:
@@ -269,5 +269,5 @@ def test_copies_of_a_deleted_block_are_given_up_and_no_block_is_judged() -> None
     few.now += 300
     few.redundancy.begin_round(few.now)
     assert (few.redundancy.timeouts, len(few.redundancy.pending)) == (1, 0)
-    assert few.state.touched is not None
-    assert few.state.touched.pop() is None
+    assert few.state.rechecks.is_started()
+    assert few.state.rechecks.pop() is None

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from namenode_sim.blocks import incoming
+from namenode_sim.blocks import incremental_reports
 from namenode_sim.blocks.model import Slot
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.namespace.changes import BlockAdded, BlocksGone
@@ -18,12 +18,12 @@ STRIPED_GROUP: Final = -(2**63) + 16
 
 def begin_term(few: Few) -> None:
     few.state.demote()
-    incoming.activate(few.state)
+    incremental_reports.activate(few.state)
 
 
 def to_judge(few: Few) -> int:
-    assert few.state.touched is not None
-    return len(few.state.touched)
+    assert few.state.rechecks.is_started()
+    return len(few.state.rechecks)
 
 
 def deleted(few: Few) -> None:
@@ -72,7 +72,7 @@ def test_twenty_thousand_blocks_are_scanned_in_a_turn(row: int, turn: int) -> No
     expected = np.zeros(count, np.uint16)
     expected[row] = 1
     same = np.ones(count, np.int64)
-    few.state.columns.extend(np.arange(1, count + 1), same, same, same, expected)
+    few.state.add_complete_blocks(np.arange(1, count + 1), same, same, same, expected)
     begin_term(few)
     turns = 1
     while few.redundancy.work(few.now) and to_judge(few) == 0:

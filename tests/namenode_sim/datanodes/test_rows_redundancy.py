@@ -2,7 +2,7 @@
 
 import pytest
 
-from namenode_sim.blocks import incoming
+from namenode_sim.blocks import incremental_reports
 from namenode_sim.blocks.model import Reason, ReplicaState, Reported, Slot
 from namenode_sim.namespace.changes import BlockAdded, BlockSettled, BlocksGone, StampGiven
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, LENGTH, STAMP, Few
@@ -12,16 +12,16 @@ MANY = 30
 
 def good(few: Few, number: int = BLOCK) -> str:
     """The DataNodes with a good replica, a letter each."""
-    state, slot = few.state, few.state.index.get(number)
+    state, slot = few.state, few.state.map.find(number)
     assert slot is not None
-    held = state.replicas.storages(slot)
-    names = (few.cluster.place(one)[0].id.uuid for one in held if state.is_good(slot, one))
+    held = state.map.storages_of(slot)
+    names = (few.cluster.place(one)[0].id.uuid for one in held if state.map.is_good(slot, one))
     return "".join(sorted(names))
 
 
 def told(few: Few, name: str, state: ReplicaState, stamp: int, length: int) -> None:
     news = [(BLOCK, Reported(state, stamp, length))]
-    incoming.receive(few.state, few.storages[name].held, news, few.now)
+    incremental_reports.receive(few.state, few.storages[name].held, news, few.now)
 
 
 @pytest.mark.row("B2")
@@ -34,10 +34,10 @@ def test_b2_one_that_was_restarted_before_its_takeover_deletes_what_is_left_to_d
         few.block("abc", expected=1, number=number)
     few.work()
     assert few.ordered() == [], "a standby queues nothing"
-    incoming.activate(few.state)
+    incremental_reports.activate(few.state)
     few.work()
     assert few.ordered() == [], "nothing goes on the word of reports to a standby"
-    assert len(few.state.postponed) == MANY
+    assert len(few.state.rechecks.postponed) == MANY
     for number in numbers:  # what the former active had ordered; of each third block nothing left
         kept = "abc"[number % 3]
         for name in "abc":
@@ -46,7 +46,7 @@ def test_b2_one_that_was_restarted_before_its_takeover_deletes_what_is_left_to_d
     for name in "abc":
         few.confirm(name)
     few.work()
-    assert len(few.state.postponed) == 0
+    assert len(few.state.rechecks.postponed) == 0
     for number in numbers:
         ordered = [name for name, block_id, _ in few.ordered() if block_id == number]
         assert len(ordered) == (0 if number % 3 else 2)
@@ -65,7 +65,7 @@ def test_b2_deletions_of_an_earlier_term_do_not_leave_in_a_later_one() -> None:
     for number in numbers:  # the other active has deleted the replicas that we meant to keep
         (ours,) = {"a", "b"} - {good(few, number)[number % 2]}
         few.deleted(ours, number)
-    incoming.activate(few.state)
+    incremental_reports.activate(few.state)
     for name in "ab":
         few.confirm(name)
     few.work()
@@ -90,7 +90,7 @@ def test_b12_a_block_that_is_being_written_is_not_missing() -> None:
 
 
 def slot_of(few: Few) -> Slot:
-    slot = few.state.index.get(BLOCK)
+    slot = few.state.map.find(BLOCK)
     assert slot is not None
     return slot
 
@@ -130,7 +130,7 @@ def test_b17_a_replica_that_waits_for_recovery_gives_way_to_the_one_that_was_wri
         told(few, "b", ReplicaState.RWR, STAMP, 50)
     few.work()
     assert good(few) == "a"
-    marks = few.state.corrupt[slot_of(few)].values()
+    marks = few.state.map.corrupt_marks(slot_of(few)).values()
     assert [mark.reason for mark in marks] == [Reason.GENSTAMP_MISMATCH]
     assert few.ordered() == [("b", BLOCK, STAMP)]
     few.deleted("b")
@@ -150,7 +150,7 @@ def test_b17_a_replica_that_was_lost_while_it_was_written_is_copied_from_the_oth
     few.edit(BlockSettled(BLOCK, LENGTH, STAMP, complete=True))
     few.work()
     few.round(600.0)
-    assert (good(few), few.copies(), few.state.corrupt) == ("a", {"a": ["b"]}, {})
+    assert (good(few), few.copies(), few.state.map.corrupt_count()) == ("a", {"a": ["b"]}, 0)
     few.received("b")
     few.round()
     assert (good(few), few.losing()) == ("ab", "")

@@ -63,7 +63,7 @@ def test_a_step(blocks: list[LastBlock], recovering: float | None, step: Step) -
 
 
 def test_no_block_is_dropped_before_all_datanodes_have_told() -> None:
-    assert release([COMPLETE, UNTOUCHED], None, TIMEOUT, all_told=False) == ReportsWait()
+    assert release([COMPLETE, UNTOUCHED], None, TIMEOUT, all_reported=False) == ReportsWait()
 
 
 def test_a_file_is_closed_only_with_blocks_that_are_known() -> None:

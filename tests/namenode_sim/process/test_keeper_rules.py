@@ -9,7 +9,7 @@ from ha.conf.configuration import load_configuration
 from journal.model import LAYOUT_VERSION, NamespaceInfo
 from namenode_sim.datanode_protocol.keeper import KeeperRules
 from namenode_sim.datanodes.draining import DrainRules
-from namenode_sim.datanodes.judging import RedundancyRules
+from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.process.datanodes import keeper_rules
 
 INFO = NamespaceInfo(LAYOUT_VERSION, 1, "CID-1", 0, "BP-1")

@@ -6,7 +6,7 @@ from namenode_sim.blocks.state import BlockState
 
 def difference(one: BlockState, other: BlockState) -> str:
     """What is not the same on both; empty if nothing is."""
-    first, second = dict(one.index), dict(other.index)
+    first, second = dict(one.map.items()), dict(other.map.items())
     if first.keys() != second.keys():
         return f"blocks {first.keys() ^ second.keys()} are on one NameNode only"
     for block_id, slot in first.items():
@@ -17,6 +17,5 @@ def difference(one: BlockState, other: BlockState) -> str:
 
 
 def _whole(blocks: BlockState, slot: Slot) -> tuple[int, int] | None:
-    if blocks.columns.stage(slot) is not Stage.COMPLETE:
-        return None
-    return blocks.columns.stamps[slot], blocks.columns.lengths[slot]
+    block = blocks.map.block(slot)
+    return (block.stamp, block.length) if block.stage is Stage.COMPLETE else None

@@ -60,7 +60,7 @@ def _trouble(world: "World") -> str:
         if any(known.may_be_lost for known in world.oracle.truth.blocks.values()):
             active.cluster.set_safe_mode(force_exit())  # an operator knows that nothing more comes
         return f"{active.name} is in safe mode"
-    for storage in active.cluster.blocks.storages:
+    for storage in active.cluster.blocks.map.storages:
         node, place = active.cluster.place(storage.number)
         is_there = node.alive and place.state is StorageState.NORMAL
         if is_there and not storage.confirmed:
@@ -77,7 +77,7 @@ def _trouble(world: "World") -> str:
 
 def _doubted(life: NameNodeLife) -> set[str]:
     """DataNodes of which a standby knows that old news may have come; an active asks them."""
-    storages = () if life.role is Role.ACTIVE else life.cluster.blocks.storages
+    storages = () if life.role is Role.ACTIVE else life.cluster.blocks.map.storages
     doubted = (one.number for one in storages if one.needs_full_report)
     return {life.cluster.place(number)[0].id.host for number in doubted}
 
@@ -87,21 +87,21 @@ def _differs(world: "World", life: NameNodeLife) -> str:
     blocks = life.cluster.blocks
     lost = {one.file_id for one in world.oracle.truth.blocks.values() if one.may_be_lost}
     for block_id, known in world.oracle.truth.blocks.items():
-        slot = blocks.index.get(block_id)
+        slot = blocks.map.find(block_id)
         if slot is None:
             return f"{life.name} does not know {block_id}"
         if not known.complete:
             if known.file_id in lost:
                 continue  # nobody can make it whole
             return f"the file of {block_id} is still open"
-        if blocks.columns.stage(slot) is not Stage.COMPLETE:
+        if blocks.map.block(slot).stage is not Stage.COMPLETE:
             if known.may_be_lost:
                 continue
             return f"{block_id} is not complete on {life.name}"
         told = {
             life.cluster.place(number)[0].id.host
-            for number in blocks.replicas.storages(slot)
-            if blocks.is_good(slot, number)
+            for number in blocks.map.storages_of(slot)
+            if blocks.map.is_good(slot, number)
         }
         there = world.oracle.good_places(block_id)
         if told - _doubted(life) != there - _doubted(life):

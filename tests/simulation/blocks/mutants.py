@@ -8,7 +8,7 @@ from tests.simulation.engine.mutants import Mutant, Planting
 
 MOST_SEEDS: Final = 2_000
 _TESTS: Final = "tests/namenode_sim/"
-_REPLICAS: Final = _TESTS + "datanode/test_replica.py::test_stamps_and_lengths"
+_REPLICAS: Final = "tests/datanode/test_replica.py::test_stamps_and_lengths"
 _UNLEASED: Final = namenode.lease_not_asked()
 """The read lease alone keeps the claims of a former active from DataNodes."""
 
@@ -67,6 +67,7 @@ MUTANTS: Final = (
         "test_a_file_closes_once_enough_replicas_are_reported",
         why="simulated writers wait for the end of every replica before they close a file",
     ),
+    _bug("a storage's list is out of order", namenode.list_out_of_order()),
     # ---- DataNodes ----
     _bug("the claim is looked at too early", datanode.claim_looked_at_too_early()),
     _bug("an order of an earlier term is carried out", datanode.earlier_terms_count()),
@@ -90,7 +91,7 @@ MUTANTS: Final = (
     _bug(
         "a recovery takes the longest replica",
         datanode.longest_taken(),
-        killer=_TESTS + "datanode/test_agreement.py::"
+        killer="tests/datanode/test_agreement.py::"
         "test_b25_agreements[the shortest of the open ones]",
         why="what was not acknowledged was written all the same: its bytes are the right ones",
     ),

@@ -20,9 +20,9 @@ from namenode_sim.datanode_protocol.gone import GoneStorages
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import DrainRules
-from namenode_sim.datanodes.judging import RedundancyRules
 from namenode_sim.datanodes.liveness import LivenessRules
 from namenode_sim.datanodes.model import Node
+from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.datanodes.registry import RegistryRules
 from namenode_sim.datanodes.report_leases import LeaseRules
 from namenode_sim.namespace.namespace import Namespace

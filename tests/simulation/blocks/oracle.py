@@ -11,7 +11,6 @@ from datanode.model import BeingWritten, Block, BlockId, Finalized
 from datanode.namenodes.claim import Said
 from datanode.namenodes.claim import Verdict as Heard
 from journal.model import TxId
-from namenode_sim.blocks.check import check
 from namenode_sim.blocks.errors import MapBroken
 from namenode_sim.datanode_protocol.keeper import Answer
 from namenode_sim.datanodes.heartbeat import Delete
@@ -130,7 +129,7 @@ class Oracle:
         if known is None:
             return
         blocks = life.cluster.blocks
-        slot = blocks.index.get(block_id)
+        slot = blocks.map.find(block_id)
         if slot is None:
             self.violated(
                 "P8", f"{life.name} has {datanode} delete {block_id}, whose end is not durable"
@@ -367,7 +366,7 @@ class Oracle:
         lives = [life for life in self._lives.values() if life.process.alive]
         for life in lives:
             try:
-                check(life.cluster.blocks)
+                life.cluster.blocks.map.check()
             except MapBroken as broken:
                 self.violated("P6", f"{life.name}: {broken}")
         self._note_health()

@@ -6,17 +6,19 @@ from typing import Any
 from unittest.mock import patch
 
 from journal.model import TxId
-from namenode_sim.blocks import follow, incoming, safemode
+from namenode_sim.blocks import incremental_reports, safemode
+from namenode_sim.blocks.blocks_map import BlocksMap
 from namenode_sim.blocks.invalidations import Invalidations
-from namenode_sim.blocks.model import Storage, StorageNumber
+from namenode_sim.blocks.model import Slot, Storage, StorageNumber
+from namenode_sim.blocks.postponed_reports import PostponedReports, ReplicaReport
+from namenode_sim.blocks.replicas import Replicas
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.blocks.waiting import Told, Waiting
 from namenode_sim.client_protocol import table
 from namenode_sim.client_protocol.open_files import add_block, block_recovery, block_writes
 from namenode_sim.client_protocol.words.model import EditPlan
 from namenode_sim.datanode_protocol import intake, keeper
 from namenode_sim.datanode_protocol.keeper import Keeper, Standing
-from namenode_sim.datanodes import cluster, judging, liveness
+from namenode_sim.datanodes import cluster, liveness, redundancy_check
 from namenode_sim.process import datanodes
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
@@ -31,8 +33,8 @@ def confirmed_over_activation() -> Planting:
     """A new active trusts what storages have reported to a standby."""
 
     def activate(state: BlockState) -> None:
-        before = [(one, one.confirmed, one.heartbeated) for one in state.storages]
-        incoming.activate(state)
+        before = [(one, one.confirmed, one.heartbeated) for one in state.map.storages]
+        incremental_reports.activate(state)
         for storage, _, heartbeated in before:
             storage.confirmed, storage.heartbeated = True, heartbeated
 
@@ -52,7 +54,7 @@ def any_report_confirms() -> Planting:
 
 def unconfirmed_counts() -> Planting:
     """Excess replicas are chosen as if every storage were confirmed."""
-    return replacing(judging, "_doubtful", lambda _cluster, _counts: frozenset())
+    return replacing(redundancy_check, "_doubtful", lambda _cluster, _counts: frozenset())
 
 
 def unregistered_are_dead() -> Planting:
@@ -107,47 +109,47 @@ def lease_not_asked() -> Planting:
 
 def waiting_forgotten() -> Planting:
     """A standby drops what its edits do not explain yet."""
-    return replacing(incoming, "_wait", lambda *_: None)
+    return replacing(incremental_reports, "_postpone", lambda *_: None)
 
 
 def oldest_waits() -> Planting:
     """Of several reports about one replica the first one waits, and newer ones are lost."""
-    put, forget = Waiting.put, Waiting.forget
+    put, forget = PostponedReports.put, PostponedReports.forget
 
     def put_first(
-        self: Waiting, block_id: int, number: StorageNumber, told: Told
+        self: PostponedReports, block_id: int, number: StorageNumber, told: ReplicaReport
     ) -> set[StorageNumber]:
         if block_id in self.blocks_of(number):
             return set()
         return put(self, block_id, number, told)
 
-    def forget_none(self: Waiting, block_id: int, number: StorageNumber) -> None:
+    def forget_none(self: PostponedReports, block_id: int, number: StorageNumber) -> None:
         del self, block_id, number
 
-    def drop_storage(self: Waiting, number: StorageNumber) -> None:
+    def drop_storage(self: PostponedReports, number: StorageNumber) -> None:
         for block_id in self.blocks_of(number):
             forget(self, block_id, number)
 
     return all_of(
-        replacing(Waiting, "put", put_first),
-        replacing(Waiting, "forget", forget_none),
-        replacing(Waiting, "drop_storage", drop_storage),
+        replacing(PostponedReports, "put", put_first),
+        replacing(PostponedReports, "forget", forget_none),
+        replacing(PostponedReports, "drop_storage", drop_storage),
     )
 
 
 def late_stamp_is_corrupt() -> Planting:
     """A report with an old stamp that comes late marks the new replica corrupt."""
-    return replacing(incoming, "_holds_now", lambda *_: False)
+    return replacing(BlocksMap, "holds_current", lambda *_: False)
 
 
 def report_undoes_news() -> Planting:
     """A full report removes what came after it was made."""
-    return replacing(incoming, "_remember", lambda *_: None)
+    return replacing(incremental_reports, "_remember", lambda *_: None)
 
 
 def old_stamps_stay() -> Planting:
     """After a pipeline's recovery those that fell out of it still count as its locations."""
-    return replacing(follow, "_restamp", lambda *_: None)
+    return replacing(BlockState, "_drop_other_stamps", lambda *_: None)
 
 
 def retry_is_a_new_block() -> Planting:
@@ -173,6 +175,17 @@ def _only_new(choose: Any) -> Any:  # noqa: ANN401
         return () if again else choose(scene, path, file, request)
 
     return places
+
+
+def list_out_of_order() -> Planting:
+    """A storage's list has a new replica in another place than its block's row says."""
+    add = Replicas.add
+
+    def first(self: Replicas, slot: Slot, storage: Storage) -> None:
+        add(self, slot, storage)
+        storage.slots[0], storage.slots[-1] = storage.slots[-1], storage.slots[0]
+
+    return replacing(Replicas, "add", first)
 
 
 def stamp_not_logged() -> Planting:
@@ -204,7 +217,7 @@ def safe_mode_counts_all() -> Planting:
     counts_of = safemode.counts_of
 
     def counted(state: BlockState, live_datanodes: int) -> safemode.Counts:
-        return replace(counts_of(state, live_datanodes), total=len(dict(state.index)))
+        return replace(counts_of(state, live_datanodes), total=len(dict(state.map.items())))
 
     return replacing(cluster, "counts_of", counted)
 
@@ -218,7 +231,7 @@ def registration_keeps_trust() -> Planting:
     """A DataNode that comes again is trusted as before."""
 
     def registered(self: BlockState, node: str) -> None:
-        for storage in self.storages.nodes.get(node, ()):
+        for storage in self._storages.of(node):
             storage.reports = 0
 
     return replacing(BlockState, "registered", registered)

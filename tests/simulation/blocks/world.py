@@ -139,6 +139,7 @@ class World:
         while self.loop.now < ends:
             await self._look()
         await demand_order(self)
+        self.look()
 
     async def _prepare(self) -> None:
         client, process = self._new_client("c0")

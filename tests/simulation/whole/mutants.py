@@ -7,7 +7,7 @@ from namenode_sim.client_protocol.open_files import block_writes
 from namenode_sim.client_protocol.open_files.open_files import close_edit
 from namenode_sim.term.edit_log import EditLog
 from tests.campaigns.soak.faults.planted import BUGS
-from tests.simulation.blocks import planted_datanode
+from tests.simulation.blocks import planted_datanode, planted_namenode
 from tests.simulation.engine.mutants import Mutant, Planting, replacing
 from tests.simulation.journal import planted_protocol, planted_storage
 
@@ -51,5 +51,6 @@ MUTANTS: Final = (
     _bug("a new writer recovers nothing", planted_protocol.recovery_skipped()),
     _bug("the length of a last block is not logged", _last_length_not_logged()),
     _bug("an error farther down is an acknowledgement", planted_datanode.errors_acknowledged()),
+    _bug("a storage's list of blocks is out of order", planted_namenode.list_out_of_order()),
     _bug("an answer is given though the log has failed", _answers_though_the_log_failed()),
 )

@@ -18,6 +18,7 @@ from ha.zkfc.process.controller import ElectionImpossible
 from ha.zkfc.surroundings.positions import Position
 from journal.node.faces import transfer
 from journal.writer import batch_stream
+from namenode_sim.blocks.errors import MapBroken
 from namenode_sim.term.role import Role
 from tests.campaigns.soak.faults.history import UNKNOWN, Ask, Call, paths_of
 from tests.campaigns.soak.faults.linearizability import judge
@@ -263,8 +264,16 @@ class World:
         for found in (self.oracle.violation, self.lanes.violation):
             if found is not None:
                 raise found
+        self._check_maps()
         if self.loop.steps > _MAX_STEPS:
             raise Stuck(f"{self.loop.steps} steps, and no end")
+
+    def _check_maps(self) -> None:
+        for name, node in self.namenodes.items():
+            try:
+                node.keeper.cluster.blocks.map.check()
+            except MapBroken as broken:
+                raise Violated("W7", f"{name}: {broken}") from broken
 
     async def _conclude(self) -> None:
         """End all faults; clients are answered, every path is read again; then judge all."""
@@ -295,6 +304,7 @@ class World:
             raise Violated("W4", f"paths cannot be read {AUDIT_SECONDS:g} s after all is well")
         audit.result()
         await self.datanodes.audit()
+        self.look()
         self._judge()
 
     async def _answered(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from namenode_sim.blocks.model import Slot, StorageNumber
 
 
-class Doomed:
+class PendingDeletions:
     """By storage and block, the time of the order; the oldest order of a storage comes first."""
 
     __slots__ = ("_by_storage",)
@@ -17,11 +17,11 @@ class Doomed:
         self._by_storage: dict[StorageNumber, dict[Slot, float]] = {}
 
     def __len__(self) -> int:
-        """How many replicas are to go."""
+        """Return how many replicas are to go."""
         return sum(map(len, self._by_storage.values()))
 
     def __iter__(self) -> Iterator[tuple[Slot, StorageNumber]]:
-        """Every replica that is to go."""
+        """Yield every replica that is to go."""
         for number, slots in self._by_storage.items():
             for slot in slots:
                 yield slot, number
@@ -33,11 +33,11 @@ class Doomed:
         slots[slot] = now
 
     def has(self, slot: Slot, number: StorageNumber) -> bool:
-        """Whether a replica is to go."""
+        """Return whether a replica is to go."""
         return slot in self._by_storage.get(number, ())
 
     def of(self, number: StorageNumber) -> list[Slot]:
-        """The blocks whose replicas on a storage are to go."""
+        """Return the blocks whose replicas on a storage are to go."""
         return list(self._by_storage.get(number, ()))
 
     def forget(self, slot: Slot, number: StorageNumber) -> None:
@@ -47,7 +47,7 @@ class Doomed:
             del self._by_storage[number]
 
     def overdue(self, ordered_before: float, limit: int) -> list[tuple[Slot, StorageNumber]]:
-        """Replicas that were to go long ago and that nobody has told to be gone."""
+        """Return replicas that were to go long ago and that are not reported to be gone."""
         found: list[tuple[Slot, StorageNumber]] = []
         for number, slots in self._by_storage.items():
             for slot, ordered in slots.items():

@@ -5,8 +5,7 @@ from typing import Final
 import pytest
 
 from journal.model import TxId
-from namenode_sim.blocks import follow, incoming
-from namenode_sim.blocks.check import check
+from namenode_sim.blocks import apply_edits, incremental_reports
 from namenode_sim.blocks.model import Cut, Reported, Role, Slot, Stage
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.edits.values import Block
@@ -82,24 +81,19 @@ def a_namespace(*files: INodeFile, given_stamp: int = 2000, given_id: int = B) -
 
 def loaded(*files: INodeFile, given_stamp: int = 2000, given_id: int = B) -> BlockState:
     state = BlockState()
-    follow.load(state, a_namespace(*files, given_stamp=given_stamp, given_id=given_id))
-    check(state)
+    apply_edits.load(state, a_namespace(*files, given_stamp=given_stamp, given_id=given_id))
+    state.map.check()
     return state
 
 
 def rows(state: BlockState) -> dict[int, tuple[int, int, int, int, Stage]]:
     """Of each block its file, length, stamp, expected replicas and stage."""
-    columns, found = state.columns, {}
-    for slot, block_id in enumerate(columns.ids):
-        assert state.index.get(block_id) == slot
-        found[block_id] = (
-            columns.files[slot],
-            columns.lengths[slot],
-            columns.stamps[slot],
-            columns.expected[slot],
-            columns.stage(Slot(slot)),
-        )
-    assert len(found) == len(columns)
+    found = {}
+    for slot in map(Slot, range(state.map.slot_count())):
+        block = state.map.block(slot)
+        assert state.map.find(block.id) == slot
+        found[block.id] = block.file_id, block.length, block.stamp, block.expected, block.stage
+    assert len(found) == state.map.block_count()
     return found
 
 
@@ -108,7 +102,7 @@ def test_every_block_of_a_namespace_is_loaded_once(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever number of plain files is loaded together."""
-    monkeypatch.setattr(follow, "AT_ONCE", at_once)
+    monkeypatch.setattr(apply_edits, "AT_ONCE", at_once)
     state = loaded(
         a_file(FILE, Block(1, 100, 2001), Block(B, 200, 2002)),
         a_file(FILE + 1),
@@ -129,8 +123,8 @@ def test_every_block_of_a_namespace_is_loaded_once(
         B + 5: (FILE + 5, 700, 2008, 3, Stage.COMPLETE),
         B + 6: (FILE + 6, 800, 2009, 3, Stage.COMPLETE),
     }
-    assert (state.complete, state.applied) == (7, 41)
-    assert (state.seen_stamp, state.seen_id) == (2009, B + 6)
+    assert (state.map.safe_counts()[0], state.applied) == (7, 41)
+    assert (state.ids.seen_stamp, state.ids.seen_id) == (2009, B + 6)
 
 
 GIVEN: Final = {
@@ -145,14 +139,17 @@ def test_no_stamp_or_id_counts_as_new_that_a_counter_or_a_block_has(
 ) -> None:
     file = a_file(FILE, Block(B + 9, 700, 2009))
     state = loaded(file, given_stamp=given_stamp, given_id=given_id)
-    assert (state.seen_stamp, state.seen_id) == (2009, B + 9)
-    assert (state.given_stamp, state.given_id) == (max(given_stamp, 2009), max(given_id, B + 9))
+    assert (state.ids.seen_stamp, state.ids.seen_id) == (2009, B + 9)
+    assert (state.ids.given_stamp, state.ids.given_id) == (
+        max(given_stamp, 2009),
+        max(given_id, B + 9),
+    )
 
 
 def test_an_edit_that_settles_a_block_shows_its_stamp_and_no_new_id() -> None:
     state, *_ = a_map(*added())
     after(state, [BlockSettled(B, B + 9, B + 5, complete=True)])
-    assert (state.seen_stamp, state.seen_id) == (B + 5, B)
+    assert (state.ids.seen_stamp, state.ids.seen_id) == (B + 5, B)
 
 
 FROM_FUTURE: Final = {
@@ -168,7 +165,7 @@ FROM_FUTURE: Final = {
 @pytest.mark.parametrize(("stamp", "is_new"), FROM_FUTURE.values(), ids=FROM_FUTURE)
 def test_stamps_of_the_old_kind_have_a_counter_of_their_own(stamp: int, is_new: bool) -> None:
     state = loaded(a_file(FILE, Block(7, 700, 1400)), a_file(FILE + 1, Block(B, 700, 2001)))
-    assert incoming.is_from_future(state, 7, stamp) is is_new
+    assert state.map.is_from_future(7, stamp) is is_new
 
 
 @pytest.mark.parametrize("role", Role)
@@ -177,12 +174,14 @@ def test_stamps_and_ids_that_were_given_out_only_rise_and_the_active_has_seen_th
 ) -> None:
     state, *_ = a_map()
     if role is Role.ACTIVE:
-        incoming.activate(state)
-    seen = state.seen_stamp, state.seen_id
+        incremental_reports.activate(state)
+    seen = state.ids.seen_stamp, state.ids.seen_id
     for stamp, block_id in ((1001, B), (1009, B + 9), (1005, B + 5)):
         after(state, [StampGiven(stamp), BlockIdGiven(block_id)])
-    assert (state.given_stamp, state.given_id) == (1009, B + 9)
-    assert (state.seen_stamp, state.seen_id) == (seen if role is Role.STANDBY else (1009, B + 9))
+    assert (state.ids.given_stamp, state.ids.given_id) == (1009, B + 9)
+    assert (state.ids.seen_stamp, state.ids.seen_id) == (
+        seen if role is Role.STANDBY else (1009, B + 9)
+    )
 
 
 def test_a_standby_keeps_the_replica_of_an_id_that_was_given_out_before_its_block_is_added() -> (
@@ -200,21 +199,21 @@ def test_a_truncation_keeps_the_replicas_that_are_to_be_cut() -> None:
     for storage in (one, other):
         told(state, storage, (B, Reported(FINALIZED, 1001, 700)))
     after(state, [BlockSettled(B, 700, 1001, complete=False), BlockCut(B, 300, 1002, B)])
-    (construction,) = state.constructions.values()
+    (construction,) = map(state.map.construction, state.map.unfinished())
     assert construction.cut == Cut(300, 1002, B)
     assert {place.storage for place in construction.locations} == {one.number, other.number}
 
 
 def test_an_append_keeps_the_replicas_that_were_to_be_deleted() -> None:
     state, one, other = a_map(*written())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     for storage in (one, other):
         told(state, storage, (B, Reported(FINALIZED, 1001, 700)))
-    slot = state.index.get(B)
+    slot = state.map.find(B)
     assert slot is not None
-    state.doom(slot, one.number, now=1.0)
+    state.order_deletion(slot, one.number, now=1.0)
     after(state, [BlockSettled(B, 700, 1001, complete=False)])
-    assert (orders(state), list(state.doomed)) == ({}, [])
+    assert (orders(state), list(state.map.pending_deletions)) == ({}, [])
     assert good(state) == ["n1", "n2"]
 
 
@@ -232,18 +231,18 @@ def test_an_edit_that_leaves_a_block_open_reopens_one_whose_writing_had_ended(
 ) -> None:
     """A committed block would otherwise become complete while it is written."""
     state, *_ = a_map(*added())
-    incoming.activate(state)
-    slot = state.index.get(B)
+    incremental_reports.activate(state)
+    slot = state.map.find(B)
     assert slot is not None
     state.set_stage(slot, stage)
     after(state, [BlockSettled(B, 700, 1001, complete=False)])
-    check(state)
+    state.map.check()
     assert stage_of(state) is then
 
 
 def test_a_committed_block_that_is_reopened_is_complete_only_after_the_next_close() -> None:
     state, one, _ = a_map(*added())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     after(state, closed())
     after(state, [BlockSettled(B, 700, 1001, complete=False)])
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))

@@ -6,9 +6,9 @@ import pytest
 
 from namenode_sim.blocks.model import CorruptMark, Reason
 from namenode_sim.blocks.needed import Priority
-from namenode_sim.datanodes.judging import RedundancyRules, is_complete
 from namenode_sim.datanodes.model import Room
 from namenode_sim.datanodes.redundancy import Redundancy
+from namenode_sim.datanodes.redundancy_check import RedundancyRules, is_complete
 from namenode_sim.namespace import changes
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, LENGTH, STAMP, Few
 
@@ -32,16 +32,16 @@ def test_complete_blocks_that_are_not_striped_are_judged(
 ) -> None:
     few = Few("a")
     few.edit(changes.BlockAdded(1, number, LENGTH, STAMP, 1, complete=complete))
-    slot = few.state.index.get(number)
+    slot = few.state.map.find(number)
     assert slot is not None
-    assert is_complete(few.cluster, slot) is judged
+    assert is_complete(few.state.map.block(slot)) is judged
 
 
 def test_the_place_of_a_block_that_is_gone_is_not_judged() -> None:
     few = Few("a")
     slot = few.block("a", expected=1)
     few.edit(changes.BlocksGone((BLOCK,)))
-    assert not is_complete(few.cluster, slot)
+    assert not is_complete(few.state.map.block(slot))
 
 
 def test_of_a_block_that_is_written_again_nothing_is_copied_awaited_or_postponed() -> None:
@@ -52,11 +52,11 @@ def test_of_a_block_that_is_written_again_nothing_is_copied_awaited_or_postponed
     few.round()
     assert few.targets() == ["d"]
     assert few.state.needed.priority(slot) is Priority.LOW
-    assert (slot in few.state.postponed, len(few.redundancy.pending)) == (True, 1)
+    assert (slot in few.state.rechecks.postponed, len(few.redundancy.pending)) == (True, 1)
     few.edit(changes.BlockSettled(BLOCK, LENGTH, STAMP + 1, complete=False))
     few.work()
     assert few.state.needed.priority(slot) is None
-    assert (slot in few.state.postponed, len(few.redundancy.pending)) == (False, 0)
+    assert (slot in few.state.rechecks.postponed, len(few.redundancy.pending)) == (False, 0)
 
 
 SPREAD: Final = {
@@ -100,7 +100,7 @@ def test_a_copy_has_no_more_time_because_its_block_is_judged_again() -> None:
 def test_a_storage_that_is_gone_when_its_written_block_is_judged_is_not_waited_for() -> None:
     few = Few("abc")
     few.edit(changes.BlockAdded(1, BLOCK, 0, STAMP, 3, complete=False))
-    slot = few.state.index.get(BLOCK)
+    slot = few.state.map.find(BLOCK)
     assert slot is not None
     few.cluster.expect(slot, [few.storages[name] for name in "abc"])
     few.received("a")
@@ -131,7 +131,7 @@ def test_a_replica_on_a_dead_datanode_is_not_certain() -> None:
     slot = few.block("abcd", expected=3)
     few.nodes["d"].alive = False
     few.work()
-    assert (few.losing(), slot in few.state.postponed) == ("", True)
+    assert (few.losing(), slot in few.state.rechecks.postponed) == ("", True)
 
 
 LATE: Final = {
@@ -177,14 +177,14 @@ def test_a_corrupt_replica_waits_for_certainty_unless_it_is_to_go_at_once(
     few = Few("abc")
     slot = few.block("abc", expected=1)
     few.damaged(slot, "b")
-    few.state.doom(slot, few.storages["c"].held.number, few.now)
+    few.state.order_deletion(slot, few.storages["c"].held.number, few.now)
     for name in dead:
         few.nodes[name].alive = False
     if at_once:
         few.redundancy = Redundancy(few.cluster, AT_ONCE)
     few.work()
     waits = dead != "" and not at_once
-    assert (few.losing(), slot in few.state.postponed) == ("c" if waits else "bc", waits)
+    assert (few.losing(), slot in few.state.rechecks.postponed) == ("c" if waits else "bc", waits)
 
 
 def test_a_block_without_a_corrupt_replica_to_delete_waits_for_nobody() -> None:
@@ -196,7 +196,10 @@ def test_a_block_without_a_corrupt_replica_to_delete_waits_for_nobody() -> None:
     few.unconfirmed("a")
     few.edit(changes.ReplicationSet((BLOCK,), 2), changes.ReplicationSet((BLOCK + 1,), 3))
     few.work()
-    assert (whole in few.state.postponed, settled in few.state.postponed) == (False, False)
+    assert (whole in few.state.rechecks.postponed, settled in few.state.rechecks.postponed) == (
+        False,
+        False,
+    )
 
 
 DAMAGED, BY_STAMP = Reason.CORRUPTION_REPORTED, Reason.GENSTAMP_MISMATCH
@@ -227,8 +230,7 @@ goes.  DataNodes for more replicas are there."""
 def test_a_corrupt_replica_goes_if_the_others_suffice_or_it_fell_out_of_a_pipeline(
     minimum: int, expected: int, on: str, mark: CorruptMark, goes: bool
 ) -> None:
-    few = Few("abcdef")
-    few.state.minimum = minimum
+    few = Few("abcdef", minimum=minimum)
     slot = few.block(on, expected)
     few.state.mark_corrupt(slot, few.storages["f"].held, mark)
     few.work()
@@ -265,7 +267,7 @@ def test_a_corrupt_replica_makes_room_where_every_datanode_has_one(
     slot = few.block(on, expected)
     few.damaged(slot, "c")
     for name in doomed:
-        few.state.doom(slot, few.storages[name].held.number, few.now)
+        few.state.order_deletion(slot, few.storages[name].held.number, few.now)
     for name in dead:
         few.dies(name)
     few.work()

@@ -1,11 +1,11 @@
-"""Waiting reports: what is listed, counted and known of each storage after every step."""
+"""PostponedReports reports: what is listed, counted and known of each storage after every step."""
 
 from collections.abc import Callable
 
 import pytest
 
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported, StorageNumber
-from namenode_sim.blocks.waiting import Waiting
+from namenode_sim.blocks.postponed_reports import PostponedReports
 
 ONE, OTHER = StorageNumber(1), StorageNumber(2)
 OLD, NEW = Reported(ReplicaState.RBW, 1001, 0), Deleted(1002)
@@ -13,9 +13,9 @@ OLD, NEW = Reported(ReplicaState.RBW, 1001, 0), Deleted(1002)
 Listed = list[tuple[int, StorageNumber, Reported | Deleted]]
 
 
-def three(limit: int = 10) -> Waiting:
+def three(limit: int = 10) -> PostponedReports:
     """Two reports of one storage, and between them one of another about the first block."""
-    waiting = Waiting(limit)
+    waiting = PostponedReports(limit)
     waiting.put(7, ONE, OLD)
     waiting.put(7, OTHER, OLD)
     waiting.put(5, ONE, OLD)
@@ -24,7 +24,7 @@ def three(limit: int = 10) -> Waiting:
 
 FIRST, SECOND, THIRD = (7, ONE, OLD), (7, OTHER, OLD), (5, ONE, OLD)
 
-STEPS: dict[str, tuple[Callable[[Waiting], object], object, Listed]] = {
+STEPS: dict[str, tuple[Callable[[PostponedReports], object], object, Listed]] = {
     "a newer report takes the place of the one before": (
         lambda waiting: waiting.put(5, ONE, NEW), set(), [FIRST, SECOND, (5, ONE, NEW)],
     ),
@@ -43,12 +43,12 @@ STEPS: dict[str, tuple[Callable[[Waiting], object], object, Listed]] = {
     "nothing waits for a block": (
         lambda waiting: waiting.pop(6), [], [FIRST, SECOND, THIRD],
     ),
-    "everything is taken out": (Waiting.pop_all, [FIRST, SECOND, THIRD], []),
+    "everything is taken out": (PostponedReports.pop_all, [FIRST, SECOND, THIRD], []),
     "a storage is gone": (lambda waiting: waiting.drop_storage(ONE), None, [SECOND]),
 }  # fmt: skip
 
 
-def ensure(waiting: Waiting, listed: Listed) -> None:
+def ensure(waiting: PostponedReports, listed: Listed) -> None:
     """The list, the count and the blocks of each storage say the same."""
     assert (list(waiting), len(waiting)) == (listed, len(listed))
     for number in (ONE, OTHER):
@@ -57,7 +57,7 @@ def ensure(waiting: Waiting, listed: Listed) -> None:
 
 @pytest.mark.parametrize(("step", "answer", "left"), STEPS.values(), ids=STEPS.keys())
 def test_a_step_changes_list_count_and_storages_alike(
-    step: Callable[[Waiting], object], answer: object, left: Listed
+    step: Callable[[PostponedReports], object], answer: object, left: Listed
 ) -> None:
     waiting = three()
     ensure(waiting, [FIRST, SECOND, THIRD])

@@ -6,7 +6,7 @@ See docs/reference/blocks.md#judgement.
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from namenode_sim.blocks.model import Reason, ReplicaState, Reported, Role, Stage
+from namenode_sim.blocks.model import BlockInfo, Reason, ReplicaState, Reported, Role, Stage
 
 
 class Verdict(Enum):
@@ -21,20 +21,11 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """The block as the map has it."""
-
-    stage: Stage
-    stamp: int
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
 class Circumstances:
     """What else counts.
 
-    ``invalidated``: the storage is to delete exactly this replica.  ``superseded``: something newer
-    than this report has told that the storage holds the block's own stamp.  ``starting``: this is
+    ``invalidated``: the storage is to delete exactly this replica. ``superseded``: something newer
+    than this report has shown that the storage holds the block's own stamp. ``starting``: this is
     the storage's first report, in the safe mode of the start.
     """
 
@@ -45,7 +36,9 @@ class Circumstances:
     starting: bool = False
 
 
-def judge(stored: Stored | None, reported: Reported, around: Circumstances) -> Verdict | Reason:
+def classify(
+    stored: BlockInfo | None, reported: Reported, around: Circumstances
+) -> Verdict | Reason:
     """Judge one report; ``stored`` is None for an unknown block."""
     standby = around.role is Role.STANDBY
     if standby and around.from_future:
@@ -61,7 +54,7 @@ def judge(stored: Stored | None, reported: Reported, around: Circumstances) -> V
     return Verdict.WAIT if standby and isinstance(verdict, Reason) else verdict
 
 
-def _by_state(stored: Stored, reported: Reported) -> Verdict | Reason:
+def _by_state(stored: BlockInfo, reported: Reported) -> Verdict | Reason:
     match reported.state:
         case ReplicaState.FINALIZED:
             return _finalized(stored, reported)
@@ -71,7 +64,7 @@ def _by_state(stored: Stored, reported: Reported) -> Verdict | Reason:
             return Reason.INVALID_STATE
 
 
-def _finalized(stored: Stored, reported: Reported) -> Verdict | Reason:
+def _finalized(stored: BlockInfo, reported: Reported) -> Verdict | Reason:
     match stored.stage:
         case Stage.COMPLETE | Stage.COMMITTED:
             if reported.stamp != stored.stamp:
@@ -87,7 +80,7 @@ def _finalized(stored: Stored, reported: Reported) -> Verdict | Reason:
             return Verdict.NOTE
 
 
-def _being_written(stored: Stored, reported: Reported) -> Verdict | Reason:
+def _being_written(stored: BlockInfo, reported: Reported) -> Verdict | Reason:
     if stored.stage is not Stage.COMPLETE:
         return Reason.GENSTAMP_MISMATCH if reported.stamp < stored.stamp else Verdict.NOTE
     if reported.stamp != stored.stamp:

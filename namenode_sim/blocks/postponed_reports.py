@@ -8,33 +8,33 @@ from typing import Final
 
 from namenode_sim.blocks.model import Deleted, Reported, StorageNumber
 
-WAITING_LIMIT: Final = 1_000_000
+POSTPONED_LIMIT: Final = 1_000_000
 
-Told = Reported | Deleted
+ReplicaReport = Reported | Deleted
 
 
-class Waiting:
+class PostponedReports:
     """Reports by block id, in the order in which ids came; of each block by storage."""
 
     __slots__ = ("_by_block", "_by_storage", "_count", "limit")
 
-    def __init__(self, limit: int = WAITING_LIMIT) -> None:
+    def __init__(self, limit: int = POSTPONED_LIMIT) -> None:
         self.limit = limit
-        self._by_block: dict[int, dict[StorageNumber, Told]] = {}
+        self._by_block: dict[int, dict[StorageNumber, ReplicaReport]] = {}
         self._by_storage: dict[StorageNumber, set[int]] = {}
         self._count = 0
 
     def __len__(self) -> int:
-        """How many reports wait."""
+        """Return how many reports wait."""
         return self._count
 
-    def __iter__(self) -> Iterator[tuple[int, StorageNumber, Told]]:
-        """Every report that waits, with its block and storage."""
+    def __iter__(self) -> Iterator[tuple[int, StorageNumber, ReplicaReport]]:
+        """Yield every report that waits, with its block and storage."""
         for block_id, reports in self._by_block.items():
             for number, told in reports.items():
                 yield block_id, number, told
 
-    def put(self, block_id: int, number: StorageNumber, told: Told) -> set[StorageNumber]:
+    def put(self, block_id: int, number: StorageNumber, told: ReplicaReport) -> set[StorageNumber]:
         """Let a report wait; returns the storages whose reports had to go for want of room."""
         self.forget(block_id, number)
         self._by_block.setdefault(block_id, {})[number] = told
@@ -62,14 +62,14 @@ class Waiting:
             del self._by_storage[number]
         self._count -= 1
 
-    def pop(self, block_id: int) -> list[tuple[StorageNumber, Told]]:
+    def pop(self, block_id: int) -> list[tuple[StorageNumber, ReplicaReport]]:
         """Take out what waits for a block, in the order in which it came."""
         found = list(self._by_block.pop(block_id, {}).items())
         for number, _ in found:
             self._left(block_id, number)
         return found
 
-    def pop_all(self) -> list[tuple[int, StorageNumber, Told]]:
+    def pop_all(self) -> list[tuple[int, StorageNumber, ReplicaReport]]:
         """Take out everything, the oldest blocks first."""
         found = list(self)
         self._by_block.clear()
@@ -78,7 +78,7 @@ class Waiting:
         return found
 
     def blocks_of(self, number: StorageNumber) -> frozenset[int]:
-        """The blocks for which a report of a storage waits."""
+        """Return the blocks for which a report of a storage waits."""
         return frozenset(self._by_storage.get(number, ()))
 
     def drop_storage(self, number: StorageNumber) -> None:

@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from namenode_sim.blocks.judge import Circumstances, Stored, Verdict, judge
-from namenode_sim.blocks.model import Reason, ReplicaState, Reported, Role, Stage
+from namenode_sim.blocks.classify_replica import Circumstances, Verdict, classify
+from namenode_sim.blocks.model import BlockInfo, Reason, ReplicaState, Reported, Role, Stage
 
 STAMP, LENGTH = 1005, 700
 
@@ -81,8 +81,8 @@ def test_every_report(
     around = Circumstances(role, from_future, invalidated, superseded, starting)
     for (state, stage, column), written in CASES.items():
         stamp, length = STAMPS[column[0]], LENGTHS[column[1]]
-        stored = Stored(stage, STAMP, LENGTH) if known else None
-        verdict = judge(stored, Reported(state, stamp, length), around)
+        stored = BlockInfo(1, LENGTH, STAMP, 2, 3, stage) if known else None
+        verdict = classify(stored, Reported(state, stamp, length), around)
         because = (state, stage, column)
         if role is Role.STANDBY and from_future:
             assert verdict is Verdict.WAIT, because

@@ -4,11 +4,10 @@ from typing import Final
 
 import pytest
 
-from namenode_sim.blocks import incoming, reports
-from namenode_sim.blocks.check import check
-from namenode_sim.blocks.incoming import RECENT_LIMIT, RECENT_SECONDS
+from namenode_sim.blocks import incremental_reports, reports
+from namenode_sim.blocks.incremental_reports import RECENT_LIMIT, RECENT_SECONDS
 from namenode_sim.blocks.model import Deleted, Reason, Reported
-from namenode_sim.blocks.waiting import Told
+from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.namespace.changes import (
     BlockAdded,
     BlockIdGiven,
@@ -45,7 +44,7 @@ ARRIVED: Final = {
 
 
 @pytest.mark.parametrize(("news", "left"), ARRIVED.values(), ids=ARRIVED)
-def test_a_replica_has_come_to_its_storage_when_it_is_final(news: Told, left: int) -> None:
+def test_a_replica_has_come_to_its_storage_when_it_is_final(news: ReplicaReport, left: int) -> None:
     state, one, _ = a_map(*written())
     for _ in range(2):
         one.scheduled.add(0.0)
@@ -120,10 +119,12 @@ AFTER_A_DELETION: Final = {
 
 
 @pytest.mark.parametrize(("news", "sure"), AFTER_A_DELETION.values(), ids=AFTER_A_DELETION)
-def test_news_of_a_replica_that_is_gone_may_be_late(*, news: list[Told], sure: bool) -> None:
+def test_news_of_a_replica_that_is_gone_may_be_late(
+    *, news: list[ReplicaReport], sure: bool
+) -> None:
     """Between them its DataNode registers anew, and is asked for a report."""
     state, one, other = a_map(*written())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     for now, each in enumerate(news):
         state.registered("n1")
         one.confirmed = one.heartbeated = other.confirmed = True
@@ -164,7 +165,7 @@ def test_late_news_is_settled_by_a_report_that_was_made_after_it(
     *, made_after: float, settled: bool
 ) -> None:
     state, one, _ = a_map(*written())
-    incoming.activate(state)
+    incremental_reports.activate(state)
     told(state, one, (B, GONE), now=1.0)
     told(state, one, (B, WHOLE), now=3.0)
     one.heartbeated = True
@@ -192,12 +193,12 @@ def test_of_a_hundred_thousand_replicas_that_are_gone_the_oldest_is_forgotten() 
 @pytest.mark.parametrize("news", [WHOLE, Deleted(1001)], ids=["final", "deleted"])
 @pytest.mark.parametrize(("block_id", "counts"), [(-16, 0), (-1, 0), (0, 1), (1, 1)])
 def test_a_report_about_a_unit_of_a_striped_group_does_not_count(
-    block_id: int, counts: int, news: Told
+    block_id: int, counts: int, news: ReplicaReport
 ) -> None:
     """A standby lets that about another block wait: its stamp is new."""
     state, one, _ = a_map()
     told(state, one, (block_id, news))
-    assert len(state.waiting) == counts
+    assert len(state.postponed_reports) == counts
 
 
 UNKNOWN: Final = {
@@ -216,10 +217,11 @@ def test_an_active_has_an_unknown_replica_deleted_but_for_first_reports_of_the_s
     *, starting: bool, reports: int, full: bool, in_future: int, ordered: dict[tuple[str, int], int]
 ) -> None:
     state, one, _ = a_map()
-    incoming.activate(state)
-    state.starting, one.reports = starting, reports
-    incoming.take_in(state, one, B, Reported(FINALIZED, 2000, 300), of_full_report=full)
-    assert (state.bytes_in_future, orders(state)) == (in_future, ordered)
+    incremental_reports.activate(state)
+    state.set_starting(starting=starting)
+    one.reports = reports
+    incremental_reports.take_in(state, one, B, Reported(FINALIZED, 2000, 300), of_full_report=full)
+    assert (state.map.safe_counts()[2], orders(state)) == (in_future, ordered)
 
 
 @pytest.mark.parametrize("active", [False, True], ids=["standby", "active"])
@@ -230,10 +232,10 @@ def test_bytes_are_counted_that_are_from_the_future_of_an_active(
     """A standby waits for the edits that are still to come."""
     state, one, _ = a_map(*written())
     if active:
-        incoming.activate(state)
+        incremental_reports.activate(state)
     told_of = Reported(FINALIZED, stamp, 300)
-    incoming.take_in(state, one, B - 1, told_of, of_full_report=True)
-    assert state.bytes_in_future == (counted if active else 0)
+    incremental_reports.take_in(state, one, B - 1, told_of, of_full_report=True)
+    assert state.map.safe_counts()[2] == (counted if active else 0)
 
 
 FUTURE: Final = {
@@ -253,13 +255,13 @@ def test_a_newer_stamp_is_from_the_future_and_a_newer_id_of_an_unknown_block(
     block_id: int, stamp: int, *, is_new: bool
 ) -> None:
     state, *_ = a_map(*written(B + 4), *written(B + 5), *added(B, 1005), BlocksGone((B + 5,)))
-    assert incoming.is_from_future(state, block_id, stamp) is is_new
+    assert state.map.is_from_future(block_id, stamp) is is_new
 
 
 def test_a_block_that_is_known_is_not_from_the_future_by_its_id() -> None:
     state, *_ = a_map(*written())
-    state.seen_id = B - 1
-    assert not incoming.is_from_future(state, B, 1001)
+    state.ids.seen_id = B - 1
+    assert not state.map.is_from_future(B, 1001)
 
 
 # ---- late reports ----
@@ -278,7 +280,7 @@ def test_an_old_stamp_is_late_when_the_storage_has_told_the_blocks_own(
     news: list[Reported], *, is_late: bool
 ) -> None:
     state, one, _ = a_map(*added(B, 1002))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     told(state, one, *((B, item) for item in news))
     told(state, one, (B, Reported(RBW, 1001, 1002)))
     assert corrupt(state) == ([] if is_late else [Reason.GENSTAMP_MISMATCH])
@@ -287,7 +289,7 @@ def test_an_old_stamp_is_late_when_the_storage_has_told_the_blocks_own(
 def test_an_old_stamp_is_not_late_when_the_storage_holds_a_stamp_of_another_writing() -> None:
     """The replica is newer than the block, whose edit with its stamp is yet to come."""
     state, one, _ = a_map(*added(B, 1002))
-    incoming.activate(state)
+    incremental_reports.activate(state)
     told(state, one, (B, Reported(RBW, 1003, 1002)))
     told(state, one, (B, Reported(RBW, 1001, 0)))
     assert corrupt(state) == [Reason.GENSTAMP_MISMATCH]
@@ -300,9 +302,9 @@ def test_an_old_stamp_is_not_late_when_the_storage_holds_a_stamp_of_another_writ
 def test_a_deletion_that_is_from_the_future_waits_on_a_standby(*, active: bool) -> None:
     state, one, _ = a_map(*written())
     if active:
-        incoming.activate(state)
+        incremental_reports.activate(state)
     told(state, one, (B, WHOLE), (B, Deleted(1002)))
-    assert (good(state), len(state.waiting)) == (([], 0) if active else (["n1"], 1))
+    assert (good(state), len(state.postponed_reports)) == (([], 0) if active else (["n1"], 1))
 
 
 def test_what_waits_is_judged_by_a_new_active() -> None:
@@ -310,9 +312,9 @@ def test_what_waits_is_judged_by_a_new_active() -> None:
     state, one, other = a_map(*written())
     told(state, one, (B + 9, Reported(FINALIZED, 1009, 1)), (B, Reported(RBW, 1002, 700)))
     told(state, other, (B, Reported(FINALIZED, 1002, 900)))
-    incoming.activate(state)
-    check(state)
-    assert (len(state.waiting), orders(state)) == (0, {("n1", B + 9): 1009})
+    incremental_reports.activate(state)
+    state.map.check()
+    assert (len(state.postponed_reports), orders(state)) == (0, {("n1", B + 9): 1009})
     assert corrupt(state) == [Reason.GENSTAMP_MISMATCH] * 2
 
 
@@ -327,6 +329,6 @@ def test_an_active_has_seen_what_was_given_out_and_what_was_shown(
     changes: list[StampGiven | BlockIdGiven], stamp: int, block_id: int
 ) -> None:
     state, *_ = a_map(BlockAdded(FILE, B + 5, 0, 1005, 3, complete=True), *changes)
-    assert (state.seen_stamp, state.seen_id) == (1005, B + 5)
-    incoming.activate(state)
-    assert (state.seen_stamp, state.seen_id) == (stamp, block_id)
+    assert (state.ids.seen_stamp, state.ids.seen_id) == (1005, B + 5)
+    incremental_reports.activate(state)
+    assert (state.ids.seen_stamp, state.ids.seen_id) == (stamp, block_id)
