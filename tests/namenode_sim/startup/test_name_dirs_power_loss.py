@@ -32,7 +32,7 @@ def record(folder: Path, plant: str = "pass") -> Recorded:
     root.mkdir()
     log.touch()
     program = (
-        f"from namenode_sim import durable\n{plant}\nfrom pathlib import Path\n"
+        f"from hadoop import durable\n{plant}\nfrom pathlib import Path\n"
         "from tests.namenode_sim.startup.name_dirs_life import main\n"
         f"main(Path({str(root)!r}), Path({str(log)!r}), Path({str(marks)!r}))"
     )
