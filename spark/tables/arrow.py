@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings
+from spark.tables.cursors import Flags, Ints
 from spark.tables.inode_columns import DIRECTORY, NO_QUOTA, InodeColumns, decode_inodes
 from spark.tables.message_stream import BadMessage, Chunk
-from spark.tables.vectors import Flags, Ints
 
 Batch: TypeAlias = Any
 """A pyarrow.RecordBatch; pyarrow has no types."""

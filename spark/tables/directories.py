@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from namenode_sim.image.errors import ImageError
 from spark.tables.arrow import Batch, Column
+from spark.tables.cursors import Ints
 from spark.tables.export_tasks import write_parquet
 from spark.tables.tallies import Tallies, levels_of, subtree_sums
 from spark.tables.tree import Parents
-from spark.tables.vectors import Ints
 
 SCHEMA: Final = pa.schema(
     [

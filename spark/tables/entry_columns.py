@@ -11,8 +11,8 @@ from google.protobuf.message import DecodeError, EncodeError
 from numpy.typing import NDArray
 
 from namenode_sim.image.proto import fsimage_pb2 as pb
+from spark.tables.cursors import Cursors, Ints, squeezed, words_of
 from spark.tables.message_stream import BadMessage, Chunk
-from spark.tables.vectors import Ints, Lanes, squeezed, words_of
 
 _U = np.uint64
 _MOST_BYTES: Final = 8
@@ -43,15 +43,15 @@ def decode_entries(data: bytes | bytearray, starts: Ints, ends: Ints) -> EdgeCol
     Raises:
         BadMessage: if one is malformed.
     """
-    lanes = Lanes(words_of(data), starts, ends)
-    parent = lanes.number(0x08)[0].view(np.int64)
-    plain_at, plain_end, _ = lanes.inner(0x12)
-    moved_at, moved_end, _ = lanes.inner(0x1A)
-    sound = lanes.at_end()
+    cursors = Cursors(words_of(data), starts, ends)
+    parent = cursors.number(0x08)[0].view(np.int64)
+    plain_at, plain_end, _ = cursors.inner(0x12)
+    moved_at, moved_end, _ = cursors.inner(0x1A)
+    sound = cursors.at_end()
     every = np.frombuffer(data, np.uint8)
     rows = np.flatnonzero(sound)
-    children, owners, whole = _packed(lanes, every, plain_at[rows], plain_end[rows])
-    moved, movers, moved_whole = _packed(lanes, every, moved_at[rows], moved_end[rows])
+    children, owners, whole = _packed(cursors, every, plain_at[rows], plain_end[rows])
+    moved, movers, moved_whole = _packed(cursors, every, moved_at[rows], moved_end[rows])
     if whole and moved_whole and len(rows) == len(starts):
         parents, kids = [parent[owners], parent[movers]], [children, moved]
         count = len(moved)
@@ -64,7 +64,7 @@ def decode_entries(data: bytes | bytearray, starts: Ints, ends: Ints) -> EdgeCol
 
 
 def _packed(
-    lanes: Lanes, every: NDArray[np.uint8], begin: Ints, end: Ints
+    cursors: Cursors, every: NDArray[np.uint8], begin: Ints, end: Ints
 ) -> tuple[Ints, Ints, bool]:
     """Return the numbers of packed fields, the row of each, and whether all are usual."""
     nothing = np.zeros(0, np.int64)
@@ -89,7 +89,7 @@ def _packed(
     bytes_of = stop - first + 1
     if int(bytes_of.max()) > _MOST_BYTES:
         return nothing, nothing, False
-    word = lanes.words[at[first]]
+    word = cursors.words[at[first]]
     word &= ~_U(0) >> (_U(64) - _U(8) * bytes_of.astype(np.uint64))
     counts = np.diff(np.searchsorted(stop, behind - 1) + 1, prepend=0)
     return squeezed(word).view(np.int64), np.repeat(used, counts), True

@@ -19,6 +19,7 @@ from namenode_sim.image.files import check_digest, digest_path
 from namenode_sim.namespace.inode import ROOT_ID
 from spark.engine.model import Engine, TaskFailed
 from spark.tables import export_tasks
+from spark.tables.cursors import Ints
 from spark.tables.directories import write_directories
 from spark.tables.export_output import FACTS, published, refuse_in_the_way
 from spark.tables.images import ImageTables, find_root, open_tables, piece_bytes, split
@@ -26,7 +27,6 @@ from spark.tables.inode_columns import DIRECTORY, decode_inodes
 from spark.tables.message_stream import Chunk
 from spark.tables.tallies import Tallies
 from spark.tables.tree import Parents, TreeError, parents_of
-from spark.tables.vectors import Ints
 
 FORMAT: Final = 1
 

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 
 from spark.engine.outcome import attempt_name
 from spark.tables.arrow import INODE_TYPES, Batch, InodeBatches
+from spark.tables.cursors import Ints
 from spark.tables.entry_columns import edges_of
 from spark.tables.images import Piece, open_tables, read_piece
 from spark.tables.inode_columns import DIRECTORY, InodeColumns, decode_inodes
 from spark.tables.message_stream import Chunk
 from spark.tables.tallies import Tallies
 from spark.tables.tree import Parents, fingerprint
-from spark.tables.vectors import Ints
 
 ROW_GROUP_ROWS: Final = 1 << 18
 _BEHIND_ID: Final = ("parent_id", pa.int64())

@@ -17,8 +17,8 @@ from namenode_sim.image.sections import BROKEN, ImageSections
 from namenode_sim.image.strings import Strings, read_strings
 from namenode_sim.namespace.inode import ROOT_ID
 from spark.image.ranges import SMALLEST_RANGE_BYTES, cut
+from spark.tables.cursors import Ints
 from spark.tables.message_stream import CHUNK_BYTES, BadMessage, Chunk, chunks_of
-from spark.tables.vectors import Ints
 
 T = TypeVar("T")
 

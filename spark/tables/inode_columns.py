@@ -16,8 +16,8 @@ import numpy as np
 from google.protobuf.message import DecodeError, EncodeError
 
 from namenode_sim.image.proto import fsimage_pb2 as pb
+from spark.tables.cursors import Cursors, Flags, Ints, Words, varints, words_of
 from spark.tables.message_stream import BadMessage
-from spark.tables.vectors import Flags, Ints, Lanes, Words, varints, words_of
 
 FILE, DIRECTORY, SYMLINK = 1, 2, 3
 NO_QUOTA: Final = -1
@@ -27,7 +27,7 @@ _HEAD: Final = (_U(0xFF00FF), _U(0x100008))
 """``08 type 10`` begins an inode: the mask that leaves the type out, and the rest."""
 _BODY_KEYS: Final = {FILE: 0x22, DIRECTORY: 0x2A, SYMLINK: 0x32}
 _MOST_BLOCKS_AT_A_TIME: Final = 48
-"""Blocks of one file that are taken by lanes; files with more go to protobuf's parser."""
+"""Blocks of one file that are taken by cursors; files with more go to protobuf's parser."""
 _MOST_XATTRS: Final = 16
 _SIGN: Final = 1 << 63
 
@@ -123,11 +123,11 @@ def decode_blocks(data: bytes | bytearray, starts: Ints, ends: Ints) -> BlockCol
 
 def _decode(data: bytes | bytearray, starts: Ints, ends: Ints, found: _Blocks) -> InodeColumns:
     words = words_of(data)
-    columns, lanes, sound = _heads(words, starts, ends)
+    columns, cursors, sound = _heads(words, starts, ends)
     for kind, read in ((FILE, _read_files), (DIRECTORY, _read_directories), (SYMLINK, _read_links)):
         rows = np.flatnonzero((columns.type == kind) & sound)
         if len(rows):
-            one = Lanes(words, lanes.at[rows], lanes.end[rows])
+            one = Cursors(words, cursors.at[rows], cursors.end[rows])
             read(columns, rows, one, found)
             sound[rows] &= one.at_end()
     odd = np.flatnonzero(~sound)
@@ -143,25 +143,25 @@ def _decode(data: bytes | bytearray, starts: Ints, ends: Ints, found: _Blocks) -
     return columns
 
 
-def _heads(words: Words, starts: Ints, ends: Ints) -> tuple[InodeColumns, Lanes, Flags]:
-    """Type, id and name of each, the lanes at the body behind them, and which are sound."""
+def _heads(words: Words, starts: Ints, ends: Ints) -> tuple[InodeColumns, Cursors, Flags]:
+    """Type, id and name of each, the cursors at the body behind them, and which are sound."""
     count = len(starts)
     word = words[starts]
     sound = ((word & _HEAD[0]) == _HEAD[1]) & (ends - starts >= 4)
     kind = ((word >> _U(8)) & _U(0xFF)).astype(np.int64)
-    lanes = Lanes(words, np.minimum(starts + 2, ends), ends)
-    number, _ = lanes.number(0x10)
-    name_at, name_end, named = lanes.inner(0x1A)
-    word = words[lanes.at]
+    cursors = Cursors(words, np.minimum(starts + 2, ends), ends)
+    number, _ = cursors.number(0x10)
+    name_at, name_end, named = cursors.inner(0x1A)
+    word = words[cursors.at]
     key = (word & _U(0xFF)).astype(np.int64)
     length, size = varints(word >> _U(8))
-    body = lanes.at + size + 1
+    body = cursors.at + size + 1
     right = np.zeros(count, np.bool_)
     for each, expected in _BODY_KEYS.items():
         right |= (kind == each) & (key == expected)
-    sound &= named & right & ~lanes.bad & (size < 6)
+    sound &= named & right & ~cursors.bad & (size < 6)
     sound &= body + np.minimum(length, _U(1 << 40)).view(np.int64) == ends
-    lanes.at = np.where(sound, body, ends)
+    cursors.at = np.where(sound, body, ends)
 
     def zeros() -> Ints:
         return np.zeros(count, np.int64)
@@ -191,48 +191,48 @@ def _heads(words: Words, starts: Ints, ends: Ints) -> tuple[InodeColumns, Lanes,
         xattrs_end=zeros(),
         loose_xattrs={},
     )
-    return columns, lanes, sound
+    return columns, cursors, sound
 
 
-def _read_files(columns: InodeColumns, rows: Ints, lanes: Lanes, found: _Blocks) -> None:
-    columns.replication[rows] = lanes.number(0x08)[0].view(np.int64)
-    columns.mtime[rows] = lanes.number(0x10)[0].view(np.int64)
-    columns.atime[rows] = lanes.number(0x18)[0].view(np.int64)
-    size = lanes.number(0x20)[0].view(np.int64)
+def _read_files(columns: InodeColumns, rows: Ints, cursors: Cursors, found: _Blocks) -> None:
+    columns.replication[rows] = cursors.number(0x08)[0].view(np.int64)
+    columns.mtime[rows] = cursors.number(0x10)[0].view(np.int64)
+    columns.atime[rows] = cursors.number(0x18)[0].view(np.int64)
+    size = cursors.number(0x20)[0].view(np.int64)
     columns.preferred_block_size[rows] = np.where(size == 0, 1, size)  # as Hadoop's loader
-    columns.permission[rows] = lanes.fixed64(0x29)
-    _read_blocks(columns, rows, lanes, found)
-    columns.under_construction[rows] = lanes.inner(0x3A)[2]
-    _read_acl(columns, rows, lanes, 0x42)
-    begin, end, has = lanes.inner(0x4A)
+    columns.permission[rows] = cursors.fixed64(0x29)
+    _read_blocks(columns, rows, cursors, found)
+    columns.under_construction[rows] = cursors.inner(0x3A)[2]
+    _read_acl(columns, rows, cursors, 0x42)
+    begin, end, has = cursors.inner(0x4A)
     if has.any():
-        _count_xattrs(columns, rows[has], lanes, np.flatnonzero(has), begin[has], end[has])
-    columns.storage_policy_id[rows] = lanes.number(0x50)[0].view(np.int64)
-    striped = lanes.number(0x58)[0] != 0
-    policy = lanes.number(0x60)[0].view(np.int64)
+        _count_xattrs(columns, rows[has], cursors, np.flatnonzero(has), begin[has], end[has])
+    columns.storage_policy_id[rows] = cursors.number(0x50)[0].view(np.int64)
+    striped = cursors.number(0x58)[0] != 0
+    policy = cursors.number(0x60)[0].view(np.int64)
     columns.ec_policy_id[rows] = policy * striped
 
 
-def _read_blocks(columns: InodeColumns, rows: Ints, lanes: Lanes, found: _Blocks) -> None:
+def _read_blocks(columns: InodeColumns, rows: Ints, cursors: Cursors, found: _Blocks) -> None:
     """Read all first blocks, all second blocks, and so on: ever fewer files have one more."""
-    key = (lanes.words[lanes.at] & _U(0xFF)) == _U(0x32)
-    active = np.flatnonzero(key & (lanes.at < lanes.end))
+    key = (cursors.words[cursors.at] & _U(0xFF)) == _U(0x32)
+    active = np.flatnonzero(key & (cursors.at < cursors.end))
     number = 0
     while len(active):
         if number == _MOST_BLOCKS_AT_A_TIME:
-            lanes.bad[active] = True
-            lanes.at[active] = lanes.end[active]
+            cursors.bad[active] = True
+            cursors.at[active] = cursors.end[active]
             return
-        outer = Lanes(lanes.words, lanes.at[active], lanes.end[active])
+        outer = Cursors(cursors.words, cursors.at[active], cursors.end[active])
         begin, end, has = outer.inner(0x32)
         active, begin, end = (active, begin, end) if has.all() else (active[has], begin[has],
                                                                       end[has])  # fmt: skip
-        block = Lanes(lanes.words, begin, end)
+        block = Cursors(cursors.words, begin, end)
         block_id, first = block.number(0x08)
         stamp, second = block.number(0x10)
         length = block.number(0x18)[0].view(np.int64)
-        lanes.bad[active] |= ~(block.at_end() & first & second) | outer.bad[has]
-        lanes.at[active] = end
+        cursors.bad[active] |= ~(block.at_end() & first & second) | outer.bad[has]
+        cursors.at[active] = end
         into = rows[active]
         columns.blocks[into] += 1
         columns.length[into] += length
@@ -243,42 +243,42 @@ def _read_blocks(columns: InodeColumns, rows: Ints, lanes: Lanes, found: _Blocks
         number += 1
 
 
-def _read_directories(columns: InodeColumns, rows: Ints, lanes: Lanes, _found: _Blocks) -> None:
-    columns.mtime[rows] = lanes.number(0x08)[0].view(np.int64)
-    columns.ns_quota[rows] = lanes.number(0x10)[0].view(np.int64)
-    columns.ds_quota[rows] = lanes.number(0x18)[0].view(np.int64)
-    columns.permission[rows] = lanes.fixed64(0x21)
-    _read_acl(columns, rows, lanes, 0x2A)
-    begin, end, has = lanes.inner(0x32)
+def _read_directories(columns: InodeColumns, rows: Ints, cursors: Cursors, _found: _Blocks) -> None:
+    columns.mtime[rows] = cursors.number(0x08)[0].view(np.int64)
+    columns.ns_quota[rows] = cursors.number(0x10)[0].view(np.int64)
+    columns.ds_quota[rows] = cursors.number(0x18)[0].view(np.int64)
+    columns.permission[rows] = cursors.fixed64(0x21)
+    _read_acl(columns, rows, cursors, 0x2A)
+    begin, end, has = cursors.inner(0x32)
     if has.any():
-        _count_xattrs(columns, rows[has], lanes, np.flatnonzero(has), begin[has], end[has])
-    lanes.inner(0x3A)
+        _count_xattrs(columns, rows[has], cursors, np.flatnonzero(has), begin[has], end[has])
+    cursors.inner(0x3A)
 
 
-def _read_links(columns: InodeColumns, rows: Ints, lanes: Lanes, _found: _Blocks) -> None:
-    columns.permission[rows] = lanes.fixed64(0x09)
-    columns.target_at[rows], columns.target_end[rows], _ = lanes.inner(0x12)
-    columns.mtime[rows] = lanes.number(0x18)[0].view(np.int64)
-    columns.atime[rows] = lanes.number(0x20)[0].view(np.int64)
+def _read_links(columns: InodeColumns, rows: Ints, cursors: Cursors, _found: _Blocks) -> None:
+    columns.permission[rows] = cursors.fixed64(0x09)
+    columns.target_at[rows], columns.target_end[rows], _ = cursors.inner(0x12)
+    columns.mtime[rows] = cursors.number(0x18)[0].view(np.int64)
+    columns.atime[rows] = cursors.number(0x20)[0].view(np.int64)
 
 
-def _read_acl(columns: InodeColumns, rows: Ints, lanes: Lanes, key: int) -> None:
-    begin, end, has = lanes.inner(key)
+def _read_acl(columns: InodeColumns, rows: Ints, cursors: Cursors, key: int) -> None:
+    begin, end, has = cursors.inner(key)
     # Less than key, length and one entry is an ACL of no entries, which is none.
     columns.acl[rows] = has & (end - begin > 2)
 
 
 def _count_xattrs(
-    columns: InodeColumns, rows: Ints, lanes: Lanes, which: Ints, begin: Ints, end: Ints
+    columns: InodeColumns, rows: Ints, cursors: Cursors, which: Ints, begin: Ints, end: Ints
 ) -> None:
     columns.xattrs_at[rows], columns.xattrs_end[rows] = begin, end
-    inner = Lanes(lanes.words, begin, end)
+    inner = Cursors(cursors.words, begin, end)
     for _ in range(_MOST_XATTRS):
         has = inner.inner(0x0A)[2]
         if not has.any():
             break
         columns.xattrs[rows] += has
-    lanes.bad[which] |= ~inner.at_end()
+    cursors.bad[which] |= ~inner.at_end()
 
 
 def _read_alone(

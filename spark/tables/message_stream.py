@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from spark.image.messages import BadPrefix, long_prefix, prefixes
-from spark.tables.vectors import SLACK_BYTES, Ints, varints, words_of
+from spark.tables.cursors import SLACK_BYTES, Ints, varints, words_of
 
 CHUNK_BYTES: Final = 1 << 20
 """What is decoded at a time: columns of some ten thousand inodes fit into a processor's cache."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spark.tables.vectors import Flags, Ints
+from spark.tables.cursors import Flags, Ints
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from spark.tables.vectors import Flags, Ints
+from spark.tables.cursors import Flags, Ints
 
 NOWHERE: Final = -1
 """The slot of an inode that no directory has."""

@@ -24,11 +24,11 @@ from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from spark.tables import images
 from spark.tables.arrow import InodeBatches
+from spark.tables.cursors import SLACK_BYTES, Ints
 from spark.tables.entry_columns import decode_entries
 from spark.tables.images import Piece, open_tables, read_piece, split
 from spark.tables.inode_columns import decode_blocks, decode_inodes
 from spark.tables.message_stream import BadMessage, Chunk, chunks_of
-from spark.tables.vectors import SLACK_BYTES, Ints
 from tests.namenode_sim.image.test_image_random import namespaces
 from tests.needs import FILES_OF_HADOOP
 from tests.spark.tables.tables_world import Row, inode_row, random_namespace, real_images

@@ -30,11 +30,11 @@ from spark.engine.pool import PoolEngine
 from spark.tables import export as export_module
 from spark.tables import images
 from spark.tables.command import namespace as namespace_command
+from spark.tables.cursors import Ints
 from spark.tables.export import ExportProgress, export
 from spark.tables.export_output import ExportRefused
 from spark.tables.images import ImageTables
 from spark.tables.tree import TreeError, parents_of
-from spark.tables.vectors import Ints
 from tests.needs import FILES_OF_HADOOP
 from tests.spark.tables import tables_world
 from tests.worlds.files import save

@@ -1,7 +1,7 @@
-"""Protobuf fields of many messages at a time: each message is a lane with its own position.
+"""Protobuf fields of many messages at a time: each message has its own cursor.
 
 Hadoop writes the fields of a message in the order of their numbers, so that one step per field
-takes all messages forward.  A lane that does not end exactly where its message does has met
+takes all messages forward.  A cursor that does not end exactly where its message does has met
 something else and is left to protobuf's own parser: nothing is guessed.
 """
 
@@ -56,13 +56,13 @@ def varints(word: Words) -> tuple[Words, Ints]:
     return squeezed(word & below), size
 
 
-class Lanes:
+class Cursors:
     """Positions in many messages of one kind, taken forward field by field.
 
     Attributes:
-        at: where each lane is.
+        at: where each cursor is.
         end: where its message ends.
-        bad: lanes that met what they do not know; they stand at their ends.
+        bad: cursors that met what they do not know; they stand at their ends.
     """
 
     __slots__ = ("at", "bad", "end", "words")
@@ -106,7 +106,7 @@ class Lanes:
     def fixed64(self, key: int) -> Words:
         """Read an optional number of eight bytes; 0 where absent."""
         has = ((self.words[self.at] & _BYTE) == _U(key)) & (self.at < self.end)
-        # A lane at its very end must not read further than the slack goes.
+        # A cursor at its very end must not read further than the slack goes.
         value: Words = self.words[self.at + has]
         self.move(self.at + 9 * has)
         if not has.all():
@@ -122,7 +122,7 @@ class Lanes:
         return begin, self.at, has
 
     def move(self, to: Ints) -> None:
-        """Take the lanes forward; those that leave their message are bad."""
+        """Take the cursors forward; those that leave their message are bad."""
         beyond = to > self.end
         if beyond.any():
             self.bad |= beyond
@@ -130,6 +130,6 @@ class Lanes:
         self.at = to
 
     def at_end(self) -> Flags:
-        """Return which lanes have decoded their message, all of it."""
+        """Return which cursors have decoded their message, all of it."""
         known: Flags = (self.at == self.end) & ~self.bad
         return known
