@@ -1,9 +1,12 @@
 """The rules of docs/STYLE.md that no linter checks."""
 
 import ast
+import io
 import re
 import subprocess
-from collections.abc import Iterator
+import tokenize
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -30,6 +33,12 @@ NEEDS_THE_LINE_ABOVE = re.compile(
     r"(It|Its|He|His|She|They|Their|The same|The other|The longer way|The way back|And|Or|Also)\b"
 )
 FILLERS = {"a", "an", "the", "of", "to", "in", "for", "it", "one", "all", "i", "are", "be", "s"}
+RIDDLES = re.compile(
+    r"\b(nobody|tells?|told|besides?|meanwhile|so (many|much|long))\b|(?<![,a-z] )\bwho(ever)?\b",
+    re.IGNORECASE,
+)
+"""Words that the model codebases of this field hardly use in comments; docs/STYLE.md says why."""
+MAX_FOLDER_FILES = 22
 BANNED_FILE_NAMES = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py", "manager.py"}
 
 
@@ -58,7 +67,7 @@ def _sources() -> list[Path]:
 
 @cache
 def _nodes(text: str) -> list[ast.AST]:
-    """The module, its definitions, and what stands in them that defines."""
+    """Return the module and all its definitions, nested ones too."""
     return [
         node
         for node in ast.walk(ast.parse(text))
@@ -67,7 +76,7 @@ def _nodes(text: str) -> list[ast.AST]:
 
 
 def findings(name: str, text: str) -> list[str]:
-    """What is untidy about one source file."""
+    """Return what is untidy about one source file."""
     found = []
     lines = text.count("\n")
     if lines > MAX_FILE_LINES:
@@ -89,11 +98,35 @@ def findings(name: str, text: str) -> list[str]:
             found.append(f"{name}: class {node.name} inherits; only errors and protocols may")
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.extend(f"{name}: {node.name}: {odd}" for odd in odd_docstring(node))
+    found.extend(f"{name}:{line}: the word {word!r}" for line, word in riddles(text))
     return found
 
 
+def riddles(text: str) -> Iterator[tuple[int, str]]:
+    """Yield line and word for each word in docstrings and comments that makes riddles."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(said))):
+                yield from ((node.lineno, one[0]) for one in RIDDLES.finditer(said))
+            case _:
+                pass
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield from ((token.start[0], one[0]) for one in RIDDLES.finditer(token.string))
+
+
+def crowded(names: Iterable[str]) -> list[str]:
+    """Return the folders of the product, of all these files, that hold too many."""
+    folders = Counter(name.rpartition("/")[0] for name in names if not name.startswith("tests/"))
+    return [
+        f"{folder}: {count} files, at most {MAX_FOLDER_FILES}"
+        for folder, count in sorted(folders.items())
+        if count > MAX_FOLDER_FILES
+    ]
+
+
 def odd_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Iterator[str]:
-    """Why a docstring does not stand alone, or says nothing; a test's may speak of its subject."""
+    """Yield why a docstring does not stand alone, or repeats the name; a test's may do so."""
     text = ast.get_docstring(node)
     if not text or node.name.startswith("test_"):
         return
@@ -135,7 +168,7 @@ def _is_error_tree(child: str, parent: str) -> bool:
 
 @cache
 def _error_tree() -> set[tuple[str, str]]:
-    """Every (class, base) pair that leads to Exception, across all our files."""
+    """Return every (class, base) pair that leads to Exception, across all our files."""
     bases: dict[str, set[str]] = {}
     for path in _sources():
         for node in _nodes(path.read_text(encoding="utf-8")):
@@ -159,6 +192,17 @@ def test_every_source_file_is_tidy() -> None:
     assert not found, "\n".join(found)
 
 
+def test_no_folder_is_crowded() -> None:
+    assert crowded(path.relative_to(ROOT).as_posix() for path in _sources()) == []
+
+
+def test_a_crowded_folder_is_found() -> None:
+    files = [f"ha/room/file_{number}.py" for number in range(MAX_FOLDER_FILES)]
+    assert crowded(files) == []
+    assert crowded([*files, "ha/room/one_more.py"]) == ["ha/room: 23 files, at most 22"]
+    assert crowded([f"tests/{name}" for name in [*files, "ha/room/one_more.py"]]) == []
+
+
 def test_nothing_names_a_place_outside_the_project() -> None:
     places = ("/" + "work/", "/" + "root/")
     for path in _tracked():
@@ -180,6 +224,10 @@ def test_nothing_names_a_place_outside_the_project() -> None:
         ('"""Doc."""\ndef resume() -> None:\n    """The longer way back."""\n', "the line above"),
         ('"""Doc."""\nclass Reply:\n    """The same of a node."""\n', "needs the line above"),
         ('"""Doc."""\ndef close_files() -> None:\n    """Closes the files."""\n', "repeats"),
+        ('"""Doc."""\nx = 1  # nobody knows\n', "the word 'nobody'"),
+        ('"""A page tells it."""\n', "the word 'tells'"),
+        ('"""Doc."""\ndef f() -> None:\n    """Who may call."""\n', "the word 'Who'"),
+        ('"""Doc."""\n# Told meanwhile.\n', "the word 'meanwhile'"),
         (
             '"""Doc."""\nclass SegmentState:\n    """A segment\'s state."""\n',
             "only repeats the name",
