@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ha.cli.missing import needed_extra
+from ha.console.full_output import told_when_unwritten
 from ha.console.interrupt import interruptible
-from ha.console.unwritten import told_when_unwritten
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 
 from ha.cli.authority_change import AuthorityChange, NotReady, cluster_of, read_signing
-from ha.cli.certificates_told import in_lines, of_daemons, of_folder
+from ha.cli.certificate_report import in_lines, of_daemons, of_folder
 from ha.conf.errors import BadValue, ConfigurationError
+from ha.console.command_audit import OwnAudit
 from ha.console.exit_codes import FAILED, REFUSED, UNHEALTHY, USAGE
 from ha.console.options import configuration, timeout_option
-from ha.console.own_audit import OwnAudit
 from ha.security.audit_text import Outcome
 from ha.security.certificate_files import (
     CA,

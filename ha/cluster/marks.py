@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ha.cluster.absence import Absence, absence_of
-from ha.cluster.successors import Readiness
+from ha.cluster.candidates import Readiness
+from ha.cluster.unreachable import Absence, absence_of
 from ha.cluster.verdict import Condition, Verdict
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow, ZooKeeperRow
 from ha.notices.model import FailoverRecord, FailoverResult

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from ha.cluster import query
-from ha.cluster.daemon_parts import checkpoint_view
+from ha.cluster.daemon_fields import checkpoint_view
 from ha.cluster.files_view import files_view
 from ha.cluster.view import HADOOP, NameNodeRow
 from ha.conf.topology import HostPort, NameNodeAddress

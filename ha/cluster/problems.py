@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ha.cluster.absence import is_unknown
 from ha.cluster.files_view import problems_of_files
+from ha.cluster.unreachable import is_unknown
 from ha.cluster.view import ClusterView, in_excess
 
 BEHIND_WORTH_TELLING = 1000

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Mapping
 from http import HTTPStatus
 from typing import TypeVar, cast
 
-from ha.cluster.absence import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
 from ha.cluster.connections import ONE_EACH, Connections
+from ha.cluster.unreachable import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
 from ha.conf.topology import HostPort
 from ha.daemon.http.http_get import http_get
 from ha.daemon.own_delay import OwnDelay

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from ha.cluster.candidates import Readiness, readiness, what_blocks
 from ha.cluster.problems import problems
-from ha.cluster.successors import Readiness, readiness, what_blocks
 from ha.cluster.verdict import verdict
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 from ha.console.result import API_VERSION

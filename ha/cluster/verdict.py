@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
+from ha.cluster.candidates import Readiness, readiness, what_blocks
 from ha.cluster.problems import nobody_answered, problems_of_roles
-from ha.cluster.successors import Readiness, readiness, what_blocks
 from ha.cluster.view import ClusterView, ZkfcRow
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from ha.cluster.absence import is_silence, is_unknown
-from ha.cluster.daemon_parts import CheckpointView, DaemonView, HealthChange, TakeoverView
+from ha.cluster.daemon_fields import CheckpointView, DaemonView, HealthChange, TakeoverView
 from ha.cluster.files_view import FilesView
+from ha.cluster.unreachable import is_silence, is_unknown
 from ha.notices.model import Drain, FailoverResult, HistoryEntry, Member, Pause, time_text
 
 HADOOP = "Hadoop"

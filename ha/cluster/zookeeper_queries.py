@@ -7,16 +7,15 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from ha.cluster.absence import NO_ANSWER, is_silence
 from ha.cluster.query import Look, NoAnswer, to_the_end
+from ha.cluster.unreachable import NO_ANSWER, is_silence
 from ha.cluster.view import LockView, NoticesView, ZooKeeperRow
 from ha.conf.keys.units import hosts_and_ports
 from ha.conf.topology import HostPort
-from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.outcome import Refusal, Refused
-from ha.elector.zookeeper.scrutiny import doubts
+from ha.elector.zookeeper.lock_check import doubts
+from ha.elector.zookeeper.outcome import Refusal, Refused, value_of
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, parent_exists
 from ha.notices import store

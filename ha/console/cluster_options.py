@@ -49,7 +49,7 @@ class ClusterCommand:
     def audit(self, command: str, code: int, target: str | None, reason: str) -> None:
         """Write down that a command which changes something has ended with that exit code."""
         # Loaded here: most commands only ask.
-        from ha.console.own_audit import OwnAudit, outcome_of
+        from ha.console.command_audit import OwnAudit, outcome_of
 
         where = f"{self.nameservice}.{target}" if target else self.nameservice
         OwnAudit.configured(self.configuration).write(command, outcome_of(code), where, reason)

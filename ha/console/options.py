@@ -1,7 +1,8 @@
 """The options that every command with a configuration takes."""
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -77,3 +78,25 @@ def timeout_option(default_seconds: float) -> Callable[[F], F]:
         metavar="SECONDS",
         help="How long a process may take to answer.",
     )
+
+
+def confirmed(question: str) -> bool:
+    """Ask until the answer is yes or no; the end of input is a no, where Hadoop asks for ever."""
+    return ask_letter(question, {"y": "yes", "n": "no"}, at_end="n") == "y"
+
+
+def ask_letter(question: str, choices: Mapping[str, str], *, at_end: str) -> str:
+    """Ask until the answer is one of these letters, or what it stands for.
+
+    ``at_end`` is the answer where the input has ended.
+    """
+    while True:
+        click.echo(question, err=True)
+        line = sys.stdin.readline()
+        word = line.strip().lower()
+        for letter, meaning in choices.items():
+            if word and word in (letter, meaning):
+                return letter
+        if not line:
+            return at_end
+        click.echo(f"Please answer {' or '.join(letter.upper() for letter in choices)}.", err=True)

@@ -13,8 +13,8 @@ from ha.elector.model import SessionNumber, Term
 from ha.elector.term import TermRecord, encode_term, term_of
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.lock_check import doubts
 from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refusal, Refused
-from ha.elector.zookeeper.scrutiny import doubts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 log = structlog.get_logger()

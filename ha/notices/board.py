@@ -13,12 +13,18 @@ from typing import Final, TypeVar
 
 import structlog
 
-from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.zookeeper.outcome import NodeFacts, Outcome, Refusal, Refused, SessionState
-from ha.elector.zookeeper.scrutiny import doubts
+from ha.elector.zookeeper.lock_check import doubts
+from ha.elector.zookeeper.outcome import (
+    NodeFacts,
+    Outcome,
+    Refusal,
+    Refused,
+    SessionState,
+    value_of,
+)
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.model import (
     BadNotice,

@@ -1,6 +1,6 @@
 """The notices in ZooKeeper, read and written through a short session of the caller's.
 
-Every function may raise what ``ha.elector.zookeeper.answers.value_of`` raises: ZooKeeperRefused (it
+Every function may raise what ``ha.elector.zookeeper.outcome.value_of`` raises: ZooKeeperRefused (it
 had no effect) and ZooKeeperUnavailable (it may have had).  BadNotice means that somebody else wrote
 there.
 """
@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.errors import ZooKeeperRefused
-from ha.elector.zookeeper.outcome import Outcome, Refusal, Refused
-from ha.elector.zookeeper.scrutiny import doubts
+from ha.elector.zookeeper.lock_check import doubts
+from ha.elector.zookeeper.outcome import Outcome, Refusal, Refused, value_of
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices import model
 from ha.notices.model import Drain

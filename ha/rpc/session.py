@@ -13,9 +13,9 @@ Pure.
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
+from typing import Final
 
 from ha.record import record
-from ha.rpc.call_header import objection, usual_call
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import FrameSplitter, take_delimited
 from ha.rpc.java_names import ACCESS_CONTROL, IPC_EXCEPTION, RPC_SERVER, VERSION_MISMATCH
@@ -23,6 +23,7 @@ from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import (
     AUTH_NONE,
     AUTH_SASL,
+    CLIENT_ID_BYTES,
     CONTEXT_CALL_ID,
     INVALID_CALL_ID,
     MAGIC,
@@ -41,6 +42,7 @@ from ha.rpc.packets import (
 from ha.rpc.proto.rpc_header_pb2 import (
     IpcConnectionContextProto,
     RequestHeaderProto,
+    RpcKindProto,
     RpcRequestHeaderProto,
     RpcSaslProto,
 )
@@ -283,3 +285,63 @@ def _fatal(key: CallKey, reason: str, detail: Detail, java_class: str = RPC_SERV
     # Java repeats the call's id, but not the client's.
     key = CallKey(b"", key.call_id, key.retry_count)
     return Hangup(encode_failure(key, java_class, reason, detail, fatal=True), reason)
+
+
+_START: Final = b"\x08\x02\x10\x00\x18"
+"""A call in protobuf, whole; its number follows."""
+_NUMBER_BYTES: Final = 5
+_MOST_BYTES: Final = 256
+"""A longer one is not cached."""
+
+
+def objection(header: RpcRequestHeaderProto) -> str | None:
+    """Return why Java's server would refuse a frame with this header, in its words, or None."""
+    if not header.HasField("rpcOp"):
+        return "IPC Server: No rpc op in rpcRequestHeader"
+    if header.rpcOp != RpcRequestHeaderProto.RPC_FINAL_PACKET:
+        return f"IPC Server does not implement rpc header operation {header.rpcOp}"
+    if not header.HasField("rpcKind"):
+        return "IPC Server: No rpc kind in rpcRequestHeader"
+    if header.callId >= 0 and header.rpcKind != RpcKindProto.RPC_PROTOCOL_BUFFER:
+        return f"Unknown rpc kind in rpc header {header.rpcKind}"
+    if len(header.clientId) not in (0, CLIENT_ID_BYTES):
+        # Java notices only in its retry cache; the id is journaled, so it must not be just any.
+        return f"a client id of {len(header.clientId)} bytes"
+    return None
+
+
+def usual_call(data: bytes) -> tuple[CallKey, str] | None:
+    """Return a call's key and its CallerContext, or None where the header has to be parsed.
+
+    The calls of a client differ in the call's number alone, so what follows that is parsed once.
+    """
+    if data[:5] != _START or len(data) > _MOST_BYTES:
+        return None
+    number = shift = 0
+    for at in range(5, min(5 + _NUMBER_BYTES, len(data))):
+        byte = data[at]
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+    else:
+        return None
+    if number & 1 or number >> 32:
+        return None  # out of band, or no number
+    known = _behind_number(data[at + 1 :])
+    if known is None:
+        return None
+    client_id, retry_count, context = known
+    return CallKey(client_id, number >> 1, retry_count), context
+
+
+@lru_cache(maxsize=1000)
+def _behind_number(rest: bytes) -> tuple[bytes, int, str] | None:
+    """Return client id, retry count and CallerContext; None if the header is not a usual one."""
+    try:
+        header = parse(RpcRequestHeaderProto, _START + b"\0" + rest)
+    except MalformedFrame:
+        return None
+    if header.callId != 0 or objection(header) is not None:
+        return None
+    return header.clientId, header.retryCount, text(header.callerContext.context)

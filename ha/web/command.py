@@ -27,9 +27,8 @@ from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from ha.security.access_control import AccessControl
 from ha.web.hosts import allowed_hosts
-from ha.web.kept_connections import KeptConnections
-from ha.web.kept_session import KeptSession
-from ha.web.looker import Looker
+from ha.web.kept_session import KeptConnections, KeptSession
+from ha.web.poller import Looker
 from ha.web.records import Records
 
 if TYPE_CHECKING:

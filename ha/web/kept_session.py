@@ -1,14 +1,17 @@
 """One ZooKeeper session for look after look: to open and close one costs ZooKeeper two writes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
+from ha.cluster.connections import C, Opened, R
 from ha.elector.zookeeper.client import OnState, Session
 from ha.elector.zookeeper.outcome import SessionState
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected
+from ha.service.errors import ServiceUnreachable
 
 
 class KeptSession:
@@ -70,3 +73,52 @@ class KeptSession:
             on_state(state, reason)
 
         return Session(settings, heard, lambda _: self._changed(), ticket=ticket)
+
+
+_GONE = (OSError, EOFError, ServiceUnreachable)
+
+
+class KeptConnections:
+    """Keeps a connection while its answers come; see ``Connections``.
+
+    Looks follow one another, so that a connection that is in use carries no other question.
+    """
+
+    def __init__(self) -> None:
+        self._idle: dict[Hashable, tuple[AsyncExitStack, Any]] = {}
+
+    async def ask(
+        self, server: Hashable, opened: Opened[C], question: Callable[[C], Awaitable[R]]
+    ) -> R:
+        """Return the answer; connect again to a server that has gone since the last one."""
+        if (kept := self._idle.pop(server, None)) is not None:
+            try:
+                return await self._asked(server, *kept, question)
+            except TimeoutError:
+                raise
+            except _GONE:
+                pass  # a new connection shows whether it is there, and why not
+        stack = AsyncExitStack()
+        connection = await stack.enter_async_context(opened())
+        return await self._asked(server, stack, connection, question)
+
+    async def close(self) -> None:
+        """Hang up on every daemon."""
+        while self._idle:
+            _, (stack, _) = self._idle.popitem()
+            await stack.aclose()
+
+    async def _asked(
+        self,
+        server: Hashable,
+        stack: AsyncExitStack,
+        connection: C,
+        question: Callable[[C], Awaitable[R]],
+    ) -> R:
+        try:
+            answer = await question(connection)
+        except BaseException:
+            await stack.aclose()
+            raise
+        self._idle[server] = stack, connection
+        return answer

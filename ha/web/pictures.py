@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from ha.cluster.daemon_parts import HealthChange
+from ha.cluster.daemon_fields import HealthChange
 from ha.console.durations import span
 from ha.notices.model import HistoryEntry, PhaseDuration
 

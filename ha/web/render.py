@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ha.cli.explain.explanation import explain
-from ha.cluster import marks, remarks
+from ha.cluster import marks, row_notes
 from ha.cluster.files_view import size_text
 from ha.cluster.problems import problems
 from ha.cluster.verdict import taking_over, verdict
@@ -108,7 +108,7 @@ class Renderer:
 
 
 def _context(view: ClusterView, node: str | None) -> Mapping[str, object]:
-    found, noted = verdict(view), (*remarks.in_force(view), *remarks.warnings(view))
+    found, noted = verdict(view), (*row_notes.in_force(view), *row_notes.warnings(view))
     said = (found.text.lower(), *found.reasons)
     return {
         "view": view,
@@ -123,9 +123,9 @@ def _context(view: ClusterView, node: str | None) -> Mapping[str, object]:
         "notices": noted,
         "explanation": explain(view),
         "remarks": {
-            "namenode": remarks.namenode_remarks,
-            "zkfc": remarks.zkfc_remarks,
-            "journalnode": partial(remarks.journalnode_remarks, view),
+            "namenode": row_notes.namenode_remarks,
+            "zkfc": row_notes.zkfc_remarks,
+            "journalnode": partial(row_notes.journalnode_remarks, view),
         },
     }
 

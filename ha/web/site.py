@@ -18,8 +18,8 @@ from ha.cluster.status_json import as_json as status_json
 from ha.cluster.view import ClusterView
 from ha.notices.model import HistoryEntry
 from ha.web.hosts import may_be_asked
-from ha.web.looker import Looker, Seen
 from ha.web.metrics import REFUSED, Refusal
+from ha.web.poller import Looker, Seen
 from ha.web.render import ASSETS, NODE, OVERVIEW, Renderer, digest
 
 MOST_VIEWERS: Final = 100

@@ -14,8 +14,7 @@ from ha.conf.hazards import Daemon
 from ha.conf.keys.security import SECURITY_MODE
 from ha.console.exit_codes import UNEXPECTED
 from ha.console.log_options import log_options
-from ha.console.options import Seconds, configuration
-from ha.console.prompts import ask_letter, confirmed
+from ha.console.options import Seconds, ask_letter, configuration, confirmed
 from ha.daemon.exposure import certificates, check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import LogOptions, configure_logging

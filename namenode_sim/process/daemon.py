@@ -22,7 +22,7 @@ from ha.daemon.private_files import warn_of_open_folders
 from ha.daemon.process import halt
 from ha.rpc.protocol import RpcProtocol
 from ha.security.access_control import AccessControl
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from journal.model import TxId
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.image.load_progress import LoadProgress

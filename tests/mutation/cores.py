@@ -121,9 +121,9 @@ CORES: Final[dict[str, Core]] = {
     ),
     "znodes": Core(
         (
-            "ha/elector/zookeeper/answers.py",
+            "ha/elector/zookeeper/outcome.py",
             "ha/elector/zookeeper/breadcrumb.py",
-            "ha/elector/zookeeper/review.py",
+            "ha/elector/zookeeper/acl_review.py",
             "ha/elector/zookeeper/rights.py",
             "ha/elector/zookeeper/session_ticket.py",
         ),
@@ -137,7 +137,6 @@ CORES: Final[dict[str, Core]] = {
     ),
     "wire": Core(
         (
-            "ha/rpc/call_header.py",
             "ha/rpc/session.py",
             "journal/durable.py",
             "journal/frame.py",
@@ -162,8 +161,8 @@ CORES: Final[dict[str, Core]] = {
     "verdicts": Core(
         (
             "ha/cluster/problems.py",
-            "ha/cluster/remarks.py",
-            "ha/cluster/successors.py",
+            "ha/cluster/row_notes.py",
+            "ha/cluster/candidates.py",
             "ha/cluster/verdict.py",
             "ha/cli/explain/doctor/cluster.py",
             "ha/cli/explain/explanation.py",

@@ -6,9 +6,9 @@ Made of one look at the cluster: what holds is seen, why it holds is in the hist
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ha.cluster.absence import is_silence
+from ha.cluster.candidates import Obstacle, Prospect, prospects, ranked, until
 from ha.cluster.problems import formatting, nobody_answered
-from ha.cluster.successors import Obstacle, Prospect, prospects, ranked, until
+from ha.cluster.unreachable import is_silence
 from ha.cluster.view import ClusterView, NameNodeRow
 from ha.console.durations import since, span
 from ha.console.result import API_VERSION

@@ -10,14 +10,14 @@ from rich.text import Text
 
 from fencing.model import FencingReport, MethodSpec
 from ha.cli.explain.doctor.local import method_finding
-from ha.cluster.finding import Severity
+from ha.cluster.check_result import Severity
 from ha.conf.topology import NameNodeAddress, namenode
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
+from ha.console.command_audit import OwnAudit
 from ha.console.completion import namenode_ids
 from ha.console.exit_codes import DONE, FAILED
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
-from ha.console.own_audit import OwnAudit
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ended, Ending
 from ha.zkfc.settings.settings import FencingPlan, fencing_plan
 from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ha.cli.operate.plan.handover import HandoverPlan
-from ha.cluster.absence import ask_again
+from ha.cluster.unreachable import ask_again
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, NameNodeAddress

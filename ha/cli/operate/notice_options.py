@@ -13,7 +13,7 @@ import click
 
 from ha.cli.operate.plan import notice_results
 from ha.cli.zookeeper_session import CONNECT_SECONDS, visit
-from ha.cluster.successors import until
+from ha.cluster.candidates import until
 from ha.conf.errors import BadValue
 from ha.conf.keys.units import duration
 from ha.conf.own_user import own_user

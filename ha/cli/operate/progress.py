@@ -15,8 +15,8 @@ import click
 
 from ha.cluster.query import fetch
 from ha.conf.topology import NameNodeAddress
-from ha.console.handover_steps import Steps, new_lines, steps_of
 from ha.console.output import plain
+from ha.console.switchover_hints import Steps, new_lines, steps_of
 from ha.notices.codec import entry
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError

@@ -12,10 +12,10 @@ from rich.live import Live
 
 from ha.cli import STARTED
 from ha.cli.status.status_table import Screen
+from ha.cluster.candidates import what_blocks
 from ha.cluster.daemon_queries import look_at
 from ha.cluster.problems import problems
 from ha.cluster.status_json import as_json
-from ha.cluster.successors import what_blocks
 from ha.cluster.view import ClusterView
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.exit_codes import DONE, UNHEALTHY, UNREACHABLE

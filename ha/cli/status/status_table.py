@@ -6,12 +6,12 @@ from typing import Final
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from ha.cluster import marks, remarks
-from ha.cluster.absence import absence_of, is_silence
+from ha.cluster import marks, row_notes
+from ha.cluster.candidates import readiness
 from ha.cluster.files_view import lines_of_files, size_text
 from ha.cluster.marks import Kind, Mark
 from ha.cluster.problems import nobody_answered, problems, problems_of_roles
-from ha.cluster.successors import readiness
+from ha.cluster.unreachable import absence_of, is_silence
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 from ha.console.durations import since
 from ha.console.grid import Column, Grid
@@ -57,7 +57,7 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
         parts.append(_zookeeper_line(view))
     if view.active is not None and view.active.files is not None:
         parts += [Text(plain(line)) for line in lines_of_files(view.active.files)]
-    parts += [Text(f"* {plain(note)}", style="yellow") for note in remarks.notices(view)]
+    parts += [Text(f"* {plain(note)}", style="yellow") for note in row_notes.notices(view)]
     parts += [Text(f"! {plain(problem)}", style="bold red") for problem in _problems(view)]
     return Group(*parts)
 
@@ -66,7 +66,7 @@ def _nothing_known(view: ClusterView) -> Iterator[str]:
     """Yield the lines of a look at which no process answered."""
     yield f"Cluster {view.nameservice}   UNKNOWN   {view.taken_at}"
     yield f"! {nobody_answered(view)}"
-    yield from (f"* {line}" for line in remarks.own_lateness(view))
+    yield from (f"* {line}" for line in row_notes.own_lateness(view))
 
 
 def _headlines(view: ClusterView, *, wide: bool) -> Iterator[Text]:
@@ -119,7 +119,7 @@ def _namenode_columns(view: ClusterView) -> Sequence[Column[NameNodeRow]]:
         Column("LAST TXID", lambda row: _number(row.last_txid), right=True, need=2),
         Column("LAG", lambda row: _lag(view.lag(row)), right=True, need=3),
         Column("READY", lambda row: _YES_NO[row.ready], need=6, wide=True),
-        Column("NOTE", lambda row: plain("; ".join(remarks.namenode_remarks(row)))),
+        Column("NOTE", lambda row: plain("; ".join(row_notes.namenode_remarks(row)))),
     )
 
 
@@ -147,7 +147,7 @@ def _zkfc_columns(view: ClusterView) -> Sequence[Column[ZkfcRow]]:
         Column("PID", of_member(lambda member: str(member.pid)), right=True, need=6, wide=True),
         Column("VERSION", of_member(lambda member: member.version), need=7, wide=True),
         Column("STARTED", of_member(lambda one: time_text(one.started)), need=8, wide=True),
-        Column("NOTE", lambda row: plain("; ".join(remarks.zkfc_remarks(row)))),
+        Column("NOTE", lambda row: plain("; ".join(row_notes.zkfc_remarks(row)))),
     )
 
 
@@ -182,7 +182,7 @@ def _journalnode_columns(view: ClusterView) -> Sequence[Column[JournalNodeRow]]:
             "WRITER EPOCH", lambda row: _number(row.writer_epoch), right=True, need=6, wide=True
         ),
         Column("COMMITTED", lambda row: _number(row.committed_txid), right=True, need=7, wide=True),
-        Column("NOTE", lambda row: plain("; ".join(remarks.journalnode_remarks(view, row)))),
+        Column("NOTE", lambda row: plain("; ".join(row_notes.journalnode_remarks(view, row)))),
     )
 
 

@@ -21,7 +21,7 @@ from prometheus_client import REGISTRY, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from ha.daemon.facts import own_facts
-from ha.daemon.http.http_seats import HttpSeats
+from ha.daemon.http.connection_table import HttpSeats
 from ha.daemon.http.page_access import PageAccess
 from ha.daemon.http.pages import METHODS, Page, PageAnswer, json_answer, text_answer
 from ha.daemon.http.probes import RoleSeen, probe_pages

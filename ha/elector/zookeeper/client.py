@@ -18,8 +18,7 @@ from kazoo.retry import KazooRetry
 from kazoo.security import ACL, Id
 
 from ha.elector.zookeeper.credentials import AclEntry
-from ha.elector.zookeeper.error_meanings import meaning_of
-from ha.elector.zookeeper.handler import Handler
+from ha.elector.zookeeper.loop_handler import Handler
 from ha.elector.zookeeper.outcome import (
     Done,
     Doubt,
@@ -28,12 +27,13 @@ from ha.elector.zookeeper.outcome import (
     Refused,
     SessionState,
     Unknown,
+    meaning_of,
 )
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.tls import reason_of
 from ha.elector.zookeeper.transaction import Part, build, failure_in
-from ha.elector.zookeeper.who_am_i import WhoAmI
+from ha.elector.zookeeper.whoami_request import WhoAmI
 
 log = structlog.get_logger()
 

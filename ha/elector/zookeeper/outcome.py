@@ -1,8 +1,11 @@
 """The three ends of a ZooKeeper request: done, refused, or unknown; never a bare error."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
+
+from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -71,3 +74,44 @@ class SessionState(StrEnum):
     SUSPENDED = "suspended"
     EXPIRED = "expired"
     REFUSED = "refused"
+
+
+_MEANINGS: Mapping[str, Refusal | Doubt] = {
+    "NodeExistsError": Refusal.NODE_EXISTS,
+    "NoNodeError": Refusal.NO_NODE,
+    "BadVersionError": Refusal.BAD_VERSION,
+    "NoAuthError": Refusal.NO_RIGHTS,
+    "AuthFailedError": Refusal.NO_RIGHTS,
+    "InvalidACLError": Refusal.NO_RIGHTS,
+    "NotEmptyError": Refusal.NOT_EMPTY,
+    "SessionExpiredError": Refusal.EXPIRED,
+    "ConnectionLoss": Doubt.LOST,
+    "ConnectionClosedError": Doubt.LOST,
+    "OperationTimeoutError": Doubt.LOST,
+    # Troubles of a server's that pass, while the connection may stay.  They are no reason to give
+    # up, and none to believe that nothing was done: only a new session settles it.
+    "SessionMovedError": Doubt.LATE,
+    "RequestTimeoutError": Doubt.LATE,
+    "ThrottledOpError": Doubt.LATE,
+}
+
+
+def meaning_of(error: str) -> Refusal | Doubt:
+    """Look up the error's class; an unknown one is a refusal that no retry changes."""
+    return _MEANINGS.get(error, Refusal.OTHER)
+
+
+def value_of(outcome: Outcome[T_co], request: str) -> T_co:
+    """Return the answer to a request; ``request`` completes "ZooKeeper refused to ...".
+
+    Raises:
+        ZooKeeperRefused: it had no effect.
+        ZooKeeperUnavailable: whether it had an effect is unknown.
+    """
+    match outcome:
+        case Done(value=value):
+            return value
+        case Refused(why=why, text=text):
+            raise ZooKeeperRefused(f"ZooKeeper refused to {request}: {why} ({text})")
+        case Unknown(why=doubt):
+            raise ZooKeeperUnavailable(f"no answer to: {request} ({doubt}); it may have been done")

@@ -5,14 +5,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.zookeeper.client import Session, SessionFactory
-from ha.elector.zookeeper.closing import Came, Probe, acls_below, give_acl, probe
 from ha.elector.zookeeper.credentials import AclEntry
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.zookeeper.outcome import NodeFacts, Outcome, Refusal, Refused, SessionState
+from ha.elector.zookeeper.outcome import (
+    NodeFacts,
+    Outcome,
+    Refusal,
+    Refused,
+    SessionState,
+    value_of,
+)
 from ha.elector.zookeeper.rights import ZnodeAcl
+from ha.elector.zookeeper.session_close import Came, Probe, acls_below, give_acl, probe
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 CLOSE_DEADLINE_SECONDS = 1.0

@@ -5,7 +5,8 @@ from ha.elector.state import ElectorState
 from ha.health.core import Health, HealthState
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import drained
-from ha.zkfc.candidacy.state import Candidacy
+from ha.zkfc.candidacy.flapping import too_many
+from ha.zkfc.candidacy.state import Candidacy, StandingBy
 
 
 def trouble_of(
@@ -37,3 +38,21 @@ def unfit_of(health: HealthState, candidacy: Candidacy) -> str | None:
     if notices is not None and notices.drain is not None:
         return f"it is {drained(notices.drain)}"
     return None
+
+
+def why_not(candidacy: Candidacy, now: float) -> str:
+    """Return the reason in words; empty where it may."""
+    standing = candidacy.standing
+    if not isinstance(candidacy.place, StandingBy) or candidacy.in_transition:
+        return candidacy.out_because or "our NameNode does not stand by in the election"
+    if candidacy.health is not Health.HEALTHY or candidacy.reported is not ServiceState.STANDBY:
+        return "our NameNode is not a healthy standby"
+    if not standing.ready:
+        return f"our NameNode is not ready to become active: {standing.not_ready_reason}"
+    if standing.notices is None or standing.notices.pause or standing.notices.drain:
+        return "a pause or a drain holds, or is not known"
+    if standing.asked > 0:
+        return "a hand-over to us is under way"
+    if too_many(candidacy.flapping, now):
+        return "the active has changed too often of late"
+    return ""

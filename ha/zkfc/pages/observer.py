@@ -1,11 +1,13 @@
 """What operators see of a controller: phases of a failover, attempts, metrics, /status."""
 
 import asyncio
+import json
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from datetime import datetime
 
 import structlog
 
@@ -19,9 +21,11 @@ from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.errors import BadBreadcrumb
 from ha.health.core import Answered, Health, HealthState, ProbeOutcome
 from ha.notices import model
+from ha.notices.model import Pause, encode_member, encode_pause
+from ha.zkfc.candidacy.failback import seconds_left
+from ha.zkfc.candidacy.flapping import too_many
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.pages import metrics
-from ha.zkfc.pages.eligibility_page import standing_page
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.cause import why_abandoned
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
@@ -326,3 +330,40 @@ def named_in(content: bytes) -> str:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def standing_page(candidacy: Candidacy, *, now: float, wall: datetime) -> Mapping[str, object]:
+    """Return the part of /status that shows why this NameNode is, or is not, a candidate.
+
+    Keys never disappear; ``notices_known`` is false until ZooKeeper was read for the first time.
+    """
+    standing = candidacy.standing
+    notices = standing.notices
+    members = () if notices is None else notices.members
+    return {
+        "out_because": candidacy.out_because,
+        "waits_for_higher_rank": candidacy.waits,
+        "kept_because": candidacy.kept_because,
+        "notices_known": notices is not None,
+        "pause": None if notices is None else _notice(notices.pause, wall),
+        "drain": None if notices is None else _notice(notices.drain, wall),
+        "untrusted_znodes": [] if notices is None else list(notices.untrusted),
+        "lock_holder": None if notices is None else notices.lock_holder,
+        "ready": standing.ready,
+        "not_ready_reason": standing.not_ready_reason,
+        "nofailover": standing.rank.nofailover,
+        "priority": standing.rank.priority,
+        "fail_back_in_seconds": seconds_left(candidacy.fail_back, standing, now),
+        "flapping": too_many(candidacy.flapping, now),
+        "members": [json.loads(encode_member(member)) for member in members],
+    }
+
+
+def _notice(notice: Pause | None, wall: datetime) -> object:
+    if notice is None:
+        return None
+    shown: dict[str, object] = json.loads(encode_pause(notice))
+    left = None
+    if notice.until is not None:
+        left = round((notice.until - wall).total_seconds(), 1)
+    return {**shown, "seconds_left": left}

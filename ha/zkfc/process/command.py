@@ -45,10 +45,10 @@ from ha.zkfc.guard.guard import Guard, end_process
 from ha.zkfc.pages.gauges import publish_readings
 from ha.zkfc.process import format_zk as process_format_zk
 from ha.zkfc.process.controller import Controller, ElectionImpossible
-from ha.zkfc.process.first_contact import BoardAfter, FirstContact
 from ha.zkfc.process.open_znodes import refuse_open_znodes
 from ha.zkfc.process.server import listen
 from ha.zkfc.process.supervisor import supervise
+from ha.zkfc.process.wait_for_zookeeper import BoardAfter, FirstContact
 from ha.zkfc.settings import settings as settings_settings
 from ha.zkfc.surroundings.surroundings import Surroundings
 

@@ -16,7 +16,7 @@ from ha.health.core import Health
 from ha.invariant import InvariantBroken
 from ha.notices.seen import Notices
 from ha.service.errors import ServiceError
-from ha.service.face import zkfc_protocol
+from ha.service.ha_service import zkfc_protocol
 from ha.service.model import ServiceState, ServiceStatus
 from ha.zkfc.candidacy import model
 from ha.zkfc.candidacy.core import step
@@ -28,9 +28,8 @@ from ha.zkfc.handover.graceful_failover import HandOver, Situation
 from ha.zkfc.handover.membership import Membership, OpenBoard
 from ha.zkfc.handover.on_stop import hand_over_first
 from ha.zkfc.pages.observer import Observer
-from ha.zkfc.process.parts import first_candidacy, new_monitor
+from ha.zkfc.process.build import first_candidacy, new_monitor, new_witness
 from ha.zkfc.process.server import ZkfcFace, listen
-from ha.zkfc.process.witnessing import new_witness
 from ha.zkfc.process.zookeeper_absence import Absence
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.history import History
@@ -39,11 +38,9 @@ from ha.zkfc.record.thread_dump import ThreadDump
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 from ha.zkfc.takeover.former_active import ensure_heard, lasting_until
-from ha.zkfc.takeover.local_process import LocalProcess
-from ha.zkfc.takeover.lock_holder import lock_holder
-from ha.zkfc.takeover.own_stale_lock import OwnStaleLock
+from ha.zkfc.takeover.namenode_process import LocalProcess
 from ha.zkfc.takeover.superseded_process import SupersededProcess
-from ha.zkfc.takeover.takeover import Takeover
+from ha.zkfc.takeover.takeover import OwnStaleLock, Takeover, lock_holder
 
 log = structlog.get_logger()
 

@@ -14,17 +14,17 @@ import click
 import structlog
 
 from ha.conf.configuration import Configuration
-from ha.console.own_audit import OwnAudit
+from ha.console.command_audit import OwnAudit
 from ha.daemon.process import ExitWith
 from ha.elector.zookeeper import znodes
+from ha.elector.zookeeper.acl_review import Fault, review, unshared
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.closing import Closed, close_all
 from ha.elector.zookeeper.credentials import open_to_all
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused
 from ha.elector.zookeeper.outcome import Done
-from ha.elector.zookeeper.review import Fault, review, unshared
 from ha.elector.zookeeper.rights import shown_acl
+from ha.elector.zookeeper.session_close import Closed, close_all
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.store import drains_path, members_path, pause_path
 from ha.security.audit_text import Outcome, escaped

@@ -2,7 +2,9 @@
 
 import asyncio
 import math
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import structlog
 
@@ -11,7 +13,6 @@ from ha.conf.keys.candidate import MAX_CEDE, MAX_REQUESTS
 from ha.daemon.process import ExitWith
 from ha.rpc.protocol import Call
 from ha.service.errors import AccessDenied, ServiceFailed
-from ha.zkfc.handover.request_rate import RequestRate
 from ha.zkfc.pages.metrics import LIMITS_MET
 from ha.zkfc.record.takeover_record import Asked
 from ha.zkfc.settings.access_list import GroupsOf, groups_here
@@ -114,3 +115,31 @@ async def listen(
             f"({key or keys.ZKFC_PORT.name}): {reason}. Nothing was changed. Is another zkfc "
             f"running here? Otherwise correct the address",
         ) from failure
+
+
+WINDOW_SECONDS: Final = 60.0
+MOST_REMEMBERED: Final = 256
+"""Callers, of whom the one that has been quiet longest is forgotten; all of them are admins."""
+
+
+class RequestRate:
+    """Counts requests by caller and kind over the last minute; ``most`` 0: as many as come."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._asked: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
+
+    def admit(self, caller: str, kind: str, now: float) -> float:
+        """Return 0 if this one may be; else the seconds until the next may, without counting it."""
+        if not self._most:
+            return 0.0
+        asked = self._asked.setdefault((caller, kind), deque())
+        self._asked.move_to_end((caller, kind))
+        while asked and asked[0] <= now - WINDOW_SECONDS:
+            asked.popleft()
+        if len(asked) >= self._most:
+            return asked[0] + WINDOW_SECONDS - now
+        asked.append(now)
+        if len(self._asked) > MOST_REMEMBERED:
+            self._asked.popitem(last=False)
+        return 0.0

@@ -13,10 +13,10 @@ from typing import Final, TypeVar
 import structlog
 
 from ha.elector.model import AttemptNumber
-from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.outcome import value_of
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected
 from ha.notices import model

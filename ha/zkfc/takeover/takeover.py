@@ -1,25 +1,35 @@
 """A takeover: ask the old active to become standby, else fence it, then promote our NameNode."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Final
 
 import structlog
 
 from fencing.model import FencingOutcome, FencingReport, Target
 from ha.conf.topology import HostPort
 from ha.elector.events import Event, LockSeen
+from ha.elector.keeper import Keeper, LockReader
 from ha.elector.model import Role, Term
 from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
-from ha.elector.zookeeper.errors import BadBreadcrumb, TakeoverImpossible
+from ha.elector.zookeeper.errors import (
+    BadBreadcrumb,
+    TakeoverImpossible,
+    ZooKeeperRefused,
+    ZooKeeperUnavailable,
+)
+from ha.elector.zookeeper.outcome import Unknown
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import active_from, read_active
 from ha.notices.model import FencingAttempt
 from ha.rpc.client import Connection
 from ha.rpc.errors import ConnectionLost
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
-from ha.service.model import RequestSource
+from ha.service.model import RequestSource, ServiceState
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 from ha.zkfc.takeover.former_active import Proof, predecessor_gone
@@ -296,3 +306,50 @@ class Takeover:
         except ServiceError as failure:
             return _Refusal(str(failure))
         return None
+
+
+DEADLINE_SECONDS: Final = 5.0
+
+
+async def lock_holder(
+    keeper: Keeper, zookeeper: ZooKeeperSettings, around: Surroundings
+) -> ActiveNodeInfo | None:
+    """Ask in the election's own session if there is one; errors as ``read_active``."""
+    asked = keeper.read_lock() if isinstance(keeper, LockReader) else None
+    if asked is not None and not isinstance(outcome := await asked, Unknown):
+        return active_from(outcome, zookeeper)
+    # A session for this one question costs 20 ms, in which nothing of the hand-over happens.
+    return await read_active(
+        zookeeper, deadline_seconds=DEADLINE_SECONDS, open_session=around.session
+    )
+
+
+class OwnStaleLock:
+    """Knows whether the lock that is not ours was left by an earlier process of ours."""
+
+    def __init__(
+        self, own: str, read_active: Callable[[], Awaitable[ActiveNodeInfo | None]]
+    ) -> None:
+        self._own = own
+        self._read_active = read_active
+        self.spares = False
+        """A demotion was not carried out; the lock's holder must be looked up again."""
+
+    async def holds_lock(self, reported: ServiceState | None) -> bool:
+        """Return whether our NameNode, which reports this state, should be left as it is now."""
+        before, self.spares = self.spares, False
+        if reported is not ServiceState.ACTIVE:
+            return False
+        try:
+            active = await self._read_active()
+        except (ZooKeeperRefused, ZooKeeperUnavailable, BadBreadcrumb) as failure:
+            log.info("zkfc.lock.unread", namenode=self._own, reason=str(failure))
+            return False
+        self.spares = active is not None and active.namenode == self._own
+        if self.spares and not before:
+            log.warning(
+                "zkfc.lock.of_own_earlier_session",
+                namenode=self._own,
+                why="our NameNode stays active until the session of the earlier process is over",
+            )
+        return self.spares

@@ -14,9 +14,9 @@ from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import journal as keys
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
+from ha.console.command_audit import OwnAudit
 from ha.console.exit_codes import REFUSED, UNREACHABLE, USAGE
 from ha.console.options import configuration
-from ha.console.own_audit import OwnAudit
 from ha.daemon.logs import configure_logging
 from journal.core.state import JournalState
 from journal.errors import JournalError, StorageFailed

@@ -21,7 +21,7 @@ from typing import Any, Final
 import structlog
 from structlog.typing import EventDict
 
-from ha.daemon.library_complaints import tells_of_us
+from ha.daemon.logs import tells_of_us
 from tests.campaigns.soak.fuzz_random import Finding
 from tests.hostile.shapes import Shape, hostile
 from tests.hostile.strokes import pieces

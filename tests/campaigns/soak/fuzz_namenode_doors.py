@@ -15,7 +15,7 @@ from ha.rpc.java_names import CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL
 from ha.rpc.packets import PREAMBLE, CallKey, encode_call, encode_context
 from ha.rpc.protocol import Call, RpcProtocol
 from ha.rpc.server import RpcServer
-from ha.service.face import ha_service_protocol, zkfc_protocol
+from ha.service.ha_service import ha_service_protocol, zkfc_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import data_transfer_pb2 as dt

@@ -29,7 +29,7 @@ def _careless(_state: object, claimed: str | None) -> None:
 
 PLANTED: dict[str, tuple[str, Any]] = {
     "namenode-rpc": ("ha.rpc.packets.DecodeError", OtherError),
-    "pages": ("ha.daemon.library_complaints._blaming", lambda _record: None),
+    "pages": ("ha.daemon.logs._blaming", lambda _record: None),
     "datanode": ("datanode.wire.packets.DecodeError", OtherError),
     "datanode-protocol": ("namenode_sim.datanode_protocol.face.BadMessage", OtherError),
     "image-put": ("namenode_sim.checkpoint.image_receive.ImageDamaged", OtherError),

@@ -6,7 +6,7 @@ nn1 is active and holds the lock, the others are fit standbys, until a function 
 from dataclasses import replace
 from typing import Final
 
-from ha.cluster.absence import NOT_RUNNING
+from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import ClusterView, LockView, NoticesView, ZkfcRow
 from ha.notices.model import Pause
 from tests.ha.cli.test_cluster_view import SILENT, STANDBY, WELL, journals

@@ -14,7 +14,7 @@ from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed
-from ha.service.face import ha_service_protocol, zkfc_protocol
+from ha.service.ha_service import ha_service_protocol, zkfc_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
 from tests.stand_in import say_nothing, stand_in
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ha.cli.explain.doctor.cluster import check_cluster
 from ha.cli.explain.doctor.local import check_security
-from ha.cluster.finding import Severity
+from ha.cluster.check_result import Severity
 from ha.cluster.problems import problems
 from ha.security.caller import Role
 from ha.security.certificates import now

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from ha.cluster.candidates import prospects
 from ha.cluster.problems import problems
-from ha.cluster.successors import prospects
 from ha.cluster.view import (
     ClusterView,
     JournalNodeRow,

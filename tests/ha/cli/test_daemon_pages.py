@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ha.cluster.daemon_parts import CheckpointView, HealthChange, TakeoverView, checkpoint_view
+from ha.cluster.daemon_fields import CheckpointView, HealthChange, TakeoverView, checkpoint_view
 from ha.cluster.view import ZkfcRow
 from ha.conf.configuration import load_configuration
 from ha.daemon.facts import DaemonFacts

@@ -8,12 +8,11 @@ import pytest
 
 from ha.cli.explain.doctor import local
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
-from ha.cluster.finding import Finding, Severity
+from ha.cluster.check_result import Finding, Severity
 from ha.cluster.view import ClusterView, LockView, NoticesView, ZooKeeperRow
 from ha.conf.configuration import Configuration, load_configuration
-from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
-from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.outcome import Done, value_of
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from ha.notices.model import Drain, FailoverResult, HistoryEntry, Pause, encode_member
 from ha.notices.store import namesakes_path

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
-from ha.cluster.absence import ask_again
-from ha.cluster.finding import Finding, fail, ok, unknown, warn
+from ha.cluster.check_result import Finding, fail, ok, unknown, warn
 from ha.cluster.problems import nobody_answered
+from ha.cluster.unreachable import ask_again
 from ha.cluster.view import ClusterView, LockView, NameNodeRow, NoticesView, ZooKeeperRow
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, HistoryEntry, Pause
 from tests.ha.cli import plan_views

@@ -8,7 +8,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from ha.cli.explain.doctor.move import NameNodeFacts, ask_namenodes, check_move
-from ha.cluster.finding import Severity
+from ha.cluster.check_result import Severity
 from ha.conf.configuration import Configuration, load_configuration
 from tests.ha.cli.stand_ins import write_configuration
 

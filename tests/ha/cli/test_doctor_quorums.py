@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cluster.finding import Finding, fail, ok, unknown, warn
+from ha.cluster.check_result import Finding, fail, ok, unknown, warn
 from ha.cluster.view import ClusterView, LockView
 from tests.ha.cli.test_cluster_view import GONE as REFUSED
 from tests.ha.cli.test_cluster_view import SILENT, journals

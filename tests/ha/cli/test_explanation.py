@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from ha.cli.explain.explanation import explain
-from ha.cluster.absence import ask_again
+from ha.cluster.candidates import Obstacle
 from ha.cluster.problems import nobody_answered
-from ha.cluster.successors import Obstacle
+from ha.cluster.unreachable import ask_again
 from ha.cluster.view import ClusterView, LockView, NoticesView
 from ha.console.result import API_VERSION
 from ha.notices.model import FailoverKind, HistoryEntry

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ha.cli.operate.plan.handover import HandoverPlan, plan_switchover
-from ha.cluster.absence import NOT_RUNNING
-from ha.cluster.successors import prospects
+from ha.cluster.candidates import prospects
+from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import NameNodeRow
 from tests.ha.cli.nnha_run import nnha
 from tests.ha.cli.stand_ins import Cluster

@@ -10,7 +10,7 @@ import pytest
 
 from ha.cli.operate.plan.drain import refusal
 from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
-from ha.cluster.absence import NOT_RUNNING
+from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import ClusterView, LockView
 from ha.console.result import Code, CommandOutcome, Ending, Reason
 from tests.ha.cli.plan_views import (

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ha.cluster import view as cluster_view
-from ha.cluster.absence import NOT_RUNNING
 from ha.cluster.problems import formatting, problems, problems_of_roles
+from ha.cluster.unreachable import NOT_RUNNING
 from tests.ha.cli.plan_views import GONE, HUNG, by_hand, with_namenode, without_answer
 from tests.ha.cli.test_cluster_view import ACTIVE, SILENT, WELL
 from tests.ha.notices.test_model import MEMBER, PAUSE

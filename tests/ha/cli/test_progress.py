@@ -14,7 +14,7 @@ import pytest
 from ha.cli.operate.progress import progress
 from ha.conf.configuration import load_configuration
 from ha.conf.topology import namenodes
-from ha.console.handover_steps import Steps, new_lines, steps_of
+from ha.console.switchover_hints import Steps, new_lines, steps_of
 from ha.service.model import ServiceState
 from tests.ha.cli.stand_ins import Cluster, frozen_process, running_cluster
 from tests.ha.zkfc.zkfc_world import until

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cluster.remarks import (
+from ha.cluster.row_notes import (
     in_force,
     journalnode_remarks,
     namenode_remarks,

@@ -21,7 +21,7 @@ from ha.health.monitor import HealthMonitor
 from ha.rpc.server import RpcServer
 from ha.service.client import ServiceClient
 from ha.service.errors import HealthCheckFailed
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from ha.service.model import ServiceStatus
 from namenode_sim.process.ha_face import HaFace
 from namenode_sim.term.namenode import NameNode

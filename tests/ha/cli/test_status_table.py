@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 from ha.cli.status.status_table import Screen
+from ha.cluster.candidates import what_blocks
 from ha.cluster.files_view import FilesView, files_view
 from ha.cluster.status_json import as_json
-from ha.cluster.successors import what_blocks
 from ha.cluster.view import ClusterView, NoticesView, ZkfcRow, by_its_member
 from ha.notices.model import Drain, HistoryEntry, Pause
 from tests.ha.cli import schema

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cluster.absence import NOT_RUNNING
-from ha.cluster.successors import (
+from ha.cluster.candidates import (
     Bars,
     Obstacle,
     Prospect,
@@ -16,6 +15,7 @@ from ha.cluster.successors import (
     start_namenode,
     what_blocks,
 )
+from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import ClusterView, LockView, NoticesView
 from tests.ha.cli.plan_views import (
     JOURNAL_HEARD,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cluster.successors import Readiness
+from ha.cluster.candidates import Readiness
 from ha.cluster.verdict import Condition, verdict
 from ha.cluster.view import ClusterView
 from tests.ha.cli.plan_views import ALL_SILENT, HUNG, NOBODY, UNREADY, by_hand, with_namenode

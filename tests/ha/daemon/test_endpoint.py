@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
+from ha.daemon.http.connection_table import SHARE_OF_ADDRESS, HttpSeats
 from ha.daemon.http.endpoint import Endpoint
-from ha.daemon.http.http_seats import SHARE_OF_ADDRESS, HttpSeats
 from ha.daemon.http.pages import PageAnswer
 
 

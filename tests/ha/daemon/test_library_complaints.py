@@ -9,7 +9,7 @@ from aiohttp import web
 from prometheus_client import REGISTRY
 
 from ha.daemon.http.endpoint import Endpoint
-from ha.daemon.library_complaints import tells_of_us
+from ha.daemon.logs import tells_of_us
 
 MALFORMED = {
     "no HTTP": b"GET /none?b&c HTT\r\n\r\n",

@@ -7,11 +7,11 @@ from typing import cast
 import pytest
 
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.closing import Came, acls_below, close_all, give_acl
 from ha.elector.zookeeper.credentials import AclEntry, parse_acl
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import Done, Doubt, Outcome, Refusal, Refused, Unknown
 from ha.elector.zookeeper.rights import ZnodeAcl
+from ha.elector.zookeeper.session_close import Came, acls_below, close_all, give_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 Acl = frozenset[AclEntry]

@@ -10,12 +10,12 @@ import pytest
 from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role, Term
 from ha.elector.term import TermRecord, encode_term
-from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.closing import close_all
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
 from ha.elector.zookeeper.errors import ZooKeeperUnavailable
-from ha.elector.zookeeper.scrutiny import doubts
+from ha.elector.zookeeper.lock_check import doubts
+from ha.elector.zookeeper.outcome import value_of
+from ha.elector.zookeeper.session_close import close_all
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, content_of, ensure_parent
 from tests.ha.elector.people import people

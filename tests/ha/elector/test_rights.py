@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from ha.elector.zookeeper.acl_review import Fault, doubt_of, review, unshared
 from ha.elector.zookeeper.credentials import AclEntry, open_to_all, parse_acl
-from ha.elector.zookeeper.review import Fault, doubt_of, review, unshared
 from ha.elector.zookeeper.rights import ZnodeAcl, beyond, shown_acl, strangers_could
-from ha.elector.zookeeper.who_am_i import WhoAmI
+from ha.elector.zookeeper.whoami_request import WhoAmI
 
 CREATOR = "auth::rwcda"
 NN1, NN2 = "x509:CN=nn1:rwcda", "x509:CN=nn2:rwcda"

@@ -19,7 +19,7 @@ from ha.conf.errors import ConfigurationError
 from ha.elector.model import Role
 from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry
 from ha.elector.zookeeper.errors import ZooKeeperUnavailable
-from ha.elector.zookeeper.handler import Handler
+from ha.elector.zookeeper.loop_handler import Handler
 from ha.elector.zookeeper.outcome import Done, Refusal, Refused
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.elector.zookeeper.tls import Tls

@@ -21,7 +21,7 @@ from kazoo.retry import InterruptedError as Interrupted
 from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role
 from ha.elector.zookeeper import client as door
-from ha.elector.zookeeper import handler
+from ha.elector.zookeeper import loop_handler
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.outcome import Done, Doubt, SessionState, Unknown
@@ -60,11 +60,11 @@ def test_every_trap_of_the_table_names_tests_that_exist() -> None:
 
 
 def test_traps_2_17_18_30_no_recipe_and_no_other_handler_is_used() -> None:
-    source = Path(door.__file__).read_text() + Path(handler.__file__).read_text()
+    source = Path(door.__file__).read_text() + Path(loop_handler.__file__).read_text()
     used = set(re.findall(r"^from (kazoo\S*) import|^import (kazoo\S*)", source, re.MULTILINE))
     modules = {name for pair in used for name in pair if name}
     assert not [name for name in modules if "recipe" in name or "gevent" in name]
-    assert issubclass(handler.Handler, SequentialThreadingHandler)
+    assert issubclass(loop_handler.Handler, SequentialThreadingHandler)
     for word in ("DataWatch", "ChildrenWatch", ".Election(", ".Lock("):
         assert word not in source
 

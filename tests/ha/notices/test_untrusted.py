@@ -11,12 +11,12 @@ import pytest
 from kazoo.security import make_digest_acl_credential
 
 from deploy.local.cluster.zookeeper import ZooKeeper
-from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.closing import close_all
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
 from ha.elector.zookeeper.errors import ZooKeeperRefused
+from ha.elector.zookeeper.outcome import value_of
+from ha.elector.zookeeper.session_close import close_all
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from ha.notices import store

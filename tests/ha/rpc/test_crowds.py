@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack
 import pytest
 from prometheus_client import REGISTRY
 
+from ha.rpc.connection_table import Place, Seats, Share, place_of
 from ha.rpc.java_names import CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL
 from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import PREAMBLE, encode_context
-from ha.rpc.seats import Place, Seats, Share, place_of
 from ha.security.caller import Caller, Role, local_caller, unproven
 from tests.ha.rpc.wire import CLIENT, Bench, ask, calling, echo_protocol, eventually, raw, serving
 

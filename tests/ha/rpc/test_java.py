@@ -18,7 +18,7 @@ from ha.rpc.proto.ha_service_pb2 import MonitorHealthRequestProto, MonitorHealth
 from ha.rpc.server import Call, RpcServer
 from ha.service.client import ServiceClient
 from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed, ServiceRefused
-from ha.service.face import ha_service_protocol, zkfc_protocol
+from ha.service.ha_service import ha_service_protocol, zkfc_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
 from ha.service.zkfc_client import ZkfcClient
 from tests.ha.rpc import java_peer as rpc_java_peer

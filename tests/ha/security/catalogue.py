@@ -12,7 +12,7 @@ from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.probes import RoleSeen
 from ha.rpc.protocol import RpcProtocol
 from ha.security.rights import HTTP, JOURNALNODE
-from ha.service.face import ha_service_protocol, zkfc_protocol
+from ha.service.ha_service import ha_service_protocol, zkfc_protocol
 from ha.service.journal_witness import journal_witness_protocol
 from ha.web.site import Site
 from journal.node.faces.calls import CALLS, action_of

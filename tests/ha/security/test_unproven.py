@@ -18,7 +18,7 @@ from ha.rpc.server import RpcServer
 from ha.security.access_control import TOLD_EVERY_SECONDS, AccessControl
 from ha.security.audit_text import Entry
 from ha.security.caller import unproven
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from tests.ha.rpc.blocking_client import BlockingClient
 from tests.security.strangers import KEY
 

@@ -13,7 +13,7 @@ from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceFailed
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
 
 HOST = "127.0.0.1"

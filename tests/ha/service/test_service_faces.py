@@ -16,7 +16,7 @@ from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto, CedeActiveResponseProt
 from ha.rpc.server import Call, Method, RpcProtocol, RpcServer
 from ha.service import errors
 from ha.service.client import ServiceClient
-from ha.service.face import ha_service_protocol, zkfc_protocol
+from ha.service.ha_service import ha_service_protocol, zkfc_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
 from ha.service.zkfc_client import ZkfcClient
 

@@ -11,7 +11,7 @@ from ha.cluster.view import ClusterView
 from ha.daemon.http.endpoint import Endpoint
 from ha.notices.model import HistoryEntry, time_text
 from ha.web.hosts import allowed_hosts
-from ha.web.looker import Looker
+from ha.web.poller import Looker
 from ha.web.site import MOST_VIEWERS, Site
 from tests.ha.web import other_eyes
 from tests.ha.web.situations import SITUATIONS

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from ha.cluster.absence import NOT_RUNNING
-from ha.cluster.daemon_parts import CheckpointView, DaemonView, HealthChange, TakeoverView
+from ha.cluster.daemon_fields import CheckpointView, DaemonView, HealthChange, TakeoverView
 from ha.cluster.files_view import FilesView
+from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import (
     ClusterView,
     JournalNodeRow,

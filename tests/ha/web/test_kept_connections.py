@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.cluster.ports import HOST, free_ports
-from ha.web.kept_connections import KeptConnections
+from ha.web.kept_session import KeptConnections
 from journal.cli.probe import JournalProbe, journal_probe
 from journal.node.process.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings

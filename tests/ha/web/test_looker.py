@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from ha.cluster.view import ClusterView
-from ha.web.looker import Looker
+from ha.web.poller import Looker
 from tests.ha.web.situations import DOWN_NN1, HEALTHY
 
 NEVER_SECONDS = 3600.0

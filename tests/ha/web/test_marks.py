@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from ha.cluster import marks
-from ha.cluster.absence import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
+from ha.cluster.candidates import Readiness
 from ha.cluster.marks import Kind, Mark
-from ha.cluster.successors import Readiness
+from ha.cluster.unreachable import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
 from ha.cluster.verdict import Condition, Verdict
 from ha.cluster.view import ClusterView, JournalNodeRow, ZooKeeperRow
 from ha.notices.model import FailoverResult

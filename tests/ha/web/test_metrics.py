@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 from prometheus_client import REGISTRY
 
-from ha.web.looker import Looker
+from ha.web.poller import Looker
 from tests.ha.web.served_site import SECONDS, Shown, served
 from tests.ha.web.situations import HEALTHY
 

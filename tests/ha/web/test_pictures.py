@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from ha.cluster.daemon_parts import HealthChange
+from ha.cluster.daemon_fields import HealthChange
 from ha.notices.model import HistoryEntry, PhaseDuration, time_text
 from ha.web.pictures import KNOWN_PHASES, WIDTH, Bar, last_hour, longest, named, phases, swatch
 from tests.ha.web.situations import HISTORY, NOW

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from markupsafe import Markup
 
-from ha.cluster.daemon_parts import CheckpointView
+from ha.cluster.daemon_fields import CheckpointView
 from ha.cluster.view import ClusterView
 from ha.web.render import ASSETS, MOST_CHARACTERS, Renderer, digest, printable
 from tests.ha.web.situations import HEALTHY, HISTORY, NOW, SITUATIONS

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.errors import ServiceFailed
-from ha.service.face import zkfc_protocol
+from ha.service.ha_service import zkfc_protocol
 from tests.ha.zkfc.toy_namenode import HOST
 from tests.stand_in import stand_in
 

@@ -12,8 +12,8 @@ from ha.health.core import Health, Trouble
 from ha.notices.seen import Notices
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy import model
-from ha.zkfc.candidacy.by_itself import why_not
 from ha.zkfc.candidacy.core import step
+from ha.zkfc.candidacy.failover_obstacle import why_not
 from ha.zkfc.candidacy.flapping import Flapping
 from ha.zkfc.candidacy.model import CedeAsked
 from ha.zkfc.candidacy.state import Candidacy

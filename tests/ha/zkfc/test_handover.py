@@ -61,7 +61,7 @@ async def test_it_waits_for_no_process_to_end_and_opens_no_session(
         async def refuse(*_: object, **__: object) -> None:
             raise AssertionError("a session for one question")
 
-        monkeypatch.setattr("ha.zkfc.takeover.lock_holder.read_active", refuse)
+        monkeypatch.setattr("ha.zkfc.takeover.takeover.read_active", refuse)
         async with asyncio.timeout(30):
             await _to(two)
         await here.active(two)

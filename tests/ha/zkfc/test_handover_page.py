@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from ha.console.handover_steps import steps_of
+from ha.console.switchover_hints import steps_of
 from ha.zkfc.process.command import status_page
 from tests.ha.zkfc.test_notices import ask_to_take_over
 from tests.ha.zkfc.zkfc_world import Node, World

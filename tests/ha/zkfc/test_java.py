@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.rpc.java_names import ACCESS_CONTROL, HEALTH_CHECK_FAILED, SERVICE_FAILED
 from ha.rpc.server import RpcServer
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.ha_face import HaFace
 from namenode_sim.term.gate import Gate

@@ -20,7 +20,7 @@ from ha.elector.zookeeper.znodes import connected
 from ha.service.model import ProcessIdentity
 from ha.zkfc.settings.settings import FencingPlan
 from ha.zkfc.takeover.former_active import Proof, lasting_until, predecessor_gone
-from ha.zkfc.takeover.local_process import LocalProcess
+from ha.zkfc.takeover.namenode_process import LocalProcess
 from tests.ha.zkfc.zkfc_world import Node, World, until, world
 
 P, T = Proof, Term

@@ -9,8 +9,7 @@ from prometheus_client import REGISTRY
 from ha.conf.configuration import load_configuration
 from ha.rpc.protocol import Call
 from ha.service.errors import ServiceFailed
-from ha.zkfc.handover.request_rate import MOST_REMEMBERED, WINDOW_SECONDS, RequestRate
-from ha.zkfc.process.server import ZkfcFace
+from ha.zkfc.process.server import MOST_REMEMBERED, WINDOW_SECONDS, RequestRate, ZkfcFace
 from ha.zkfc.record.takeover_record import Asked
 from ha.zkfc.settings.settings import ZkfcSettings, zkfc_settings
 

@@ -15,7 +15,7 @@ from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.outcome import NodeFacts
 from ha.rpc.client import RpcConnection
 from ha.rpc.server import RpcServer
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from ha.service.journal_witness import journal_witness_protocol
 from ha.service.model import ServiceState, ServiceStatus, WriterSilence
 from ha.zkfc.surroundings.surroundings import Surroundings

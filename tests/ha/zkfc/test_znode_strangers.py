@@ -13,12 +13,11 @@ from kazoo.security import make_digest_acl_credential
 
 from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role
-from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.closing import acls_below
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
-from ha.elector.zookeeper.outcome import Outcome, Refusal, Refused
+from ha.elector.zookeeper.outcome import Outcome, Refusal, Refused, value_of
+from ha.elector.zookeeper.session_close import acls_below
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, content_of, ensure_parent
 from ha.notices.board import utc_now

@@ -9,7 +9,7 @@ from ha.conf.topology import HostPort
 from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.errors import HealthCheckFailed, ServiceFailed
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
 
 HOST = "127.0.0.1"

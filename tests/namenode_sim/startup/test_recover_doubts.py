@@ -10,7 +10,7 @@ import pytest
 
 from ha.daemon.process import ExitWith
 from ha.rpc.server import RpcServer
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from ha.service.model import ServiceState, ServiceStatus
 from journal.model import TxId
 from journal.node.repair.scrub import scrub

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from ha.rpc.server import RpcServer
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from ha.service.model import ServiceState, ServiceStatus
 from namenode_sim.process.command import namenode
 from namenode_sim.startup.modes import NOT_BUILT

@@ -6,7 +6,7 @@ from ha.conf.topology import HostPort, NameNodeAddress
 from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.errors import HealthCheckFailed, ServiceFailed
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
 from namenode_sim.transfer.peers import Peers
 

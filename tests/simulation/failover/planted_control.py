@@ -20,7 +20,7 @@ from ha.zkfc.handover.graceful_failover import HandOver
 from ha.zkfc.process import controller
 from ha.zkfc.process.controller import Controller
 from ha.zkfc.record.attempts import Attempts
-from ha.zkfc.takeover import local_process, takeover
+from ha.zkfc.takeover import namenode_process, takeover
 from ha.zkfc.takeover.former_active import Proof, predecessor_gone
 from ha.zkfc.takeover.takeover import Takeover
 from tests.simulation.engine.mutants import Planting, all_of, replacing
@@ -228,7 +228,7 @@ def death_is_guessed() -> Planting:
     def ended(self: Any) -> str:  # noqa: ANN401
         return "guessed"
 
-    return replacing(local_process.LocalProcess, "ended", ended)
+    return replacing(namenode_process.LocalProcess, "ended", ended)
 
 
 def any_term_counts() -> Planting:

@@ -8,8 +8,8 @@ from ha.elector import lock_keeper
 from ha.elector.lock_keeper import LockKeeper
 from ha.elector.zookeeper.transaction import Delete
 from ha.service.model import WriterSilence
-from ha.zkfc.candidacy import by_itself
-from ha.zkfc.process import witnessing
+from ha.zkfc.candidacy import failover_obstacle
+from ha.zkfc.process import build
 from ha.zkfc.witness import core, runner
 from ha.zkfc.witness.core import Answer, Verdict
 from ha.zkfc.witness.runner import Witness
@@ -85,8 +85,8 @@ def again_and_again() -> Planting:
 def flapping_ignored() -> Planting:
     """Repeated failovers, and whatever else bars us, keep a slow active and not its lock."""
     return all_of(
-        replacing(by_itself, "too_many", lambda _flapping, _now: False),
-        replacing(witnessing, "why_not", lambda _candidacy, _now: ""),
+        replacing(failover_obstacle, "too_many", lambda _flapping, _now: False),
+        replacing(build, "why_not", lambda _candidacy, _now: ""),
     )
 
 

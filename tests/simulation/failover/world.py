@@ -9,7 +9,7 @@ from typing import Any, Final
 from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod, SshMethod
 from ha.conf.topology import HostPort
 from ha.rpc.protocol import Catalogue
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from ha.service.journal_witness import journal_witness_protocol
 from ha.zkfc.process.controller import ElectionImpossible
 from ha.zkfc.surroundings.positions import Position

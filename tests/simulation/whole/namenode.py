@@ -8,7 +8,7 @@ from random import Random
 from typing import Final
 
 from ha.rpc.protocol import Call, RpcProtocol
-from ha.service.face import ha_service_protocol
+from ha.service.ha_service import ha_service_protocol
 from ha.service.model import ProcessIdentity, RequestSource, ServiceStatus
 from journal.links.settings import ReaderSettings
 from journal.reader.reader import JournalReader

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import assert_never
 
-from ha.cluster.absence import Absence, absence_of, ask_again, is_silence
-from ha.cluster.finding import Finding, fail, ok, unknown, warn
+from ha.cluster.candidates import Readiness, ranked, readiness, until, what_blocks
+from ha.cluster.check_result import Finding, fail, ok, unknown, warn
 from ha.cluster.problems import formatting, nobody_answered
-from ha.cluster.successors import Readiness, ranked, readiness, until, what_blocks
+from ha.cluster.unreachable import Absence, absence_of, ask_again, is_silence
 from ha.cluster.view import ClusterView, in_excess
 from ha.console.durations import since, span
 from ha.notices.model import FailoverKind, FailoverResult

@@ -13,8 +13,8 @@ from ha.cli.explain.doctor import local
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
 from ha.cli.explain.doctor.move import ask_namenodes, check_move
 from ha.cli.explain.doctor.znodes import check_znodes
+from ha.cluster.check_result import Finding, Severity
 from ha.cluster.daemon_queries import look_at
-from ha.cluster.finding import Finding, Severity
 from ha.cluster.query import MAX_ANSWER_BYTES
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, namenodes

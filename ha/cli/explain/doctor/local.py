@@ -14,7 +14,7 @@ from typing import assert_never
 from fencing import model
 from fencing.ssh_settings import HostKeys, SshSettings
 from ha.cli.explain.configuration_problems import problems_of
-from ha.cluster.finding import Finding, Severity, fail, ok, unknown, warn
+from ha.cluster.check_result import Finding, Severity, fail, ok, unknown, warn
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ha.cluster.finding import Finding, fail, ok, warn
+from ha.cluster.check_result import Finding, fail, ok, warn
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import journal as keys_journal

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from ha.cli.zookeeper_session import visit
-from ha.cluster.finding import Finding, fail, ok, unknown, warn
+from ha.cluster.check_result import Finding, fail, ok, unknown, warn
 from ha.console.cluster_options import ClusterCommand
 from ha.console.result import Code, Ended
+from ha.elector.zookeeper.acl_review import Fault, review, unshared
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.closing import acls_below, probe
 from ha.elector.zookeeper.credentials import AclEntry, open_to_all
-from ha.elector.zookeeper.review import Fault, review, unshared
 from ha.elector.zookeeper.rights import ZnodeAcl, shown_acl
+from ha.elector.zookeeper.session_close import acls_below, probe
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import content_of
 from ha.notices.store import members_path

@@ -4,7 +4,7 @@ import dataclasses
 
 from ha.cli.operate.plan import handover
 from ha.cli.operate.plan.notice_results import not_automatic
-from ha.cluster.successors import prospects, ranked, until
+from ha.cluster.candidates import prospects, ranked, until
 from ha.cluster.view import ClusterView
 from ha.console.result import Code, CommandOutcome, Ending
 

@@ -8,8 +8,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Final
 
-from ha.cluster.absence import is_unknown
-from ha.cluster.successors import Prospect, prospects, ranked, until
+from ha.cluster.candidates import Prospect, prospects, ranked, until
+from ha.cluster.unreachable import is_unknown
 from ha.cluster.view import ClusterView, NameNodeRow
 from ha.console.result import Code, CommandOutcome, Ending, Reason
 

@@ -7,7 +7,12 @@ from ha.elector.keeper import LockReader, LockRemover
 from ha.elector.model import Link, Removal, Role
 from ha.elector.runner import Elector
 from ha.elector.zookeeper.outcome import Done, NodeFacts
-from ha.zkfc.candidacy.by_itself import why_not
+from ha.health.core import ProbeOutcome
+from ha.health.monitor import HealthMonitor, Listener
+from ha.health.pid_file import PidFile
+from ha.zkfc.candidacy.eligibility import Standing
+from ha.zkfc.candidacy.failover_obstacle import why_not
+from ha.zkfc.candidacy.flapping import Flapping
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import Surroundings
@@ -60,4 +65,33 @@ def new_witness(
     doors = _Doors(elector, candidacy, removing)
     return Witness(
         settings.witness, settings.own, doors, address_of=settings.address_of, around=around
+    )
+
+
+def first_candidacy(settings: ZkfcSettings, standing: Standing) -> Candidacy:
+    """Return the candidacy before anything is known."""
+    return Candidacy(
+        back_off=settings.back_off,
+        standing=standing,
+        flapping=Flapping(settings=settings.flapping),
+    )
+
+
+def new_monitor(
+    settings: ZkfcSettings,
+    listener: Listener,
+    *,
+    measure: Callable[[float, ProbeOutcome], None],
+    sign: Callable[[float], None],
+    around: Surroundings,
+) -> HealthMonitor:
+    """Build the monitor of our NameNode."""
+    return HealthMonitor(
+        settings.own.lifeline,
+        settings.health,
+        listener,
+        measure=measure,
+        process=None if settings.pid_file is None else PidFile(settings.pid_file),
+        connect=around.connect,
+        sign=sign,
     )

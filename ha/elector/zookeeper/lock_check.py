@@ -6,11 +6,10 @@ See docs/reference/election.md#znodes-that-others-could-have-written.
 import asyncio
 from collections.abc import Mapping
 
-from ha.elector.zookeeper.answers import value_of
+from ha.elector.zookeeper.acl_review import doubt_of
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry, open_to_all
-from ha.elector.zookeeper.outcome import Done, Refusal, Refused
-from ha.elector.zookeeper.review import doubt_of
+from ha.elector.zookeeper.outcome import Done, Refusal, Refused, value_of
 from ha.elector.zookeeper.rights import ZnodeAcl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import assert_never
 
-from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import AclEntry, open_to_all
 from ha.elector.zookeeper.errors import ZooKeeperRefused
-from ha.elector.zookeeper.outcome import Done, Outcome, Refusal, Refused
+from ha.elector.zookeeper.outcome import Done, Outcome, Refusal, Refused, value_of
 from ha.elector.zookeeper.rights import ZnodeAcl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 

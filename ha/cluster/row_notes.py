@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fencing.model import BadSpec
 from fencing.spec import parse_methods
-from ha.cluster.successors import Readiness, readiness, until, what_blocks
+from ha.cluster.candidates import Readiness, readiness, until, what_blocks
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 
 LATE_START_SECONDS = 2.0

@@ -10,7 +10,7 @@ from enum import StrEnum
 from math import inf
 from typing import assert_never
 
-from ha.cluster.absence import Absence, absence_of, ask_again, is_silence
+from ha.cluster.unreachable import Absence, absence_of, ask_again, is_silence
 from ha.cluster.view import ClusterView, NameNodeRow
 from ha.notices.model import Member, Pause, time_text
 
