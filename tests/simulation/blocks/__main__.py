@@ -11,7 +11,7 @@ from tests.simulation.engine.shown import show
 @click.option("--only", help="Comma-separated names of the faults that may happen.")
 @click.option("--smaller", is_flag=True, help="Shrink a failing seed first.")
 def main(*, seed: int, only: str | None, smaller: bool) -> None:
-    """Play one seed and tell what happened; exit code 1 if an invariant broke."""
+    """Play one seed and print what happened; exit code 1 if an invariant broke."""
     show(SIMULATION, seed, only, smaller=smaller)
 
 

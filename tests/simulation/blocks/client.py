@@ -48,28 +48,28 @@ class GaveUp(Exception):
 
 
 class Ledger(Protocol):
-    """Who notes what clients were told."""
+    """Notes what clients were answered."""
 
     def given(self, block: Block, places: int) -> None:
-        """A block id with a stamp was given out, and so many DataNodes to write it to."""
+        """Note a new block id with its stamp, and how many DataNodes it is to be written to."""
 
     def restamped(self, block_id: int, stamp: int) -> None:
-        """A new stamp was given out for a block."""
+        """Note the new stamp that a block was given."""
 
     def sends(self, block_id: int, start: int, payload: bytes) -> None:
-        """A writer sends these bytes of a block."""
+        """Note the bytes of a block that a writer sends."""
 
     def acked(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
-        """All DataNodes have acknowledged so many bytes."""
+        """Note how many bytes all DataNodes have acknowledged."""
 
     def finished(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
-        """All DataNodes have acknowledged the end of a block."""
+        """Note that all DataNodes have acknowledged the end of a block."""
 
     def completed(self, path: str) -> None:
-        """A file was closed."""
+        """Note that a file was closed."""
 
     def reads(self, block: Block, data: bytes) -> None:
-        """A reader got these bytes of a block."""
+        """Note the bytes of a block that a reader got."""
 
 
 class Client:
@@ -98,10 +98,10 @@ class Client:
     # ---- NameNodes ----
 
     async def ask(self, method: str, request: Message, kind: type[M]) -> M:
-        """Call the active, wherever it is; the same call again until somebody answers.
+        """Call the active, wherever it is; repeat the call until a NameNode answers.
 
         Raises:
-            GaveUp: if nobody does.
+            GaveUp: if none does.
             RemoteFault: if it is refused.
         """
         number, ends = next(self.numbers), self.loop.time() + PATIENCE_SECONDS
@@ -144,7 +144,7 @@ class Client:
     # ---- files ----
 
     async def write(self, path: str, length: int, replication: int) -> None:
-        """Create a file with so many bytes, and close it."""
+        """Create a file of ``length`` bytes, and close it."""
         status = await self.ask(
             "create",
             calls.CreateRequestProto(
@@ -156,7 +156,7 @@ class Client:
         await _Writer(self, path, status.fs.fileId).write(length)
 
     async def append(self, path: str, length: int) -> None:
-        """Append so many bytes."""
+        """Append ``length`` bytes."""
         answer = await self.ask(
             "append",
             calls.AppendRequestProto(src=path, clientName=self.name, flag=4),
@@ -209,7 +209,6 @@ class _Writer:
         await self._complete()
 
     async def go_on(self, located: LocatedBlockProto, length: int) -> None:
-        """The rest of a block that is there, then further ones."""
         begins = located.b.numBytes
         size = min(length, BLOCK_SIZE - begins)
         writer = _BlockWriter(self, located)
@@ -264,8 +263,8 @@ class _BlockWriter:
     async def reopen(self, length: int) -> None:
         """Append to a whole block, under a new stamp."""
         if not self.places:
-            # A pipeline of nobody would give the block a stamp that no replica has; Hadoop's client
-            # fails here too (DataStreamer.setPipelineInConstruction).
+            # A pipeline without DataNodes would give the block a stamp that no replica has;
+            # Hadoop's client fails here too (DataStreamer.setPipelineInConstruction).
             raise GaveUp(f"{self.block} has no DataNode")
         self.acked = self.sent = length
         stamp = await self._new_stamp()
@@ -273,7 +272,7 @@ class _BlockWriter:
         await self._set_up(lambda _: Append(old, stamp.stamp, length), stamp, again=True)
 
     async def write(self, start: int, end: int) -> None:
-        """All packets and the end; after a failure with those who are left."""
+        """Send all packets and the end; after a failure to the DataNodes that are left."""
         if not self.is_open:
             made = self.block
             await self._set_up(lambda storage: Create(made, storage, 0), made, again=False)

@@ -5,7 +5,7 @@ from namenode_sim.blocks.state import BlockState
 
 
 def difference(one: BlockState, other: BlockState) -> str:
-    """What is not the same on both; empty if nothing is."""
+    """Return what is not the same on both; empty if nothing is."""
     first, second = dict(one.map.items()), dict(other.map.items())
     if first.keys() != second.keys():
         return f"blocks {first.keys() ^ second.keys()} are on one NameNode only"

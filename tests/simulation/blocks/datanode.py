@@ -33,28 +33,28 @@ DELETED: Final = "deleted"
 
 
 class Watcher(Protocol):
-    """Who judges what a DataNode does."""
+    """Judges what a DataNode does."""
 
     def heard(self, datanode: str, who: str, said: claim.Said, txid: int, verdict: Heard) -> None:
-        """A NameNode's word has come."""
+        """Note a NameNode's answer, and what the DataNode made of it."""
 
     def answers(self, who: str, datanode: str, answer: Answer) -> None:
-        """A NameNode answers a heartbeat."""
+        """Judge a NameNode's answer to a heartbeat."""
 
     def executes(self, datanode: str, who: str, command: object) -> None:
-        """A command is carried out."""
+        """Judge a command that is carried out."""
 
     def drops(self, datanode: str, who: str, command: object) -> None:
-        """A command is not carried out."""
+        """Note a command that is not carried out, since another NameNode is obeyed."""
 
     def starts(self, datanode: str) -> None:
-        """A DataNode's process begins: what its last one was told is forgotten."""
+        """Forget what the DataNode's former process was ordered and had not carried out."""
 
     def gone(self, datanode: str, stored: Stored, why: str) -> None:
-        """A replica's files are no more."""
+        """Judge that a replica's files are gone."""
 
     def whole(self, datanode: str, stored: Stored) -> None:
-        """A replica was finalized."""
+        """Judge a replica that was finalized."""
 
 
 Tasks = Callable[["Life"], Iterable[Coroutine[Any, Any, None]]]
@@ -94,7 +94,7 @@ class Datanode:
         self.lives = 0
 
     def storage(self, index: int) -> StorageId:
-        """The id of a volume that was formatted so often."""
+        """Return the id of a volume that was formatted as often as this one."""
         return StorageId(f"DS-{self.name}-{index}")
 
     def start(self) -> None:
@@ -117,7 +117,6 @@ class Datanode:
             self.wires.ended(self.machine)
 
     def replicas(self) -> dict[BlockId, Stored]:
-        """What the running process knows."""
         return {} if self.life is None else self.life.map.known
 
     @property
@@ -155,7 +154,6 @@ class Life:
         told(self.process.spawn(work), self.owner.loop)
 
     def announce(self, news: News, replica: Replica) -> None:
-        """Every NameNode is to hear of it."""
         one = Announcement(news, replica.storage, replica.block, replica.length)
         for name, queue in self.queues.items():
             queue.add(one)
@@ -163,7 +161,7 @@ class Life:
                 self.wakes[name].set()
 
     def hear(self, who: str, answer: Answer) -> None:
-        """Whom to obey, by a NameNode's answer."""
+        """Decide by a NameNode's answer which NameNode to obey."""
         said = claim.Said.ACTIVE if answer.standing.active else claim.Said.STANDBY
         txid = answer.standing.durable
         before = self.claims
@@ -178,13 +176,15 @@ class Life:
             self.more.set()
 
     def drop_orders_of_others(self, who: str) -> None:
-        """As the product's executor does.  Hadoop's does not; its NameNode waits for its queue."""
+        """Drop them as the product's executor does; Hadoop's does not: its NameNode waits for its
+        queue.
+        """
         for giver, command in [each for each in self.commands if each[0] != who]:
             self.commands.remove((giver, command))
             self.owner.watcher.drops(self.owner.name, giver, command)
 
     def delete(self, block: Block) -> None:
-        """Delete a replica: out of the map at once, or when its files go; then tell."""
+        """Delete a replica: out of the map at once, or when its files go; then announce it."""
         stored = self.map.known.get(block.block_id)
         if stored is None:
             return
@@ -207,10 +207,9 @@ class Life:
 
 
 def may_command(life: Life, who: str) -> bool:
-    """Whether a NameNode's command is carried out; asked when it is taken."""
+    """Return whether a NameNode's command is carried out; asked when it is taken."""
     return life.claims.obeyed == who
 
 
 def block(block_id: int, stamp: int) -> Block:
-    """A block's name in the DataNode's words."""
     return Block(BlockId(block_id), GenerationStamp(stamp))

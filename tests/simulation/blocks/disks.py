@@ -36,12 +36,12 @@ class Stored:
 
 
 def original(replica: model.Replica) -> model.Replica:
-    """What a replica under recovery was before."""
+    """Return what a replica under recovery was before."""
     return original(replica.original) if isinstance(replica, model.UnderRecovery) else replica
 
 
 def is_whole(replica: model.Replica) -> bool:
-    """Whether a replica is final, be it under a recovery that has not ended."""
+    """Return whether a replica is final, be it under a recovery that has not ended."""
     return isinstance(original(replica), model.Finalized)
 
 
@@ -53,20 +53,17 @@ class Disks:
     claim: bytes | None = None
 
     def all(self) -> Iterator[Stored]:
-        """Every replica with files, those that are about to go included."""
         for volume in self.volumes.values():
             yield from volume.values()
 
     def of(self, block_id: model.BlockId) -> list[Stored]:
-        """The replicas of a block; one at most on each volume."""
         return [volume[block_id] for volume in self.volumes.values() if block_id in volume]
 
     def put(self, stored: Stored) -> None:
-        """A replica has files now."""
         self.volumes[stored.replica.storage][stored.replica.block.block_id] = stored
 
     def remove(self, stored: Stored) -> bool:
-        """Its files are gone; False if others have taken their place meanwhile."""
+        """Remove its files; return False if others have taken their place in the meantime."""
         volume = self.volumes.get(stored.replica.storage, {})
         block_id = stored.replica.block.block_id
         if volume.get(block_id) is not stored:
@@ -76,7 +73,7 @@ class Disks:
 
 
 def restarted(replica: model.Replica) -> model.Replica | None:
-    """What a DataNode that starts makes of a replica that it finds; None: it goes."""
+    """Return what a DataNode that starts makes of a replica that it finds; None: it goes."""
     match replica:
         case model.Temporary():
             return None
@@ -141,7 +138,7 @@ class ReplicaMap:
                 return before
 
     def find(self, block: model.Block) -> Stored:
-        """The replica of exactly this block; raises NotDone if there is none."""
+        """Return the replica of exactly this block; raise NotDone if there is none."""
         stored = self.known.get(block.block_id)
         if stored is None or stored.replica.block != block:
             raise NotDone(f"{block} is not here")

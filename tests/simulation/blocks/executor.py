@@ -36,7 +36,7 @@ from tests.simulation.blocks.names import POOL, id_of
 from tests.simulation.blocks.wires import Broken
 
 COPY_SECONDS: Final = 1.0
-"""A copy takes up to so long."""
+"""The most that a copy takes."""
 LOST: Final = (Broken, TimeoutError, NotDone)
 COMMIT: Final = Call(DATANODE_PROTOCOL, "commitBlockSynchronization", b"", 0, 0, "hdfs", None, "")
 
@@ -52,7 +52,7 @@ class Executor:
         self._name, self._watcher = life.owner.name, life.owner.watcher
 
     async def run(self) -> None:
-        """For ever; who may command is asked when a command is taken."""
+        """Execute commands for ever; the claim is checked when a command is taken."""
         life = self._life
         while True:
             await life.more.wait()
@@ -122,7 +122,7 @@ class Executor:
     async def _commit(
         self, who: str, order: Recovery, length: int, ended: Sequence[tuple[Datanode, StorageId]]
     ) -> None:
-        """Tell the NameNode what has become of the block."""
+        """Report the end of the recovery to the NameNode."""
         request = recovery_request(
             block(order.block_id, order.stamp),
             PoolId(POOL),
@@ -145,7 +145,7 @@ class Executor:
             return
 
     async def _ask_all(self, order: Recovery, what: Block) -> tuple[list[Found[Datanode]], int]:
-        """The replicas that there are, and how many DataNodes did not answer."""
+        """Return the replicas that there are, and how many DataNodes did not answer."""
         found = []
         silent = 0
         for node, _ in order.places:
@@ -200,7 +200,7 @@ def _life_of(owner: Datanode) -> Life:
 
 
 async def take_copy(owner: Datanode, what: Block, storage: StorageId, data: bytes) -> None:
-    """A whole replica comes in from another DataNode."""
+    """Take a whole replica from another DataNode."""
     life = _life_of(owner)
     if storage not in owner.disks.volumes:
         storage = next(iter(owner.disks.volumes))

@@ -51,7 +51,7 @@ def _end_faults(world: "World") -> None:
 
 
 def _trouble(world: "World") -> str:
-    """What is not in order yet; empty if all is."""
+    """Return what is not in order yet; empty if all is."""
     actives = [life for life in world.lives.values() if life.role is Role.ACTIVE]
     if len(actives) != 1 or len(world.lives) != 2:
         return f"{len(actives)} of {len(world.lives)} NameNodes are active"
@@ -83,7 +83,7 @@ def _doubted(life: NameNodeLife) -> set[str]:
 
 
 def _differs(world: "World", life: NameNodeLife) -> str:
-    """Where a NameNode's map says something else than the disks."""
+    """Return where a NameNode's map differs from the disks."""
     blocks = life.cluster.blocks
     lost = {one.file_id for one in world.oracle.truth.blocks.values() if one.may_be_lost}
     for block_id, known in world.oracle.truth.blocks.items():
@@ -92,7 +92,7 @@ def _differs(world: "World", life: NameNodeLife) -> str:
             return f"{life.name} does not know {block_id}"
         if not known.complete:
             if known.file_id in lost:
-                continue  # nobody can make it whole
+                continue  # no replica can make it whole
             return f"the file of {block_id} is still open"
         if blocks.map.block(slot).stage is not Stage.COMPLETE:
             if known.may_be_lost:

@@ -24,7 +24,7 @@ from tests.simulation.blocks.wires import Broken, Wires
 
 LEASE_SECONDS: Final = 2.0
 WRITE_SECONDS: Final = 8.0
-"""So long a writer waits for the quorum before it gives up."""
+"""How long a writer waits for the quorum before it gives up."""
 JOURNAL: Final = "jn"
 _NODE: Final = NodeName(JOURNAL)
 
@@ -36,7 +36,6 @@ class Superseded(JournalError):
 
 
 def frames_of(records: bytes) -> list[tuple[TxId, Op]]:
-    """The edits of a batch."""
     return list(decode_all(records, LAYOUT_VERSION))
 
 
@@ -70,13 +69,13 @@ class Journal:
             self.on_durable(txid, op)
 
     def hear(self, epoch: int, now: float) -> None:
-        """A writer speaks."""
+        """Refuse a writer of an older epoch."""
         if epoch != self.epoch:
             raise Superseded(f"epoch {epoch} is not {self.epoch}, which was promised")
         self.heard_at = now
 
     def promise(self) -> int:
-        """A new epoch: from now on every older writer is refused."""
+        """Return a new epoch; every older writer is refused from now on."""
         self.epoch += 1
         return self.epoch
 
@@ -117,7 +116,7 @@ class Writer:
             self._beats = asyncio.create_task(self._beat())
 
     def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
-        """``ended`` hears when the batch is durable, unless this writer is closed before."""
+        """Write a batch; call ``ended`` when it is durable, unless this writer is closed before."""
         task = asyncio.create_task(self._write(first, count, records, ended))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
@@ -136,7 +135,7 @@ class Writer:
         ended(None)
 
     async def finalize_segment(self, last: TxId) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def purge_logs(self, minimum: TxId) -> None:
         """Everything is kept."""
@@ -145,7 +144,7 @@ class Writer:
         return ()
 
     async def close(self) -> None:
-        """No heartbeat any more, and no lease."""
+        """Stop the heartbeats, and give up the lease."""
         self._lease.end()
         for task in (self._beats, *self._writing):
             if task is not None:
@@ -185,18 +184,18 @@ class Reader:
     machine: str
 
     async def edits(self, first: TxId, *, through: TxId | None = None) -> AsyncGenerator[Chunk]:
-        """All that is durable from ``first`` on."""
+        """Yield all that is durable from ``first`` on."""
         for chunk in await self._read(first):
             if through is None or chunk.first <= through:
                 yield chunk
 
     async def durable_edits(self, first: TxId) -> AsyncGenerator[Chunk]:
-        """All that is durable, also of the open segment."""
+        """Yield all that is durable, also of the open segment."""
         for chunk in await self._read(first):
             yield chunk
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
     async def _read(self, first: TxId) -> list[Chunk]:
         async def answer() -> list[Chunk]:
@@ -220,7 +219,7 @@ class Reader:
 
 
 def access(journal: Journal, wires: Wires, machine: str) -> JournalAccess:
-    """How one NameNode reaches the journal; its standby reads the open segment."""
+    """Return how one NameNode reaches the journal; its standby reads the open segment."""
     return JournalAccess(
         new_writer=lambda: Writer(journal, wires, machine),
         reader=Reader(journal, wires, machine),

@@ -57,26 +57,24 @@ Handle = Callable[[Call, Any], Awaitable[Message]]
 
 
 class Gate:
-    """Lets clients' calls in where they are served; nobody waits at it."""
+    """Lets clients' calls in where they are served; no call waits at it."""
 
     def __init__(self) -> None:
         self._role = Role.STANDBY
 
     def role_changed(self, role: Role) -> None:
-        """The role's owner tells."""
         self._role = role
 
     def is_open(self) -> bool:
-        """Whether every call may come in."""
         return self._role is Role.ACTIVE
 
     async def admit(self, method: str, *, writes: bool) -> None:
-        """Raises RemoteFault where another NameNode should be asked."""
+        """Raise RemoteFault where another NameNode should be asked."""
         if self._role is not Role.ACTIVE:
             raise RemoteFault(STANDBY_EXCEPTION, f"{method}: {self._role.value}, writes={writes}")
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 @dataclass(slots=True)
@@ -91,12 +89,11 @@ class NoGroups:
         """Known."""
 
     def known(self, user: str) -> frozenset[str]:
-        """None."""
+        """Return the user's own group only."""
         return frozenset({user})
 
 
 def replayed(journal: Journal, through: TxId) -> Namespace:
-    """What an image at this transaction holds."""
     namespace = Namespace.empty(SUPERUSER)
     for first, _, records in journal.batches:
         if first > through:
@@ -192,7 +189,6 @@ class NameNodeLife:
                 await self.face.release_expired_leases()
 
     async def become_active(self) -> bool:
-        """Whether it became active."""
         try:
             await self.namenode.become_active()
         except TransitionRefused:
@@ -200,7 +196,6 @@ class NameNodeLife:
         return True
 
     async def become_standby(self) -> bool:
-        """Whether it became standby."""
         try:
             await self.namenode.become_standby()
         except TransitionRefused:
@@ -223,7 +218,6 @@ class _Gone:
 
 
 def methods_of(face: ClientFace) -> dict[str, tuple[type[Message], Handle]]:
-    """Its methods by their names: what each takes, and what carries it out."""
     methods = face.protocol().methods
     return {name: (one.request, partial(carried_out, one)) for name, one in methods.items()}
 
@@ -237,7 +231,7 @@ class Serving(Protocol):
 async def served(
     life: Serving, method: str, client: bytes, number: int, request: Message, *, user: str
 ) -> Message:
-    """One call of a client, at the NameNode."""
+    """Serve one call of a client at the NameNode."""
     _, handle = life.methods[method]
     call = Call(CLIENT_PROTOCOL, method, client, number, 0, user, None, "10.9.9.9")
     return await handle(call, request)

@@ -9,7 +9,6 @@ POOL: Final = "BP-1-10.0.0.1-1"
 
 
 def id_of(owner: Datanode) -> DatanodeIDProto:
-    """A DataNode on the wire."""
     who = owner.id
     return DatanodeIDProto(
         ipAddr=who.ip,

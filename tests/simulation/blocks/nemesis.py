@@ -30,11 +30,11 @@ class Swarm:
     """What this seed is about.
 
     ``java``: how many of the DataNodes are like Java's, whose deletions take up to
-    ``deletion_seconds``.  ``report_seconds`` are between full reports that nobody has asked for;
-    in most worlds there is none.  ``fenced``: who takes over kills whom it follows.
-    ``command_seconds``: so long DataNodes leave a command lying.  ``appending``: clients append and
-    recover more than they write.  ``prepared``: whole files are there when the faults begin.
-    ``recovery_seconds``: a recovery that takes longer is ordered anew.
+    ``deletion_seconds``.  ``report_seconds`` are between full reports that no NameNode has asked
+    for; in most worlds there is none.  ``fenced``: the NameNode that takes over kills the former
+    active. ``command_seconds``: how long DataNodes leave a command lying.  ``appending``: clients
+    append and recover more than they write.  ``prepared``: whole files are there when the faults
+    begin. ``recovery_seconds``: a recovery that takes longer is ordered anew.
     """
 
     datanodes: int
@@ -56,7 +56,7 @@ class Swarm:
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
-        """The options of a seed; every other one is aimed at something."""
+        """Draw the options of a seed; every other one is aimed at something."""
         usual = cls._usual(seed)
         if seed % 2 or seed in FOUND_BEFORE:
             return usual
@@ -91,12 +91,14 @@ class Swarm:
         )
 
     def having(self, **events: float) -> "Swarm":
-        """With so many more events of these kinds (written with _), one each at least."""
+        """Return options with more events of these kinds (written with _), one each at least."""
         more = {kind.replace("_", "-"): rate for kind, rate in events.items()}
         return replace(self, events={**self.events, **more})
 
     def calmer(self, rng: Random) -> "Swarm":
-        """In most worlds without what every seed has: it would end most situations early."""
+        """Return, in most worlds, options without usual faults: they would end most situations
+        early.
+        """
         return replace(self, events={}, rates={}) if rng.random() < CALM else self
 
 
@@ -137,7 +139,7 @@ def _dead_writers(swarm: Swarm, rng: Random) -> Swarm:
 
 
 def _two_terms(swarm: Swarm, rng: Random) -> Swarm:
-    """A NameNode is active, is not, and is again, with orders that had not left."""
+    """Make a NameNode active, then not, then again, with orders that had not left."""
     swarm = replace(swarm.calmer(rng), replication=3, clients=1, prepared=True, fenced=False)
     return swarm.having(there_and_back=rng.uniform(1, 2))
 
@@ -148,19 +150,19 @@ def _slow_hands(swarm: Swarm, rng: Random) -> Swarm:
 
 
 def _former_actives(swarm: Swarm, rng: Random) -> Swarm:
-    """A NameNode that slept through its end goes on, and DataNodes start meanwhile."""
+    """Let a NameNode that slept through its end go on, and DataNodes start in the meantime."""
     swarm = replace(swarm.calmer(rng), replication=3, clients=1, prepared=True, fenced=False)
     return swarm.having(ghost=rng.uniform(1, 3))
 
 
 def _lease_gaps(swarm: Swarm, rng: Random) -> Swarm:
-    """The active is without its read lease for a moment, and writes nothing."""
+    """Take the read lease from the active for a moment in which it writes nothing."""
     swarm = replace(swarm.calmer(rng), clients=1, horizon=30.0)
     return swarm.having(nap=1.0, cut_journal=rng.uniform(0, 2))
 
 
 def _long_sleeps(swarm: Swarm, rng: Random) -> Swarm:
-    """A NameNode sleeps for longer than DataNodes may be silent."""
+    """Stop a NameNode for longer than DataNodes may be silent."""
     swarm = replace(swarm.calmer(rng), horizon=75.0, clients=1, fenced=False)
     return swarm.having(long_freeze=rng.uniform(1, 2))
 

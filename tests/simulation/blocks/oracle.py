@@ -60,15 +60,15 @@ class Oracle:
         self._stamps: dict[int, int] = {}
         self._ids: dict[int, int] = {}
         self._doomed: dict[tuple[str, Block], set[str]] = {}
-        """Replicas that a DataNode is about to delete, and who has told it to."""
+        """Replicas that a DataNode is about to delete, and the NameNodes that have ordered it."""
         self._ordered: set[tuple[str, Block]] = set()
-        """Every replica that a DataNode was ever told to delete."""
+        """Every replica that a DataNode was ever ordered to delete."""
         self._well_since: dict[str, float] = {}
         self._clock = clock
         journal.on_durable = self.durable
 
     def violated(self, invariant: str, what: str) -> None:
-        """An invariant broke; the first one counts."""
+        """Note a broken invariant; the first one counts."""
         if self.violation is None:
             self.violation = Violated(invariant, what)
             self._trace.add("ORAC", f"VIOLATED {self.violation}")
@@ -76,7 +76,6 @@ class Oracle:
     # ---- edits ----
 
     def durable(self, txid: TxId, op: Op) -> None:
-        """An edit is durable."""
         truth = self.truth
         truth.apply(txid, op)
         if self._trace.keep:
@@ -97,7 +96,7 @@ class Oracle:
     # ---- claims and commands ----
 
     def answers(self, who: str, datanode: str, answer: Answer) -> None:
-        """A NameNode answers a heartbeat: its claim, and its commands."""
+        """Judge a NameNode's answer to a heartbeat: its claim, and its commands."""
         self.checks += 1
         life, standing, overtaken = self._lives[who], answer.standing, False
         if standing.active:
@@ -153,7 +152,7 @@ class Oracle:
             )
 
     def _others(self, block_id: int, known: Known, least_stamp: int = 0) -> int:
-        """How many DataNodes have a good replica that nobody has told them to delete."""
+        """Return how many DataNodes have a good replica that they are not ordered to delete."""
         return sum(
             any(
                 one.replica.block.stamp >= least_stamp
@@ -166,7 +165,6 @@ class Oracle:
         )
 
     def heard(self, datanode: str, who: str, said: Said, txid: int, verdict: Heard) -> None:
-        """A NameNode's word has come to a DataNode."""
         view = self._views.setdefault(datanode, View())
         if said is Said.ACTIVE and (view.who == who or txid > view.txid):
             if self._trace.keep and view.who != who:
@@ -174,7 +172,6 @@ class Oracle:
             view.who, view.txid = who, txid
 
     def executes(self, datanode: str, who: str, command: object) -> None:
-        """A command is carried out."""
         self.checks += 1
         view = self._views.get(datanode, View())
         if view.who != who:
@@ -186,11 +183,9 @@ class Oracle:
         self._answered(datanode, who, command)
 
     def drops(self, datanode: str, who: str, command: object) -> None:
-        """A command is not carried out, since another NameNode is obeyed."""
         self._answered(datanode, who, command)
 
     def _answered(self, datanode: str, who: str, command: object) -> None:
-        """An order to delete waits no more."""
         if isinstance(command, Delete):
             for block_id, stamp in command.replicas:
                 which = datanode, named(block_id, stamp)
@@ -202,11 +197,10 @@ class Oracle:
     # ---- replicas ----
 
     def starts(self, datanode: str) -> None:
-        """Its former process had not carried out all that it was told."""
+        """Forget what its former process had not carried out."""
         self._doomed = {one: who for one, who in self._doomed.items() if one[0] != datanode}
 
     def gone(self, datanode: str, stored: Stored, why: str) -> None:
-        """A replica's files are no more."""
         block_id = stored.replica.block.block_id
         if self._trace.keep:
             self._trace.add(datanode, f"{stored.replica.block} is {why}")
@@ -222,7 +216,7 @@ class Oracle:
         self._check_kept(block_id)
 
     def shortened(self, datanode: str, stored: Stored, length: int) -> None:
-        """A DataNode's machine has lost its power: of this replica so many bytes are left."""
+        """Note that a DataNode's machine lost its power: ``length`` bytes of a replica are left."""
         replica = stored.replica
         assert isinstance(replica, BeingWritten)
         block_id = replica.block.block_id
@@ -248,7 +242,6 @@ class Oracle:
             known.ended.add(block.stamp)
 
     def whole(self, datanode: str, stored: Stored) -> None:
-        """A replica was finalized."""
         self.checks += 1
         replica = stored.replica
         if self._trace.keep:
@@ -269,7 +262,7 @@ class Oracle:
         self._check_kept(replica.block.block_id)
 
     def _check_kept(self, block_id: int) -> None:
-        """Every acknowledged byte is somewhere, if not too many disks were lost."""
+        """Check that every acknowledged byte is somewhere, if not too many disks were lost."""
         self.checks += 1
         known = self.truth.blocks.get(block_id)
         if known is None or known.may_be_lost or not (known.complete or known.acked):
@@ -283,7 +276,7 @@ class Oracle:
         )
 
     def _holders(self, block_id: int, known: Known) -> list[str]:
-        """The DataNodes with a good replica on their disks, running or not."""
+        """Return the DataNodes with a good replica on their disks, running or not."""
         return [
             name
             for name, owner in self._datanodes.items()
@@ -294,7 +287,7 @@ class Oracle:
         ]
 
     def good_places(self, block_id: int) -> set[str]:
-        """Which running DataNodes have a good replica."""
+        """Return which running DataNodes have a good replica."""
         known = self.truth.blocks[block_id]
         return {
             name
@@ -307,7 +300,6 @@ class Oracle:
     # ---- clients ----
 
     def given(self, block: Block, places: int) -> None:
-        """A block id with a stamp was given out, and so many DataNodes to write it to."""
         if not places:
             self.violated("P7", f"{block} was given out with no DataNode to write it to")
         if self._ids.setdefault(block.block_id, block.stamp) != block.stamp:
@@ -315,17 +307,15 @@ class Oracle:
         self.restamped(block.block_id, block.stamp)
 
     def restamped(self, block_id: int, stamp: int) -> None:
-        """A new stamp was given out for a block."""
         if self._stamps.setdefault(stamp, block_id) != block_id:
             self.violated("P4", f"stamp {stamp} was given to {self._stamps[stamp]} and {block_id}")
 
     def sends(self, block_id: int, start: int, payload: bytes) -> None:
-        """A writer sends these bytes of a block."""
         content = self.truth.content.get(block_id, b"")
         self.truth.content[block_id] = content[:start] + payload
 
     def acked(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
-        """All DataNodes of the pipeline have so many bytes."""
+        """Note that all DataNodes of the pipeline have ``length`` bytes."""
         known = self.truth.blocks.get(block.block_id)
         if known is not None and not known.complete:
             known.acked = max(known.acked, length)
@@ -336,24 +326,21 @@ class Oracle:
                 )
 
     def finished(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
-        """All DataNodes of the pipeline have acknowledged the end of a block."""
         for name, stored in self._of(block, pipeline):
             if stored.replica.length != length or not is_whole(stored.replica):
                 self.violated("P2", f"{name} has acknowledged the end of {block}: {stored.replica}")
 
     def _of(self, block: Block, pipeline: Iterable[str]) -> Iterator[tuple[str, Stored]]:
-        """What running DataNodes of a pipeline know of this very block."""
+        """Yield what running DataNodes of a pipeline have of this very block."""
         for name in pipeline:
             stored = self._datanodes[name].replicas().get(block.block_id)
             if stored is not None and stored.replica.block == block:
                 yield name, stored
 
     def completed(self, path: str) -> None:
-        """A file was closed."""
         self._trace.add("-", f"{path} is closed")
 
     def reads(self, block: Block, data: bytes) -> None:
-        """A reader got these bytes of a block."""
         self.checks += 1
         if not self.truth.content.get(block.block_id, b"").startswith(data):
             self.violated("P5", f"a reader of {block} got other bytes than were written")
@@ -361,7 +348,7 @@ class Oracle:
     # ---- now and then ----
 
     def look(self) -> None:
-        """The maps agree with themselves, and with each other at equal edits."""
+        """Check that the maps agree with themselves, and with each other at equal edits."""
         self.checks += 1
         lives = [life for life in self._lives.values() if life.process.alive]
         for life in lives:
@@ -383,7 +370,6 @@ class Oracle:
                 self._well_since.pop(name, None)
 
     def died(self, life: NameNodeLife, datanode: str) -> None:
-        """A NameNode takes a DataNode for dead."""
         since = self._well_since.get(datanode, self._clock())
         if self._clock() > since + DEAD_SECONDS + SLACK_SECONDS:
             self.violated(

@@ -15,7 +15,7 @@ from tests.simulation.blocks.wires import Broken
 SETUP_SECONDS: Final = 6.0
 PACKET_SECONDS: Final = 5.0
 PER_NODE_SECONDS: Final = 1.0
-"""Who is farther up waits longer, so that the one next to the trouble tells of it."""
+"""Nodes farther up wait longer, so that the one next to the trouble reports it."""
 
 
 class BadLink(Exception):
@@ -85,7 +85,7 @@ def _announce(life: Life, news: News | None, stored: Stored) -> None:
 async def send(
     origin: str, pipeline: Pipeline, block: model.Block, start: int, payload: bytes
 ) -> None:
-    """One packet, until all have acknowledged it; raises BadLink."""
+    """Send one packet, and wait until all have acknowledged it; raise BadLink."""
 
     async def step(rest: Pipeline) -> None:
         life, end = _life(rest[0].owner), start + len(payload)
@@ -107,7 +107,7 @@ async def write_packet(life: Life, block: model.Block, start: int, payload: byte
 
 
 async def finish(origin: str, pipeline: Pipeline, block: model.Block, length: int) -> None:
-    """The last, empty packet: every replica becomes final; raises BadLink."""
+    """Send the last, empty packet: every replica becomes final; raise BadLink."""
 
     async def step(rest: Pipeline) -> None:
         life = _life(rest[0].owner)
@@ -119,7 +119,7 @@ async def finish(origin: str, pipeline: Pipeline, block: model.Block, length: in
 
 
 async def finalize(life: Life, block: model.Block, length: int) -> None:
-    """Make a replica final, and tell; raises NotDone."""
+    """Make a replica final, and announce it; raise NotDone."""
     if _written(life, block).replica.length != length:
         raise NotDone(f"{block} is not {length} bytes long")
     stored = life.map.perform(Complete(block))
@@ -134,7 +134,7 @@ def _written(life: Life, block: model.Block) -> Stored:
 
 
 async def read(origin: str, owner: Datanode, block: model.Block, length: int | None) -> bytes:
-    """The bytes of a replica that its DataNode shows, at most ``length``.
+    """Return the bytes of a replica that its DataNode shows, at most ``length``.
 
     Raises:
         Broken, TimeoutError, NotDone: if it cannot be read there.

@@ -23,7 +23,7 @@ LATE_SECONDS: Final = 0.2
 
 
 def claim_looked_at_too_early() -> Planting:
-    """Whose command it is counts when the command comes, not when it is carried out."""
+    """Check the claim when the command comes, not when it is carried out."""
     take = Life.hear
 
     def hear_and_drop(self: Life, who: str, answer: Answer) -> None:
@@ -45,13 +45,10 @@ def earlier_terms_count() -> Planting:
 
 
 def claim_forgotten() -> Planting:
-    """A DataNode that starts believes the first who claims."""
     return replacing(datanode, "decode", lambda _data: Claims())
 
 
 def newest_word_obeyed() -> Planting:
-    """Whoever says last that it is the active is obeyed."""
-
     def believing(claims: Claims, who: NameNodeId, said: Said, txid: int) -> tuple[Claims, Verdict]:
         if said is Said.ACTIVE:
             return Claims(txid, who), Verdict.OBEYED
@@ -61,8 +58,6 @@ def newest_word_obeyed() -> Planting:
 
 
 def stepping_down_forgets() -> Planting:
-    """Who was obeyed last needs another edit to be obeyed again."""
-
     def forgetful(claims: Claims, who: NameNodeId, said: Said, txid: int) -> tuple[Claims, Verdict]:
         after, verdict = hear(claims, who, said, txid)
         return replace(after, remembered=None), verdict
@@ -71,7 +66,6 @@ def stepping_down_forgets() -> Planting:
 
 
 def any_stamp_deleted() -> Planting:
-    """A replica is deleted whatever its stamp."""
     invalidate = replicas._invalidate
 
     def careless(operation: Invalidate, found: Replica | None) -> Outcome:
@@ -82,7 +76,7 @@ def any_stamp_deleted() -> Planting:
 
 
 def all_states_take_part() -> Planting:
-    """A recovery takes the shortest of all replicas, those of a former life included."""
+    """Let a recovery take the shortest of all replicas, those of a former life included."""
 
     def shortest(
         block: Block, found: Sequence[Found[Any]], truncate_to: int | None, *, silent: int = 0
@@ -97,8 +91,6 @@ def all_states_take_part() -> Planting:
 
 
 def old_stamps_take_part() -> Planting:
-    """A recovery takes replicas that fell out of the pipeline."""
-
     def lenient(
         block: Block, found: Sequence[Found[Any]], truncate_to: int | None, *, silent: int = 0
     ) -> Any:  # noqa: ANN401
@@ -120,7 +112,6 @@ def old_stamps_take_part() -> Planting:
 
 
 def recovery_ends_any() -> Planting:
-    """An end of a recovery counts whichever recovery it was."""
     end = replicas._end_recovery
 
     def ends(operation: Any, found: Any) -> Outcome:  # noqa: ANN401
@@ -137,13 +128,10 @@ def recovery_ends_any() -> Planting:
 
 
 def longest_taken() -> Planting:
-    """A recovery of replicas that were being written takes the longest."""
     return replacing(agreement, "_common", max)
 
 
 def acked_before_written() -> Planting:
-    """A DataNode acknowledges a packet whose bytes it has not written yet."""
-
     async def hasty(life: Life, block: Block, start: int, payload: bytes) -> None:
         life.spawn(_late(write(life, block, start, payload)))
 
@@ -152,8 +140,6 @@ def acked_before_written() -> Planting:
 
 
 def acked_before_final() -> Planting:
-    """A DataNode acknowledges a block's end, and makes its replica final afterwards."""
-
     async def hasty(life: Life, block: Block, length: int) -> None:
         life.spawn(_late(finalize(life, block, length)))
 
@@ -168,8 +154,6 @@ async def _late(work: Coroutine[Any, Any, None]) -> None:
 
 
 def errors_acknowledged() -> Planting:
-    """What a DataNode farther down says of a packet does not matter."""
-
     async def deaf(*arguments: Any) -> None:  # noqa: ANN401
         with suppress(pipeline.BadLink):
             await onward(*arguments)

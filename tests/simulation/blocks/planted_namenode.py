@@ -8,7 +8,7 @@ from unittest.mock import patch
 from journal.model import TxId
 from namenode_sim.blocks import incremental_reports, safemode
 from namenode_sim.blocks.blocks_map import BlocksMap
-from namenode_sim.blocks.invalidations import Invalidations
+from namenode_sim.blocks.deletion_orders import Invalidations
 from namenode_sim.blocks.model import Slot, Storage, StorageNumber
 from namenode_sim.blocks.postponed_reports import PostponedReports, ReplicaReport
 from namenode_sim.blocks.replicas import Replicas
@@ -30,8 +30,6 @@ _BEGIN = Keeper.__init__
 
 
 def confirmed_over_activation() -> Planting:
-    """A new active trusts what storages have reported to a standby."""
-
     def activate(state: BlockState) -> None:
         before = [(one, one.confirmed, one.heartbeated) for one in state.map.storages]
         incremental_reports.activate(state)
@@ -42,8 +40,6 @@ def confirmed_over_activation() -> Planting:
 
 
 def any_report_confirms() -> Planting:
-    """A report that was made before its DataNode obeyed us confirms."""
-
     def finish(_: BlockState, storage: Storage, **_more: object) -> None:
         storage.reports += 1
         storage.needs_full_report = False
@@ -58,7 +54,6 @@ def unconfirmed_counts() -> Planting:
 
 
 def unregistered_are_dead() -> Planting:
-    """A NameNode that was just started takes the DataNodes that it knows for all that there are."""
     return replacing(Keeper, "__init__", _knows_all)
 
 
@@ -68,12 +63,10 @@ def _knows_all(self: Keeper, *args: Any, **more: Any) -> None:  # noqa: ANN401
 
 
 def orders_outlive_terms() -> Planting:
-    """What an active had queued for deletion leaves when it is active again."""
     return replacing(Invalidations, "clear", lambda _self: None)
 
 
 def orders_before_their_edits() -> Planting:
-    """A deletion leaves before the edit that it rests on is durable."""
     take_due = Invalidations.take_due
 
     def at_once(
@@ -85,7 +78,6 @@ def orders_before_their_edits() -> Planting:
 
 
 def claims_what_is_written() -> Planting:
-    """The claim is the last edit that was written, durable or not."""
     standing_of = datanodes.standing_of
 
     def standing(owner: NameNode) -> Standing:
@@ -96,7 +88,7 @@ def claims_what_is_written() -> Planting:
 
 
 def lease_not_asked() -> Planting:
-    """Who was the active says so without its read lease, too: for bugs of whom DataNodes obey."""
+    """Let a former active claim without its read lease, too: for bugs of the claims."""
     standing_of = datanodes.standing_of
 
     def standing(owner: NameNode) -> Standing:
@@ -108,12 +100,10 @@ def lease_not_asked() -> Planting:
 
 
 def waiting_forgotten() -> Planting:
-    """A standby drops what its edits do not explain yet."""
     return replacing(incremental_reports, "_postpone", lambda *_: None)
 
 
 def oldest_waits() -> Planting:
-    """Of several reports about one replica the first one waits, and newer ones are lost."""
     put, forget = PostponedReports.put, PostponedReports.forget
 
     def put_first(
@@ -138,12 +128,10 @@ def oldest_waits() -> Planting:
 
 
 def late_stamp_is_corrupt() -> Planting:
-    """A report with an old stamp that comes late marks the new replica corrupt."""
     return replacing(BlocksMap, "holds_current", lambda *_: False)
 
 
 def report_undoes_news() -> Planting:
-    """A full report removes what came after it was made."""
     return replacing(incremental_reports, "_remember", lambda *_: None)
 
 
@@ -153,7 +141,6 @@ def old_stamps_stay() -> Planting:
 
 
 def retry_is_a_new_block() -> Planting:
-    """A repeated addBlock gets another block."""
     is_retry = add_block.is_retry
 
     def never(*arguments: Any) -> bool:  # noqa: ANN401
@@ -164,7 +151,6 @@ def retry_is_a_new_block() -> Planting:
 
 
 def retry_has_no_place() -> Planting:
-    """A repeated addBlock after a failover gets its block without a DataNode."""
     return replacing(add_block, "_new_places", _only_new(add_block._new_places))
 
 
@@ -178,7 +164,6 @@ def _only_new(choose: Any) -> Any:  # noqa: ANN401
 
 
 def list_out_of_order() -> Planting:
-    """A storage's list has a new replica in another place than its block's row says."""
     add = Replicas.add
 
     def first(self: Replicas, slot: Slot, storage: Storage) -> None:
@@ -189,7 +174,6 @@ def list_out_of_order() -> Planting:
 
 
 def stamp_not_logged() -> Planting:
-    """A new stamp is told, and no edit says that it was given out."""
     call = table.WRITES["updateBlockForPipeline"]
 
     def plan(scene: Any, request: Any) -> EditPlan:  # noqa: ANN401
@@ -203,12 +187,10 @@ def stamp_not_logged() -> Planting:
 
 
 def any_recovery_commits() -> Planting:
-    """The result of a recovery counts that was not the last one ordered."""
     return replacing(block_recovery, "_check_recovery", lambda *_: None)
 
 
 def dead_after_a_sleep() -> Planting:
-    """Who has slept takes all DataNodes for dead that it did not hear meanwhile."""
     return replacing(liveness, "LATE_FACTOR", 1e9)
 
 
@@ -223,13 +205,10 @@ def safe_mode_counts_all() -> Planting:
 
 
 def closed_uncounted() -> Planting:
-    """A file is closed though no DataNode has told of a whole replica of its last block."""
     return replacing(block_writes, "would_complete", lambda *_: True)
 
 
 def registration_keeps_trust() -> Planting:
-    """A DataNode that comes again is trusted as before."""
-
     def registered(self: BlockState, node: str) -> None:
         for storage in self._storages.of(node):
             storage.reports = 0

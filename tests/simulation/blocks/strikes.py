@@ -49,7 +49,6 @@ class Strikes:
         }
 
     def happen(self, event: Event) -> None:
-        """One event, if it may."""
         if self._world.faults.allowed(event.name):
             self._world.trace.add("-", f"{event.kind} for {event.lasts:.1f} s", event.name)
             self._handlers[event.kind](event)
@@ -57,7 +56,7 @@ class Strikes:
     # ---- NameNodes ----
 
     def _active(self, event: Event) -> str:
-        """The active; by chance the other one."""
+        """Return the active; by chance the other one."""
         active = [name for name, life in self._world.lives.items() if life.role is Role.ACTIVE]
         return active[0] if active and event.other % 4 else NAMENODES[event.victim % 2]
 
@@ -132,7 +131,7 @@ class Strikes:
             self._world.oracle.gone(owner.name, stored, "lost with its disk")
 
     def _cut_power(self, event: Event) -> None:
-        """A DataNode's machine goes, and often a writer; only what was synced stays."""
+        """Cut a DataNode's power, and often end a writer; only what was synced stays."""
         if event.other % 3:
             self._kill_client(event)
         owner = self._datanode(event)
@@ -160,7 +159,7 @@ class Strikes:
         self._world.loop.call_later(wait + 10.0 + event.lasts, self._world.switch)
 
     def _ghost(self, event: Event) -> None:
-        """The active reaches the journal no more, nor its successor a DataNode that starts."""
+        """Cut the active off the journal, and its successor off a DataNode that starts."""
         world, at = self._world, self._world.loop.call_later
         old = next((n for n, life in world.lives.items() if life.role is Role.ACTIVE), None)
         if old is None:
@@ -175,7 +174,7 @@ class Strikes:
         at(6.2, owner.start)
 
     def _nap(self, event: Event) -> None:
-        """The last fault of a world: the active is without its read lease for a moment."""
+        """Take the read lease from the active for a moment: the last fault of a world."""
         wait = max(0.0, self._world.ends - NAP_SECONDS - self._world.loop.now)
         self._world.loop.call_later(
             wait, self._freeze_namenode, replace(event, lasts=NAP_SECONDS, other=1)

@@ -11,7 +11,7 @@ from tests.simulation.engine.walks import Record, chosen, found, killed
 
 LEAST_FOUND = 28
 SHOWN = [mutant for mutant in MUTANTS if not mutant.killer]
-"""Each of these is shown by so many worlds that one is always near."""
+"""Each of these is shown by enough worlds that one is always near."""
 NAMED = [mutant for mutant in MUTANTS if mutant.killer]
 
 
@@ -32,7 +32,7 @@ def test_a_drawn_world_finds_a_planted_bug(mutant: Mutant, record_property: Reco
 
 @pytest.fixture(scope="module")
 def killings(request: pytest.FixtureRequest) -> dict[str, Killing]:
-    """One process runs them all."""
+    """Run them all in one process."""
     return kill("blocks", chosen(request, NAMED))
 
 

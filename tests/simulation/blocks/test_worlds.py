@@ -20,24 +20,24 @@ FOUND = (
 """Seeds that once broke an invariant.
 
 25: a replica that had fallen out of a pipeline, and was in the next one, stayed corrupt in the map
-(told in a unit test as well).  1249: an active that was without its read lease for a moment was
-obeyed by nobody until its next edit (likewise).  5062: an active that was just started dropped a
-block that it took for untouched, before the DataNode that had its bytes registered (likewise).
-51 was a flaw of the model, whose DataNodes reported in full only when they were asked: what a
-recovery leaves behind keeps copies off until the next report.  215 was another: while no DataNode
-was registered, the model's client appended with a pipeline of nobody, and restamped the block;
-Hadoop's client gives up without locations, before it asks for a stamp.  5212 was one of the oracle,
-which took a new copy for the replica that was to be deleted.  5440: a DataNode carried out what the
-active had ordered in an earlier term, with another active in between (told in a unit test as well).
-7000530 and 7000577 were flaws of the oracle.  In the one every DataNode had begun anew, and one's
-machine had lost its power: as Hadoop's, a recovery takes the shortest replica then.  In the other
-the only DataNode of a pipeline lost its disk before the NameNode had heard of that pipeline.
-7000192: late news of a replica came after that of its deletion, and the active had others deleted
-for it (told in a unit test as well); 7000448: to a standby, which need not ask before it is active.
-7000874: a DataNode told of a replica that it was deleting, and the active took that for newer than
-the full report that lacked it (likewise).
-7200016: the last replica of an open block had got a new stamp, and news of the old one, sent just
-before a full report, made the active pass over what that said of it (likewise).
+(has a unit test as well).  1249: an active that was without its read lease for a moment was not
+obeyed until its next edit (likewise).  5062: an active that was just started dropped a block that
+it took for untouched, before the DataNode that had its bytes registered (likewise). 51 was a flaw
+of the model, whose DataNodes reported in full only when they were asked: what a recovery leaves
+behind keeps copies off until the next report.  215 was another: while no DataNode was registered,
+the model's client appended with an empty pipeline, and restamped the block; Hadoop's client gives
+up without locations, before it asks for a stamp.  5212 was one of the oracle, which took a new copy
+for the replica that was to be deleted.  5440: a DataNode carried out what the active had ordered in
+an earlier term, with another active in between (has a unit test as well). 7000530 and 7000577 were
+flaws of the oracle.  In the one every DataNode had begun anew, and one's machine had lost its
+power: as Hadoop's, a recovery takes the shortest replica then.  In the other the only DataNode of a
+pipeline lost its disk before the NameNode had heard of that pipeline. 7000192: late news of a
+replica came after that of its deletion, and the active had others deleted for it (has a unit test
+as well); 7000448: to a standby, which need not ask before it is active. 7000874: a DataNode
+reported a replica that it was deleting, and the active took that for newer than the full report
+that lacked it (likewise). 7200016: the last replica of an open block had got a new stamp, and news
+of the old one, sent just before a full report, made the active pass over what that said of it
+(likewise).
 """
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def told(task: "asyncio.Task[Any]", loop: asyncio.AbstractEventLoop) -> "asyncio.Task[Any]":
-    """Tell the loop at once of an error that ends this task."""
+    """Report an error that ends this task to the loop at once."""
     task.add_done_callback(partial(_tell, loop))
     return task
 

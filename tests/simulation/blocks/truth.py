@@ -13,7 +13,7 @@ from tests.simulation.blocks.disks import Stored, is_whole, original
 
 @dataclass(slots=True)
 class Known:
-    """A block as the durable edits have it, and what its writers were told.
+    """A block as the durable edits have it, and as its writers count on it.
 
     ``wanted`` are the replications that it had, each with the time from which on; ``lost`` counts
     good replicas on disks that were lost for good, and ``excused`` is how many may be.  ``ended``
@@ -32,14 +32,14 @@ class Known:
 
     @property
     def may_be_lost(self) -> bool:
-        """Whether so many disks with a good replica were lost that nobody can have one.
+        """Return whether too many disks with a good replica were lost for one to be left.
 
         Those outside of a pipeline are as if lost once an edit says that it has gone on.
         """
         return self.lost >= self.excused or self.stamp in self.ended
 
     def least_wanted(self, since: float) -> int:
-        """The smallest replication that it has had since then."""
+        """Return the smallest replication that it has had since then."""
         later = [number for at, number in self.wanted if at > since]
         before = [number for at, number in self.wanted if at <= since]
         return min(*later, before[-1]) if before and later else min(later or before[-1:])
@@ -66,7 +66,9 @@ class Truth:
         self.namespace.follower = self._follow
 
     def is_good(self, block_id: int, known: Known, stored: Stored) -> bool:
-        """Whether a replica has all that its writers were told is written, as the edits name it."""
+        """Return whether a replica has all bytes that its writers count on, under the stamp of the
+        edits.
+        """
         replica, content = stored.replica, self.content.get(block_id, b"")
         if known.complete:
             fits = replica.block.stamp == known.stamp and replica.length == known.length
@@ -75,10 +77,11 @@ class Truth:
         return enough and stored.data[: known.acked] == content[: known.acked]
 
     def note_cut(self, made: Stored, there: Sequence[tuple[bool, Stored]]) -> None:
-        """A replica was made whole; ``there`` are all of its block, and whether their nodes run.
+        """Excuse what a recovery cuts; ``there`` are all replicas of the block, and whether their
+        nodes run.
 
         A recovery takes the shortest replica where every process that wrote has ended, as Hadoop's
-        does (BlockRecoveryWorker.syncBlock): nothing tells which machine has lost its power since.
+        does (BlockRecoveryWorker.syncBlock): nothing shows which machine has lost its power since.
         While one of them goes on, or a replica is whole, that is no excuse.
         """
         block_id, length = made.replica.block.block_id, made.replica.length
@@ -100,7 +103,6 @@ class Truth:
             known.acked = length
 
     def apply(self, txid: TxId, op: Op) -> None:
-        """An edit is durable."""
         self.touched.clear()
         self.dropped.clear()
         self._op = op

@@ -47,7 +47,6 @@ class Wires:
         """Machines that take a request from their queue though its sender has gone on."""
 
     def machine(self, name: str) -> Machine:
-        """The machine of this name."""
         if name not in self.machines:
             self.machines[name] = Machine(name)
         return self.machines[name]
@@ -72,7 +71,7 @@ class Wires:
         return await call.done
 
     def _strand(self, call: "_Call[T]", name: str) -> None:
-        """The sender's connection ends; the request is served all the same, later."""
+        """End the sender's connection; the request is served all the same, later."""
         magnitude = self.network.faults.random(name)
         seconds = magnitude.choice(STRANDED_SECONDS) * magnitude.random()
         self.network.trace.add("net", f"{call.what} is stranded for {seconds:.3f} s", name)
@@ -82,14 +81,14 @@ class Wires:
         self.network.post(call.link, call.what, arrive, lost=_nothing, not_before=due)
 
     def ended(self, machine: Machine) -> None:
-        """A process has ended: the kernel ends its connections."""
+        """End the connections of a process that has ended, as the kernel does."""
         waiting, machine.waiting = machine.waiting, {}
         for done in waiting:
             self.loop.call_later(REFUSED_SECONDS, _break, done)
 
 
 def _nothing() -> None:
-    """Nobody waits any more."""
+    """Do nothing."""
 
 
 def _break(done: "asyncio.Future[Any]") -> None:
@@ -109,12 +108,10 @@ class _Call(Generic[T]):
         self._here = PROCESS.get()
 
     def fail(self) -> None:
-        """The connection has ended."""
         if not self.done.done():
             self.done.set_exception(Broken(f"{self.what} to {self.link[1]}"))
 
     def arrive(self) -> None:
-        """The request is there."""
         there = self._there
         if there is None:
             self._wires.loop.create_task(self._serve())
@@ -127,7 +124,9 @@ class _Call(Generic[T]):
             there.process.spawn(self._serve())
 
     def arrive_alone(self, process: Process | None) -> Callable[[], None]:
-        """How the request arrives at the process that it was sent to, whoever still waits."""
+        """Return how the request arrives at the process that it was sent to, whether or not its
+        caller waits.
+        """
 
         def arrive() -> None:
             if process is not None and process.alive:
@@ -140,7 +139,7 @@ class _Call(Generic[T]):
             await self._handle()
         except Violated:
             raise
-        except Exception:  # noqa: BLE001 - nobody is there to see it
+        except Exception:  # noqa: BLE001 - no caller waits for it
             return
 
     async def _serve(self) -> None:

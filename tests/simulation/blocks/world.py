@@ -37,7 +37,7 @@ MAX_STEPS: Final = 600_000
 FIRST_ACTIVE_BY: Final = 20.0
 LOOK_SECONDS: Final = 1.0
 PATIENCE_LOOKS: Final = 3
-"""So many looks without an active pass before a standby is promoted."""
+"""How many looks without an active pass before a standby is promoted."""
 
 
 def run(seed: int, *, only: Set[str] | None = None, keep_trace: bool = False) -> Outcome:
@@ -110,7 +110,6 @@ class World:
         yield Executor(life, self.datanodes, face).run()
 
     def in_place(self) -> AbstractContextManager[None]:
-        """What the product logs goes into the trace."""
         return _traced(self.trace)
 
     # ---- the run ----
@@ -173,7 +172,7 @@ class World:
             told(process.spawn(shrink_all(client)), self.loop)
 
     def replace_client(self, number: int) -> None:
-        """A client's process ends; another one begins, which knows nothing of its files."""
+        """End a client's process; another one begins, without any of its files."""
         alive = self._writers()
         _, process = alive[number % len(alive)]
         process.kill()
@@ -184,7 +183,7 @@ class World:
         self.look()
 
     def look(self) -> None:
-        """What happens each second: invariants, and the controllers' part."""
+        """Check the invariants each second, and do the controllers' part."""
         self.oracle.look()
         if self.oracle.violation is not None:
             raise self.oracle.violation
@@ -236,7 +235,7 @@ class World:
             self.wires.ended(machine)
 
     def _control(self) -> None:
-        """What controllers do: promote a standby when nobody seems to be active."""
+        """Promote a standby, as controllers do, when no NameNode seems to be active."""
         seen = [
             life
             for life in self.lives.values()
@@ -297,7 +296,6 @@ class World:
     # ---- small matters ----
 
     def counts(self) -> tuple[int, int]:
-        """How many states were checked, and how many files clients have closed."""
         return self.oracle.checks, sum(client.done for client in self.clients)
 
     def end(self) -> None:
@@ -318,7 +316,7 @@ class World:
         self.loop.close()
 
     def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An error that nobody took: a bug, unless it is an answer that nobody waited for."""
+        """Take an unhandled error for a bug, unless it is an answer that no caller waited for."""
         failure = context.get("exception")
         if not isinstance(failure, Exception) or "task" not in context or self.closing:
             return
@@ -335,7 +333,6 @@ def _ended(done: "asyncio.Future[None]") -> None:
 
 @contextmanager
 def _traced(trace: Trace) -> Iterator[None]:
-    """What the product logs goes into this trace."""
     config = structlog.get_config()
     structlog.configure(
         processors=[_without_durations, trace.from_log],
