@@ -59,9 +59,9 @@ class BlockModel:
     heartbeated: set[Name] = field(default_factory=set)
     confirmed: set[Name] = field(default_factory=set)
     gone: dict[tuple[Name, int], int] = field(default_factory=dict)
-    """The stamps of replicas that were told to be gone."""
+    """The stamps of replicas that were reported to be gone."""
     doubted: dict[Name, float] = field(default_factory=dict)
-    """When such a replica was last told to have come."""
+    """When such a replica was last reported to have come."""
     role: model.Role = model.Role.STANDBY
     starting: bool = True
     applied: int = 0
@@ -175,7 +175,7 @@ class BlockModel:
         orders[number] = stamp, self.applied
 
     def orders_leave(self, name: Name, durable: int, limit: int) -> list[tuple[int, int]]:
-        """What a heartbeat's answer may order, and does."""
+        """Return what a heartbeat's answer orders, and forget it."""
         orders = self.invalidations.get(name, {})
         due = [(number, of[0]) for number, of in orders.items() if of[1] <= durable][:limit]
         for number, _ in due:
@@ -251,7 +251,6 @@ class BlockModel:
         self._complete_if_enough(number)
 
     def damaged(self, name: Name, number: int) -> None:
-        """A reader found a replica damaged."""
         held = self.replicas[number]
         for other in [one for one in held if one[0] == name[0]]:
             del held[other]
@@ -260,7 +259,7 @@ class BlockModel:
         )
 
     def news(self, name: Name, number: int, told: Told, now: float) -> None:
-        """An incremental report tells of a replica."""
+        """Apply one replica of an incremental report."""
         recent = self.recent.setdefault(name, {})
         _, newest = recent.get(number, (now, told.stamp))
         recent[number] = now, max(newest, told.stamp)
@@ -278,7 +277,6 @@ class BlockModel:
         self.told(name, number, told)
 
     def full_report(self, name: Name, rows: dict[int, model.Reported], made_after: float) -> None:
-        """A list of all that a storage has."""
         recent = self.recent.get(name, {})
         newer = {number: stamp for number, (at, stamp) in recent.items() if at >= made_after}
         held = {n for n, of in self.replicas.items() if name in of and of[name].counts}

@@ -62,18 +62,18 @@ class World:
         self.now = 0.0
 
     def ensure(self) -> None:
-        """The map agrees with itself, and says what the model says."""
+        """Fail unless the map agrees with itself and with the model."""
         self.state.map.check()
         assert shown(self.state) == expected(self.model)
 
     def ensure_loads(self) -> None:
-        """A map that is loaded from the namespace has the same blocks."""
+        """Fail unless a map that is loaded from the namespace has the same blocks."""
         loaded = BlockState()
         apply_edits.load(loaded, self.watched)
         loaded.map.check()
         followed, found = shown(self.state)["blocks"], shown(loaded)["blocks"]
         assert {n: b[:4] for n, b in found.items()} == {n: b[:4] for n, b in followed.items()}
-        # The last block of an open file may have stayed complete; an image does not tell.
+        # The last block of an open file may have stayed complete; an image does not contain that.
         for number, block in found.items():
             assert block[4] is not Stage.COMPLETE or followed[number][4] in {
                 Stage.COMPLETE,
@@ -90,7 +90,6 @@ class World:
         self.catch_up()
 
     def goes_on_writing(self, chance: Random) -> None:
-        """A client goes on with a file."""
         self.author.random.seed(chance.random())
         self.author.step(WRITING)
         self.catch_up()
@@ -117,7 +116,7 @@ class World:
                 self.model.follow(change)
 
     def incremental(self, chance: Random) -> None:
-        """A DataNode tells of some replicas."""
+        """Report some replicas of a DataNode."""
         name = chance.choice(NAMES)
         items = [self.drawn(chance, deletions=True) for _ in range(chance.randint(1, 4))]
         self.now += 1
@@ -126,7 +125,7 @@ class World:
             self.model.news(name, number, told, self.now)
 
     def full_report(self, chance: Random) -> None:
-        """A DataNode tells of all replicas of a storage; most of them are as they should be."""
+        """Report all replicas of a storage; most of them are as they should be."""
         name, rows = chance.choice(NAMES), dict[int, Reported]()
         for number, block in self.model.blocks.items():
             if number > 0 and chance.random() < 0.7:
@@ -147,7 +146,6 @@ class World:
         self.model.full_report(name, rows, made_after)
 
     def damaged(self, chance: Random) -> None:
-        """A reader finds a replica damaged."""
         found = [(n, name) for n, held in self.model.replicas.items() for name in held]
         if found:
             number, name = chance.choice(found)
@@ -156,7 +154,6 @@ class World:
             self.model.damaged(name, number)
 
     def recovery_begins(self, chance: Random) -> None:
-        """The recovery of a block begins."""
         writing = [
             number
             for number, block in self.model.blocks.items()
@@ -171,7 +168,6 @@ class World:
             )
 
     def registers(self, chance: Random) -> None:
-        """A DataNode registers anew."""
         node = chance.choice(["n1", "n2", "n3"])
         self.state.registered(node)
         for name in NAMES:
@@ -179,7 +175,7 @@ class World:
                 self.model.registered(name)
 
     def fails(self, chance: Random) -> None:
-        """A storage fails, and may come back."""
+        """Let a storage fail, and perhaps come back."""
         name = chance.choice(NAMES)
         if chance.random() < 0.5:
             self.state.remove_storage(self.storage(name))
@@ -188,7 +184,7 @@ class World:
         self.model.emptied(name)
 
     def role_changes(self, chance: Random) -> None:
-        """The NameNode becomes active more often than it steps down."""
+        """Make the NameNode active more often than it steps down."""
         if self.state.role is Role.STANDBY:
             incremental_reports.activate(self.state)
             self.model.activate()
@@ -197,7 +193,6 @@ class World:
             self.model.demote()
 
     def orders_leave(self, chance: Random) -> None:
-        """A heartbeat is answered."""
         name, limit = chance.choice(NAMES), chance.randint(1, 4)
         durable = TxId(self.state.applied - chance.choice((0, 1, 2, 6)))
         number = self.storage(name).number
@@ -205,7 +200,7 @@ class World:
         assert ordered == self.model.orders_leave(name, durable, limit)
 
     def one_too_many(self, chance: Random) -> None:
-        """An active that has too many replicas of a complete block gives one up."""
+        """Let an active that has too many replicas of a complete block give one up."""
         found = [
             (number, name)
             for number, held in self.model.replicas.items()
@@ -219,13 +214,13 @@ class World:
             self.model.order(name, number, stamp)
 
     def heartbeats(self, chance: Random) -> None:
-        """A DataNode has heard who is active."""
+        """Confirm to a DataNode which NameNode is active."""
         name = chance.choice(NAMES)
         self.storage(name).heartbeated = True
         self.model.heartbeated.add(name)
 
     def started(self, _chance: Random) -> None:
-        """The safe mode of the start ends."""
+        """End the safe mode of the start."""
         self.state.set_starting(starting=False)
         self.model.starting = False
 
@@ -240,7 +235,7 @@ class World:
         return slot
 
     def drawn(self, random: Random, *, deletions: bool) -> tuple[int, Told]:
-        """A report that is likely to be right, about a block that is likely to be there."""
+        """Draw a report that is likely to be right, about a block that is likely to be there."""
         known = list(self.model.blocks.items())
         counters = self.author.namespace.counters
         newest = counters.generation_stamp_v2
@@ -271,7 +266,6 @@ HAPPENINGS: Final[tuple[Happening, ...]] = (
 
 
 def as_rows(told: dict[int, Reported], random: Random) -> reports.Rows:
-    """A report in any order."""
     listed = list(told.items())
     random.shuffle(listed)
     return reports.in_order(
@@ -285,7 +279,7 @@ def as_rows(told: dict[int, Reported], random: Random) -> reports.Rows:
 
 
 def shown(state: BlockState) -> dict[str, Any]:
-    """The map as plain data."""
+    """Return the map as plain data."""
     blocks, replicas = {}, {}
     for number, slot in state.map.items():
         block = state.map.block(slot)
@@ -308,7 +302,7 @@ def shown(state: BlockState) -> dict[str, Any]:
 
 
 def by_block(waiting: Iterable[tuple[int, Name, Told]]) -> list[tuple[int, dict[Name, Told]]]:
-    """What waits for each block; the blocks are in order, the reports of a block are not."""
+    """Return what waits for each block; the blocks are in order, the reports of a block are not."""
     found: dict[int, dict[Name, Told]] = {}
     for number, name, told in waiting:
         found.setdefault(number, {})[name] = told
@@ -333,7 +327,7 @@ def replicas_of(state: BlockState, slot: Slot) -> dict[Name, Replica]:
 
 
 def expected(model: BlockModel) -> dict[str, Any]:
-    """What ``shown`` must give."""
+    """Return what ``shown`` must give."""
     whole = [
         number
         for number, block in model.blocks.items()

@@ -7,7 +7,7 @@ Row = tuple[int, int, int, int]
 
 
 def varint(number: int) -> bytes:
-    """A number in groups of seven bits, the least first."""
+    """Encode a number in groups of seven bits, the least first."""
     groups = bytearray()
     while number > 0x7F:
         groups.append(number & 0x7F | 0x80)
@@ -16,7 +16,6 @@ def varint(number: int) -> bytes:
 
 
 def encoded(rows: Iterable[Row]) -> bytes:
-    """The bytes of some rows, in one piece."""
     return b"".join(
         varint((number << 1 ^ number >> 63) % 2**64)
         + varint(length)

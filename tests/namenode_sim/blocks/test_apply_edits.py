@@ -52,7 +52,7 @@ def a_file(
     is_open: bool = False,
     kept: Block | None = None,
 ) -> INodeFile:
-    """A file; ``kept`` is a block that only a snapshot of it has."""
+    """Build a file; ``kept`` is a block that only a snapshot of it has."""
     traits = FileTraits(
         "hdfs",
         "hdfs",
@@ -68,7 +68,7 @@ def a_file(
 
 
 def a_namespace(*files: INodeFile, given_stamp: int = 2000, given_id: int = B) -> Namespace:
-    """A namespace after its edit 41, upgraded from one with stamps of the old kind."""
+    """Build a namespace after its edit 41, upgraded from one with stamps of the old kind."""
     namespace = Namespace.empty("hdfs")
     namespace.tree.inodes.extend(list(files))
     namespace.counters.generation_stamp_v1 = LEGACY

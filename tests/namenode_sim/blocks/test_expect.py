@@ -1,4 +1,4 @@
-"""Where a block is to be written, told over what was reported of it before."""
+"""Where a block is to be written, which replaces what was reported of it before."""
 
 from namenode_sim.blocks.incremental_reports import receive
 from namenode_sim.blocks.model import Location, ReplicaState, Reported, Stage

@@ -40,7 +40,7 @@ ARRIVED: Final = {
     "a replica that waits for its recovery": (Reported(RWR, 1001, 0), 2),
     "a deleted replica": (Deleted(1001), 2),
 }
-"""What is told, and how many of two replicas are still on their way."""
+"""What is reported, and how many of two replicas are still on their way."""
 
 
 @pytest.mark.parametrize(("news", "left"), ARRIVED.values(), ids=ARRIVED)
@@ -52,7 +52,7 @@ def test_a_replica_has_come_to_its_storage_when_it_is_final(news: ReplicaReport,
     assert one.scheduled.count(0.0) == left
 
 
-# ---- what was told lately ----
+# ---- what was reported lately ----
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ AFTER_A_DELETION: Final = {
     "one with an older stamp is gone": ([Deleted(1000), WHOLE], True),
     "it is being written again": ([WHOLE, GONE, Reported(RBW, 1001, 0)], True),
 }
-"""What is told of a replica, and whether its storage stays confirmed."""
+"""What is reported of a replica, and whether its storage stays confirmed."""
 
 
 @pytest.mark.parametrize(("news", "sure"), AFTER_A_DELETION.values(), ids=AFTER_A_DELETION)
@@ -140,7 +140,7 @@ def test_what_is_told_to_be_gone_again_is_doubted_from_then_on() -> None:
 
 
 def test_a_replica_that_is_here_is_doubted_once() -> None:
-    """It may be told time and again, and its storage would never be sure."""
+    """Its report may be repeated, and its storage would never be sure."""
     state, one, _ = a_map(*written())
     for each in (GONE, WHOLE):
         told(state, one, (B, each))
@@ -272,7 +272,7 @@ LATE: Final = {
     "nothing is told": ([], False),
     "an older stamp is told": ([Reported(RBW, 1001, 0)], False),
 }
-"""What was told of a block being written, and whether an old stamp is late then."""
+"""What was reported of a block being written, and whether an old stamp is late then."""
 
 
 @pytest.mark.parametrize(("news", "is_late"), LATE.values(), ids=LATE)

@@ -66,7 +66,7 @@ def test_a_page_that_is_almost_empty_costs_little() -> None:
 
 
 def bytes_after(work: Callable[[BlockIndex], None]) -> int:
-    """What an index holds on to after some work."""
+    """Return how many bytes an index holds on to after some work."""
     tracemalloc.start()
     try:
         index = BlockIndex()

@@ -206,7 +206,7 @@ def test_an_active_has_each_replica_of_a_block_that_is_gone_deleted_by_its_own_s
 
 
 def everywhere(state: BlockState) -> Slot:
-    """A block of which there is a note in every part of the map."""
+    """Add a block of which there is a note in every part of the map."""
     slot = slot_of(state)
     for number, storage in enumerate(state.map.storages):
         if number:

@@ -47,7 +47,7 @@ def places(state: BlockState, block_id: int = B) -> list[Place]:
 
 
 def holding(state: BlockState) -> list[int]:
-    """The storages with a cell of the block."""
+    """Return the storages with a cell of the block."""
     return [int(number) for number in state.map.storages_of(slot_of(state))]
 
 
@@ -253,7 +253,9 @@ EXPECTED: Final = {
         [(2, FINALIZED, 1003, 7), (1, RBW, 1002, 6), (0, FINALIZED, 1002, 5)],
     ),
 }
-"""What was told of which storages, where it is expected with stamp 1002, and what is known then."""
+"""What was reported of which storages, where it is expected with stamp 1002, and what is known
+then.
+"""
 
 
 @pytest.mark.parametrize(("before", "asked", "then"), EXPECTED.values(), ids=EXPECTED)
@@ -272,7 +274,7 @@ def test_what_was_told_of_a_new_pipeline_stays(
     assert places(state) == then
 
 
-# ---- storages that are emptied, or told of anew ----
+# ---- storages that are emptied, or reported anew ----
 
 
 def with_three_blocks() -> tuple[BlockState, Storage, Storage]:

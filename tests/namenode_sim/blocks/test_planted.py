@@ -12,7 +12,6 @@ MOST_SEEDS = 300
 
 
 def seed_that_shows() -> int | None:
-    """The first program that fails."""
     for seed in range(MOST_SEEDS):
         try:
             play(seed)

@@ -49,7 +49,7 @@ STEPS: dict[str, tuple[Callable[[PostponedReports], object], object, Listed]] = 
 
 
 def ensure(waiting: PostponedReports, listed: Listed) -> None:
-    """The list, the count and the blocks of each storage say the same."""
+    """Fail unless the list, the count and the blocks of each storage agree."""
     assert (list(waiting), len(waiting)) == (listed, len(listed))
     for number in (ONE, OTHER):
         assert waiting.blocks_of(number) == {block for block, of, _ in listed if of == number}

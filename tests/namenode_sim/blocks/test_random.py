@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.namenode_sim.blocks.map_world import HAPPENINGS, Happening, World
 
 SEEDS = int(os.environ.get("NNHA_BLOCKS_SEEDS", "30"))
-"""How many long random programs are tried beside hypothesis's short ones."""
+"""How many long random programs are tried in addition to hypothesis's short ones."""
 
 NUMBERS = st.integers(0, 2**32)
 

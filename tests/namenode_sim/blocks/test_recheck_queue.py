@@ -8,7 +8,7 @@ STORAGES = (StorageNumber(2), StorageNumber(4))
 
 
 def started() -> RecheckQueue:
-    """A queue of an active that is out of the safe mode of its start."""
+    """Build a queue of an active that is out of the safe mode of its start."""
     queue = RecheckQueue()
     queue.start()
     return queue

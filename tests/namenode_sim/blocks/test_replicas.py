@@ -22,7 +22,7 @@ BLOCKS = (B, B + 1, B + 2)
 
 
 def on_all(count: int) -> tuple[BlockState, list[Storage], list[Slot]]:
-    """Three blocks with a replica on each of so many storages, which list them in any order."""
+    """Add three blocks with a replica on each of ``count`` storages, listed in any order."""
     state, one, other = a_map(*(change for number in BLOCKS for change in written(number)))
     storages = [one, other, *(state.add_storage(f"n{n}", "a") for n in range(3, count + 1))]
     for turn, storage in enumerate(storages[:count]):

@@ -1,4 +1,4 @@
-"""Full reports: which rows count, their pieces and steps, and what stays beside them."""
+"""Full reports: which rows count, their pieces and steps, and what stays next to them."""
 
 from itertools import pairwise
 
@@ -131,7 +131,7 @@ def test_a_replica_that_its_storage_is_to_delete_is_not_taken() -> None:
 
 
 def test_a_replica_that_is_being_written_stays_expected_when_a_report_lacks_it() -> None:
-    """A report of a newer stamp waits beside it, and is forgotten."""
+    """A report of a newer stamp waits next to it, and is forgotten."""
     state, one, _ = a_map(*added())
     told(state, one, (B, Reported(RBW, 1001, 0)))
     told(state, one, (B, Reported(RBW, 1002, 0)))
@@ -182,7 +182,7 @@ def test_a_report_of_a_confirmed_storage_has_its_postponed_blocks_judged_again(
 def test_what_a_storage_tells_while_its_report_is_compared_is_newer(
     *, listed: bool, active: bool
 ) -> None:
-    """A listed replica is deleted meanwhile, or one that is not listed is received again."""
+    """In the meantime a listed replica is deleted, or one that is not listed is received again."""
     state, one, _ = a_map(*(added() if listed else written()))
     if active:
         incremental_reports.activate(state)
@@ -236,7 +236,7 @@ def test_a_row_of_a_newer_stamp_than_was_told_meanwhile_is_taken_in(
     *,
     compared: bool,
 ) -> None:
-    """Nothing tells a NameNode of the new stamp but its edits and a full report."""
+    """Only its edits and a full report inform a NameNode of the new stamp."""
     state, one, _ = a_map(*added(), StampGiven(1002), BlockSettled(B, 0, 1002, complete=False))
     incremental_reports.activate(state)
     meanwhile = [(B, each) for each in news]

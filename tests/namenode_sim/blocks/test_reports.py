@@ -27,7 +27,6 @@ FINALIZED, RBW, RWR = ReplicaState.FINALIZED, ReplicaState.RBW, ReplicaState.RWR
 
 
 def added(block_id: int = B, stamp: int = 1001) -> list[BlockChange]:
-    """The edits of an addBlock."""
     return [
         BlockIdGiven(block_id),
         StampGiven(stamp),
@@ -40,7 +39,7 @@ def closed(block_id: int = B, stamp: int = 1001, length: int = 700) -> list[Bloc
 
 
 def written(block_id: int = B) -> list[BlockChange]:
-    """A file of one block, closed."""
+    """Return the edits of a closed file of one block."""
     return added(block_id) + closed(block_id)
 
 
@@ -50,7 +49,7 @@ def after(state: BlockState, changes: Iterable[BlockChange]) -> None:
 
 
 def a_map(*changes: BlockChange) -> tuple[BlockState, Storage, Storage]:
-    """A standby's map after some edits, and two storages."""
+    """Build a standby's map after some edits, and two storages."""
     state = BlockState()
     after(state, changes)
     return state, state.add_storage("n1", "a"), state.add_storage("n2", "a")
@@ -90,7 +89,7 @@ def orders(state: BlockState) -> dict[tuple[str, int], int]:
 
 
 def good(state: BlockState, block_id: int = B) -> list[str]:
-    """The DataNodes with a good replica."""
+    """Return the DataNodes with a good replica."""
     slot = state.map.find(block_id)
     assert slot is not None
     numbers = [n for n in state.map.storages_of(slot) if state.map.is_good(slot, n)]
@@ -162,7 +161,7 @@ APPENDS = 5
 def test_b10_a_standby_that_cannot_read_edits_during_appends_corrupts_nothing(
     readable: int,
 ) -> None:
-    """It reads so many edits at once, and the others only when it becomes the active."""
+    """It reads ``readable`` edits at once, and the others only when it becomes the active."""
     edits: list[list[BlockChange]] = [added(), closed(length=100)]
     news: dict[int, list[ReplicaReport]] = {
         0: [Reported(RBW, 1001, 0)],

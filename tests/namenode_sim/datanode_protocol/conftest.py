@@ -1,4 +1,4 @@
-"""An active and a standby, for the tests of what DataNodes tell them."""
+"""An active and a standby, for the tests of what DataNodes report to them."""
 
 from collections.abc import AsyncIterator
 

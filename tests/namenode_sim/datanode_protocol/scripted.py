@@ -64,7 +64,7 @@ class DataNode:
         return Heartbeat(self.id, reports, failed_volumes=self.failed_volumes)
 
     async def report(self, *replicas: model.Replica, lease: int = 0) -> bool:
-        """A full report: of the first storage these, of the others nothing."""
+        """Send a full report: of the first storage these, of the others nothing."""
         listed = [
             listed_storage(one, replicas if one == self.storages[0] else ())
             for one in self.storages
@@ -72,12 +72,11 @@ class DataNode:
         return await self.at.keeper.intake.report(self.id, listed, ReportContext(lease))
 
     async def tell(self, *items: tuple[int, ReplicaReport], storage: str | None = None) -> None:
-        """An incremental report."""
         news = StorageNews(storage or self.storages[0], DISK, NORMAL, items)
         await self.at.keeper.intake.receive(self.id, [news])
 
     async def joined(self, *replicas: model.Replica) -> "DataNode":
-        """Registered, heard and reported."""
+        """Register, heartbeat and report."""
         self.register()
         lease = self.heartbeat(wants_lease=True).lease
         await self.report(*replicas, lease=lease)
@@ -95,7 +94,7 @@ def listed_storage(uuid: str, replicas: Sequence[model.Replica]) -> ListedStorag
 
 
 def whole(number: int = 0, stamp: int = 1001, length: int = 10) -> model.Finalized:
-    """A finalized replica as it stands in a full report."""
+    """Build a finalized replica as it stands in a full report."""
     return model.Finalized(_block(number, stamp), model.StorageId(""), length)
 
 
@@ -124,7 +123,7 @@ def edits(number: int = 0, length: int = 10) -> list[Op]:
 
 
 async def with_blocks(count: int = 1, *, clock: Clock | None = None) -> tuple[NameNode, DataNode]:
-    """An active, and a DataNode that has told of all blocks and is confirmed."""
+    """Build an active, and a DataNode that has reported all blocks and is confirmed."""
     made = in_memory(clock=clock)
     made.become_active()
     for number in range(count):

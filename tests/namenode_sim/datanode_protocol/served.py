@@ -63,7 +63,7 @@ class NameNode:
     keeper: Keeper
     leased: bool = True
     held_back: int = 0
-    """So many of the last edits are not durable yet."""
+    """How many of the last edits are not durable yet."""
     active: bool = False
     port: int = 0
     broken: list[str] = field(default_factory=list)
@@ -91,7 +91,7 @@ class NameNode:
         return self.keeper.cluster
 
     def holders(self, block_id: int) -> list[str]:
-        """The storages that have a replica, by the map."""
+        """Return the storages that have a replica, by the map."""
         blocks = self.cluster.blocks
         blocks.map.check()
         slot = blocks.map.find(block_id)
@@ -112,7 +112,6 @@ def in_memory(
     has_caught_up: Callable[[], bool] = lambda: True,
     read: ReadPage = read_page,
 ) -> NameNode:
-    """A standby without a port."""
     namespace = Namespace.empty("hdfs")
     cluster = Cluster(INFO.block_pool_id, BlockState(), random.Random(7), safe_mode)
     cluster.belong_to(namespace)
@@ -134,7 +133,6 @@ def in_memory(
 
 @asynccontextmanager
 async def name_node(*, active: bool = False, rules: KeeperRules = RULES) -> AsyncIterator[NameNode]:
-    """A NameNode that listens."""
     made = in_memory(rules=rules)
     if active:
         made.become_active()
@@ -162,7 +160,7 @@ async def data_node(
     scan: ScanRhythm | None = None,
     kept_free: int = 0,
 ) -> AsyncIterator[DataNode]:
-    """A DataNode, once all these NameNodes know it; ``more`` are volumes of which all may fail.
+    """Run a DataNode that all these NameNodes know; ``more`` are volumes of which all may fail.
 
     It leaves ``kept_free`` bytes of each volume to others.
     """
@@ -205,7 +203,7 @@ async def seen(*conditions: object) -> None:
 
 @asynccontextmanager
 async def calls(of: NameNode, protocol: str = DATANODE_PROTOCOL) -> AsyncIterator[NameNodeCalls]:
-    """The DataNode's own side of the protocol, without a DataNode."""
+    """Yield the DataNode's own side of the protocol, without a DataNode."""
     connection = await RpcConnection.open(
         "127.0.0.1", of.port, protocol=protocol, deadline_seconds=SECONDS
     )
@@ -216,7 +214,7 @@ async def calls(of: NameNode, protocol: str = DATANODE_PROTOCOL) -> AsyncIterato
 
 
 def given(number: int, stamp: int, length: int, path: str) -> list[Op]:
-    """The edits of a file with one block: up to addBlock, and its close."""
+    """Return the edits of a file with one block: up to addBlock, and its close."""
     return [
         ops.AllocateBlockId(number),
         ops.SetGenstampV2(stamp),

@@ -70,21 +70,21 @@ class Scene:
         await self.made.keeper.drain_check.look()
 
     async def drained(self) -> None:
-        """The page shows, after the claim, that nothing is left to do."""
+        """Fail unless the page shows, after the claim, that nothing is left to do."""
         await self.look()
         self.pages.heartbeats += 1
         await self.look()
         assert self.java.node.drain.done
 
     async def reports(self, *replicas: Replica) -> bool:
-        """A report under the next heartbeat's lease; whether it confirms."""
+        """Report under the next heartbeat's lease; return whether that confirms."""
         lease = self.java.heartbeat(wants_lease=True).lease
         await self.java.report(*replicas, lease=lease)
         return self.java.is_confirmed()
 
 
 async def scene(*, rules: KeeperRules = RULES, version: str = HADOOPS) -> Scene:
-    """The DataNode has reported to the standby, and has not heard the new active yet."""
+    """Build a DataNode that reported to the standby and has not heard the new active yet."""
     clock, pages = Clock(), Pages()
     made = in_memory(clock=clock, rules=rules, read=pages)
     java = await DataNode(made, "j", ["DS-j"], version=version).joined()
@@ -93,7 +93,7 @@ async def scene(*, rules: KeeperRules = RULES, version: str = HADOOPS) -> Scene:
 
 
 async def obeying(**more: object) -> Scene:
-    """The DataNode has been told who is the active, and obeys."""
+    """Build a scene in which the DataNode was informed of the active, and obeys."""
     found = await scene(**more)  # type: ignore[arg-type]
     found.java.heartbeat()
     found.java.heartbeat()
@@ -186,7 +186,7 @@ REASONS = {"excess": too_many, "hint of a balancer": hinted, "corrupt": damaged}
 async def with_a_doomed_replica(
     reason: str, *, rules: KeeperRules = RULES
 ) -> tuple[Scene, DataNode]:
-    """The former active has ordered Hadoop's DataNode to delete its replica, which it lists."""
+    """Let the former active order Hadoop's DataNode to delete its replica, which it lists."""
     here = await obeying(rules=rules)
     here.made.apply(*scripted.edits())
     here.pages.deletions = 1
@@ -293,7 +293,7 @@ async def test_a_page_that_comes_back_is_believed_and_silence_is_not() -> None:
     assert await here.reports()
 
 
-# ---- who needs none of it, and whose answer is void ----
+# ---- no drain is needed, or its answer is void ----
 
 
 @pytest.mark.parametrize("unneeded", [{"version": "3.5.0-nnha"}, {"rules": UNCHECKED}])

@@ -17,7 +17,7 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @asynccontextmanager
 async def datanode(answer: Answer) -> AsyncIterator[DatanodeId]:
-    """A DataNode whose /jmx answers so."""
+    """Serve a DataNode's /jmx with that answer."""
     application = web.Application()
     application.add_routes([web.get("/jmx", answer)])
     runner = web.AppRunner(application, shutdown_timeout=0.1)

@@ -1,4 +1,4 @@
-"""DataNodes at NameNodes on real sockets: what they tell reaches the maps of active and standby."""
+"""DataNodes at NameNodes on real sockets: reports reach the maps of active and standby."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -115,7 +115,7 @@ async def test_what_a_client_deletes_a_datanode_deletes_after_a_failover_too(
         active.held_back = 0
         await seen(lambda: node.status()["replicas"] == 2)
         standby.apply(ops.Delete("/0", 30))
-        # Now the other one is the active: it asks for a report that nobody has asked it to take.
+        # Now the other one is the active: it asks for a report that it was not asked to take.
         active.become(Role.CLOSING, Role.STANDBY)
         standby.apply(ops.StartLogSegment())
         standby.become_active()
@@ -231,7 +231,7 @@ async def test_the_version_says_who_is_active_and_that_reports_may_be_bytes(
 async def test_news_of_a_datanode_that_is_not_registered_are_dropped_and_not_refused(
     active: NameNode,
 ) -> None:
-    """Hadoop's would end a thread over the refusal; who registers reports everything."""
+    """Hadoop's would end a thread over the refusal; a registration is followed by a full report."""
     who, told = identity(), {StorageId("DS-1"): [RECEIVED]}
     async with calls(active) as asked:
         await asked.incremental(who, told, {})
@@ -256,7 +256,6 @@ async def test_b20_a_lifeline_keeps_a_datanode_alive(active: NameNode) -> None:
 
 
 async def beat(asked: NameNodeCalls, software_version: str) -> pb.HeartbeatResponseProto:
-    """A heartbeat of a DataNode of that version."""
     registration = identity().registration
     registration.softwareVersion = software_version
     request = pb.HeartbeatRequestProto(registration=registration)
@@ -268,7 +267,7 @@ async def beat(asked: NameNodeCalls, software_version: str) -> pb.HeartbeatRespo
 async def test_an_active_without_its_lease_takes_no_hadoop_datanode_from_itself(
     active: NameNode,
 ) -> None:
-    """Ours obeys it again with the same transaction; Hadoop's would not, once told of a standby."""
+    """Ours obeys it again with the same transaction; Hadoop's would not, once it saw a standby."""
     async with calls(active) as asked:
         await joined(asked, identity())
         (node,) = active.cluster.nodes.values()

@@ -270,10 +270,10 @@ async def test_storages_are_confirmed_by_a_report_that_was_made_in_obedience() -
     with pytest.raises(LeaseNotHeld):
         await datanode.report(whole(), lease=before)
     await datanode.report(whole())
-    assert not datanode.is_confirmed()  # nobody knows when it was made
+    assert not datanode.is_confirmed()  # when it was made is unknown
     answer = datanode.heartbeat()
     assert answer.standing.active
-    assert answer.lease  # nobody has asked for it
+    assert answer.lease  # it was not asked for
     assert not datanode.heartbeat().lease
     await datanode.report(whole(), lease=answer.lease)
     assert datanode.is_confirmed()

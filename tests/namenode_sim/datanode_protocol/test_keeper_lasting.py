@@ -27,7 +27,7 @@ async def running(made: NameNode) -> list["asyncio.Task[None]"]:
 
 
 async def settled(made: NameNode, *, holds: int) -> None:
-    """Let the keeper's own work go on until so many replicas are left."""
+    """Let the keeper's own work go on until ``holds`` replicas are left."""
     tasks = await running(made)
     try:
         async with asyncio.timeout(SETTLE_SECONDS):
@@ -111,7 +111,7 @@ async def test_a_formatted_datanode_takes_the_place_of_the_one_that_was_there() 
 
 
 def starting(extension: float = 30.0) -> tuple[NameNode, Clock, list[bool]]:
-    """A standby that has not read the journal yet; the list says whether it has."""
+    """Build a standby that has not read the journal yet; the list contains whether it has."""
     clock, read = Clock(), [False]
     rules = SafeModeRules(extension_seconds=extension)
     made = in_memory(clock=clock, safe_mode=rules, has_caught_up=lambda: read[0])

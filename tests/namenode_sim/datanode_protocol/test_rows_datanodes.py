@@ -28,7 +28,7 @@ AT_ONCE = ScanRhythm(bytes_per_second=1 << 40)
 
 
 async def file_on(nodes: list[DataNode], of: Block, *served: NameNode) -> None:
-    """A closed file of one block, with a replica on each of these DataNodes."""
+    """Write a closed file of one block, with a replica on each of these DataNodes."""
     edits = given(of.block_id, of.stamp, len(DATA), f"/{of.block_id}")
     replication = ops.SetReplication(f"/{of.block_id}", len(nodes))
     for one in served:
@@ -40,7 +40,7 @@ async def file_on(nodes: list[DataNode], of: Block, *served: NameNode) -> None:
 
 
 def on_disks(folder: Path, of: Block) -> list[Path]:
-    """The files of a block's whole replicas."""
+    """Return the files of a block's whole replicas."""
     return sorted(folder.rglob(f"finalized/**/blk_{of.block_id}"))
 
 

@@ -30,7 +30,6 @@ def is_on(folder: Path) -> bool:
 
 
 def damaged(*uuids: str) -> pb.ReportBadBlocksRequestProto:
-    """A DataNode found the block damaged at some."""
     found = hdfs_types_pb2.LocatedBlockProto(
         b=hdfs_types_pb2.ExtendedBlockProto(poolId=POOL.pool, blockId=ID, generationStamp=1001),
         offset=0,
@@ -96,7 +95,7 @@ async def test_a_standby_hears_of_no_damage(tmp_path: Path) -> None:
 
 async def test_damage_on_a_datanode_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     async with served.name_node(active=True) as active:
-        await report(active, damaged("nobody"))  # nobody knows the block either
+        await report(active, damaged("nobody"))  # the block is unknown, too
         active.apply(*served.given(ID, 1001, len(DATA), "/f"))
         with pytest.raises(RemoteFault) as refusal:
             await report(active, damaged("nobody"))

@@ -1,4 +1,4 @@
-"""A few DataNodes and one NameNode that keeps their blocks, for scenarios told step by step."""
+"""A few DataNodes and one NameNode that keeps their blocks, for scenarios in steps."""
 
 from collections.abc import Iterable
 from random import Random
@@ -41,7 +41,7 @@ class Few:
         self.work()
 
     def confirm(self, name: str) -> None:
-        """A full report, of what is known, after a heartbeat."""
+        """Send a full report, of what is known, after a heartbeat."""
         held = self.storages[name].held
         held.heartbeated = True
         blocks = [self.state.map.block(model.Slot(slot)) for slot in sorted(held.slots)]
@@ -63,7 +63,7 @@ class Few:
         self.state.map.check()
 
     def round(self, seconds: float = 3.0) -> None:
-        """The next round, some time later."""
+        """Run the next round, some time later."""
         self.now += seconds
         for node in self.nodes.values():
             node.last_heard = self.now if node.alive else node.last_heard
@@ -79,7 +79,7 @@ class Few:
         apply_edits.apply_edit(self.state, TxId(self.txid), changes)
 
     def block(self, on: str, expected: int, number: int = BLOCK) -> model.Slot:
-        """A complete block with replicas on some DataNodes, one letter each."""
+        """Add a complete block with replicas on some DataNodes, one letter each."""
         self.edit(BlockAdded(1, number, LENGTH, STAMP, expected, complete=True))
         for name in on:
             self.received(name, number)
@@ -120,7 +120,7 @@ class Few:
         return sorted(found)
 
     def losing(self) -> str:
-        """The DataNodes that are to delete something, a letter each."""
+        """Return the DataNodes that are to delete something, a letter each."""
         return "".join(name for name, _, _ in self.ordered())
 
     def targets(self) -> list[str]:
@@ -128,7 +128,7 @@ class Few:
         return sorted(target for sent in self.copies().values() for target in sent)
 
     def copies(self) -> dict[str, list[str]]:
-        """The targets of the copies that each DataNode has to make."""
+        """Return the targets of the copies that each DataNode has to make."""
         return {
             name: ["".join(self.cluster.place(n)[0].id.uuid for n in order.targets)
                    for order in node.copy_orders]

@@ -14,7 +14,7 @@ ROUNDS: Final = 60
 
 
 class Oracle:
-    """Remembers when replicas were ordered to go, since a loss after that is nobody's fault."""
+    """Remembers when replicas were ordered to go, since a loss after that is no fault."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -39,7 +39,7 @@ class Oracle:
             ensure_judged(world, block_id)
 
     def ensure_not_the_last(self, machine: Machine, block_id: int, stamp: int) -> None:
-        """An order that leaves does not cost the last good replica, unless others were lost."""
+        """Fail if an order that leaves costs the last good replica, unless others were lost."""
         world, block = self.world, self.world.blocks.get(block_id)
         if block is None or machine.disk.get(block_id) != Replica(block.stamp, block.length):
             return
@@ -69,7 +69,7 @@ class Oracle:
 
 
 def ensure_may_go(world: World, machine: Machine, block_id: int) -> None:
-    """A good replica is too much; a bad one is not all there is, or its place is needed."""
+    """Fail unless a good replica is too much, and a bad one is not all there is or in the way."""
     block, replica = world.blocks[block_id], machine.disk.get(block_id)
     survivors, slot = world.survivors(block_id, machine), world.slot(block_id)
     marks = world.state.map.corrupt_marks(slot)
@@ -93,7 +93,7 @@ def ensure_may_go(world: World, machine: Machine, block_id: int) -> None:
 
 
 def ensure_judged(world: World, block_id: int) -> None:
-    """The queue and the postponed set say what a plain look at the replicas says."""
+    """Fail unless the queue and the postponed set agree with a plain look at the replicas."""
     state, slot = world.state, world.slot(block_id)
     if state.map.block(slot).stage is not Stage.COMPLETE:
         assert state.needed.priority(slot) is None

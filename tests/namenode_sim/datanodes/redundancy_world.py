@@ -33,7 +33,7 @@ class Replica:
 
 @dataclass(frozen=True)
 class Order:
-    """A replica that a DataNode was told to delete, by the active of a term."""
+    """A replica that a DataNode was ordered to delete, by the active of a term."""
 
     block_id: int
     stamp: int
@@ -61,7 +61,7 @@ class Block:
 
 
 def a_node(cluster: Cluster, name: str, rack: str) -> tuple[Node, NodeStorage]:
-    """A DataNode with one storage, which is known and has heartbeated."""
+    """Add a DataNode with one storage, which is known and has heartbeated."""
     node = Node(DatanodeId(name, "10.0.0.1", name, 1, 2, 3), "3.5.0", 0.0, rack=rack)
     cluster.nodes[name] = node
     storage = cluster.add_storage(node, f"DS-{name}")
@@ -97,7 +97,7 @@ class World:
     # ---- what is known ----
 
     def survivors(self, block_id: int, but: Machine) -> int:
-        """How many other DataNodes have a good replica that nobody has told them to delete."""
+        """Return how many other DataNodes have a good replica without an order to delete it."""
         return sum(self.keeps(one, block_id) for one in self.machines if one is not but)
 
     def keeps(self, machine: Machine, block_id: int) -> bool:
@@ -131,7 +131,7 @@ class World:
         apply_edits.apply_edit(self.state, TxId(self.txid), changes)
 
     def writes(self, chance: Random) -> None:
-        """A client writes a block; some of the pipeline's reports come late, or never."""
+        """Write a block; some of the pipeline's reports come late, or never."""
         pipeline = chance.sample(self.up(), min(len(self.up()), chance.randint(1, 4)))
         if not pipeline:
             return
@@ -151,7 +151,7 @@ class World:
                 self.tells(machine, number)
 
     def appends(self, chance: Random) -> None:
-        """A client appends through some of the DataNodes that have a block."""
+        """Append through some of the DataNodes that have a block."""
         number = self.any_block(chance)
         pipeline = [one for one in self.up() if number and self.keeps(one, number)]
         slot = self.state.map.find(number) if number else None
@@ -190,7 +190,7 @@ class World:
     # ---- DataNodes ----
 
     def tells(self, machine: Machine, block_id: int) -> None:
-        """An incremental report, of what is or is no longer on the disk."""
+        """Report, incrementally, what is or is no longer on the disk."""
         replica = machine.disk.get(block_id)
         told = (
             model.Deleted(0)
@@ -216,7 +216,7 @@ class World:
         self.scans(machine)
 
     def scans(self, machine: Machine) -> None:
-        """A DataNode finds its damaged replicas, also those that the NameNode has forgotten."""
+        """Find a DataNode's damaged replicas, also those that the NameNode has forgotten."""
         held = machine.storage.held
         for number, replica in machine.disk.items():
             slot = self.state.map.find(number)
@@ -229,7 +229,7 @@ class World:
         return all(one.term == self.term for one in machine.orders)
 
     def heartbeats(self, machine: Machine) -> None:
-        """A DataNode that was away registers; each gets its orders."""
+        """Register a DataNode that was away; hand over its orders."""
         if not machine.node.alive:
             self.state.registered(machine.node.id.uuid)
             machine.node.alive = True
@@ -247,7 +247,7 @@ class World:
             self.copies(machine, chance)
 
     def copies(self, machine: Machine, chance: Random | None = None) -> None:
-        """A DataNode sends blocks to others; some copies do not arrive."""
+        """Send blocks from a DataNode to others; some copies do not arrive."""
         for order in list(machine.node.copy_orders):
             machine.node.copy_orders.remove(order)
             block, replica = self.blocks.get(order.block_id), machine.disk.get(order.block_id)
@@ -260,7 +260,7 @@ class World:
                     self.tells(target, order.block_id)
 
     def executes(self, machine: Machine, most: int = 100) -> None:
-        """A DataNode deletes what it was told, if it is what it has."""
+        """Delete what was ordered, if it is what the DataNode has."""
         done, machine.orders = machine.orders[:most], machine.orders[most:]
         for order in done:
             replica = machine.disk.get(order.block_id)
@@ -280,7 +280,7 @@ class World:
             self.reports_in_full(machine)
 
     def dies(self, chance: Random) -> None:
-        """A DataNode is gone; sometimes its disk is, too."""
+        """Kill a DataNode; sometimes its disk goes, too."""
         machine = chance.choice(self.machines)
         if not machine.is_up:
             machine.is_up = True
@@ -295,7 +295,7 @@ class World:
         self.state.empty_storage(machine.storage.held)
 
     def damage(self, chance: Random) -> None:
-        """A replica is found damaged; a client may also be wrong about it."""
+        """Report a replica as damaged; a client may also be wrong about it."""
         machine = chance.choice(self.up() or self.machines)
         held = [number for number in machine.disk if number in self.blocks]
         if not held or not machine.node.alive:
@@ -330,7 +330,7 @@ class World:
         assert self.state.role is model.Role.ACTIVE
 
     def other_deletes(self, number: int, chance: Random) -> None:
-        """The other active chooses among the replicas that are too many."""
+        """Let the other active choose among the replicas that are too many."""
         block, held = self.blocks[number], self.up()
         keepers = [one for one in held if self.keeps(one, number)]
         chance.shuffle(keepers)

@@ -22,7 +22,7 @@ def cluster(rules: SafeModeRules | None = None) -> Cluster:
 
 
 def namespace() -> Namespace:
-    """A closed file of two blocks and an open one without any."""
+    """Build a namespace with a closed file of two blocks and an open one without any."""
     return after(mkdir("/cold"), file("/f", B1, B2), add("/cold/open"))
 
 

@@ -70,7 +70,7 @@ def test_the_third_replica_goes_to_the_rack_of_the_one_that_is_copied() -> None:
 
 @pytest.mark.row("B15")
 def test_an_order_that_has_not_left_in_time_is_taken_back() -> None:
-    """Its DataNode is busy with others; another one may be told to make the copy meanwhile."""
+    """Its DataNode is busy with others; another one may make the copy."""
     few = Few("ab")
     few.block("a", expected=2)
     few.round()

@@ -37,7 +37,6 @@ AGAIN, FOR_LONG = 2.0, 30.0
 
 
 def hadoops(name: str = "a", *, drain: Drain | None = None, version: str = "3.5.0") -> Node:
-    """A DataNode that has registered, and obeys."""
     node = Node(DatanodeId(name, "10.0.0.1", name, 9866, 9864, 9867), version, NOW)
     node.told_active = node.obeys = True
     node.registrations = 3
@@ -52,7 +51,7 @@ def cluster(*nodes: Node) -> Cluster:
     return made
 
 
-# ---- who is asked, what, and when ----
+# ---- which DataNodes are asked, what, and when ----
 
 AWAITED: dict[str, tuple[str, Drain, DrainRules, bool]] = {
     "Hadoop's": ("3.5.0", Drain(), RULES, True),

@@ -1,4 +1,4 @@
-"""What operators are told of blocks and DataNodes."""
+"""The summary of blocks and DataNodes for operators."""
 
 import dataclasses
 

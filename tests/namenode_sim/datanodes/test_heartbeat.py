@@ -1,4 +1,4 @@
-"""Who may heartbeat, what a heartbeat changes, and from when on a DataNode obeys."""
+"""Which DataNode may heartbeat, what a heartbeat changes, and from when on a DataNode obeys."""
 
 from itertools import product
 from random import Random
@@ -26,7 +26,7 @@ NOW = 5000.0
 
 
 def datanode(*storages: str) -> tuple[Cluster, Node]:
-    """A DataNode that has been told who is the active, and some storages of it."""
+    """Build a DataNode that was informed of the active, and some storages of it."""
     cluster = Cluster("BP-1", BlockState(), Random(1))
     node = cluster.nodes[WHO.uuid] = Node(WHO, "3.5.0", last_heard=0.0)
     node.told_active = True
@@ -43,10 +43,10 @@ def heartbeat(*storages: str, failed_volumes: int = 0) -> Heartbeat:
     return Heartbeat(WHO, tuple(map(report, storages)), failed_volumes=failed_volumes)
 
 
-# ---- who may speak ----
+# ---- which DataNode may heartbeat ----
 
 SPEAKERS: dict[str, tuple[DatanodeId, bool, bool, bool, bool]] = {
-    # who, is alive, must register, its last connection broke, may speak
+    # identity, is alive, must register, its last connection broke, may heartbeat
     "as it registered": (WHO, True, False, False, True),
     "its process has died, and another one is there": (WHO, True, False, True, True),
     "other ports but that of data": (RENAMED, True, False, False, True),
@@ -108,7 +108,7 @@ def test_a_storage_that_is_new_has_nothing_to_make_good() -> None:
 
 
 UNNAMED: dict[str, tuple[int, int, StorageState, StorageState, bool]] = {
-    # failed volumes so far, and as told; what it was, and is; fails it by this heartbeat
+    # failed volumes so far, and as reported; what it was, and is; fails it by this heartbeat
     "late to appear": (1, 1, NORMAL, NORMAL, False),
     "a volume has failed": (1, 2, NORMAL, FAILED, True),
     "a volume of a shared one has failed": (0, 1, SHARED, FAILED, True),
@@ -156,7 +156,7 @@ def test_sixty_four_storages_are_taken_in_those_included_that_are_known() -> Non
 # ---- from when on it obeys ----
 
 CLAIMS: dict[str, tuple[bool, bool, bool, float]] = {
-    # was told so before, obeys; obeys then, and since when no deletion was told
+    # was informed before, obeys; obeys then, and since when no deletion was reported
     "for the first time": (False, False, False, 100.0),
     "it has called again": (True, False, True, NOW),
     "it obeys already": (True, True, True, 100.0),
@@ -167,7 +167,7 @@ CLAIMS: dict[str, tuple[bool, bool, bool, float]] = {
 def test_it_obeys_once_it_calls_after_an_answer_that_says_active(
     told: bool, obeys: bool, then: bool, quiet: float
 ) -> None:
-    """Nobody obeys who was not told: that row is left out."""
+    """No DataNode obeys before it was informed: that row is left out."""
     _, node = datanode("DS-1", "DS-2")
     node.told_active, node.obeys, node.drain.quiet_since = told, obeys, 100.0
     claimed(node, NOW)

@@ -19,7 +19,7 @@ SOURCE = BLOCK - 1
 def leave(
     few: Few, name: str = "a", *, durable: int = 9, limit: int = 1000
 ) -> tuple[heartbeat.Command, ...]:
-    """What leaves when the edits up to ``durable`` are durable."""
+    """Return what leaves when the edits up to ``durable`` are durable."""
     return heartbeat.orders(few.cluster, few.nodes[name], TxId(durable), RULES, few.now, limit)
 
 
@@ -133,7 +133,7 @@ def test_so_many_deletions_leave_at_once_those_of_all_storages_together(
 
 
 def written(few: Few, on: Sequence[str], number: int = BLOCK) -> None:
-    """A block that is being written, with a replica on some DataNodes."""
+    """Add a block that is being written, with a replica on some DataNodes."""
     few.edit(changes.BlockAdded(1, number, LENGTH, STAMP, len(on), complete=False))
     slot = few.state.map.find(number)
     assert slot is not None
@@ -141,7 +141,7 @@ def written(few: Few, on: Sequence[str], number: int = BLOCK) -> None:
 
 
 def recovered(few: Few, number: int = BLOCK, *, stamp: int = RECOVERY_STAMP, cause: int = 5) -> str:
-    """A recovery is begun; which DataNode leads it."""
+    """Begin a recovery; return which DataNode leads it."""
     leader = recovery.begin(few.cluster, number, stamp, TxId(cause), few.now)
     assert leader is not None
     return leader.id.uuid
@@ -198,7 +198,7 @@ def test_a_recovery_that_is_over_is_not_told(change: Callable[[Few], object]) ->
 
 
 TAKE_PART: dict[str, tuple[str, str, str]] = {
-    # silent for the period of the stale, or dead; who takes part
+    # silent for the period of the stale, or dead; which ones take part
     "all are fresh": ("", "", "abc"),
     "one is stale": ("c", "", "ab"),
     "two are stale": ("bc", "", "abc"),
@@ -240,7 +240,7 @@ def test_a_cut_block_is_told_with_its_new_length() -> None:
 
 
 def copied_cut(few: Few) -> None:
-    """A block is to become the first half of another one, which a snapshot keeps."""
+    """Cut a block, which a snapshot keeps, to a first half under another id."""
     few.block("a", 1, SOURCE)
     few.edit(changes.BlockAdded(1, BLOCK, 40, STAMP + 1, 1, complete=False))
     few.edit(changes.BlockCut(BLOCK, 40, STAMP + 1, SOURCE))

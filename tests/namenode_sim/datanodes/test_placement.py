@@ -91,7 +91,7 @@ def test_a_copy_goes_where_a_rack_lacks_one(seed: int) -> None:
     one = three(count=1, copy=True, chosen=(place(among[0]), place(among[1])))
     assert chosen(among, one, seed).places[0][0].rack == "/b"
     two = three(count=1, copy=True, chosen=(place(among[0]), place(among[3])))
-    assert chosen(among, two, seed).places[0][0].rack == "/a"  # beside the source
+    assert chosen(among, two, seed).places[0][0].rack == "/a"  # next to the source
     assert not set(names(chosen(among, two, seed))) & {"n0", "n3"}
 
 
@@ -216,7 +216,7 @@ def test_the_pipeline_goes_from_the_writer_to_the_nearest() -> None:
 
 
 def types(policy: int, seed: int, **more: object) -> list[StorageType]:
-    """The types chosen for three replicas, sorted."""
+    """Return the types chosen for three replicas, sorted."""
     among = nodes("/a", "/a", "/a", types=(DISK, SSD))
     choice = chosen(among, three(policy=POLICIES[policy], **more), seed)
     return sorted(storage.type for _, storage in choice.places)

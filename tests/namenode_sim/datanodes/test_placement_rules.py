@@ -30,12 +30,12 @@ SEEDS: Final = range(5)
 
 
 def on_racks(letters: str, types: tuple[StorageType, ...] = (DISK,)) -> list[Node]:
-    """A DataNode for each letter, which names its rack."""
+    """Return a DataNode for each letter, which names its rack."""
     return nodes(*(f"/{letter}" for letter in letters), types=types)
 
 
 def racks_of(choice: Choice) -> str:
-    """The racks of the new places, sorted, a letter each."""
+    """Return the racks of the new places, sorted, a letter each."""
     return "".join(sorted(node.rack[1:] for node, _ in choice.places))
 
 

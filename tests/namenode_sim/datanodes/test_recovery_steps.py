@@ -1,4 +1,4 @@
-"""A block recovery, step by step: who takes part, what is noted of it, and what comes of it."""
+"""A block recovery, step by step: which replicas take part, what is noted, and its outcome."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,7 +17,7 @@ RECOVERY_STAMP: Final = 2001
 FINAL, WRITTEN = model.ReplicaState.FINALIZED, model.ReplicaState.RBW
 
 Told = Mapping[str, tuple[model.ReplicaState, int]]
-"""What DataNodes tell of their replicas: the state, and by how much its stamp is newer."""
+"""What DataNodes report of their replicas: the state, and by how much its stamp is newer."""
 
 
 def being_written(few: Few, told: Told) -> model.Slot:
@@ -38,7 +38,7 @@ def who_takes_part(few: Few, slot: model.Slot) -> str:
     return "".join(sorted(node.id.uuid for node, _ in participants(few.cluster, slot)))
 
 
-# ---- who takes part ----
+# ---- which replicas take part ----
 
 TAKE_PART: Final[dict[str, tuple[Told, str, str]]] = {
     "none is final": ({"a": (WRITTEN, 0), "b": (WRITTEN, 0)}, "", "ab"),
@@ -51,7 +51,7 @@ TAKE_PART: Final[dict[str, tuple[Told, str, str]]] = {
     "its DataNode is dead": ({"a": (WRITTEN, 0), "b": (FINAL, 5)}, "b", "ab"),
     "that of the newest is dead": ({"a": (FINAL, 5), "b": (FINAL, 6)}, "b", "a"),
 }
-"""What DataNodes told, who of them is dead, and who takes part."""
+"""What DataNodes reported, which of them are dead, and which ones take part."""
 
 
 @pytest.mark.parametrize(("told", "dead", "take_part"), TAKE_PART.values(), ids=TAKE_PART)
@@ -94,7 +94,7 @@ CAN_BE_LED: Final = {
     "the storages of both have failed": ("", "ab", False),
     "one is dead, and the storage of the other has failed": ("a", "b", False),
 }
-"""Who is dead, whose storage has failed, and whether anybody can lead."""
+"""Which are dead, whose storage has failed, and whether any can lead."""
 
 
 @pytest.mark.parametrize(("dead", "failed", "can_be"), CAN_BE_LED.values(), ids=CAN_BE_LED)

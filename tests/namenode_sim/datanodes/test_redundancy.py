@@ -265,7 +265,7 @@ def test_an_order_that_is_not_carried_out_is_repeated() -> None:
     assert not few.storages[name].held.needs_full_report
     few.round(1)
     assert few.losing() == name
-    # Where there is nothing to delete the DataNode tells nothing: only a report says so.
+    # Where there is nothing to delete the DataNode sends nothing: only a report says so.
     assert few.storages[name].held.needs_full_report
 
 
@@ -354,7 +354,7 @@ def test_a_corrupt_replica_makes_room_once_the_last_datanode_without_one_is_dead
 
 
 def test_a_damaged_replica_goes_by_the_stamp_that_a_recovery_gave_it() -> None:
-    """A DataNode deletes no replica that is newer than it is told."""
+    """A DataNode deletes no replica that is newer than in its order."""
     few = Few("abcd")
     slot = few.block("abc", expected=3)
     few.edit(changes.BlockSettled(BLOCK, LENGTH, STAMP, complete=False))

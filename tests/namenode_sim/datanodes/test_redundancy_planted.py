@@ -13,7 +13,6 @@ MOST_SEEDS: Final = 100
 
 
 def seed_that_shows() -> int | None:
-    """The first world in which something is wrong."""
     for seed in range(MOST_SEEDS):
         try:
             play(seed)

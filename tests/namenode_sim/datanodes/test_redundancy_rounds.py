@@ -21,7 +21,7 @@ FEW_TURNS: Final = 10
 
 
 def short_blocks(few: Few, on: str, count: int) -> None:
-    """So many blocks on each of these DataNodes that are to have one more replica."""
+    """Add ``count`` blocks on each of these DataNodes that are to have one more replica."""
     for index, name in enumerate(on):
         for number in range(count):
             few.block(name, expected=2, number=BLOCK + index * count + number)
@@ -29,7 +29,7 @@ def short_blocks(few: Few, on: str, count: int) -> None:
 
 
 def copied(few: Few) -> list[int]:
-    """The blocks whose copies are ordered, from BLOCK on."""
+    """Return the blocks whose copies are ordered, from BLOCK on."""
     orders = (order for node in few.nodes.values() for order in node.copy_orders)
     return [order.block_id - BLOCK for order in orders]
 

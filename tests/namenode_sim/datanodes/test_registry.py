@@ -1,4 +1,4 @@
-"""Who may be a DataNode, and what its registration changes."""
+"""Which machine may be a DataNode, and what its registration changes."""
 
 import random
 from dataclasses import replace

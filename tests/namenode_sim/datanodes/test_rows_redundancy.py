@@ -11,7 +11,7 @@ MANY = 30
 
 
 def good(few: Few, number: int = BLOCK) -> str:
-    """The DataNodes with a good replica, a letter each."""
+    """Return the DataNodes with a good replica, a letter each."""
     state, slot = few.state, few.state.map.find(number)
     assert slot is not None
     held = state.map.storages_of(slot)
@@ -81,7 +81,7 @@ def test_b12_a_block_that_is_being_written_is_not_missing() -> None:
     few.dies("a")
     few.round()
     assert (len(few.state.needed), few.copies()) == (0, {})
-    few.edit(BlockSettled(BLOCK, LENGTH, STAMP, complete=True))  # committed, and nobody has it
+    few.edit(BlockSettled(BLOCK, LENGTH, STAMP, complete=True))  # committed, and without a replica
     few.round()
     assert len(few.state.needed) == 0
     few.received("b")
@@ -115,7 +115,7 @@ def test_b15_what_was_deleted_while_a_datanode_was_away_goes_when_it_reports() -
 def test_b17_a_replica_that_waits_for_recovery_gives_way_to_the_one_that_was_written_on(
     when: str,
 ) -> None:
-    """b dies in the pipeline, a goes on under a new stamp; then b comes back with what it had."""
+    """DataNode b dies in the pipeline, a goes on under a new stamp; then b comes back."""
     few = Few("ab")
     few.edit(BlockAdded(1, BLOCK, 0, STAMP, 2, complete=False))
     for name in "ab":

@@ -46,7 +46,7 @@ def test_the_last_type_stands_for_all_others_and_some_types_are_never_chosen(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Want:
-    """The types of the replicas that a block of so many has, and of those it is still to get."""
+    """The types of the replicas that a block of that many has, and of those it is still to get."""
 
     policy: str
     count: int = 3

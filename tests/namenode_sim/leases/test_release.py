@@ -85,7 +85,7 @@ def test_a_file_is_closed_only_with_blocks_that_are_known() -> None:
 
 
 def simple(blocks: list[LastBlock], recovering: float | None) -> type[Step]:
-    """The table of docs/reference/blocks.md#releasing-a-lease, asked from its end to its front."""
+    """Ask the table of docs/reference/blocks.md#releasing-a-lease from its end to its front."""
     stages = [one.stage for one in blocks]
     step: type[Step] = RecoverLast
     if recovering is not None and recovering < TIMEOUT:

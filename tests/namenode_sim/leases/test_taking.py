@@ -1,4 +1,4 @@
-"""Who gets an open file, row by row."""
+"""Which client gets an open file, row by row."""
 
 from dataclasses import replace
 from itertools import product
