@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ha.cli.missing import needed_extra
-from ha.console.full_output import told_when_unwritten
+from ha.console.full_output import report_unwritten_output
 from ha.console.interrupt import interruptible
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class LazyGroup(click.Group):
         **extra: Any,  # noqa: ANN401 - click's own shape
     ) -> click.Context:
         """Read the group's own options, of which some print and end it."""
-        with interruptible(), told_when_unwritten():
+        with interruptible(), report_unwritten_output():
             return super().make_context(info_name, args, parent, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -242,7 +242,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own shape
         """Run the command; Ctrl-C ends it with one line and exit code 130."""
-        with interruptible(), told_when_unwritten():
+        with interruptible(), report_unwritten_output():
             try:
                 return super().invoke(ctx)
             except ModuleNotFoundError as error:

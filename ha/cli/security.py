@@ -13,7 +13,7 @@ import click
 from ha.cli.authority_change import AuthorityChange, NotReady, cluster_of, read_signing
 from ha.cli.certificate_report import in_lines, of_daemons, of_folder
 from ha.conf.errors import BadValue, ConfigurationError
-from ha.console.command_audit import OwnAudit
+from ha.console.command_audit import CommandAudit
 from ha.console.exit_codes import FAILED, REFUSED, UNHEALTHY, USAGE
 from ha.console.options import configuration, timeout_option
 from ha.security.audit_text import Outcome
@@ -33,9 +33,9 @@ from ha.security.certificate_files import (
 from ha.security.certificates import (
     LEAF_DAYS,
     BadCertificate,
+    CertificateRequest,
     Leaf,
     Pair,
-    Wish,
     check_match,
     fingerprints,
     issue,
@@ -227,7 +227,7 @@ def rotate(  # noqa: PLR0913 - its options
             leaf = parse((out / CERT).read_bytes())
             if leaf.name is None:
                 raise BadCertificate(leaf.nameless)
-            wish = Wish(leaf.name, leaf.hosts, days, long_lived)
+            wish = CertificateRequest(leaf.name, leaf.hosts, days, long_lived)
             made = issue(read_signing(folder), wish, now())
             replace(out, leaf_files(folder, made))
             _tell(parse(made.certificate), out)
@@ -328,8 +328,10 @@ def leaf_files(folder: Path, made: Pair) -> dict[str, bytes]:
 
 def _wish(
     folder: Path, role: str, name: str, hosts: tuple[str, ...], days: float, *, long_lived: bool
-) -> Wish:
-    return Wish(CertifiedName(cluster_of(folder), role_of(role), name), hosts, days, long_lived)
+) -> CertificateRequest:
+    return CertificateRequest(
+        CertifiedName(cluster_of(folder), role_of(role), name), hosts, days, long_lived
+    )
 
 
 def _tell(leaf: Leaf, out: Path) -> None:
@@ -340,7 +342,7 @@ def _tell(leaf: Leaf, out: Path) -> None:
 @contextmanager
 def _audited(command: str, folder: Path, target: str) -> Iterator[None]:
     """Write into the folder what was done with it: the signer has no daemon and no log."""
-    audit = OwnAudit(folder / AUDIT)
+    audit = CommandAudit(folder / AUDIT)
     name = f"security {command}"
     try:
         yield

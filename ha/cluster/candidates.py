@@ -39,7 +39,7 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
+class Candidate:
     """One NameNode as a candidate."""
 
     namenode: str
@@ -89,18 +89,18 @@ class Prospect:
         return f"fit: {_behind(self.lag)}, priority {self.priority}"
 
 
-def prospects(view: ClusterView) -> tuple[Prospect, ...]:
+def candidates_of(view: ClusterView) -> tuple[Candidate, ...]:
     """Judge every NameNode, in the configured order."""
     return tuple(_prospect(view, row) for row in view.namenodes)
 
 
-def ranked(view: ClusterView) -> tuple[Prospect, ...]:
+def ranked(view: ClusterView) -> tuple[Candidate, ...]:
     """Return the fit NameNodes that are not active, the most likely first.
 
     The order is by priority, which ZKFCs obey, and then by lag, which decides nothing: among equals
     the one whose request reaches ZooKeeper first wins.
     """
-    fit = [one for one in prospects(view) if one.fit and not one.active]
+    fit = [one for one in candidates_of(view) if one.fit and not one.active]
     return tuple(sorted(fit, key=lambda one: (-one.priority, inf if one.lag is None else one.lag)))
 
 
@@ -112,7 +112,7 @@ class Readiness(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-def what_blocks(view: ClusterView) -> tuple[str, ...]:
+def failover_blockers(view: ClusterView) -> tuple[str, ...]:
     """Return why a takeover would not be certain if the active failed now; empty if it would."""
     return tuple(text for text, _ in _blockers(view))
 
@@ -139,7 +139,7 @@ def _blockers(view: ClusterView) -> tuple[tuple[str, bool], ...]:
     elif view.journal_unknown:
         found.append(("whether the journal has a quorum is not known", False))
     if not ranked(view):
-        others = [one for one in prospects(view) if not one.active]
+        others = [one for one in candidates_of(view) if not one.active]
         hopeless = not any(one.unknown for one in others)
         found += [(f"{one.namenode}: {one.why_not()}", hopeless) for one in others]
         if not others:
@@ -153,9 +153,9 @@ def until(notice: Pause) -> str:
     return f"by {notice.owner} {end}: {notice.reason}"
 
 
-def _prospect(view: ClusterView, row: NameNodeRow) -> Prospect:
+def _prospect(view: ClusterView, row: NameNodeRow) -> Candidate:
     member = view.notices.members.get(row.namenode)
-    return Prospect(
+    return Candidate(
         namenode=row.namenode,
         active=row.state == "active",
         obstacles=tuple(_obstacles(view, row, member)),

@@ -87,7 +87,7 @@ async def look_at(
         seconds=round(time.monotonic() - started, 3),
         automatic_failover=automatic,
         namenodes=tuple(namenode_rows),
-        zkfcs=tuple(view.by_its_member(row, ensemble.notices) for row in zkfc_rows),
+        zkfcs=tuple(view.row_from_znode(row, ensemble.notices) for row in zkfc_rows),
         journalnodes=journal_rows,
         zookeepers=ensemble.servers,
         lock=ensemble.lock,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ha.cluster.files_view import problems_of_files
 from ha.cluster.unreachable import is_unknown
-from ha.cluster.view import ClusterView, in_excess
+from ha.cluster.view import ClusterView, second_zkfc_text
 
 BEHIND_WORTH_TELLING = 1000
 """Transactions that a JournalNode which is in sync may seem to lack, as all are asked in turn."""
@@ -12,15 +12,18 @@ BEHIND_WORTH_TELLING = 1000
 
 def problems(view: ClusterView) -> tuple[str, ...]:
     """Everything that should not be so, the worst first; empty means healthy."""
-    if view.nobody_answers:
+    if view.is_silent:
         # Where nothing at all answers, the fault is more likely here than in all of it.
-        return (nobody_answered(view),)
+        return (no_answer_message(view),)
     return (
         *problems_of_roles(view),
         *_of_the_journal(view),
         *_of_files(view),
         *_of_processes(view),
-        *(f"{in_excess(one)}; it may not join the election" for one in view.notices.namesakes),
+        *(
+            f"{second_zkfc_text(one)}; it may not join the election"
+            for one in view.notices.namesakes
+        ),
         *_of_drains(view),
         *view.certificates,
     )
@@ -33,7 +36,7 @@ def _of_drains(view: ClusterView) -> Iterator[str]:
             yield f"{name} is drained and cannot hand over: {member.hand_over_failure}"
 
 
-def nobody_answered(view: ClusterView) -> str:
+def no_answer_message(view: ClusterView) -> str:
     """Return the message for a look at which no process answered."""
     return (
         f"none of {len(view.errors)} processes gave an answer in {view.limit_seconds:g} s, so "
@@ -48,8 +51,8 @@ def problems_of_roles(view: ClusterView) -> Iterator[str]:
     unknown = [row.namenode for row in view.namenodes if is_unknown(row.error)]
     if len(actives) > 1:
         yield f"{' and '.join(actives)} both say that they are active"
-    elif view.unheard_holder is not None and is_unknown(view.unheard_holder.error):
-        name = view.unheard_holder.namenode
+    elif view.silent_lock_holder is not None and is_unknown(view.silent_lock_holder.error):
+        name = view.silent_lock_holder.namenode
         yield f"no NameNode says that it is active; {name} holds the lock and gives no answer"
     elif not actives and unknown:
         yield (

@@ -131,7 +131,7 @@ async def fetch_object(address: HostPort, target: str) -> Mapping[str, object]:
     return cast("Mapping[str, object]", page)
 
 
-async def to_the_end(reader: asyncio.StreamReader) -> bytes:
+async def read_all(reader: asyncio.StreamReader) -> bytes:
     """Everything until the peer closes.  Raises ``ValueError`` beyond ``MAX_ANSWER_BYTES``."""
     found = bytearray()
     while chunk := await reader.read(64 * 1024):

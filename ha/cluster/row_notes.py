@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fencing.model import BadSpec
 from fencing.spec import parse_methods
-from ha.cluster.candidates import Readiness, readiness, until, what_blocks
+from ha.cluster.candidates import Readiness, failover_blockers, readiness, until
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 
 LATE_START_SECONDS = 2.0
@@ -30,7 +30,7 @@ def _blocked(view: ClusterView) -> Iterator[str]:
     if view.automatic_failover and view.active is not None and view.pause is None:
         known = readiness(view) is Readiness.BLOCKED
         what = "failover is blocked" if known else "whether a failover is possible is not known"
-        for reason in what_blocks(view):
+        for reason in failover_blockers(view):
             yield f"{what}: {reason}  → nnha explain"
 
 

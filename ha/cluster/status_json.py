@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from ha.cluster.candidates import Readiness, readiness, what_blocks
+from ha.cluster.candidates import Readiness, failover_blockers, readiness
 from ha.cluster.problems import problems
 from ha.cluster.verdict import verdict
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
@@ -27,7 +27,7 @@ def as_json(view: ClusterView) -> Mapping[str, object]:
         "verdict": verdict(view).as_json(),
         "automatic_failover": view.automatic_failover,
         "failover_ready": _ready(view),
-        "failover_blocked_because": list(what_blocks(view)),
+        "failover_blocked_because": list(failover_blockers(view)),
         "healthy": not problems(view),
         "problems": list(problems(view)),
         "silent": list(view.silent),

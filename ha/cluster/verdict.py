@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-from ha.cluster.candidates import Readiness, readiness, what_blocks
-from ha.cluster.problems import nobody_answered, problems_of_roles
+from ha.cluster.candidates import Readiness, failover_blockers, readiness
+from ha.cluster.problems import no_answer_message, problems_of_roles
 from ha.cluster.view import ClusterView, ZkfcRow
 
 
@@ -89,7 +89,7 @@ def _text(view: ClusterView, condition: Condition) -> str:
             return "NOT SERVING: no NameNode is active"
         case Condition.TWO_ACTIVE:
             return "TWO NameNodes say that they are active"
-        case Condition.UNKNOWN if view.nobody_answers:
+        case Condition.UNKNOWN if view.is_silent:
             return "NOTHING IS KNOWN: no process has answered"
         case Condition.UNKNOWN:
             return (
@@ -118,12 +118,12 @@ def _takeover(view: ClusterView) -> str:
 
 
 def _reasons(view: ClusterView, condition: Condition) -> Iterator[str]:
-    if view.nobody_answers:
-        yield nobody_answered(view)
+    if view.is_silent:
+        yield no_answer_message(view)
         return
     match condition:
         case Condition.SERVING | Condition.READ_ONLY:
-            yield from what_blocks(view) if view.automatic_failover else ()
+            yield from failover_blockers(view) if view.automatic_failover else ()
         case Condition.TAKING_OVER:
             return
         case Condition.NOT_SERVING:

@@ -152,13 +152,13 @@ class NoticesView:
     error: str | None = None
 
 
-def in_excess(one: Member) -> str:
+def second_zkfc_text(one: Member) -> str:
     """Describe a second ZKFC of one NameNode by what an operator needs to find it."""
     since = time_text(one.started)
     return f"a second ZKFC of {one.namenode} runs: process {one.pid} on {one.host}, since {since}"
 
 
-def by_its_member(row: ZkfcRow, notices: NoticesView) -> ZkfcRow:
+def row_from_znode(row: ZkfcRow, notices: NoticesView) -> ZkfcRow:
     """Complete the row of a controller whose page cannot be read from here from its znode.
 
     A silent page is another matter: the process is frozen, and its znode will vanish.
@@ -250,7 +250,7 @@ class ClusterView:
         return self.namenode(self.actives[0]) if len(self.actives) == 1 else None
 
     @property
-    def unheard_holder(self) -> NameNodeRow | None:
+    def silent_lock_holder(self) -> NameNodeRow | None:
         """The lock's holder, if it gives no answer and no NameNode says that it is active.
 
         It was active when it was last heard.  Its ZKFC keeps the lock until it gives it up: when it
@@ -395,6 +395,6 @@ class ClusterView:
         return tuple(name for name, error in self.errors.items() if is_silence(error))
 
     @property
-    def nobody_answers(self) -> bool:
+    def is_silent(self) -> bool:
         """Nothing at all came back, so nothing is known of the cluster."""
         return len(self.silent) == len(self.errors) > 0

@@ -7,14 +7,14 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from ha.cluster.query import Look, NoAnswer, to_the_end
+from ha.cluster.query import Look, NoAnswer, read_all
 from ha.cluster.unreachable import NO_ANSWER, is_silence
 from ha.cluster.view import LockView, NoticesView, ZooKeeperRow
 from ha.conf.keys.units import hosts_and_ports
 from ha.conf.topology import HostPort
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.lock_check import doubts
+from ha.elector.zookeeper.lock_check import untrusted_znodes
 from ha.elector.zookeeper.outcome import Refusal, Refused, value_of
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, parent_exists
@@ -108,7 +108,7 @@ async def _not_obeyed(
     """Return why ZKFCs do not obey the pause or a drain, by ``NnhaPause`` and the NameNode's id."""
     above, pause = store.drains_path(settings), store.pause_path(settings)
     paths = {store.PAUSE_ZNODE: (pause,), **{name: (above, f"{above}/{name}") for name in drains}}
-    found = await doubts(
+    found = await untrusted_znodes(
         session, settings, settings.scope, *(path for those in paths.values() for path in those)
     )
     told = {}
@@ -151,7 +151,7 @@ async def _server(look: Look, server: HostPort) -> ZooKeeperRow:
         reader, writer = await asyncio.open_connection(server.host, server.port)
         try:
             writer.write(b"srvr")
-            return (await to_the_end(reader)).decode("utf-8", "replace")
+            return (await read_all(reader)).decode("utf-8", "replace")
         finally:
             writer.close()
 

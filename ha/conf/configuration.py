@@ -20,7 +20,7 @@ from ha.conf.keys.unused import NOT_USED, RENAMED
 from ha.conf.own_user import system_user
 from ha.conf.reader import Origin, Setting, read_settings
 from ha.conf.secrets import HIDDEN, redacted, shown_value
-from ha.conf.spelling import doubts
+from ha.conf.spelling import untrusted_znodes
 
 T = TypeVar("T")
 
@@ -223,7 +223,7 @@ def _checked(
             continue
         merged[setting.name] = setting
     frozen = Configuration(MappingProxyType(merged), MappingProxyType(dict(environment)))
-    warnings += doubts(merged, nodes_of(frozen))
+    warnings += untrusted_znodes(merged, nodes_of(frozen))
     both = tuple(dict.fromkeys((*earlier, *warnings)))
     return Configuration(frozen.settings, frozen.environment, both)
 

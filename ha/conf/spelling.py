@@ -21,7 +21,7 @@ Nodes = Mapping[str, Sequence[str]]
 """The configured NameNode ids of each nameservice."""
 
 
-def doubts(settings: Mapping[str, Setting], nodes: Nodes) -> Iterator[str]:
+def untrusted_znodes(settings: Mapping[str, Setting], nodes: Nodes) -> Iterator[str]:
     """Yield a warning for each key that resembles a known one or names a node that does not exist.
 
     Raises ``ConfigurationError`` for an unknown key of ours (``nnha.*``): no other program could

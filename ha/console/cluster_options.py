@@ -49,10 +49,10 @@ class ClusterCommand:
     def audit(self, command: str, code: int, target: str | None, reason: str) -> None:
         """Write down that a command which changes something has ended with that exit code."""
         # Loaded here: most commands only ask.
-        from ha.console.command_audit import OwnAudit, outcome_of
+        from ha.console.command_audit import CommandAudit, outcome_of
 
         where = f"{self.nameservice}.{target}" if target else self.nameservice
-        OwnAudit.configured(self.configuration).write(command, outcome_of(code), where, reason)
+        CommandAudit.configured(self.configuration).write(command, outcome_of(code), where, reason)
 
 
 def about_a_cluster(

@@ -26,14 +26,14 @@ _REFUSED: Final = frozenset({exit_codes.REFUSED, exit_codes.UNAUTHORISED})
 
 
 @dataclass(frozen=True, slots=True)
-class OwnAudit:
+class CommandAudit:
     """Where the commands of this process write what they did; nowhere without a ``path``."""
 
     path: Path | None
     form: AuditFormat = AuditFormat.JSON
 
     @classmethod
-    def configured(cls, configuration: Configuration) -> "OwnAudit":
+    def configured(cls, configuration: Configuration) -> "CommandAudit":
         """Return the audit log as daemons of that configuration have it; a command has no log."""
         path = configuration.get(AUDIT_FILE)
         return cls(Path(path) if path else None, configuration.get(AUDIT_FORMAT))

@@ -13,7 +13,7 @@ _UNWRITTEN: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EI
 
 
 @contextmanager
-def told_when_unwritten() -> Iterator[None]:
+def report_unwritten_output() -> Iterator[None]:
     """Turn a failure to write standard output (a full disk) into one line and exit code 1.
 
     Other failures pass, and so does BrokenPipeError, which click takes.

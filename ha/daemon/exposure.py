@@ -82,7 +82,7 @@ def check_exposure(
     daemon: Daemon,
     doors: Sequence[Door],
     *,
-    kernel_tells: Callable[[], bool] = is_told,
+    kernel_reports_uids: Callable[[], bool] = is_told,
 ) -> AccessControl:
     """Log the mode and what it proves; refuse to listen where it cannot hold.
 
@@ -97,7 +97,7 @@ def check_exposure(
     tls = certificates(configuration, _ROLES[daemon])
     if reachable and tls is None and mode in (Mode.AUTO, Mode.STRICT):
         raise ExitWith(OPEN_TO_STRANGERS, _reachable(reachable, mode, daemon))
-    told = mode is not Mode.INSECURE and kernel_tells()
+    told = mode is not Mode.INSECURE and kernel_reports_uids()
     if not told and tls is None and mode in (Mode.AUTO, Mode.STRICT):
         raise ExitWith(OPEN_TO_STRANGERS, _untold(mode))
     tell = log.warning if mode in (Mode.INSECURE, Mode.PERMISSIVE) else log.info
@@ -117,7 +117,7 @@ def check_exposure(
         mode,
         target=f"{daemon.value}@{place}",
         audit=audit,
-        kernel_tells=told,
+        kernel_reports_uids=told,
         tls=tls,
         simple_clients=configuration.get(SIMPLE_CLIENTS),
         namenodes=_namenodes(configuration),

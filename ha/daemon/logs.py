@@ -9,7 +9,7 @@ from typing import Any, Final, TextIO, cast
 import structlog
 from prometheus_client import Counter
 
-from ha.daemon.stderr import SturdyStream, sturdy_stderr
+from ha.daemon.stderr import LossyStream, sturdy_stderr
 from ha.security.audit_text import escaped
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
@@ -101,7 +101,7 @@ def _named(process: str) -> structlog.typing.Processor:
 
 
 def _route_standard_logging(
-    stream: SturdyStream,
+    stream: LossyStream,
     before: list[structlog.typing.Processor],
     after: list[structlog.typing.Processor],
 ) -> None:
@@ -112,7 +112,7 @@ def _route_standard_logging(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *after],
         )
     )
-    handler.addFilter(tells_of_us)
+    handler.addFilter(is_own_fault)
     root = logging.getLogger()
     root.handlers[:] = [handler]
 
@@ -124,7 +124,7 @@ MALFORMED = Counter(
 )
 
 
-def tells_of_us(record: logging.LogRecord) -> bool:
+def is_own_fault(record: logging.LogRecord) -> bool:
     """Return whether to log a library's line; one that blames a peer is counted instead."""
     library = _blaming(record)
     if library is not None:

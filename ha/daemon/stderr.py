@@ -13,7 +13,7 @@ _CANNOT: Final = (OSError, ValueError)
 """The disk is full, the reader has gone, or the stream was closed."""
 
 
-class SturdyStream:
+class LossyStream:
     """A text stream that never raises.
 
     The bad schedule: the disk with the logs is full, and the line about a lost ZooKeeper session,
@@ -44,12 +44,12 @@ class SturdyStream:
         """Do nothing: ``write`` has flushed."""
 
 
-def sturdy_stderr() -> SturdyStream:
+def sturdy_stderr() -> LossyStream:
     """Return standard error, or the null device if it was closed before the process started."""
     if sys.stderr is None:
         # Takes the closed descriptor's number, too, which else the next socket would get.
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for the rest of the process
-    return SturdyStream(sys.stderr)
+    return LossyStream(sys.stderr)
 
 
 def say(line: str) -> None:

@@ -14,10 +14,10 @@ def version() -> str:
     try:
         return metadata.version("nnha")
     except metadata.PackageNotFoundError:
-        return _of_the_checkout(Path(__file__).parents[2] / "pyproject.toml")
+        return _checkout_version(Path(__file__).parents[2] / "pyproject.toml")
 
 
-def _of_the_checkout(project: Path) -> str:
+def _checkout_version(project: Path) -> str:
     """Find it by a pattern: tomllib would stay in a daemon's memory for one line."""
     try:
         found = re.search(r'^version = "([^"]+)"', project.read_text(), re.MULTILINE)

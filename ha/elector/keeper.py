@@ -46,12 +46,12 @@ from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.elector.zookeeper.outcome import (
     Done,
     Doubt,
-    NodeFacts,
     Outcome,
     Refusal,
     Refused,
     SessionState,
     Unknown,
+    ZnodeFacts,
 )
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
@@ -88,7 +88,7 @@ class Keeper(Protocol):
 class LockReader(Protocol):
     """A keeper that can also be asked who holds the lock, in a session that is open already."""
 
-    def read_lock(self) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]] | None:
+    def read_lock(self) -> asyncio.Future[Outcome[tuple[bytes, ZnodeFacts]]] | None:
         """Ask for the lock's content in the newest session; None without one."""
 
 
@@ -151,7 +151,7 @@ class KazooKeeper:
         newest = max(self._sessions, default=None)
         return None if newest is None else self._sessions[newest].session_id
 
-    def read_lock(self) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]] | None:
+    def read_lock(self) -> asyncio.Future[Outcome[tuple[bytes, ZnodeFacts]]] | None:
         """Ask for the lock's content in the newest session; None without one."""
         newest = max(self._sessions, default=None)
         return None if newest is None else self._sessions[newest].read(self._settings.lock)
@@ -286,7 +286,7 @@ class KazooKeeper:
                 self._unknown(action.session, "create the lock", unknown)
 
     def _looked(
-        self, action: WatchLock, request: asyncio.Future[Outcome[NodeFacts | None]]
+        self, action: WatchLock, request: asyncio.Future[Outcome[ZnodeFacts | None]]
     ) -> None:
         match request.result():
             case Done(value=facts):
@@ -321,7 +321,7 @@ class KazooKeeper:
     def _read(
         self,
         action: ReadBreadcrumb,
-        request: asyncio.Future[tuple[Outcome[tuple[bytes, NodeFacts]], Term]],
+        request: asyncio.Future[tuple[Outcome[tuple[bytes, ZnodeFacts]], Term]],
     ) -> None:
         if request.cancelled():
             return

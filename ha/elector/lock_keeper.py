@@ -14,7 +14,7 @@ from typing import Final, assert_never
 
 from ha.elector.model import Removal
 from ha.elector.zookeeper.client import Session
-from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refusal, Refused, Unknown
+from ha.elector.zookeeper.outcome import Done, Outcome, Refusal, Refused, Unknown, ZnodeFacts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.transaction import CheckVersion, CreateEphemeral, Delete, SetData
 
@@ -41,7 +41,7 @@ class LockKeeper:
         """
         lock, count = await self._look(session)
         match lock:
-            case Done(value=NodeFacts(ours=True) as facts):
+            case Done(value=ZnodeFacts(ours=True) as facts):
                 counted = count.value if isinstance(count, Done) else None
                 if counted is None or counted.written_by != facts.written_by:
                     return await session.delete(self._lock)
@@ -85,7 +85,7 @@ class LockKeeper:
 
     async def _look(
         self, session: Session
-    ) -> tuple[Outcome[NodeFacts | None], Outcome[NodeFacts | None]]:
+    ) -> tuple[Outcome[ZnodeFacts | None], Outcome[ZnodeFacts | None]]:
         """Return the lock and the count.  The count is looked at first.
 
         The bad schedule for the other order: the next lock is made between the two looks.  The
@@ -113,7 +113,7 @@ class LockKeeper:
             return await session.create(self._lock, data, ephemeral=True)
         return outcome
 
-    def _exactly(self, lock: NodeFacts, count: NodeFacts) -> tuple[CheckVersion, Delete]:
+    def _exactly(self, lock: ZnodeFacts, count: ZnodeFacts) -> tuple[CheckVersion, Delete]:
         """Delete this lock, and none that a controller of ours makes from here on: each one changes
         the count's version."""
         return CheckVersion(self._count, count.version), Delete(self._lock, lock.version)

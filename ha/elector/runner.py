@@ -58,14 +58,14 @@ class Elector:
         application: Application,
         keeper: Callable[[Post], Keeper],
         look_interval_seconds: float = LOOK_INTERVAL_SECONDS,
-        sign: Callable[[float], None] = lambda _within_seconds: None,
+        heartbeat: Callable[[float], None] = lambda _within_seconds: None,
     ) -> None:
-        """Call ``sign`` with each step and the seconds within which the next one comes."""
+        """Call ``heartbeat`` with each step and the seconds within which the next one comes."""
         self._name = name
         self._application = application
         self.keeper = keeper(self.post)
         self._look_interval_seconds = look_interval_seconds
-        self._sign = sign
+        self._heartbeat = heartbeat
         self._state = ElectorState()
         self._inbox: asyncio.Queue[events.Event | None] = asyncio.Queue()
         self._works: set[asyncio.Task[None]] = set()
@@ -107,14 +107,14 @@ class Elector:
         ticker = loop.create_task(self._tick())
         try:
             while True:
-                self._sign(self._look_interval_seconds)
+                self._heartbeat(self._look_interval_seconds)
                 event = await self._inbox.get()
                 try:
                     self._step(event)
                 finally:
                     self._inbox.task_done()
         finally:
-            self._sign(math.inf)
+            self._heartbeat(math.inf)
             ticker.cancel()
             self._step(events.QuitRequested(keep_breadcrumb=True))
             for work in self._works:

@@ -13,8 +13,8 @@ from ha.elector.model import SessionNumber, Term
 from ha.elector.term import TermRecord, encode_term, term_of
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.zookeeper.lock_check import doubts
-from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refusal, Refused
+from ha.elector.zookeeper.lock_check import untrusted_znodes
+from ha.elector.zookeeper.outcome import Done, Outcome, Refusal, Refused, ZnodeFacts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 log = structlog.get_logger()
@@ -45,7 +45,7 @@ class TermKeeper:
         request = session.write(self._settings.term, record, version=_ANY_VERSION)
         request.add_done_callback(partial(_noted, Term.ENDED))
 
-    async def read(self, session: Session) -> tuple[Outcome[tuple[bytes, NodeFacts]], Term]:
+    async def read(self, session: Session) -> tuple[Outcome[tuple[bytes, ZnodeFacts]], Term]:
         """Read the breadcrumb, and what is recorded of its owner.
 
         Only while the session holds the lock: that one shows which identities are ours.
@@ -71,7 +71,7 @@ class TermKeeper:
         settings = self._settings
         paths = (settings.scope, settings.breadcrumb, settings.term)
         try:
-            return await doubts(session, settings, *paths, own=settings.lock)
+            return await untrusted_znodes(session, settings, *paths, own=settings.lock)
         except (ZooKeeperUnavailable, ZooKeeperRefused) as failure:
             return {settings.scope: str(failure)}  # what is not known is no reason to trust
 

@@ -206,7 +206,7 @@ def step(state: HealthState, outcome: ProbeOutcome) -> Step:
     assert_never(outcome)
 
 
-def unless_we_were_late(
+def discard_if_loop_was_late(
     outcome: ProbeOutcome, *, late_seconds: float, deadline_seconds: float
 ) -> ProbeOutcome:
     """Return the outcome of a probe, unjudged if our own loop was late by ``late_seconds`` in all.

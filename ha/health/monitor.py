@@ -10,7 +10,7 @@ import structlog
 from ha.conf.topology import HostPort
 from ha.daemon.own_delay import OwnDelay
 from ha.health import core
-from ha.health.core import step, unless_we_were_late
+from ha.health.core import discard_if_loop_was_late, step
 from ha.health.pid_file import Over, PidFile, Running
 from ha.rpc.client import Connect, RpcConnection
 from ha.rpc.errors import ConnectFailed, DeadlineExceeded
@@ -54,15 +54,15 @@ class HealthMonitor:
         measure: Callable[[float, core.ProbeOutcome], None] = lambda _seconds, _outcome: None,
         process: PidFile | None = None,
         connect: Connect = RpcConnection.open,
-        sign: Callable[[float], None] = lambda _within_seconds: None,
+        heartbeat: Callable[[float], None] = lambda _within_seconds: None,
     ) -> None:
-        """Call ``sign`` with each step and the seconds within which the next one comes."""
+        """Call ``heartbeat`` with each step and the seconds within which the next one comes."""
         self._address = address
         self._listener = listener
         self._measure = measure
         self._process = process
         self._connect = connect
-        self._sign = sign
+        self._heartbeat = heartbeat
         self._state = core.HealthState(settings=settings)
         self._client: ServiceClient | None = None
         self._hurry = asyncio.Event()
@@ -96,7 +96,7 @@ class HealthMonitor:
             self._listener.health_changed(self._state.health, self._state.reason)
             raise
         finally:
-            self._sign(math.inf)
+            self._heartbeat(math.inf)
             if self._process is not None:
                 self._process.close()
             await self._hang_up()
@@ -109,16 +109,18 @@ class HealthMonitor:
             wait_seconds = self._judge(outcome)
             if not isinstance(outcome, core.Answered | core.Starting | core.Unwell):
                 await self._hang_up()
-            self._sign(wait_seconds)
+            self._heartbeat(wait_seconds)
             outcome = await self._rest(wait_seconds)
 
     async def _measured_probe(self) -> core.ProbeOutcome:
         loop, deadline = asyncio.get_running_loop(), self._state.settings.rpc_timeout_seconds
         begun = loop.time()
-        self._sign(CALLS * deadline)
+        self._heartbeat(CALLS * deadline)
         with OwnDelay(deadline / DELAY_STEPS) as delay:
             silent = self._with_process(await self._probe())
-        outcome = unless_we_were_late(silent, late_seconds=delay.seconds, deadline_seconds=deadline)
+        outcome = discard_if_loop_was_late(
+            silent, late_seconds=delay.seconds, deadline_seconds=deadline
+        )
         if isinstance(outcome, core.Unjudged):
             log.warning("health.probe.unjudged", address=str(self._address), reason=outcome.reason)
         self._measure(loop.time() - begun, outcome)

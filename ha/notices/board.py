@@ -16,13 +16,13 @@ import structlog
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.zookeeper.lock_check import doubts
+from ha.elector.zookeeper.lock_check import untrusted_znodes
 from ha.elector.zookeeper.outcome import (
-    NodeFacts,
     Outcome,
     Refusal,
     Refused,
     SessionState,
+    ZnodeFacts,
     value_of,
 )
 from ha.elector.zookeeper.settings import ZooKeeperSettings
@@ -42,8 +42,8 @@ from ha.notices.store import (
     clear_pause,
     drains_path,
     members_path,
-    namesakes_path,
     pause_path,
+    second_zkfcs_path,
     steering_paths,
 )
 
@@ -212,7 +212,7 @@ class Board:
                         value_of(written, f"write {path}")
                     await self._stand_forth(session)
                     return
-                namesake = self._living_namesake(own, data, facts)
+                namesake = self._other_controller(own, data, facts)
                 if namesake is not None:
                     await self._stand_back(session, own, namesake)
                     return
@@ -238,7 +238,7 @@ class Board:
         value_of(created, f"create {path}")
         return True
 
-    def _living_namesake(self, own: Member, data: bytes, facts: NodeFacts) -> Member | None:
+    def _other_controller(self, own: Member, data: bytes, facts: ZnodeFacts) -> Member | None:
         """Return the other controller that is shown in our place.
 
         None: it is our earlier session or process, whose end we need not wait for.
@@ -288,7 +288,7 @@ class Board:
 
     def _stood_back_path(self, session: Session) -> str:
         number = (session.session_id or 0) & ((1 << 64) - 1)
-        return f"{namesakes_path(self._settings)}/{self._namenode}-{number:x}"
+        return f"{second_zkfcs_path(self._settings)}/{self._namenode}-{number:x}"
 
     # -- the notices -------------------------------------------------------------------------
 
@@ -335,7 +335,7 @@ class Board:
         """Return why strangers could have written what steers the election, by path."""
         member = f"{members_path(self._settings)}/{self._namenode}" if self._shown else ""
         paths = (*steering_paths(self._settings), own_drain)
-        return await doubts(session, self._settings, *paths, own=member)
+        return await untrusted_znodes(session, self._settings, *paths, own=member)
 
     async def _one(
         self, session: Session, path: str, decode: Callable[[bytes], T]

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.errors import ZooKeeperRefused
-from ha.elector.zookeeper.lock_check import doubts
+from ha.elector.zookeeper.lock_check import untrusted_znodes
 from ha.elector.zookeeper.outcome import Outcome, Refusal, Refused, value_of
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices import model
@@ -21,7 +21,7 @@ from ha.notices.model import Drain
 PAUSE_ZNODE = "NnhaPause"
 DRAIN_ZNODE = "NnhaDrain"
 MEMBERS_ZNODE = "NnhaMembers"
-NAMESAKES_ZNODE = "NnhaNamesakes"
+SECOND_ZKFCS_ZNODE = "NnhaNamesakes"
 HISTORY_ZNODE = "NnhaHistory"
 RECORD_PREFIX = "r-"
 KEPT_RECORDS = 100
@@ -53,9 +53,9 @@ def members_path(settings: ZooKeeperSettings) -> str:
     return f"{settings.scope}/{MEMBERS_ZNODE}"
 
 
-def namesakes_path(settings: ZooKeeperSettings) -> str:
+def second_zkfcs_path(settings: ZooKeeperSettings) -> str:
     """Return the parent znode of second controllers, which may not join the election."""
-    return f"{settings.scope}/{NAMESAKES_ZNODE}"
+    return f"{settings.scope}/{SECOND_ZKFCS_ZNODE}"
 
 
 def history_path(settings: ZooKeeperSettings) -> str:
@@ -144,7 +144,7 @@ async def read_members(
 
 async def read_namesakes(session: Session, settings: ZooKeeperSettings) -> tuple[model.Member, ...]:
     """Read the running ZKFCs that may not join the election, without unreadable ones."""
-    found = await _read_all(session, namesakes_path(settings), model.decode_member)
+    found = await _read_all(session, second_zkfcs_path(settings), model.decode_member)
     return tuple(one.value for one in found.values() if not isinstance(one, model.BadNotice))
 
 
@@ -254,7 +254,7 @@ async def _ensure_obeyed(
     session: Session, settings: ZooKeeperSettings, what: str, *above: str
 ) -> None:
     """Refuse what no controller would obey, as anybody could write in its place."""
-    for path, why in (await doubts(session, settings, settings.scope, *above)).items():
+    for path, why in (await untrusted_znodes(session, settings, settings.scope, *above)).items():
         raise ZooKeeperRefused(
             f"the ZKFCs would not obey a {what}: {path}: {why}; give the znodes the configured ACL "
             f"first: nnha zkfc --format-zk --keep"

@@ -25,7 +25,7 @@ class Calling(Protocol):
         """Take what there is room for."""
 
 
-class CallShare:
+class CallQueue:
     """Counts calls under way by user, and connections that wait for one to end, the first first."""
 
     def __init__(self, limits: RpcLimits) -> None:

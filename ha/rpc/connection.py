@@ -191,7 +191,7 @@ class ServerConnection(asyncio.Protocol):
             return False
         if not self._owner.may_begin_thread(self):
             return False
-        meters = METERS.begin_beside()
+        meters = METERS.open_thread_meters()
         self._thread = ReadingThread(
             self._session,
             self._since,
@@ -296,7 +296,7 @@ class ServerConnection(asyncio.Protocol):
         assert self._thread is not None
         self._thread.end()
         self._thread = None
-        METERS.end_beside(meters)
+        METERS.close_thread_meters(meters)
         self._owner.thread_over(self)
 
     def _may_take(self) -> bool:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 _MERE_CLIENT: Final = frozenset({Role.CLIENT})
 
 
-class Seated(Protocol):
+class TabledConnection(Protocol):
     """A connection, as far as its seat depends on it."""
 
     @property
@@ -61,7 +61,7 @@ class Share(Enum):
 
     OF_ADDRESS = auto()
     OF_USER = auto()
-    UNTOLD = auto()
+    UNLIMITED = auto()
     """As much as there is: it may be anybody on this machine."""
 
 
@@ -85,30 +85,30 @@ def place_of(host: str, caller: Caller | None) -> Place:
         loopback = ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         loopback = False  # no address of a network
-    return Place(host, Share.UNTOLD if loopback else Share.OF_ADDRESS)
+    return Place(host, Share.UNLIMITED if loopback else Share.OF_ADDRESS)
 
 
-class Seats:
+class ConnectionTable:
     """The connections of one server."""
 
     def __init__(self, limits: RpcLimits, privileged: Collection[str]) -> None:
-        self.taken: set[Seated] = set()
-        self._clients: dict[Seated, tuple[Place, str]] = {}
+        self.taken: set[TabledConnection] = set()
+        self._clients: dict[TabledConnection, tuple[Place, str]] = {}
         """Counted below as well: a thousand clients connect again within a failover."""
         self._of_place: Counter[Place] = Counter()
         self._of_user: Counter[str] = Counter()
-        self._mute: set[Seated] = set()
+        self._mute: set[TabledConnection] = set()
         """Those of whom nothing was known at the last sweep."""
         self._limits = limits
         self._privileged = frozenset(privileged)
 
-    def is_privileged(self, connection: Seated) -> bool:
+    def is_privileged(self, connection: TabledConnection) -> bool:
         """Return whether a seat is kept for it: not for a caller known to be a mere HDFS client."""
         caller = connection.caller
         mere_client = caller is not None and caller.proven and caller.roles <= _MERE_CLIENT
         return connection.protocol in self._privileged and not mere_client
 
-    def admit(self, newcomer: Seated) -> bool:
+    def admit(self, newcomer: TabledConnection) -> bool:
         """Return whether an accepted connection may stay until it names its protocol."""
         if len(self.taken) >= self._limits.max_connections:
             LIMITS_MET.labels("max_connections").inc()
@@ -119,7 +119,7 @@ class Seats:
         CONNECTIONS.inc()
         return True
 
-    def greeted(self, connection: Seated) -> bool:
+    def greeted(self, connection: TabledConnection) -> bool:
         """Decide whether a connection may stay that has said what it is for."""
         if self.is_privileged(connection):
             return True
@@ -140,7 +140,7 @@ class Seats:
             )
         )  # fmt: skip
 
-    def cut_down(self) -> None:
+    def close_unidentified(self) -> None:
         """Hang up on unknown callers beyond their share, if unknown now and one sweep ago.
 
         The longest there go first: a peer that has come to call says so at once.  After a
@@ -163,7 +163,7 @@ class Seats:
         for one in left[: max(0, excess)]:
             _hang_up(one, "unproven")
 
-    def leave(self, connection: Seated) -> None:
+    def leave(self, connection: TabledConnection) -> None:
         """Free the seat of a closed connection."""
         if connection in self.taken:
             self.taken.remove(connection)
@@ -174,10 +174,10 @@ class Seats:
             _less(self._of_place, place)
             _less(self._of_user, user)
 
-    def _fits_its_place(self, connection: Seated, place: Place) -> bool:
+    def _fits_its_place(self, connection: TabledConnection, place: Place) -> bool:
         limits, count = self._limits, self._of_place[place]
 
-        def crowd() -> list[Seated]:
+        def crowd() -> list[TabledConnection]:
             return [one for one, (its, _) in self._clients.items() if its == place]
 
         match place.share:
@@ -185,13 +185,13 @@ class Seats:
                 return self._fits(connection, "of_address", limits.max_of_address, count, crowd)
             case Share.OF_USER:
                 return self._fits(connection, "of_user", limits.max_of_user, count, crowd)
-            case Share.UNTOLD:
+            case Share.UNLIMITED:
                 return True
         assert_never(place.share)
 
     def _fits(
-        self, connection: Seated, limit: str, most: int, count: int,
-        crowd: Callable[[], Iterable[Seated]],
+        self, connection: TabledConnection, limit: str, most: int, count: int,
+        crowd: Callable[[], Iterable[TabledConnection]],
     ) -> bool:  # fmt: skip
         """Return whether a client is within a limit, or one of the crowd within it gives way."""
         if count <= most:
@@ -216,19 +216,19 @@ def _less(counts: Counter[T], key: T) -> None:
         del counts[key]
 
 
-def _unknown(connection: Seated) -> bool:
+def _unknown(connection: TabledConnection) -> bool:
     """Return whether nothing is known of the caller."""
     caller = connection.caller
     return not connection.user and (caller is None or not caller.proven)
 
 
-def _hang_up(connection: Seated, limit: str) -> None:
+def _hang_up(connection: TabledConnection, limit: str) -> None:
     LIMITS_MET.labels(limit).inc()
     HANGUPS.labels(limit).inc()
     connection.give_way()
 
 
-def _evict(candidates: Iterable[Seated]) -> bool:
+def _evict(candidates: Iterable[TabledConnection]) -> bool:
     """Let the longest idle one go, of the place and then the user that has the most."""
     placed = [(one, place_of(one.host, one.caller)) for one in candidates]
     places = Counter(place for _, place in placed)

@@ -8,9 +8,9 @@ import structlog
 from google.protobuf.message import EncodeError, Message
 
 from ha.rpc.call_access import CallAccess
-from ha.rpc.call_share import CallShare
+from ha.rpc.call_share import CallQueue
 from ha.rpc.connection import ServerConnection
-from ha.rpc.connection_table import Seats
+from ha.rpc.connection_table import ConnectionTable
 from ha.rpc.errors import MalformedFrame, RemoteFault
 from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.java_names import IO_EXCEPTION, RPC_SERVER
@@ -33,10 +33,10 @@ class Dispatcher:
         self.budget = budget
         self.access = access
         self.connections: set[ServerConnection] = set()
-        self._seats = Seats(limits, catalogue.privileged)
+        self._seats = ConnectionTable(limits, catalogue.privileged)
         self.accepting = True
         self.catalogue = catalogue
-        self._calls = CallShare(limits)
+        self._calls = CallQueue(limits)
         self._idle = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_threads: set[ServerConnection] = set()
@@ -71,9 +71,9 @@ class Dispatcher:
         """Return whether one more call may be taken; if not, pump the connection when it may."""
         return self._calls.has_room(connection)
 
-    def cut_down(self) -> None:
+    def close_unidentified(self) -> None:
         """Hang up on those of whom nothing is known, where there are too many."""
-        self._seats.cut_down()
+        self._seats.close_unidentified()
 
     def take(self, connection: ServerConnection, asked: Asked) -> None:
         """Start a call, or answer it at once if its method is not served."""

@@ -92,13 +92,13 @@ class Meters:
             found = self._found[protocol, method] = MethodMeters()
         return found
 
-    def begin_beside(self) -> "Meters":
+    def open_thread_meters(self) -> "Meters":
         """Return meters that only one thread may write; they count here as well."""
         beside = Meters()
         self._beside.add(beside)
         return beside
 
-    def end_beside(self, beside: "Meters") -> None:
+    def close_thread_meters(self, beside: "Meters") -> None:
         """Add the meters of a thread that has ended."""
         self._beside.remove(beside)
         self._add(beside)

@@ -128,5 +128,5 @@ class RpcServer:
             if limit is not None:
                 HANGUPS.labels(limit).inc()
                 connection.abort(limit)
-        self._dispatcher.cut_down()
+        self._dispatcher.close_unidentified()
         self._sweeper = loop.call_later(self._limits.sweep_seconds, self._sweep)

@@ -52,7 +52,7 @@ class AccessControl:
         target: str,
         audit: Audit,
         own_uid: int | None = None,
-        kernel_tells: bool = True,
+        kernel_reports_uids: bool = True,
         tls: "TlsFiles | None" = None,
         simple_clients: bool = False,
         namenodes: frozenset[str] | None = None,
@@ -61,11 +61,11 @@ class AccessControl:
     ) -> None:
         """Name the daemon ``target`` in audit lines.
 
-        ``kernel_tells`` is False where a sandbox keeps the kernel from identifying callers.
+        ``kernel_reports_uids`` is False where a sandbox keeps the kernel from identifying callers.
         ``tls``: this daemon's certificates, with which its listeners take TLS.  The rest as in
         ``Policy``.
         """
-        self._kernel_tells = kernel_tells
+        self._kernel_tells = kernel_reports_uids
         self.tls = tls
         self.policy = Policy(
             mode,
@@ -229,7 +229,7 @@ class AccessControl:
     ) -> None:
         with self._lock:
             alike = self._rate.admit((action.face, action.name, caller.host), self._clock())
-            unsaid = 0 if alike is None else self._rate.take_unsaid()
+            unsaid = 0 if alike is None else self._rate.take_uncounted()
         if alike is None:
             return
         if said and said != caller.name:

@@ -46,7 +46,7 @@ class RefusalRate:
             self._unsaid += oldest.silent
         return silent
 
-    def take_unsaid(self) -> int:
+    def take_uncounted(self) -> int:
         """Return how many refusals no later line will count, since the last such question."""
         unsaid, self._unsaid = self._unsaid, 0
         return unsaid

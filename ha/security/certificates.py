@@ -71,7 +71,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CertificateRequest:
     """What is to be certified: a name, the hosts that it answers at, and for how long."""
 
     name: CertifiedName
@@ -124,7 +124,7 @@ def new_authority(cluster: str, now: datetime) -> Pair:
     return Pair(_pem(built), _key_bytes(key))
 
 
-def issue(authority: Pair, wish: Wish, now: datetime) -> Pair:
+def issue(authority: Pair, wish: CertificateRequest, now: datetime) -> Pair:
     """Make a new key with a certificate.
 
     Raises:
@@ -141,7 +141,7 @@ def request(key: bytes) -> bytes:
     return built.sign(_private(key), hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
-def sign(authority: Pair, asked: bytes, wish: Wish, now: datetime) -> bytes:
+def sign(authority: Pair, asked: bytes, wish: CertificateRequest, now: datetime) -> bytes:
     """Sign a request's key; nothing else of the request is used.
 
     Raises:
@@ -222,7 +222,9 @@ def check_match(pair: Pair, bundle: bytes) -> str:
     raise BadCertificate("the certificate was signed by none of the authorities that are trusted")
 
 
-def _signed(authority: Pair, wish: Wish, public: ec.EllipticCurvePublicKey, now: datetime) -> bytes:
+def _signed(
+    authority: Pair, wish: CertificateRequest, public: ec.EllipticCurvePublicKey, now: datetime
+) -> bytes:
     issuer, key = _load(authority.certificate), _private(authority.key)
     if issuer.public_key() != key.public_key():
         raise BadCertificate("the authority's key is not that of its certificate")

@@ -80,7 +80,9 @@ def decide(policy: Policy, caller: Caller, action: Action) -> Allowed | Denied:
     if caller.refused:
         return Denied(caller.refused)
     if not right.roles.isdisjoint(caller.roles):
-        stranger = _no_namenode_of_ours(policy, caller) or _no_zkfc_of_ours(policy, caller, action)
+        stranger = _foreign_namenode_reason(policy, caller) or _foreign_zkfc_reason(
+            policy, caller, action
+        )
         return Denied(f"{action.name}{stranger}") if stranger else Allowed(right.audited)
     if _let_in(policy, caller, action.face):
         return Allowed(right.audited, unproven=True)
@@ -140,7 +142,7 @@ def _claim_by_certificate(caller: Caller, user: str, real_user: str | None) -> C
     return Denied(f"user {other} is not {caller.name}, for whom the caller's certificate is")
 
 
-def _no_namenode_of_ours(policy: Policy, caller: Caller) -> str:
+def _foreign_namenode_reason(policy: Policy, caller: Caller) -> str:
     """Return why a NameNode's certificate does not count; empty: it does, or it is none."""
     if caller.method is not Method.TLS or caller.roles != {Role.NAMENODE}:
         return ""
@@ -150,7 +152,7 @@ def _no_namenode_of_ours(policy: Policy, caller: Caller) -> str:
     return f": {caller.certified} is no NameNode that dfs.ha.namenodes names ({known})"
 
 
-def _no_zkfc_of_ours(policy: Policy, caller: Caller, action: Action) -> str:
+def _foreign_zkfc_reason(policy: Policy, caller: Caller, action: Action) -> str:
     """Return why a controller may not promote this NameNode; empty: it may, or it is none.
 
     It holds the lock for its own NameNode, so it has no reason to promote another one.  To demote

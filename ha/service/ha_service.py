@@ -63,7 +63,7 @@ LATE_SECONDS: Final = 300.0
 """Longer than any request waits in a socket while its sender waits for the answer."""
 
 
-class _Demotions:
+class _DemotionRecord:
     """Remembers the newest request to become standby, so that a promotion from before is refused.
 
     The bad schedules: a controller's request waits in a stalled NameNode's socket, another
@@ -120,7 +120,7 @@ def _gone_until(info: HAStateChangeRequestInfoProto) -> float:
 def ha_service_protocol(service: HaService) -> RpcProtocol:
     """Serve HAServiceProtocol with ``service``."""
 
-    demotions = _Demotions()
+    demotions = _DemotionRecord()
 
     async def status(_: Call, __: GetServiceStatusRequestProto) -> GetServiceStatusResponseProto:
         with answering():

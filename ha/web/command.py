@@ -28,7 +28,7 @@ from ha.daemon.start_check import check_start
 from ha.security.access_control import AccessControl
 from ha.web.hosts import allowed_hosts
 from ha.web.kept_session import KeptConnections, KeptSession
-from ha.web.poller import Looker
+from ha.web.poller import ClusterPoller
 from ha.web.records import Records
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ async def _serve(
     # Else the first look would stand still while it loads it.
     await asyncio.to_thread(load_journal_probe)
     connections = KeptConnections()
-    session = KeptSession(lambda: looker.hurry())
-    looker = Looker(
+    session = KeptSession(lambda: looker.poll_soon())
+    looker = ClusterPoller(
         partial(
             look_at, conf, nameservice, deadline_seconds=seconds,
             open_session=session.opened, connections=connections,
@@ -126,7 +126,7 @@ async def _serve(
 
 
 def _routes(
-    conf: Configuration, nameservice: str, at: HostPort, looker: Looker, records: Records
+    conf: Configuration, nameservice: str, at: HostPort, looker: ClusterPoller, records: Records
 ) -> "Sequence[aiohttp_web.RouteDef]":
     # Loaded here: aiohttp is loaded after the port is open, and no earlier.
     from ha.web.site import Site

@@ -31,7 +31,7 @@ class Seen:
     at: float
 
 
-class Looker:
+class ClusterPoller:
     """Looks at the cluster by ``look``, and notifies all watchers."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Looker:
         """How many watch at this moment."""
         return self._watchers
 
-    def hurry(self) -> None:
+    def poll_soon(self) -> None:
         """Have the next look now, as something has changed."""
         self._hurries = HURRIES
         self._hurry.set()

@@ -19,7 +19,7 @@ from ha.cluster.view import ClusterView
 from ha.notices.model import HistoryEntry
 from ha.web.hosts import may_be_asked
 from ha.web.metrics import REFUSED, Refusal
-from ha.web.poller import Looker, Seen
+from ha.web.poller import ClusterPoller, Seen
 from ha.web.render import ASSETS, NODE, OVERVIEW, Renderer, digest
 
 MOST_VIEWERS: Final = 100
@@ -49,7 +49,7 @@ class Site:
     def __init__(
         self,
         nameservice: str,
-        looker: Looker,
+        looker: ClusterPoller,
         history: History,
         hosts: frozenset[str],
         *,

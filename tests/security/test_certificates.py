@@ -18,7 +18,7 @@ from ha.conf.topology import HostPort
 from ha.daemon.http.http_get import http_get
 from ha.security.caller import Role
 from ha.security.certificate_files import CA, REVOKED, replace
-from ha.security.certificates import Wish, now
+from ha.security.certificates import CertificateRequest, now
 from ha.security.names import CertifiedName
 from ha.security.own_tls import acting_as
 from ha.security.tls_files import TlsFiles
@@ -226,7 +226,7 @@ class Cluster:
         """Issue new certificates of this authority for all."""
         names = [(Role.JOURNALNODE, f"jn{i}") for i in range(3)] + [(Role.NAMENODE, "nn1")]
         for folder, (role, name) in zip((*self.folders, self.own), names, strict=True):
-            wish = Wish(CertifiedName("c1", role, name), LOCAL, 7)
+            wish = CertificateRequest(CertifiedName("c1", role, name), LOCAL, 7)
             replace(folder, signer.files(wish, now(), trusted))
 
 

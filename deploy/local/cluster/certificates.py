@@ -8,7 +8,7 @@ from typing import Final
 from deploy.local.cluster.layout import Layout
 from ha.security.caller import Role
 from ha.security.certificate_files import CA, CA_KEY, CERT, KEY, new_folder, read_authority, replace
-from ha.security.certificates import MOST_DAYS, Pair, Wish, issue, new_authority, now, parse
+from ha.security.certificates import MOST_DAYS, Pair, CertificateRequest, issue, new_authority, now, parse
 from ha.security.names import CertifiedName
 
 CLUSTER: Final = "local"
@@ -54,7 +54,7 @@ def certify(
     authority: Pair, own: Path, role: Role, name: str, hosts: tuple[str, ...], at: datetime
 ) -> None:
     """Make or replace the certificate of one daemon or person; raise OSError."""
-    wish = Wish(CertifiedName(CLUSTER, role, name), hosts, MOST_DAYS)
+    wish = CertificateRequest(CertifiedName(CLUSTER, role, name), hosts, MOST_DAYS)
     pair = issue(authority, wish, at)
     files = {CA: authority.certificate, CERT: pair.certificate, KEY: pair.key}
     if own.exists():

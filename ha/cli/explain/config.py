@@ -13,9 +13,9 @@ import click
 from rich.table import Column, Table
 
 from ha.cli.explain.configuration_problems import (
+    blocked_daemons_text,
     problems_of,
     variables_left,
-    who_does_not_start,
 )
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration, load_configuration, nodes_of
@@ -142,7 +142,7 @@ def explain(
     for hazard in HAZARDS:
         if hazard.key.name == found.name:
             click.echo(
-                f"  not honoured     {hazard.meaning}; if asked for, {who_does_not_start(hazard)}"
+                f"  not honoured     {hazard.meaning}; if asked for, {blocked_daemons_text(hazard)}"
             )
     click.echo(f"  may be set as    {_forms(found)}")
     click.echo(f"  default          {found.default or '(not set)'}")

@@ -27,7 +27,7 @@ def problems_of(configuration: Configuration) -> list[str]:
     for key in KEYS.values():
         _note(found, partial(configuration.get, key))
     with suppress(ConfigurationError):  # a value that cannot be read is reported already
-        found += map(danger_told, dangers(configuration))
+        found += map(danger_message, dangers(configuration))
     try:
         nameservice = topology.nameservice_of(configuration)
         ids = topology.namenode_ids(configuration, nameservice)
@@ -45,7 +45,7 @@ def problems_of(configuration: Configuration) -> list[str]:
         _note(found, partial(_fencing, configuration, nameservice, name, found))
         _note(found, partial(_fenced_at_all, configuration, nameservice, name))
         _note(found, partial(_elected_at_all, configuration, nameservice, name))
-    found += _taken_twice(nodes, _journal(configuration, nameservice))
+    found += _address_conflicts(nodes, _journal(configuration, nameservice))
     return list(dict.fromkeys(found))
 
 
@@ -68,13 +68,13 @@ def variables_left(configuration: Configuration) -> Iterator[str]:
                 )
 
 
-def danger_told(danger: Danger) -> str:
+def danger_message(danger: Danger) -> str:
     """Describe a setting that keeps daemons from starting."""
-    stopped = who_does_not_start(danger.hazard)
+    stopped = blocked_daemons_text(danger.hazard)
     return danger.told(f"{stopped[0].upper()}{stopped[1:]}")
 
 
-def who_does_not_start(hazard: Hazard) -> str:
+def blocked_daemons_text(hazard: Hazard) -> str:
     """Return e.g. ``namenode and zkfc do not start``."""
     daemons = [daemon for daemon in Daemon if daemon in hazard.daemons]
     *others, last = daemons
@@ -141,7 +141,7 @@ def missing_program(command: str) -> str:
     return "" if Path(program).is_file() else program
 
 
-def _taken_twice(
+def _address_conflicts(
     nodes: list[topology.NameNodeAddress], journal: topology.JournalUri | None
 ) -> Iterator[str]:
     """Report two daemons on one address: only the first of them starts."""

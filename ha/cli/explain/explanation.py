@@ -6,8 +6,8 @@ Made of one look at the cluster: what holds is seen, why it holds is in the hist
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ha.cluster.candidates import Obstacle, Prospect, prospects, ranked, until
-from ha.cluster.problems import formatting, nobody_answered
+from ha.cluster.candidates import Candidate, Obstacle, candidates_of, ranked, until
+from ha.cluster.problems import formatting, no_answer_message
 from ha.cluster.unreachable import is_silence
 from ha.cluster.view import ClusterView, NameNodeRow
 from ha.console.durations import since, span
@@ -16,7 +16,7 @@ from ha.notices.model import FailoverRecord, HistoryEntry, time_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unheard:
+class SilentHolder:
     """A NameNode that holds the lock and gives no answer."""
 
     namenode: str
@@ -59,7 +59,7 @@ class Explanation:
     """Why the active is active, or why there is none; the main reason first."""
     elected_by: int | None
     """The record of the history that says how the active became active."""
-    unheard: Unheard | None
+    unheard: SilentHolder | None
     """The NameNode that holds the lock and gives no answer."""
     next_active: str | None
     """The NameNode that would become active if the present one failed now."""
@@ -67,12 +67,12 @@ class Explanation:
     """Whether any would is not known: one that is not active gave no answer."""
     in_general: tuple[Obstacle, ...]
     """What prevents every automatic failover."""
-    prospects: tuple[Prospect, ...]
+    candidates_of: tuple[Candidate, ...]
     ranking: tuple[str, ...]
     """The fit ones that are not active, the most likely first."""
     headline: str
     """Which NameNode is active, in words."""
-    nobody_answered: str
+    no_answer_message: str
     """All that can be said where no process answered; else empty."""
 
     def as_json(self) -> Mapping[str, object]:
@@ -98,14 +98,14 @@ class Explanation:
                     "lag_transactions": one.lag,
                     "obstacles": [_obstacle(each) for each in one.obstacles],
                 }
-                for one in self.prospects
+                for one in self.candidates_of
             ],
         }
 
     def as_lines(self) -> Iterator[str]:
         """Format for people: the present, the future, each candidate, and what blocks them all."""
-        if self.nobody_answered:
-            yield self.nobody_answered
+        if self.no_answer_message:
+            yield self.no_answer_message
             return
         yield self.headline
         for reason in self.why:
@@ -113,8 +113,8 @@ class Explanation:
         for obstacle in self.in_general:
             yield f"! {_in_words(obstacle)}"
         yield self._future()
-        width = max((len(one.namenode) for one in self.prospects), default=0)
-        for one in self.prospects:
+        width = max((len(one.namenode) for one in self.candidates_of), default=0)
+        for one in self.candidates_of:
             yield from self._lines_of(one, width)
 
     def _future(self) -> str:
@@ -132,7 +132,7 @@ class Explanation:
             went = f"{went}, if nothing above prevented it"
         return f"{self.next_active} would become active {went}:{arrow}"
 
-    def _lines_of(self, one: Prospect, width: int) -> Iterator[str]:
+    def _lines_of(self, one: Candidate, width: int) -> Iterator[str]:
         name = f"{one.namenode:<{width}}"
         if one.active and one.fit:
             yield f"  {name}  active"
@@ -144,14 +144,14 @@ class Explanation:
             for each in one.obstacles:
                 yield f"  {name}  {'no' if each.known else 'not known'}: {_in_words(each)}"
 
-    def _rank(self, one: Prospect) -> int | None:
+    def _rank(self, one: Candidate) -> int | None:
         return self.ranking.index(one.namenode) + 1 if one.namenode in self.ranking else None
 
 
 def explain(view: ClusterView, *, only: str | None = None) -> Explanation:
     """Put it together; ``only``: of the NameNodes just this one."""
     ranking = tuple(one.namenode for one in ranked(view))
-    active, elected, candidates = view.active, view.elected_by, prospects(view)
+    active, elected, candidates = view.active, view.elected_by, candidates_of(view)
     return Explanation(
         nameservice=view.nameservice,
         taken_at=view.taken_at,
@@ -163,10 +163,10 @@ def explain(view: ClusterView, *, only: str | None = None) -> Explanation:
         next_active=ranking[0] if ranking else None,
         next_unknown=not ranking and any(one.unknown for one in candidates if not one.active),
         in_general=tuple(_in_general(view)),
-        prospects=tuple(one for one in candidates if only in (None, one.namenode)),
+        candidates_of=tuple(one for one in candidates if only in (None, one.namenode)),
         ranking=ranking,
         headline=_headline(view),
-        nobody_answered=nobody_answered(view) if view.nobody_answers else "",
+        no_answer_message=no_answer_message(view) if view.is_silent else "",
     )
 
 
@@ -221,7 +221,7 @@ def _why_nobody(view: ClusterView, ranking: Sequence[str]) -> Iterator[str]:
             yield f"the last takeover by {zkfc.namenode} failed: {zkfc.last_failure}"
     if view.journal_lost:
         yield "the journal has no quorum, and without one nobody can serve"
-    if not ranking and not any(one.unknown for one in prospects(view)):
+    if not ranking and not any(one.unknown for one in candidates_of(view)):
         yield "no NameNode is fit, each for the reason below"
 
 
@@ -241,12 +241,12 @@ def _of_the_lock(view: ClusterView) -> Iterator[str]:
                 yield f"{row.namenode} may be active: {row.error}"
 
 
-def _unheard(view: ClusterView) -> Unheard | None:
-    row = view.unheard_holder
+def _unheard(view: ClusterView) -> SilentHolder | None:
+    row = view.silent_lock_holder
     if row is None or row.error is None:
         return None
     zkfc = view.zkfc(row.namenode)
-    return Unheard(
+    return SilentHolder(
         namenode=row.namenode,
         error=row.error,
         silent=row.silent,

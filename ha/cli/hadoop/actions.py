@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import click
 
-from ha.cli.hadoop.direct_access import DirectHands
+from ha.cli.hadoop.direct_access import DirectAccess
 from ha.cli.hadoop.java_address import java_host, java_name
 from ha.cli.hadoop.manual_failover import FailoverFailed, Force, OutcomeUnknown, fail_over
 from ha.conf.configuration import Configuration
@@ -147,7 +147,7 @@ async def failover(asked: Asked) -> int:
 
 
 async def _failover_by_hand(asked: Asked, old: NameNodeAddress, new: NameNodeAddress) -> int:
-    hands = DirectHands(asked.configuration, old.nameservice, asked.check_seconds)
+    hands = DirectAccess(asked.configuration, old.nameservice, asked.check_seconds)
     if not hands.plan(old).methods:
         raise IllegalArgument(
             f"failover requires a fencer: {keys.FENCING_METHODS.name} is not set for {old.namenode}"

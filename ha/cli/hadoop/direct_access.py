@@ -16,7 +16,7 @@ TRANSITION_SECONDS: Final = 60.0
 """Hadoop's limit for the calls of a failover by hand."""
 
 
-class DirectHands:
+class DirectAccess:
     """The actions of ``haadmin -failover`` if no failover controllers run."""
 
     def __init__(

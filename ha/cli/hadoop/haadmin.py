@@ -173,7 +173,7 @@ def haadmin(words: tuple[str, ...]) -> None:
 def run(words: tuple[str, ...]) -> int:
     """Carry out one haadmin command line and return its exit code."""
     try:
-        invocation = take_apart(words)
+        invocation = parse_words(words)
         if invocation.words[0].lstrip("-") == "help":
             return _help(invocation.words[1:])
         name, asked_flags, arguments = _command(invocation.words)
@@ -192,7 +192,7 @@ def run(words: tuple[str, ...]) -> int:
     return HADOOP_FAILURE
 
 
-def take_apart(words: tuple[str, ...]) -> Invocation:
+def parse_words(words: tuple[str, ...]) -> Invocation:
     """Separate generic options and ``-ns`` from the command.  Raises ``Misused``."""
     found = Invocation()
     rest = list(words)

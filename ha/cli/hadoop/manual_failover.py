@@ -1,7 +1,7 @@
 """Failover without failover controllers: check the new active, stop the old one, promote.
 
 The order and the rules are those of Hadoop's FailoverController.  Only the two NameNodes and the
-fencer act; the caller gives them as ``Hands``.
+fencer act; the caller gives them as ``NameNodeAccess``.
 
 See docs/reference/fencing.md#failover-by-hand.
 """
@@ -23,7 +23,7 @@ class OutcomeUnknown(Exception):
     """The target may or may not have become active."""
 
 
-class Hands(Protocol):
+class NameNodeAccess(Protocol):
     """What can be done to a NameNode; everything but ``fence`` raises ServiceError."""
 
     async def status(self, node: NameNodeAddress) -> ServiceStatus:
@@ -52,7 +52,9 @@ class Force:
     """Promote the target although it says that it is not ready."""
 
 
-async def fail_over(old: NameNodeAddress, new: NameNodeAddress, force: Force, hands: Hands) -> None:
+async def fail_over(
+    old: NameNodeAddress, new: NameNodeAddress, force: Force, hands: NameNodeAccess
+) -> None:
     """Make ``new`` active in place of ``old``.
 
     Raises:
@@ -77,7 +79,9 @@ async def fail_over(old: NameNodeAddress, new: NameNodeAddress, force: Force, ha
         raise FailoverFailed(f"{told}. {await _fail_back(old, new, hands)}") from failure
 
 
-async def _check(old: NameNodeAddress, new: NameNodeAddress, force: Force, hands: Hands) -> None:
+async def _check(
+    old: NameNodeAddress, new: NameNodeAddress, force: Force, hands: NameNodeAccess
+) -> None:
     """Check everything that can be known before anything is changed."""
     if old.service == new.service:
         raise FailoverFailed("Can't failover a service to itself. Nothing was changed")
@@ -105,7 +109,7 @@ async def _check(old: NameNodeAddress, new: NameNodeAddress, force: Force, hands
         ) from failure
 
 
-async def _still(old: NameNodeAddress, force: Force, hands: Hands) -> bool:
+async def _still(old: NameNodeAddress, force: Force, hands: NameNodeAccess) -> bool:
     """Make the old one standby or fence it; True if it was fenced."""
     refusal: ServiceError | None = None
     try:
@@ -125,7 +129,7 @@ async def _still(old: NameNodeAddress, force: Force, hands: Hands) -> bool:
     raise FailoverFailed(f"Unable to fence {old.namenode}: {report}; {state}")
 
 
-async def _fail_back(old: NameNodeAddress, new: NameNodeAddress, hands: Hands) -> str:
+async def _fail_back(old: NameNodeAddress, new: NameNodeAddress, hands: NameNodeAccess) -> str:
     """Make the old one active again; says what came of it.
 
     The new one is fenced first, whatever it says: it may have become active after all.

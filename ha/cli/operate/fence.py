@@ -13,7 +13,7 @@ from ha.cli.explain.doctor.local import method_finding
 from ha.cluster.check_result import Severity
 from ha.conf.topology import NameNodeAddress, namenode
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
-from ha.console.command_audit import OwnAudit
+from ha.console.command_audit import CommandAudit
 from ha.console.completion import namenode_ids
 from ha.console.exit_codes import DONE, FAILED
 from ha.console.library_logs import silence_libraries
@@ -56,7 +56,7 @@ def test(*, place: ClusterCommand, node: str, number: int | None, really: bool) 
     if not really:
         show(place.output, trial.as_json(None), _text(trial.lines(None)))
         return
-    audit = OwnAudit.configured(place.configuration)
+    audit = CommandAudit.configured(place.configuration)
     with audit.telling("fence test", f"{address.nameservice}.{address.namenode}"):
         report = asyncio.run(trial.run())
         show(place.output, trial.as_json(report), _text(trial.lines(report)))

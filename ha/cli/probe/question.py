@@ -27,7 +27,7 @@ class Question(NamedTuple):
     page: str
 
 
-class Verdict(NamedTuple):
+class ProbeResult(NamedTuple):
     """The text to print, and the exit code."""
 
     exit_code: int
@@ -52,7 +52,7 @@ def parsed(address: str) -> Question:
     return Question(host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port), page)
 
 
-def answer(question: Question, timeout_seconds: float = TIMEOUT_SECONDS) -> Verdict:
+def answer(question: Question, timeout_seconds: float = TIMEOUT_SECONDS) -> ProbeResult:
     """Ask, and judge what came.
 
     A refused connection means that no process listens; silence proves nothing.
@@ -60,26 +60,26 @@ def answer(question: Question, timeout_seconds: float = TIMEOUT_SECONDS) -> Verd
     try:
         said = _asked(question, time.monotonic() + timeout_seconds)
     except ConnectionRefusedError:
-        return Verdict(FAILED, f"down: nobody listens on {question.host}:{question.port}")
+        return ProbeResult(FAILED, f"down: nobody listens on {question.host}:{question.port}")
     except TimeoutError:
-        return Verdict(UNREACHABLE, f"unknown: no answer within {timeout_seconds:g} s")
+        return ProbeResult(UNREACHABLE, f"unknown: no answer within {timeout_seconds:g} s")
     except OSError as failure:
-        return Verdict(UNREACHABLE, f"unknown: {failure}")
+        return ProbeResult(UNREACHABLE, f"unknown: {failure}")
     return judged(question.page, said)
 
 
-def judged(page: str, said: bytes) -> Verdict:
+def judged(page: str, said: bytes) -> ProbeResult:
     """Judge a daemon by its answer `said` to a request for `page`; pure."""
     head, _, body = said.partition(b"\r\n\r\n")
     words = head.split(b"\r\n", 1)[0].split(b" ", 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
-        return Verdict(UNREACHABLE, "unknown: the answer is no HTTP")
+        return ProbeResult(UNREACHABLE, "unknown: the answer is no HTTP")
     status = int(words[1])
     if status == _OK:
-        return Verdict(DONE, PAGES[page])
+        return ProbeResult(DONE, PAGES[page])
     if status == _NOT_NOW and page != "livez":
-        return Verdict(UNHEALTHY, f"not {PAGES[page]}{_reason(body)}")
-    return Verdict(UNREACHABLE, f"unknown: HTTP status {status}, which no daemon of nnha gives")
+        return ProbeResult(UNHEALTHY, f"not {PAGES[page]}{_reason(body)}")
+    return ProbeResult(UNREACHABLE, f"unknown: HTTP status {status}, which no daemon of nnha gives")
 
 
 def _asked(question: Question, deadline: float) -> bytes:

@@ -12,7 +12,7 @@ from rich.live import Live
 
 from ha.cli import STARTED
 from ha.cli.status.status_table import Screen
-from ha.cluster.candidates import what_blocks
+from ha.cluster.candidates import failover_blockers
 from ha.cluster.daemon_queries import look_at
 from ha.cluster.problems import problems
 from ha.cluster.status_json import as_json
@@ -55,9 +55,9 @@ def status(*, place: ClusterCommand, watch: bool, check: bool) -> None:
 
 
 def _judgement(view: ClusterView) -> int:
-    if view.nobody_answers:
+    if view.is_silent:
         return UNREACHABLE
-    blocked = view.automatic_failover and view.pause is None and bool(what_blocks(view))
+    blocked = view.automatic_failover and view.pause is None and bool(failover_blockers(view))
     return UNHEALTHY if problems(view) or blocked else DONE
 
 

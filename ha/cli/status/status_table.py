@@ -10,7 +10,7 @@ from ha.cluster import marks, row_notes
 from ha.cluster.candidates import readiness
 from ha.cluster.files_view import lines_of_files, size_text
 from ha.cluster.marks import Kind, Mark
-from ha.cluster.problems import nobody_answered, problems, problems_of_roles
+from ha.cluster.problems import no_answer_message, problems, problems_of_roles
 from ha.cluster.unreachable import absence_of, is_silence
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 from ha.console.durations import since
@@ -44,7 +44,7 @@ class Screen:
 
 def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> RenderableType:
     """Render the whole screen for ``width`` columns."""
-    if view.nobody_answers:
+    if view.is_silent:
         return Group(*(Text(plain(line)) for line in _nothing_known(view)))
     parts: list[RenderableType] = [*_headlines(view, wide=wide)]
     parts.append(Grid(_namenode_columns(view), view.namenodes, wide=wide).fitted(width))
@@ -65,7 +65,7 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
 def _nothing_known(view: ClusterView) -> Iterator[str]:
     """Yield the lines of a look at which no process answered."""
     yield f"Cluster {view.nameservice}   UNKNOWN   {view.taken_at}"
-    yield f"! {nobody_answered(view)}"
+    yield f"! {no_answer_message(view)}"
     yield from (f"* {line}" for line in row_notes.own_lateness(view))
 
 

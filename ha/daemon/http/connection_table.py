@@ -50,7 +50,7 @@ class HandedOn(Protocol):
 T = TypeVar("T")
 
 
-class HttpSeats:
+class HttpConnectionTable:
     """The connections of one endpoint, the oldest first."""
 
     def __init__(self, most: int = MAX_CONNECTIONS, most_handed_on: int = MAX_HANDED_ON) -> None:

@@ -21,7 +21,7 @@ from prometheus_client import REGISTRY, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from ha.daemon.facts import own_facts
-from ha.daemon.http.connection_table import HttpSeats
+from ha.daemon.http.connection_table import HttpConnectionTable
 from ha.daemon.http.page_access import PageAccess
 from ha.daemon.http.pages import METHODS, Page, PageAnswer, json_answer, text_answer
 from ha.daemon.http.probes import RoleSeen, probe_pages
@@ -74,7 +74,7 @@ class Endpoint:
         pages: Mapping[str, Page] = _NO_PAGES,
         routes: Callable[[], Sequence["web.RouteDef"]] = lambda: _NO_ROUTES,
         silence_seconds: float = SILENCE_SECONDS,
-        seats: HttpSeats | None = None,
+        seats: HttpConnectionTable | None = None,
         access: AccessControl | None = None,
         front: bool = True,
     ) -> None:
@@ -94,7 +94,7 @@ class Endpoint:
         }
         self._listener: Listener | None = None
         self._runner: asyncio.Task[web.AppRunner] | None = None
-        self.seats = seats or HttpSeats()
+        self.seats = seats or HttpConnectionTable()
 
     async def start(self, host: str, port: int) -> int:
         """Listen on one address (port 0 = any) and return the bound port; raises ``OSError``."""
@@ -175,7 +175,7 @@ class _Connection(asyncio.Protocol):
     def __init__(
         self,
         pages: Mapping[str, Page],
-        register: HttpSeats,
+        register: HttpConnectionTable,
         whole_server: Callable[[], Awaitable[asyncio.Protocol]],
         silence_seconds: float,
         access: PageAccess,

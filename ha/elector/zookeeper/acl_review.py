@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry, shown_identity
-from ha.elector.zookeeper.rights import ZnodeAcl, beyond, identities, shown_acl, strangers_could
+from ha.elector.zookeeper.rights import ZnodeAcl, beyond, identities, open_rights_text, shown_acl
 
 _WRITE: Final = 2
 _UNSEEN: Final = "made under another identity, which does not let us see its ACL"
@@ -56,7 +56,7 @@ def _judged(
         return Doubtful(one.path, Fault.UNSEEN, _UNSEEN)
     if one.acl == ours:
         return None
-    if harm := strangers_could(one.acl):
+    if harm := open_rights_text(one.acl):
         return Doubtful(one.path, Fault.OPEN, f"anybody could {harm}")
     if ours is not None and _writers(ours) and not _writers(ours) & _writers(one.acl):
         return Doubtful(one.path, Fault.NOT_OURS, f"we may not write it: {shown_acl(one.acl)}")
@@ -76,13 +76,13 @@ def doubt_of(
     """
     if one.acl is None:
         return _UNSEEN
-    if harm := strangers_could(one.acl):
+    if harm := open_rights_text(one.acl):
         return f"anybody could {harm}"
     more = beyond(one.acl, configured, ours)
     return f"beyond the configured ACL it is open to {shown_acl(more)}" if more else ""
 
 
-def unshared(
+def takeover_obstacle(
     acls: Iterable[ZnodeAcl],
     configured: Sequence[AclEntry],
     ours: frozenset[AclEntry] | None,

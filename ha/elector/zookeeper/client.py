@@ -22,11 +22,11 @@ from ha.elector.zookeeper.loop_handler import Handler
 from ha.elector.zookeeper.outcome import (
     Done,
     Doubt,
-    NodeFacts,
     Outcome,
     Refused,
     SessionState,
     Unknown,
+    ZnodeFacts,
     meaning_of,
 )
 from ha.elector.zookeeper.session_ticket import SessionTicket
@@ -185,7 +185,7 @@ class Session:
         start = partial(self._client.create_async, prefix, data, acl=self._acl, sequence=True)
         return self._request(start, str)
 
-    def look(self, path: str, *, watch: bool = False) -> asyncio.Future[Outcome[NodeFacts | None]]:
+    def look(self, path: str, *, watch: bool = False) -> asyncio.Future[Outcome[ZnodeFacts | None]]:
         """Return whether the znode exists, and is this session's; None when there is none.
 
         ``exists`` leaves a watch on a missing znode, too; ``get`` does not.
@@ -194,7 +194,7 @@ class Session:
         watcher = self._watched if watch else None
         return self._request(partial(self._client.exists_async, path, watcher), self._facts)
 
-    def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]:
+    def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, ZnodeFacts]]]:
         """Read the znode's bytes and facts."""
         return self._request(
             partial(self._client.get_async, path), lambda pair: (pair[0], self._known(pair[1]))
@@ -270,12 +270,12 @@ class Session:
         if not future.done():
             future.set_result(outcome)
 
-    def _facts(self, stat: ZnodeStat | None) -> NodeFacts | None:
+    def _facts(self, stat: ZnodeStat | None) -> ZnodeFacts | None:
         return None if stat is None else self._known(stat)
 
-    def _known(self, stat: ZnodeStat) -> NodeFacts:
+    def _known(self, stat: ZnodeStat) -> ZnodeFacts:
         ours = self.ticket is not None and stat.ephemeralOwner == self.ticket.session_id
-        return NodeFacts(
+        return ZnodeFacts(
             version=int(stat.version),
             ours=ours,
             written_by=int(stat.mzxid),

@@ -14,7 +14,7 @@ from ha.elector.zookeeper.rights import ZnodeAcl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 
-async def doubts(
+async def untrusted_znodes(
     session: Session, settings: ZooKeeperSettings, *paths: str, own: str = ""
 ) -> Mapping[str, str]:
     """Return why strangers could have written these znodes, by path, without those that are well.

@@ -55,7 +55,7 @@ Outcome = Done[T_co] | Refused | Unknown
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFacts:
+class ZnodeFacts:
     """What a look at a znode shows."""
 
     version: int

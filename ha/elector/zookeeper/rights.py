@@ -54,7 +54,7 @@ def beyond(
     )
 
 
-def strangers_could(acl: Iterable[AclEntry]) -> str:
+def open_rights_text(acl: Iterable[AclEntry]) -> str:
     """Return what this ACL lets any client do apart from reading, in words; empty: nothing."""
     bits = 0
     for one in acl:

@@ -10,11 +10,11 @@ from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.elector.zookeeper.credentials import AclEntry
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import (
-    NodeFacts,
     Outcome,
     Refusal,
     Refused,
     SessionState,
+    ZnodeFacts,
     value_of,
 )
 from ha.elector.zookeeper.rights import ZnodeAcl
@@ -181,7 +181,7 @@ async def read_active(
 
 
 def active_from(
-    outcome: Outcome[tuple[bytes, NodeFacts]], settings: ZooKeeperSettings
+    outcome: Outcome[tuple[bytes, ZnodeFacts]], settings: ZooKeeperSettings
 ) -> ActiveNodeInfo | None:
     """Decode an answer to reading the lock; raise as ``read_active`` does."""
     if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:

@@ -227,7 +227,7 @@ def _failed(state: Candidacy, now: float) -> Step:
     failures = state.failures + 1
     seconds = state.back_off.after(failures)
     because = "the last takeover failed"
-    out = Out(because, _stood_back(state, because, now + seconds))
+    out = Out(because, _stand_back_until(state, because, now + seconds))
     return Step(replace(_idle(state, out), failures=failures), (AskAgainAfter(seconds),))
 
 
@@ -237,7 +237,7 @@ def _ceded(state: Candidacy, asked: CedeAsked, now: float) -> Step:
     # had gone unheard, and its next holder is active, we give none away.
     standing, elsewhere = state.standing, active_elsewhere(state.standing, state.standing.notices)
     may_return = (state.holding or standing.may_return) and not elsewhere
-    back = _stood_back(state, asked.because, now + asked.seconds)
+    back = _stand_back_until(state, asked.because, now + asked.seconds)
     demoted = state.reported is ServiceState.ACTIVE and not asked.needs_fencing
     out = replace(
         left.state,
@@ -251,12 +251,12 @@ def _ceded(state: Candidacy, asked: CedeAsked, now: float) -> Step:
 def _out_for_a_moment(state: Candidacy, because: str, now: float) -> Step:
     """Leave, and join again, which gives our NameNode of unknown state its role once more."""
     left = _leave(state, because, needs_fencing=True)
-    back = _stood_back(state, because, now + MISMATCH_PAUSE_SECONDS)
+    back = _stand_back_until(state, because, now + MISMATCH_PAUSE_SECONDS)
     again = AskAgainAfter(MISMATCH_PAUSE_SECONDS)
     return Step(replace(left.state, place=Out(because, back)), (*left.decisions, again))
 
 
-def _stood_back(state: Candidacy, because: str, until: float) -> StoodBack:
+def _stand_back_until(state: Candidacy, because: str, until: float) -> StoodBack:
     """Stand back until then, but never shorter than was agreed before.
 
     Two may ask at once: the one that asked for less, and was kept by a slow NameNode, must not cut

@@ -40,7 +40,7 @@ def unfit_of(health: HealthState, candidacy: Candidacy) -> str | None:
     return None
 
 
-def why_not(candidacy: Candidacy, now: float) -> str:
+def removal_obstacle(candidacy: Candidacy, now: float) -> str:
     """Return the reason in words; empty where it may."""
     standing = candidacy.standing
     if not isinstance(candidacy.place, StandingBy) or candidacy.in_transition:

@@ -12,7 +12,7 @@ class Duties:
     def __init__(self) -> None:
         self._signs: dict[str, Sign] = {}
 
-    def giver(self, duty: str) -> Callable[[float], None]:
+    def heartbeat_for(self, duty: str) -> Callable[[float], None]:
         """Return what this duty calls each time: with the time within which it will call again."""
         return partial(self._give, duty)
 

@@ -75,7 +75,7 @@ class Guard:
         return self._session_seconds() * PATIENCE_SHARE / LOOKS
 
     async def _beat(self) -> None:
-        give = self._duties.giver(EVENT_LOOP)
+        give = self._duties.heartbeat_for(EVENT_LOOP)
         while True:
             interval = self._interval
             give(interval)

@@ -21,7 +21,7 @@ STEP_BACK_SECONDS = 1.0
 LEFT_ALONE = "no ZooKeeper has answered for longer than an active may serve without one"
 
 
-class StandingBack:
+class Ceding:
     """Carries out what others want of one controller; ``decide`` gets what has come of it."""
 
     def __init__(

@@ -42,7 +42,7 @@ WriteDown = Callable[[AttemptRecord], None]
 """Called with every finished attempt, those included that came to nothing."""
 
 
-class Observer:
+class ControllerMonitor:
     """Remembers when phases began, and informs logs, metrics and the attempt record."""
 
     def __init__(
@@ -57,6 +57,8 @@ class Observer:
         self._attempts = attempts
         self.write_down: WriteDown = lambda _record: None
         self._around = around
+        self.asked: Callable[[], Asked | None] = lambda: None
+        """Return the hand-over to us that is under way."""
         self._node = f"{own.nameservice}.{own.namenode}"
         self._detected_at: float | None = None
         self._held_as_active = False
@@ -97,9 +99,7 @@ class Observer:
 
     # -- the election ------------------------------------------------------------------------
 
-    def stepped(
-        self, event: events.Event, before: ElectorState, after: ElectorState, *, asked: Asked | None
-    ) -> None:
+    def stepped(self, event: events.Event, before: ElectorState, after: ElectorState) -> None:
         """Take note of a step of the election."""
         self._count(event, before, after)
         if before.role is after.role:
@@ -117,10 +117,10 @@ class Observer:
             self._end_phase("active", after.attempt)
             metrics.ACTIVE_SINCE.labels(self._node).set(time.time())
             metrics.LAST_FAILOVER.labels(self._node).set(time.time())
-            self._attempts.add(self._record(after.attempt, "", asked))
+            self._attempts.add(self._record(after.attempt, ""))
         elif not isinstance(event, events.TakeoverFailed):
             # This one is not final: in a new session the next attempt may succeed.
-            self._record(before.attempt, why_abandoned(event), asked)
+            self._record(before.attempt, why_abandoned(event))
 
     def _tell_systemd(self, role: Role, health: Health) -> None:
         self._shown = (role, health)
@@ -180,12 +180,12 @@ class Observer:
         """Count a takeover that has succeeded by its kind: a first election is no failover."""
         metrics.FAILOVERS.labels(self._node, kind, model.FailoverResult.SUCCEEDED).inc()
 
-    def takeover_failed(self, attempt: AttemptNumber, reason: str, *, asked: Asked | None) -> None:
+    def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         """Record that the attempt has come to nothing."""
         log.error("takeover.failed", namenode=self._node, attempt=attempt, reason=reason)
-        self._attempts.add(self._record(attempt, reason, asked))
+        self._attempts.add(self._record(attempt, reason))
 
-    def _record(self, attempt: AttemptNumber, failure: str, asked: Asked | None) -> AttemptRecord:
+    def _record(self, attempt: AttemptNumber, failure: str) -> AttemptRecord:
         if failure:
             self._phases.append(model.PhaseDuration("failed", round(_now() - self._phase_began, 6)))
         record = AttemptRecord(
@@ -195,7 +195,7 @@ class Observer:
             fenced=self._fenced,
             duration_seconds=round(_now() - self._attempt_began, 6),
             finished_at=self._around.now().isoformat(timespec="milliseconds"),
-            asked=asked,
+            asked=self.asked(),
             previous=self._previous,
             unreadable=self._unreadable,
             seen_ended=self._seen_ended,

@@ -1,17 +1,20 @@
-"""Joins the witness to a controller: what bars a takeover, and who reads and removes the lock."""
+"""Builds parts of a controller from its settings, and joins the witness to its election."""
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
+from ha.elector.events import Event
 from ha.elector.keeper import LockReader, LockRemover
 from ha.elector.model import Link, Removal, Role
 from ha.elector.runner import Elector
-from ha.elector.zookeeper.outcome import Done, NodeFacts
+from ha.elector.state import ElectorState
+from ha.elector.zookeeper.outcome import Done, ZnodeFacts
 from ha.health.core import ProbeOutcome
 from ha.health.monitor import HealthMonitor, Listener
 from ha.health.pid_file import PidFile
 from ha.zkfc.candidacy.eligibility import Standing
-from ha.zkfc.candidacy.failover_obstacle import why_not
+from ha.zkfc.candidacy.failover_obstacle import removal_obstacle
 from ha.zkfc.candidacy.flapping import Flapping
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.settings.settings import ZkfcSettings
@@ -19,8 +22,15 @@ from ha.zkfc.surroundings.surroundings import Surroundings
 from ha.zkfc.witness.runner import Witness
 
 
-class _Doors:
-    """See ``ha.zkfc.witness.runner.Around``."""
+class StepListener(Protocol):
+    """A part of a controller that follows the election."""
+
+    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
+        """Take note of a step of the election."""
+
+
+class _ElectorAccess:
+    """See ``ha.zkfc.witness.runner.ControllerAccess``."""
 
     def __init__(
         self,
@@ -37,9 +47,9 @@ class _Doors:
         election = self._elector.state
         if election.role is not Role.STANDBY or election.link is not Link.CONNECTED:
             return "our elector does not stand by, connected to ZooKeeper"
-        return why_not(self._candidacy(), asyncio.get_running_loop().time())
+        return removal_obstacle(self._candidacy(), asyncio.get_running_loop().time())
 
-    async def read_lock(self) -> tuple[bytes, NodeFacts] | None:
+    async def read_lock(self) -> tuple[bytes, ZnodeFacts] | None:
         """Return the lock's bytes and facts; None where there is none, or it is not known."""
         keeper = self._elector.keeper
         asked = keeper.read_lock() if isinstance(keeper, LockReader) else None
@@ -62,7 +72,7 @@ def new_witness(
     around: Surroundings,
 ) -> Witness:
     """Build the witness of one controller."""
-    doors = _Doors(elector, candidacy, removing)
+    doors = _ElectorAccess(elector, candidacy, removing)
     return Witness(
         settings.witness, settings.own, doors, address_of=settings.address_of, around=around
     )
@@ -82,7 +92,7 @@ def new_monitor(
     listener: Listener,
     *,
     measure: Callable[[float, ProbeOutcome], None],
-    sign: Callable[[float], None],
+    heartbeat: Callable[[float], None],
     around: Surroundings,
 ) -> HealthMonitor:
     """Build the monitor of our NameNode."""
@@ -93,5 +103,5 @@ def new_monitor(
         measure=measure,
         process=None if settings.pid_file is None else PidFile(settings.pid_file),
         connect=around.connect,
-        sign=sign,
+        heartbeat=heartbeat,
     )

@@ -48,7 +48,7 @@ from ha.zkfc.process.controller import Controller, ElectionImpossible
 from ha.zkfc.process.open_znodes import refuse_open_znodes
 from ha.zkfc.process.server import listen
 from ha.zkfc.process.supervisor import supervise
-from ha.zkfc.process.wait_for_zookeeper import BoardAfter, FirstContact
+from ha.zkfc.process.wait_for_zookeeper import BoardAfter, ZooKeeperWait
 from ha.zkfc.settings import settings as settings_settings
 from ha.zkfc.surroundings.surroundings import Surroundings
 
@@ -249,7 +249,7 @@ async def _serve(
     except ConfigurationError as failure:
         raise ExitWith(NO_FENCER, f"Fencing is not usable. {failure}") from failure
     sessions = OpenSessions()
-    contact = FirstContact(zookeeper, node)
+    contact = ZooKeeperWait(zookeeper, node)
     spares = SpareConnections(
         SpareConnection(lambda: own.service, HA_SERVICE_PROTOCOL),
         SpareConnection(lambda: controller.hand_over.likely_holder(), ZKFC_PROTOCOL),
@@ -282,7 +282,7 @@ async def _serve(
     await listen(endpoint.start, address.host, address.port, key=keys.ZKFC_HTTP.name)
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
-    meanwhile = _let_go_in_time(controller, contact), _tell_when_ready(controller), spares.run()
+    meanwhile = _let_go_in_time(controller, contact), _notify_ready(controller), spares.run()
     guard = Guard(
         controller.duties,
         session_seconds=lambda: _session_seconds(controller, zookeeper),
@@ -308,7 +308,7 @@ async def _beside(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _tell_when_ready(controller: Controller) -> None:
+async def _notify_ready(controller: Controller) -> None:
     """Inform systemd when it stands in the election, for which it waits as long as it takes."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(READY_WITHOUT_ELECTION_SECONDS):
@@ -337,7 +337,7 @@ def status_page(controller: Controller, *, waiting: str = "") -> Mapping[str, ob
     return {**page, "zookeeper": "connecting"} if waiting else page
 
 
-async def _let_go_in_time(controller: Controller, contact: FirstContact) -> None:
+async def _let_go_in_time(controller: Controller, contact: ZooKeeperWait) -> None:
     """End the session of the controller that was killed before us, unless we go on with it.
 
     Its lock must not keep the others from taking over when our NameNode is ill, or is gone.
@@ -354,7 +354,7 @@ async def _let_go_in_time(controller: Controller, contact: FirstContact) -> None
 
 
 async def _until_stopped(
-    controller: Controller, contact: FirstContact, stop: asyncio.Event
+    controller: Controller, contact: ZooKeeperWait, stop: asyncio.Event
 ) -> None:
     running = asyncio.create_task(controller.run())
     stopping = asyncio.create_task(stop.wait())

@@ -23,12 +23,12 @@ from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.failover_obstacle import trouble_of, unfit_of
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.guard.duties import Duties
-from ha.zkfc.handover.cede import StandingBack
+from ha.zkfc.handover.cede import Ceding
 from ha.zkfc.handover.graceful_failover import HandOver, Situation
 from ha.zkfc.handover.membership import Membership, OpenBoard
 from ha.zkfc.handover.on_stop import hand_over_first
-from ha.zkfc.pages.observer import Observer
-from ha.zkfc.process.build import first_candidacy, new_monitor, new_witness
+from ha.zkfc.pages.observer import ControllerMonitor
+from ha.zkfc.process.build import StepListener, first_candidacy, new_monitor, new_witness
 from ha.zkfc.process.server import ZkfcFace, listen
 from ha.zkfc.process.zookeeper_absence import Absence
 from ha.zkfc.record.attempts import Attempts
@@ -37,8 +37,8 @@ from ha.zkfc.record.takeover_record import Asked
 from ha.zkfc.record.thread_dump import ThreadDump
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
-from ha.zkfc.takeover.former_active import ensure_heard, lasting_until
-from ha.zkfc.takeover.namenode_process import LocalProcess
+from ha.zkfc.takeover.former_active import former_gone_until, require_recent_contact
+from ha.zkfc.takeover.namenode_process import NameNodeProcess
 from ha.zkfc.takeover.superseded_process import SupersededProcess
 from ha.zkfc.takeover.takeover import OwnStaleLock, Takeover, lock_holder
 
@@ -70,27 +70,32 @@ class Controller:
         self._settings = settings
         self._around = around
         self.duties, self.attempts = Duties(), Attempts()
-        self.observer = Observer(settings, self.attempts, around=around)
+        self.observer = ControllerMonitor(settings, self.attempts, around=around)
         self.history = History(settings, count=self.observer.succeeded, around=around)
         self.observer.write_down = self.history.add
         seen = None if board is None else board(self._notices_seen)
         self._membership = Membership(settings, seen, version, around)
         self._candidacy = first_candidacy(settings, self._membership.standing())
-        probed, sign = self.observer.probed, self.duties.giver("probes")
-        self.monitor = new_monitor(settings, self, measure=probed, sign=sign, around=around)
+        self.monitor = new_monitor(
+            settings,
+            self,
+            measure=self.observer.probed,
+            heartbeat=self.duties.heartbeat_for("probes"),
+            around=around,
+        )
         tried, watched = self.observer.fence_tried, lambda: self.monitor.client
         self._takeover = Takeover(settings, measure=tried, watched=watched, around=around)
         self.elector = Elector(
             name=own.namenode,
             application=self,
             keeper=lambda post: keeper(post, self.observer.lock_released),
-            sign=self.duties.giver("election"),
+            heartbeat=self.duties.heartbeat_for("election"),
         )
         self.history.active_by = self.elector.active_by
         self.witness = new_witness(
             settings, self.elector, lambda: self._candidacy, self.observer.removing, around
         )
-        self._standing_back = StandingBack(settings, self._takeover, self.elector, self._decide)
+        self._standing_back = Ceding(settings, self._takeover, self.elector, self._decide)
         self.hand_over = HandOver(
             settings,
             self.attempts,
@@ -100,6 +105,7 @@ class Controller:
             fell_through=self.history.add,
             around=around,
         )
+        self.observer.asked = lambda: self.hand_over.asked
         face = ZkfcFace(settings, cede=self.cede, hand_over=self._take_over_as_asked)
         self._server = around.serve([zkfc_protocol(face)])
         self._superseded = SupersededProcess(
@@ -109,10 +115,13 @@ class Controller:
             read_active=self._read_active,
             around=around,
         )
-        self.local_process = LocalProcess(around, left=self._superseded.follow)
+        self.local_process = NameNodeProcess(around, left=self._superseded.follow)
         self._own_stale_lock = OwnStaleLock(own.namenode, self._read_active)
         self.thread_dump = ThreadDump(own.namenode, own.http, settings.thread_dump)
         self.absence = Absence(settings.step_down_after_seconds, self._zookeeper_stays_away)
+        self._step_listeners: tuple[StepListener, ...] = (
+            self.observer, self.absence, self._takeover, self.witness, self.local_process,
+        )  # fmt: skip
         self._taking_back: asyncio.Task[None] | None = None
         self._predecessor_gone, self._own_data, self.port = False, b"", 0
         self._recheck: asyncio.TimerHandle | None = None
@@ -201,7 +210,7 @@ class Controller:
         await hand_over_first(self._settings, self._candidacy, self._membership.hand_over_to)
 
     async def cede(self, seconds: float, asker: bytes = b"") -> None:
-        """Stand back (``StandingBack``); raise ServiceFailed if a hand-over waits for the lock."""
+        """Stand back (``Ceding``); raise ServiceFailed if a hand-over waits for the lock."""
         if seconds > 0:
             self.hand_over.give_way(has_lock=self._has_lock)
         await self._standing_back.cede(seconds, asker)
@@ -257,10 +266,10 @@ class Controller:
     async def serve_as_active(self, attempt: AttemptNumber) -> None:
         """Promote our NameNode."""
         now = asyncio.get_running_loop().time()
-        ensure_heard(self.elector.keeper, now=now)
+        require_recent_contact(self.elector.keeper, now=now)
         self._decide(model.TransitionBegun())
         self.observer.promoting(attempt)
-        until = lasting_until(self.elector.keeper, now=now) if self._predecessor_gone else 0.0
+        until = former_gone_until(self.elector.keeper, now=now) if self._predecessor_gone else 0.0
         await self._takeover.promote(predecessor_gone_until=until)
 
     async def serve_as_standby(self) -> None:
@@ -279,18 +288,14 @@ class Controller:
 
     def stepped(self, event: ElectorEvent, before: ElectorState, after: ElectorState) -> None:
         """Take note of a step of the election."""
-        self.observer.stepped(event, before, after, asked=self.hand_over.asked)
-        self.absence.stepped(after)
-        self._takeover.stepped(event, before, after)
-        self.witness.stepped(event, after)
+        for listener in self._step_listeners:
+            listener.stepped(event, before, after)
         if isinstance(event, BreadcrumbRead) and event.attempt == after.attempt:
             # In a hand-over the former active deletes its breadcrumb when it was active and has
             # confirmed that it is standby.  Without one, it is unknown why there is none.
             by_hand = self.hand_over.asked is not None
             self._predecessor_gone = by_hand and event.breadcrumb is None
             self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.active)
-        if after.role is not Role.ACTIVE:
-            self.local_process.forget()
         if isinstance(event, LockSeen) and self.lock_of_earlier_process:
             self.elector.stand_by_again()
         if before.role is not after.role:
@@ -301,7 +306,7 @@ class Controller:
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         """Take note that the attempt failed, and that the election was left."""
-        self.observer.takeover_failed(attempt, reason, asked=self.hand_over.asked)
+        self.observer.takeover_failed(attempt, reason)
         self._decide(model.TakeoverFailed())
 
     def gave_up(self, reason: str) -> None:

@@ -14,10 +14,10 @@ import click
 import structlog
 
 from ha.conf.configuration import Configuration
-from ha.console.command_audit import OwnAudit
+from ha.console.command_audit import CommandAudit
 from ha.daemon.process import ExitWith
 from ha.elector.zookeeper import znodes
-from ha.elector.zookeeper.acl_review import Fault, review, unshared
+from ha.elector.zookeeper.acl_review import Fault, review, takeover_obstacle
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import open_to_all
@@ -52,7 +52,7 @@ class Consent:
 @contextmanager
 def audited(conf: Configuration, command: str, zookeeper: ZooKeeperSettings) -> Iterator[None]:
     """Have the audit log hear how a change of the znodes ends."""
-    audit = OwnAudit.configured(conf)
+    audit = CommandAudit.configured(conf)
     try:
         yield
     except ExitWith as end:
@@ -189,7 +189,7 @@ def _contents(facts: znodes.ScopeFacts, zookeeper: ZooKeeperSettings) -> list[st
     doubtful = review(facts.acls, zookeeper.acl, facts.probe.acl)
     own = [one for one in doubtful if one.path == zookeeper.scope]
     differs = " (not as configured; --format-zk sets it)" if own else ""
-    alone = unshared(facts.acls, zookeeper.acl, facts.probe.acl, members_path(zookeeper))
+    alone = takeover_obstacle(facts.acls, zookeeper.acl, facts.probe.acl, members_path(zookeeper))
     return [
         f"ACL:              {shown_acl(facts.acl)}{differs}",
         f"we may write:     {'yes' if facts.may_write else 'NO'}",

@@ -126,7 +126,7 @@ def _stopped(by_signal: int = signal.SIGTERM) -> int:
     return 0 if by_signal in _FORWARDED else 128 + by_signal
 
 
-class _Charge:
+class _Child:
     """The child that signals are forwarded to."""
 
     def __init__(self, heard: int) -> None:
@@ -147,7 +147,7 @@ class _Charge:
         if self.pid:
             with contextlib.suppress(OSError):
                 child = os.pidfd_open(self.pid)
-                _tell_main_thread(self.pid, number)
+                _signal_main_thread(self.pid, number)
                 os.kill(self.pid, signal.SIGCONT)  # one that is stopped would never hear it
                 select.select([child], [], [], LAST_WORDS_SECONDS)
         signal.signal(number, signal.SIG_DFL)
@@ -176,7 +176,7 @@ class _Charge:
         return self.stopping
 
 
-def _tell_main_thread(pid: int, number: int) -> None:
+def _signal_main_thread(pid: int, number: int) -> None:
     """Signal the main thread: the kernel picks any thread where the first one is stopped."""
     library = ctypes.CDLL(None)
     if hasattr(library, "tgkill"):
@@ -185,17 +185,17 @@ def _tell_main_thread(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def _heeded() -> tuple[signal.Signals, ...]:
+def _forwarded_signals() -> tuple[signal.Signals, ...]:
     """Return the signals to forward, without those that our starter ignores: nohup, SIGHUP."""
     return tuple(one for one in _FORWARDED if signal.getsignal(one) is not signal.SIG_IGN)
 
 
 @contextmanager
-def _forwarding() -> Iterator[_Charge]:
+def _forwarding() -> Iterator[_Child]:
     heard, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    charge = _Charge(heard)
+    charge = _Child(heard)
     wakened = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    before = {number: signal.signal(number, charge.forward) for number in _heeded()}
+    before = {number: signal.signal(number, charge.forward) for number in _forwarded_signals()}
     before[signal.SIGABRT] = signal.signal(signal.SIGABRT, charge.abort)
     try:
         yield charge
@@ -211,7 +211,7 @@ def _start(
     serve: Serve,
     ticket: SessionTicket | None,
     slot: TicketSlot,
-    charge: _Charge,
+    charge: _Child,
 ) -> bool:
     """Start the next child; return False if we were asked to stop before there was one.
 
@@ -240,7 +240,7 @@ def _be_child(
 ) -> NoReturn:
     code = 1
     try:
-        for number in (*_heeded(), signal.SIGABRT):
+        for number in (*_forwarded_signals(), signal.SIGABRT):
             signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)

@@ -39,7 +39,7 @@ _waiting = Gauge(
 )
 
 
-class FirstContact:
+class ZooKeeperWait:
     """The first connection of a controller's life."""
 
     def __init__(
@@ -128,7 +128,7 @@ class FirstContact:
 class BoardAfter:
     """A board that begins only when there was contact: before it, nothing is known of znodes."""
 
-    def __init__(self, contact: FirstContact, board: NoticeBoard) -> None:
+    def __init__(self, contact: ZooKeeperWait, board: NoticeBoard) -> None:
         self._contact = contact
         self._board = board
 

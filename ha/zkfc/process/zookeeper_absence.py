@@ -9,6 +9,7 @@ See docs/reference/zkfc.md#zookeeper-away-for-long.
 import asyncio
 from collections.abc import Callable
 
+from ha.elector.events import Event
 from ha.elector.model import Link
 from ha.elector.state import ElectorState
 
@@ -24,7 +25,7 @@ class Absence:
         self._since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def stepped(self, after: ElectorState) -> None:
+    def stepped(self, _event: Event, _before: ElectorState, after: ElectorState) -> None:
         """Take note of the election's new state."""
         away = after.wanted and after.link in _AWAY
         if away is (self._since is not None):

@@ -23,7 +23,7 @@ class Proof(Enum):
     """It answered that it is standby: its edit log is closed."""
     KILLED = auto()
     """A fencing method that proves it has ended the process or cut it off."""
-    NOBODY_LISTENS = auto()
+    PORT_CLOSED = auto()
     """Connections are refused there; and its controller may have seen the process end."""
     NOTHING = auto()
 
@@ -39,7 +39,7 @@ def predecessor_gone(term: Term, proofs: Sequence[Proof]) -> bool:
         return False
     return all(
         proof in (Proof.STANDS_BY, Proof.KILLED)
-        or (proof is Proof.NOBODY_LISTENS and term is Term.ENDED)
+        or (proof is Proof.PORT_CLOSED and term is Term.ENDED)
         for proof in proofs
     )
 
@@ -56,7 +56,7 @@ class Contact(Protocol):
         """When the newest answered request was sent, on the loop's clock."""
 
 
-def ensure_heard(contact: Contact, *, now: float) -> None:
+def require_recent_contact(contact: Contact, *, now: float) -> None:
     """Raise TakeoverImpossible where ZooKeeper was silent for longer than our session can live.
 
     The bad schedule: our process is stopped in the middle of a takeover for that time, and goes on.
@@ -70,7 +70,7 @@ def ensure_heard(contact: Contact, *, now: float) -> None:
         )
 
 
-def lasting_until(contact: Contact, *, now: float) -> float:
+def former_gone_until(contact: Contact, *, now: float) -> float:
     """Return until when no other can be active, on the loop's clock; 0 if we cannot vouch for it.
 
     While the lock that we hold surely stands no other NameNode becomes active, and what was proven

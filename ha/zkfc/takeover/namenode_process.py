@@ -4,6 +4,9 @@ from collections.abc import Callable
 
 import structlog
 
+from ha.elector.events import Event
+from ha.elector.model import Role
+from ha.elector.state import ElectorState
 from ha.service.model import ProcessIdentity
 from ha.zkfc.surroundings.process_watch import Watched
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
@@ -11,7 +14,7 @@ from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 log = structlog.get_logger()
 
 
-class LocalProcess:
+class NameNodeProcess:
     """Watches the process that served as active in this term.
 
     Only a process that itself said that it is active is watched.  If two processes said so in one
@@ -48,6 +51,11 @@ class LocalProcess:
             return
         self._identity, self._watched = process, self._around.watch(process)
         log.info("zkfc.namenode.watched", pid=process.pid, here=self._watched is not None)
+
+    def stepped(self, _event: Event, _before: ElectorState, after: ElectorState) -> None:
+        """Forget the process where the election says that we are not active."""
+        if after.role is not Role.ACTIVE:
+            self.forget()
 
     def forget(self) -> None:
         """Forget the process: the term is over."""

@@ -43,7 +43,7 @@ class Seen:
     answer: Answer
 
 
-class Verdict(Enum):
+class Supersession(Enum):
     """What becomes of the process."""
 
     LEAVE = auto()
@@ -52,13 +52,13 @@ class Verdict(Enum):
     END = auto()
 
 
-def judge(silent: int, seen: Seen) -> tuple[int, Verdict]:
+def judge(silent: int, seen: Seen) -> tuple[int, Supersession]:
     """Return the number of silent looks in a row up to this one, and what is to be done."""
     if seen.ours or seen.answer is Answer.STANDS_BY:
-        return 0, Verdict.LEAVE
+        return 0, Supersession.LEAVE
     if not seen.successor or seen.answer is Answer.SERVES:
-        return 0, Verdict.LOOK_AGAIN
+        return 0, Supersession.LOOK_AGAIN
     if seen.answer is Answer.UNCLEAR:
-        return silent, Verdict.LOOK_AGAIN
+        return silent, Supersession.LOOK_AGAIN
     silent += 1
-    return silent, Verdict.END if silent >= SILENT_IN_A_ROW else Verdict.LOOK_AGAIN
+    return silent, Supersession.END if silent >= SILENT_IN_A_ROW else Supersession.LOOK_AGAIN

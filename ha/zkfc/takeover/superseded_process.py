@@ -22,7 +22,7 @@ from ha.service.model import ProcessIdentity, ServiceState
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.process_watch import Watched
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
-from ha.zkfc.takeover.superseded import Answer, Seen, Verdict, judge
+from ha.zkfc.takeover.superseded import Answer, Seen, Supersession, judge
 
 log = structlog.get_logger()
 
@@ -94,12 +94,12 @@ class SupersededProcess:
                 ours=self._ours(), successor=successor, answer=answer
             ))  # fmt: skip
             match verdict:
-                case Verdict.LEAVE:
+                case Supersession.LEAVE:
                     return
-                case Verdict.END:
+                case Supersession.END:
                     self._end(process, watched, successor)
                     return
-                case Verdict.LOOK_AGAIN:
+                case Supersession.LOOK_AGAIN:
                     pass
 
     async def _successor(self, before: Notices | None) -> str:

@@ -245,7 +245,7 @@ class Takeover:
         if not report.fenced:
             raise TakeoverImpossible(f"Unable to fence {target}: {report} ({refusal.text})")
         by = next(one for one in report.attempts if one.outcome is FencingOutcome.SUCCEEDED)
-        proof = Proof.NOBODY_LISTENS if refusal.nobody_listens else Proof.NOTHING
+        proof = Proof.PORT_CLOSED if refusal.nobody_listens else Proof.NOTHING
         return f"{target} was fenced by {by.method}", Proof.KILLED if report.proven_gone else proof
 
     def _judge_ourselves(self, target: Target, refusal: _Refusal) -> str:

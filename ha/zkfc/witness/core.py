@@ -20,7 +20,7 @@ from ha.service.model import WriterSilence
 
 ASKED_IN_VAIN: Final = 3
 """So often in a row the owner must not have answered."""
-TOLD_IN_A_ROW: Final = 2
+SILENT_REPORTS_NEEDED: Final = 2
 """How often in a row a majority must have reported that the writer is silent.
 
 The bad schedule: a node was stopped, and goes on.  It answers us before it reads the heartbeats
@@ -61,7 +61,7 @@ class Answer(Enum):
     """Our own event loop was late."""
 
 
-class Verdict(StrEnum):
+class SilenceVerdict(StrEnum):
     """Where we stand, for logs and pages."""
 
     CALM = "the owner of the lock answers, or there is none"
@@ -84,7 +84,7 @@ class OwnerAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class WriterTold:
+class WriterReported:
     """Our NameNode has reported the newest writer; None where it could not.
 
     ``lock`` and ``barred`` as they are by now: it took a moment.
@@ -112,7 +112,7 @@ class BecameActive:
     """Our NameNode is active under our lock."""
 
 
-Event = OwnerAsked | WriterTold | NoOwner | RemovalEnded | BecameActive
+Event = OwnerAsked | WriterReported | NoOwner | RemovalEnded | BecameActive
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class State:
     removed: int = 0
     """The lock that we removed last; 0 once somebody is active after that."""
     forbidden: bool = False
-    verdict: Verdict = Verdict.CALM
+    verdict: SilenceVerdict = SilenceVerdict.CALM
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def step(state: State, event: Event, *, now: float) -> Step:
     match event:
         case OwnerAsked():
             return _owner_asked(state, event)
-        case WriterTold():
+        case WriterReported():
             return _writer_told(state, event, now)
         case NoOwner():
             return Step(_cleared(state))
@@ -188,7 +188,7 @@ def limit_seconds(settings: WitnessSettings, lease_seconds: float) -> float:
 
 
 def _cleared(state: State) -> State:
-    return replace(state, suspicion=Suspicion(), verdict=Verdict.CALM)
+    return replace(state, suspicion=Suspicion(), verdict=SilenceVerdict.CALM)
 
 
 def _owner_asked(state: State, asked: OwnerAsked) -> Step:
@@ -210,35 +210,37 @@ def _owner_asked(state: State, asked: OwnerAsked) -> Step:
 def _suspected(state: State, barred: str) -> Step:
     verdict = _held_back(state, barred)
     if verdict is None:
-        keeps = state.verdict in (Verdict.UNPROVEN, Verdict.CONFIRMING)
-        return Step(state if keeps else replace(state, verdict=Verdict.SUSPECTED), (AskWriter(),))
+        keeps = state.verdict in (SilenceVerdict.UNPROVEN, SilenceVerdict.CONFIRMING)
+        return Step(
+            state if keeps else replace(state, verdict=SilenceVerdict.SUSPECTED), (AskWriter(),)
+        )
     untold = replace(state.suspicion, told=0)
     return Step(replace(state, suspicion=untold, verdict=verdict))
 
 
-def _held_back(state: State, barred: str) -> Verdict | None:
+def _held_back(state: State, barred: str) -> SilenceVerdict | None:
     """Return what keeps us from removing any lock; None if nothing does."""
     if state.forbidden:
-        return Verdict.FORBIDDEN
+        return SilenceVerdict.FORBIDDEN
     if state.removed:
-        return Verdict.SPENT
-    return Verdict.BARRED if barred else None
+        return SilenceVerdict.SPENT
+    return SilenceVerdict.BARRED if barred else None
 
 
-def _writer_told(state: State, told: WriterTold, now: float) -> Step:
+def _writer_told(state: State, told: WriterReported, now: float) -> Step:
     suspicion = state.suspicion
     if suspicion.lock is None or told.lock != suspicion.lock or suspicion.in_vain == 0:
         return Step(_cleared(state))
     held_back = _held_back(state, told.barred)
     silence = told.silence
     if held_back is not None or silence is None or not _proven(state.settings, silence):
-        verdict = held_back or Verdict.UNPROVEN
+        verdict = held_back or SilenceVerdict.UNPROVEN
         return Step(replace(state, suspicion=replace(suspicion, told=0), verdict=verdict))
     suspicion = _confirmed(suspicion, silence, now)
-    confirming = replace(state, suspicion=suspicion, verdict=Verdict.CONFIRMING)
-    if suspicion.told < TOLD_IN_A_ROW or suspicion.in_vain < ASKED_IN_VAIN:
+    confirming = replace(state, suspicion=suspicion, verdict=SilenceVerdict.CONFIRMING)
+    if suspicion.told < SILENT_REPORTS_NEEDED or suspicion.in_vain < ASKED_IN_VAIN:
         return Step(confirming)
-    removing = replace(confirming, removed=told.lock.made, verdict=Verdict.REMOVING)
+    removing = replace(confirming, removed=told.lock.made, verdict=SilenceVerdict.REMOVING)
     return Step(removing, (RemoveLock(told.lock, _because(suspicion, silence)),))
 
 

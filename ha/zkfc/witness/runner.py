@@ -21,7 +21,7 @@ from ha.elector.model import Removal, Role
 from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.zookeeper.errors import BadBreadcrumb
-from ha.elector.zookeeper.outcome import NodeFacts
+from ha.elector.zookeeper.outcome import ZnodeFacts
 from ha.health.core import OWN_DELAY_SHARE
 from ha.rpc.errors import ConnectFailed, DeadlineExceeded
 from ha.service.client import ServiceClient
@@ -51,13 +51,13 @@ REMOVALS: Final = Counter(
 )
 
 
-class Around(Protocol):
+class ControllerAccess(Protocol):
     """What the controller reports of itself, and does for the witness."""
 
     def barred(self) -> str:
         """Return why we may not take another's lock by ourselves now; empty where we may."""
 
-    async def read_lock(self) -> tuple[bytes, NodeFacts] | None:
+    async def read_lock(self) -> tuple[bytes, ZnodeFacts] | None:
         """Return the lock's bytes and facts; None where there is none, or it is not known."""
 
     async def remove_lock(self, made: int) -> Removal:
@@ -74,7 +74,7 @@ class Witness:
         self,
         settings: core.WitnessSettings,
         own: NameNodeAddress,
-        controller: Around,
+        controller: ControllerAccess,
         *,
         address_of: Callable[[str], NameNodeAddress | None],
         around: Surroundings = REAL_WORLD,
@@ -92,7 +92,7 @@ class Witness:
             REMOVALS.labels(self._node, removal.value)
 
     @property
-    def verdict(self) -> core.Verdict:
+    def verdict(self) -> core.SilenceVerdict:
         """Where we stand."""
         return self._state.verdict
 
@@ -106,7 +106,7 @@ class Witness:
         """The transaction of the lock that we removed last, until somebody is active after that."""
         return self._state.removed
 
-    def stepped(self, event: ElectorEvent, after: ElectorState) -> None:
+    def stepped(self, event: ElectorEvent, _before: ElectorState, after: ElectorState) -> None:
         """Learn from a step of the election which lock is another's, and when ours is active."""
         if isinstance(event, LockSeen) and event.session == after.session:
             self._made = 0 if event.ours else event.made
@@ -159,7 +159,7 @@ class Witness:
     async def _ask_and_act(self, lock: core.Lock) -> None:
         silence = await self._ask_writer()
         still = lock if self._made == lock.made else None
-        for action in self._step(core.WriterTold(still, silence, self._controller.barred())):
+        for action in self._step(core.WriterReported(still, silence, self._controller.barred())):
             if isinstance(action, core.RemoveLock):
                 await self._remove(action)
 

@@ -14,7 +14,7 @@ from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import journal as keys
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
-from ha.console.command_audit import OwnAudit
+from ha.console.command_audit import CommandAudit
 from ha.console.exit_codes import REFUSED, UNREACHABLE, USAGE
 from ha.console.options import configuration
 from ha.daemon.logs import configure_logging
@@ -35,7 +35,7 @@ ASK_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LocalJournal:
     """The journal's folder on this machine, and the addresses of all of its nodes."""
 
     root: Path
@@ -68,7 +68,7 @@ def repair_promise(
     except (ConfigurationError, StorageFailed) as problem:
         click.echo(f"Error: {problem}", err=True)
         sys.exit(USAGE if isinstance(problem, ConfigurationError) else REFUSED)
-    audit = OwnAudit.configured(conf) if yes else OwnAudit(None)
+    audit = CommandAudit.configured(conf) if yes else CommandAudit(None)
     try:
         with audit.telling("journal repair-promise", f"{place.root} epoch {epoch}"):
             sys.exit(_repair(place, Epoch(epoch), yes=yes))
@@ -76,7 +76,7 @@ def repair_promise(
         lock.release()
 
 
-def place_of(conf: Configuration) -> Place:
+def place_of(conf: Configuration) -> LocalJournal:
     """Return where the configuration puts the journal.
 
     Raises:
@@ -89,10 +89,10 @@ def place_of(conf: Configuration) -> Place:
     if not (root / CURRENT).is_dir():
         raise StorageFailed(f"{root} holds no journal: run this where the stopped node keeps it")
     nodes = tuple((node.host, node.port) for node in uri.nodes)
-    return Place(root, JournalId(uri.journal_id), nameservice, nodes)
+    return LocalJournal(root, JournalId(uri.journal_id), nameservice, nodes)
 
 
-def _repair(place: Place, epoch: Epoch, *, yes: bool) -> int:
+def _repair(place: LocalJournal, epoch: Epoch, *, yes: bool) -> int:
     disk = Disk(place.root)
     try:
         state = disk.load()
@@ -132,7 +132,7 @@ def _repair(place: Place, epoch: Epoch, *, yes: bool) -> int:
     return 0
 
 
-async def _ask(place: Place) -> Mapping[str, pb.JournalStatus | JournalError]:
+async def _ask(place: LocalJournal) -> Mapping[str, pb.JournalStatus | JournalError]:
     async def one(host: str, port: int) -> tuple[str, pb.JournalStatus | JournalError]:
         remote = RemoteNode(host, port, JournalAddress(place.journal_id, place.nameservice))
         try:

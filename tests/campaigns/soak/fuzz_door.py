@@ -21,7 +21,7 @@ from typing import Any, Final
 import structlog
 from structlog.typing import EventDict
 
-from ha.daemon.logs import tells_of_us
+from ha.daemon.logs import is_own_fault
 from tests.campaigns.soak.fuzz_random import Finding
 from tests.hostile.shapes import Shape, hostile
 from tests.hostile.strokes import pieces
@@ -113,7 +113,7 @@ class Watch:
         loop.set_exception_handler(lambda _, context: self.note("task", _told(context)))
         threading.excepthook = lambda it: self.note("thread", f"{it.exc_type}: {it.exc_value}")
         handler = _Handler(self.note)
-        handler.addFilter(tells_of_us)  # as in every daemon
+        handler.addFilter(is_own_fault)  # as in every daemon
         logging.getLogger().addHandler(handler)
         processors: list[Any] = structlog.get_config()["processors"]
         kept = processors[:]

@@ -86,7 +86,9 @@ JOURNAL_SILENT: Final = replace(
 """Two of three JournalNodes answer neither us nor the active, whose read lease has ended."""
 JOURNAL_HEARD: Final = with_namenode(JOURNAL_SILENT, "nn1", read_lease_valid=True)
 """They answer the active."""
-JOURNAL_UNTOLD: Final = with_namenode(JOURNAL_SILENT, "nn1", read_lease_valid=None, journal=())
+JOURNAL_NOT_REPORTED: Final = with_namenode(
+    JOURNAL_SILENT, "nn1", read_lease_valid=None, journal=()
+)
 """They do not answer us, and the active, which may be Hadoop's, reports nothing of them."""
 JOURNAL_ELSEWHERE: Final = with_namenode(JOURNAL_LOST, "nn1", read_lease_valid=True)
 """From here their ports are closed, and they answer the active."""

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from ha.cluster.candidates import prospects
+from ha.cluster.candidates import candidates_of
 from ha.cluster.problems import problems
 from ha.cluster.view import (
     ClusterView,
@@ -205,7 +205,7 @@ def test_w22_a_second_zkfc_is_no_passing_obstacle_and_a_ceded_one_is() -> None:
     def may(because: str) -> bool:
         row = dataclasses.replace(WELL.zkfcs[1], in_election=False, out_because=because)
         view = dataclasses.replace(WELL, zkfcs=(WELL.zkfcs[0], row))
-        return next(one for one in prospects(view) if one.namenode == row.namenode).callable
+        return next(one for one in candidates_of(view) if one.namenode == row.namenode).callable
 
     assert may("asked to cede")
     assert not may("another zkfc of nn2 runs: process 7 on h9")

@@ -15,7 +15,7 @@ from ha.elector.zookeeper.credentials import parse_acl, parse_auth
 from ha.elector.zookeeper.outcome import Done, value_of
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from ha.notices.model import Drain, FailoverResult, HistoryEntry, Pause, encode_member
-from ha.notices.store import namesakes_path
+from ha.notices.store import second_zkfcs_path
 from tests.ha.cli import schema
 from tests.ha.cli.conftest import PORTS
 from tests.ha.cli.nnha_run import nnha
@@ -334,8 +334,8 @@ async def test_w22_a_second_zkfc_of_a_namenode_is_read_from_zookeeper_and_told(
     settings = scope.settings
     async with connected(settings, deadline_seconds=30.0) as session:
         await ensure_parent(session, settings)
-        await session.create(namesakes_path(settings))
-        path = f"{namesakes_path(settings)}/nn1-7"
+        await session.create(second_zkfcs_path(settings))
+        path = f"{second_zkfcs_path(settings)}/nn1-7"
         assert await session.create(path, encode_member(MEMBER), ephemeral=True) == Done(None)
         told = await nnha("doctor", *scope.words, *AUTO, "-o", "json")
         shown = await nnha("status", *scope.words, *AUTO)

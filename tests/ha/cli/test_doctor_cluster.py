@@ -7,7 +7,7 @@ import pytest
 
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
 from ha.cluster.check_result import Finding, fail, ok, unknown, warn
-from ha.cluster.problems import nobody_answered
+from ha.cluster.problems import no_answer_message
 from ha.cluster.unreachable import ask_again
 from ha.cluster.view import ClusterView, LockView, NameNodeRow, NoticesView, ZooKeeperRow
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, HistoryEntry, Pause
@@ -54,7 +54,7 @@ def test_without_zkfcs_nothing_is_said_of_them_and_of_zookeeper() -> None:
 
 def test_where_nobody_answers_only_that_is_said() -> None:
     assert list(check_cluster(plan_views.ALL_SILENT)) == [
-        unknown("cluster", nobody_answered(plan_views.ALL_SILENT), "nnha status --timeout 10")
+        unknown("cluster", no_answer_message(plan_views.ALL_SILENT), "nnha status --timeout 10")
     ]
 
 

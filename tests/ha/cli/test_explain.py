@@ -195,7 +195,7 @@ def test_each_obstacle_has_its_line_and_what_helps() -> None:
 
 def test_one_node_alone_keeps_its_rank() -> None:
     told = explain(told_by(VIEW, WON), only="nn2")
-    assert [one.namenode for one in told.prospects] == ["nn2"]
+    assert [one.namenode for one in told.candidates_of] == ["nn2"]
     assert told.as_json()["namenodes"][0]["rank"] == 1  # type: ignore[index]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ha.cli.explain.explanation import explain
 from ha.cluster.candidates import Obstacle
-from ha.cluster.problems import nobody_answered
+from ha.cluster.problems import no_answer_message
 from ha.cluster.unreachable import ask_again
 from ha.cluster.view import ClusterView, LockView, NoticesView
 from ha.console.result import API_VERSION
@@ -73,7 +73,7 @@ def test_the_first_line_says_who_is_active(view: ClusterView, headline: str) -> 
 
 def test_where_nobody_answers_only_that_is_said() -> None:
     assert list(explain(plan_views.ALL_SILENT).as_lines()) == [
-        nobody_answered(plan_views.ALL_SILENT)
+        no_answer_message(plan_views.ALL_SILENT)
     ]
 
 

@@ -31,7 +31,7 @@ class Node:
 
 @dataclass(slots=True)
 class Cluster:
-    """The two of them; implements Hands."""
+    """The two of them; implements NameNodeAccess."""
 
     a: Node = field(default_factory=lambda: Node(ACTIVE))
     b: Node = field(default_factory=lambda: Node(STANDBY))

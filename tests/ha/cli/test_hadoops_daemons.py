@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ha.cli.operate.plan.handover import HandoverPlan, plan_switchover
-from ha.cluster.candidates import prospects
+from ha.cluster.candidates import candidates_of
 from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import NameNodeRow
 from tests.ha.cli.nnha_run import nnha
@@ -77,7 +77,7 @@ async def test_a_zkfc_whose_rpc_port_is_open_runs(cluster: Cluster, tmp_path: Pa
 def how_to_start(*others: NameNodeRow) -> str:
     gone = dataclasses.replace(STANDBY, state=None, error=NOT_RUNNING)
     view = dataclasses.replace(WELL, namenodes=(*others, gone))
-    return next(one for one in prospects(view) if one.namenode == "nn2").what_helps()
+    return next(one for one in candidates_of(view) if one.namenode == "nn2").what_helps()
 
 
 def test_our_namenode_is_never_started_on_a_name_directory_of_hadoops() -> None:

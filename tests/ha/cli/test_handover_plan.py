@@ -20,8 +20,8 @@ from tests.ha.cli.plan_views import (
     JOURNAL_ELSEWHERE,
     JOURNAL_HEARD,
     JOURNAL_LOST,
+    JOURNAL_NOT_REPORTED,
     JOURNAL_SILENT,
-    JOURNAL_UNTOLD,
     NO_ROUTE,
     NOBODY,
     THREE,
@@ -62,7 +62,7 @@ SWITCHOVERS: Final[dict[str, tuple[ClusterView, str | None, HandoverPlan | Refus
         JOURNAL_ELSEWHERE, None, HandoverPlan("nn2", "nn1"),
     ),
     "from an active that tells nothing of the journal": (
-        JOURNAL_UNTOLD, None, HandoverPlan("nn2", "nn1"),
+        JOURNAL_NOT_REPORTED, None, HandoverPlan("nn2", "nn1"),
     ),
     "from a holder of the lock that hangs, while the journal is silent": (
         without_answer(JOURNAL_SILENT, "nn1"), None, HandoverPlan("nn2", "nn1", unheard=True),

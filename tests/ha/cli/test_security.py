@@ -14,7 +14,14 @@ from ha.cli.security import problems_of, security
 from ha.cluster.certificates import Held
 from ha.security.caller import Role
 from ha.security.certificate_files import Present, new_folder
-from ha.security.certificates import Wish, fingerprints, issue, new_authority, now, parse
+from ha.security.certificates import (
+    CertificateRequest,
+    fingerprints,
+    issue,
+    new_authority,
+    now,
+    parse,
+)
 from ha.security.names import BadName, CertifiedName, named_by
 
 
@@ -132,7 +139,7 @@ def test_an_unmatched_pair_is_told(authority: Path) -> None:
 def test_a_clock_that_is_behind_is_told_with_both_times(tmp_path: Path) -> None:
     late = now() + timedelta(minutes=10)
     made = new_authority("c1", late)
-    pair = issue(made, Wish(CertifiedName("c1", Role.ZKFC, "nn1"), (), 7), late)
+    pair = issue(made, CertificateRequest(CertifiedName("c1", Role.ZKFC, "nn1"), (), 7), late)
     files = {"ca.pem": made.certificate, "cert.pem": pair.certificate, "key.pem": pair.key}
     new_folder(tmp_path / "leaf", files)
     (problem,) = problems_of(tmp_path / "leaf")
@@ -143,7 +150,7 @@ def test_a_clock_that_is_behind_is_told_with_both_times(tmp_path: Path) -> None:
 def test_a_certificate_that_ends_soon_is_told(tmp_path: Path) -> None:
     early = now() - timedelta(days=6)
     made = new_authority("c1", early)
-    pair = issue(made, Wish(CertifiedName("c1", Role.ZKFC, "nn1"), (), 7), early)
+    pair = issue(made, CertificateRequest(CertifiedName("c1", Role.ZKFC, "nn1"), (), 7), early)
     files = {"ca.pem": made.certificate, "cert.pem": pair.certificate, "key.pem": pair.key}
     new_folder(tmp_path / "leaf", files)
     for command in ("check", "show"):

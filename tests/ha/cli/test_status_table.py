@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 
 from ha.cli.status.status_table import Screen
-from ha.cluster.candidates import what_blocks
+from ha.cluster.candidates import failover_blockers
 from ha.cluster.files_view import FilesView, files_view
 from ha.cluster.status_json import as_json
-from ha.cluster.view import ClusterView, NoticesView, ZkfcRow, by_its_member
+from ha.cluster.view import ClusterView, NoticesView, ZkfcRow, row_from_znode
 from ha.notices.model import Drain, HistoryEntry, Pause
 from tests.ha.cli import schema
 from tests.ha.cli.test_cluster_view import GONE, STANDBY, WELL
@@ -93,7 +93,7 @@ def test_without_notes_their_heading_is_not_squeezed_in_letter_by_letter(width: 
 
 def test_a_page_bound_to_another_host_is_replaced_by_the_member_in_zookeeper() -> None:
     row = ZkfcRow("nn1", "h:3", error=GONE, page_only=True)
-    shown = by_its_member(row, NoticesView(members={"nn1": MEMBER}))
+    shown = row_from_znode(row, NoticesView(members={"nn1": MEMBER}))
     assert (shown.error, shown.health, shown.in_election) == (None, "healthy", True)
     assert shown.note == f"from its znode; status page: {GONE}"
 
@@ -106,12 +106,12 @@ def test_a_page_bound_to_another_host_is_replaced_by_the_member_in_zookeeper() -
     ],
 )
 def test_a_dead_or_frozen_controller_is_not_taken_for_a_living_one(row: ZkfcRow) -> None:
-    assert by_its_member(row, NoticesView(members={"nn1": MEMBER})) == row
+    assert row_from_znode(row, NoticesView(members={"nn1": MEMBER})) == row
 
 
 def test_of_a_controller_without_page_and_member_only_its_open_port_is_told() -> None:
     row = ZkfcRow("nn2", "h:3", error=GONE, page_only=True)
-    shown = by_its_member(row, NoticesView(members={"nn1": MEMBER}))
+    shown = row_from_znode(row, NoticesView(members={"nn1": MEMBER}))
     assert (shown.error, shown.health, shown.in_election) == (None, None, None)
     assert (shown.note or "").startswith("its RPC port is open; it has no page")
 
@@ -128,8 +128,8 @@ def test_the_health_is_not_told_again_where_it_is_why_the_controller_is_out() ->
 
 
 def test_what_blocks_a_failover_is_nothing_where_somebody_is_fit() -> None:
-    assert what_blocks(WELL) == ()
-    assert what_blocks(noted(drains={"nn2": DRAIN})) == (
+    assert failover_blockers(WELL) == ()
+    assert failover_blockers(noted(drains={"nn2": DRAIN})) == (
         "nn2: drained by bob@ops1 until it is ended: disk",
     )
 

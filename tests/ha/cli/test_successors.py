@@ -6,14 +6,14 @@ import pytest
 
 from ha.cluster.candidates import (
     Bars,
+    Candidate,
     Obstacle,
-    Prospect,
     Readiness,
-    prospects,
+    candidates_of,
+    failover_blockers,
     ranked,
     readiness,
     start_namenode,
-    what_blocks,
 )
 from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import ClusterView, LockView, NoticesView
@@ -39,8 +39,8 @@ MAYBE = Obstacle("it is silent", "ask again", known=False)
 HOPELESS = Obstacle("it is an observer", "")
 
 
-def candidate(*obstacles: Obstacle, lag: int | None = 0) -> Prospect:
-    return Prospect("nn2", active=False, obstacles=obstacles, priority=100, lag=lag)
+def candidate(*obstacles: Obstacle, lag: int | None = 0) -> Candidate:
+    return Candidate("nn2", active=False, obstacles=obstacles, priority=100, lag=lag)
 
 
 # ---- one candidate -------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_what_helps(obstacles: tuple[Obstacle, ...], helps: str) -> None:
         (candidate(KNOWN, MAYBE), "it is drained; it is silent"),
     ],
 )
-def test_a_candidate_in_words(one: Prospect, words: str) -> None:
+def test_a_candidate_in_words(one: Candidate, words: str) -> None:
     assert one.in_words() == words
 
 
@@ -229,7 +229,7 @@ def test_readiness_and_what_blocks(
     view: ClusterView, expected: Readiness, reasons: list[str]
 ) -> None:
     assert readiness(view) is expected
-    assert list(what_blocks(view)) == reasons
+    assert list(failover_blockers(view)) == reasons
 
 
 # ---- obstacles -----------------------------------------------------------------------------
@@ -318,18 +318,18 @@ def ill(view: ClusterView, reason: str | None) -> ClusterView:
     ],
 )
 def test_obstacles(view: ClusterView, texts: list[str]) -> None:
-    (found,) = (one for one in prospects(view) if one.namenode == "nn2")
+    (found,) = (one for one in candidates_of(view) if one.namenode == "nn2")
     assert [one.text for one in found.obstacles] == texts
 
 
 def test_the_active_need_not_be_ready() -> None:
     view = with_namenode(WELL, "nn1", ready=False, not_ready_reason="it is active")
-    assert prospects(view)[0].fit
+    assert candidates_of(view)[0].fit
 
 
 def test_a_switchover_passes_nofailover() -> None:
     members = {"nn2": replace(MEMBER, nofailover=True)}
-    (found,) = prospects(replace(WELL, notices=NoticesView(members=members)))[1].obstacles
+    (found,) = candidates_of(replace(WELL, notices=NoticesView(members=members)))[1].obstacles
     assert (found.bars, found.next) == (Bars.ELECTION, "nnha switchover nn2")
 
 
@@ -344,14 +344,14 @@ def test_a_switchover_passes_nofailover() -> None:
     ids=["not running", "an error", "silent", "no way to it"],
 )
 def test_what_helps_against_an_absence(error: str, helps: str, *, known: bool) -> None:
-    (found,) = prospects(without_answer(WELL, "nn2", error))[1].obstacles
+    (found,) = candidates_of(without_answer(WELL, "nn2", error))[1].obstacles
     assert found.text == f"NameNode: {error}"
     assert found.next.startswith(helps)
     assert found.known is known
 
 
 def test_a_zkfc_that_does_not_run_is_to_be_started_on_its_host() -> None:
-    (found,) = prospects(with_zkfc(WELL, "nn2", error=NOT_RUNNING, health=None))[1].obstacles
+    (found,) = candidates_of(with_zkfc(WELL, "nn2", error=NOT_RUNNING, health=None))[1].obstacles
     assert found == Obstacle(
         f"ZKFC: {NOT_RUNNING}", "start it on h: nnha zkfc -D dfs.ha.namenode.id=nn2"
     )

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from ha.daemon.http.connection_table import SHARE_OF_ADDRESS, HttpSeats
+from ha.daemon.http.connection_table import SHARE_OF_ADDRESS, HttpConnectionTable
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.pages import PageAnswer
 
@@ -173,7 +173,7 @@ async def test_a_request_that_never_ends_is_not_waited_for(
 
 
 async def test_thousands_of_connections_leave_the_daemon_its_descriptors_and_its_probes() -> None:
-    endpoint = Endpoint(status=dict, healthy=lambda: None, seats=HttpSeats(4, 3))
+    endpoint = Endpoint(status=dict, healthy=lambda: None, seats=HttpConnectionTable(4, 3))
     port = await endpoint.start("127.0.0.1", 0)
     writers: list[asyncio.StreamWriter] = []
 
@@ -209,7 +209,7 @@ async def test_thousands_of_connections_leave_the_daemon_its_descriptors_and_its
 
 
 async def test_who_has_more_than_its_share_of_long_requests_gives_way() -> None:
-    seats = HttpSeats(100, 50)
+    seats = HttpConnectionTable(100, 50)
     asking = [Asking("127.0.0.1") for _ in range(50)]
     for one in asking:
         assert seats.admit(one, 0.0)
@@ -221,7 +221,7 @@ async def test_who_has_more_than_its_share_of_long_requests_gives_way() -> None:
 
 
 def test_an_address_has_a_share_of_half_requests_and_of_long_ones() -> None:
-    seats = HttpSeats()
+    seats = HttpConnectionTable()
     asking = [Asking("10.0.0.1") for _ in range(SHARE_OF_ADDRESS + 2)]
     other = Asking("10.0.0.2")
     for one in (other, *asking):
@@ -240,7 +240,7 @@ def test_an_address_has_a_share_of_half_requests_and_of_long_ones() -> None:
 
 
 def test_this_machine_has_no_share_of_its_own() -> None:
-    seats = HttpSeats()
+    seats = HttpConnectionTable()
     asking = [Asking(host) for host in ("127.0.0.1", "::1") for _ in range(3 * SHARE_OF_ADDRESS)]
     assert all(seats.admit(one, 0.0) for one in asking)
     assert not any(one.transport.closed for one in asking)

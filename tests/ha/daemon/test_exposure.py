@@ -131,7 +131,7 @@ def test_where_the_kernel_does_not_tell_who_calls(tmp_path: Path, mode: str) -> 
     write_site(tmp_path / "conf", {"nnha.security.mode": mode})
     conf, door = load_configuration(tmp_path / "conf"), Door("key", "127.0.0.1", 1)
     with pytest.raises(ExitWith) as refused:
-        check_exposure(conf, Daemon.ZKFC, [door], kernel_tells=lambda: False)
+        check_exposure(conf, Daemon.ZKFC, [door], kernel_reports_uids=lambda: False)
     assert refused.value.code == OPEN_TO_STRANGERS
     assert "the kernel does not tell it here" in str(refused.value)
     assert "nnha.security.mode=permissive" in str(refused.value)

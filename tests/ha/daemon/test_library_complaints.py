@@ -9,7 +9,7 @@ from aiohttp import web
 from prometheus_client import REGISTRY
 
 from ha.daemon.http.endpoint import Endpoint
-from ha.daemon.logs import tells_of_us
+from ha.daemon.logs import is_own_fault
 
 MALFORMED = {
     "no HTTP": b"GET /none?b&c HTT\r\n\r\n",
@@ -23,7 +23,7 @@ class Lines(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.addFilter(tells_of_us)
+        self.addFilter(is_own_fault)
         self.seen: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -16,7 +16,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from ha.daemon.event_loop import LOOP_VARIABLE, EventLoop
-from ha.daemon.stderr import SturdyStream
+from ha.daemon.stderr import LossyStream
 
 PROGRAM = """
 import asyncio, logging, resource, sys
@@ -217,7 +217,7 @@ def test_lines_that_were_lost_are_counted_when_there_is_room_again() -> None:
             written.append(text)
             return len(text)
 
-    stream = SturdyStream(Disk())
+    stream = LossyStream(Disk())
     for _ in range(3):
         assert stream.write("lost\n") == 5
     full = False

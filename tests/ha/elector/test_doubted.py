@@ -13,7 +13,7 @@ from ha.elector.term import TermRecord, encode_term
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
 from ha.elector.zookeeper.errors import ZooKeeperUnavailable
-from ha.elector.zookeeper.lock_check import doubts
+from ha.elector.zookeeper.lock_check import untrusted_znodes
 from ha.elector.zookeeper.outcome import value_of
 from ha.elector.zookeeper.session_close import close_all
 from ha.elector.zookeeper.settings import ZooKeeperSettings
@@ -110,7 +110,9 @@ async def test_another_identitys_znode_that_all_may_read_is_in_doubt(zookeeper: 
         done = await close_all(session, ours, force=False)
         assert done.refused == (settings.breadcrumb,)
         value_of(await session.create(settings.lock, b"a", ephemeral=True), "create")
-        found = await doubts(session, ours, settings.scope, settings.breadcrumb, own=settings.lock)
+        found = await untrusted_znodes(
+            session, ours, settings.scope, settings.breadcrumb, own=settings.lock
+        )
         assert list(found) == [settings.breadcrumb]
         assert "digest:mallory:" in found[settings.breadcrumb]
 
@@ -118,9 +120,9 @@ async def test_another_identitys_znode_that_all_may_read_is_in_doubt(zookeeper: 
 async def test_where_the_configured_acl_is_open_nothing_is_asked(zookeeper: ZooKeeper) -> None:
     settings = _open(zookeeper)
     never_opened = Session(settings, lambda _state, _why: None)
-    assert await doubts(never_opened, settings, settings.scope) == {}
+    assert await untrusted_znodes(never_opened, settings, settings.scope) == {}
     with pytest.raises(ZooKeeperUnavailable):
-        await doubts(never_opened, _as(settings, "nn:word"), settings.scope)
+        await untrusted_znodes(never_opened, _as(settings, "nn:word"), settings.scope)
 
 
 async def test_the_lock_of_another_acl_is_respected(zookeeper: ZooKeeper) -> None:

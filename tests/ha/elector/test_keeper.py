@@ -36,10 +36,10 @@ GONE, TAKEN, EXPIRED, DENIED, CHANGED = (
         outcome.Refusal.BAD_VERSION,
     )
 )
-OURS = outcome.Done(outcome.NodeFacts(version=0, ours=True, written_by=50))
-THEIRS = outcome.Done(outcome.NodeFacts(version=0, ours=False, written_by=50))
-COUNT = outcome.Done(outcome.NodeFacts(version=3, ours=False, written_by=50))
-LATER_COUNT = outcome.Done(outcome.NodeFacts(version=4, ours=False, written_by=51))
+OURS = outcome.Done(outcome.ZnodeFacts(version=0, ours=True, written_by=50))
+THEIRS = outcome.Done(outcome.ZnodeFacts(version=0, ours=False, written_by=50))
+COUNT = outcome.Done(outcome.ZnodeFacts(version=3, ours=False, written_by=50))
+LATER_COUNT = outcome.Done(outcome.ZnodeFacts(version=4, ours=False, written_by=51))
 
 
 @dataclass
@@ -124,7 +124,7 @@ LOCK, WATCH, READ = (
 )
 NEW, OVER = actions.WriteBreadcrumb(S1, A, b"nn1", None), actions.WriteBreadcrumb(S1, A, b"nn1", 3)
 CREATE, LOOK = "create the lock", "look at the lock"
-CRUMB = (b"nn2", outcome.NodeFacts(version=3, ours=False, written_by=40))
+CRUMB = (b"nn2", outcome.ZnodeFacts(version=3, ours=False, written_by=40))
 AT = "at /hadoop-ha/ns1/ActiveStandbyElectorLock; "
 NO_PARENT = (
     f"no node (NO_NODE) {AT}its parent was deleted: run zkfc --format-zk once, then start all zkfcs"

@@ -12,7 +12,7 @@ from ha.elector.lock_keeper import LockKeeper
 from ha.elector.model import Removal
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
-from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refusal, Refused
+from ha.elector.zookeeper.outcome import Done, Outcome, Refusal, Refused, ZnodeFacts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.transaction import Delete, Part
 from ha.elector.zookeeper.znodes import connected, ensure_parent
@@ -146,6 +146,6 @@ async def test_no_right_is_told(zookeeper: ZooKeeper) -> None:
         assert isinstance(await keeper.create(owner, b"1"), Done)
         seen = await other.look(of("one").lock)
         assert isinstance(seen, Done)
-        assert isinstance(seen.value, NodeFacts)
+        assert isinstance(seen.value, ZnodeFacts)
         removal = await LockKeeper(of("two")).remove(other, seen.value.written_by)
         assert removal is Removal.FORBIDDEN

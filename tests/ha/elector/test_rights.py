@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from ha.elector.zookeeper.acl_review import Fault, doubt_of, review, unshared
+from ha.elector.zookeeper.acl_review import Fault, doubt_of, review, takeover_obstacle
 from ha.elector.zookeeper.credentials import AclEntry, open_to_all, parse_acl
-from ha.elector.zookeeper.rights import ZnodeAcl, beyond, shown_acl, strangers_could
+from ha.elector.zookeeper.rights import ZnodeAcl, beyond, open_rights_text, shown_acl
 from ha.elector.zookeeper.whoami_request import WhoAmI
 
 CREATOR = "auth::rwcda"
@@ -54,7 +54,7 @@ def test_what_goes_beyond_the_configured_acl(
     ],
 )
 def test_what_strangers_could_do(found: str, could: str) -> None:
-    assert strangers_could(acl(found)) == could
+    assert open_rights_text(acl(found)) == could
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_which_acls_leave_znodes_to_everybody(found: str, is_open: bool) -> None
 
 
 def test_bits_that_no_right_has_hide_nothing() -> None:
-    assert strangers_could([AclEntry("world", "anyone", 63)]) == "do everything with it"
+    assert open_rights_text([AclEntry("world", "anyone", 63)]) == "do everything with it"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_whether_zkfcs_can_share_what_one_of_them_makes(
         ZnodeAcl("/ns/NnhaMembers/nn2", None if member is None else acl(member)),
     ]
     known = None if ours is None else acl(ours)
-    text = unshared(shown, parse_acl(configured), known, "/ns/NnhaMembers")
+    text = takeover_obstacle(shown, parse_acl(configured), known, "/ns/NnhaMembers")
     if not told:
         assert text == ""
     else:
@@ -153,7 +153,7 @@ def test_what_others_could_have_written_is_in_doubt(found: str | None, doubt: st
 def test_no_hash_of_a_password_is_shown() -> None:
     mine = acl("digest:nn:aGFzaA==:rwcda,sasl:ops:r")
     others = [ZnodeAcl("/ns/NnhaMembers/nn2", acl("digest:zk:b3RoZXI=:rwcda"))]
-    told = unshared(others, parse_acl(CREATOR), mine, "/ns/NnhaMembers")
+    told = takeover_obstacle(others, parse_acl(CREATOR), mine, "/ns/NnhaMembers")
     told += "".join(one.text for one in review(others, parse_acl(CREATOR), mine))
     assert "digest:zk:(hash)" in told
     assert "aGFzaA" not in told + shown_acl(mine)

@@ -11,7 +11,7 @@ from ha.elector.term import TermRecord, encode_term, term_of
 from ha.elector.term_keeper import TermKeeper
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import AclEntry, parse_acl
-from ha.elector.zookeeper.outcome import Done, Doubt, NodeFacts, Outcome, Refusal, Refused, Unknown
+from ha.elector.zookeeper.outcome import Done, Doubt, Outcome, Refusal, Refused, Unknown, ZnodeFacts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 S = SessionNumber(3)
@@ -35,11 +35,11 @@ class Znodes:
         self.there[path] = data, self.transaction
         return self.transaction
 
-    async def read(self, path: str) -> Outcome[tuple[bytes, NodeFacts]]:
+    async def read(self, path: str) -> Outcome[tuple[bytes, ZnodeFacts]]:
         if path not in self.there:
             return Refused(Refusal.NO_NODE, path)
         data, written_by = self.there[path]
-        return Done((data, NodeFacts(0, ours=False, written_by=written_by)))
+        return Done((data, ZnodeFacts(0, ours=False, written_by=written_by)))
 
     def write(self, path: str, data: bytes, *, version: int) -> "asyncio.Future[Outcome[int]]":
         assert version == -1

@@ -150,7 +150,9 @@ async def test_a_fencing_that_ends_badly_is_told_and_nobody_is_promoted(
 async def test_who_is_cancelled_gives_up_the_lock_and_keeps_the_breadcrumb() -> None:
     """Leave what the next owner needs to find and fence our NameNode, which may be active."""
     namenode, door, signs = SlowToStandBy(), Door(), list[float]()
-    elector = Elector(name="nn1", application=namenode, keeper=lambda _: door, sign=signs.append)
+    elector = Elector(
+        name="nn1", application=namenode, keeper=lambda _: door, heartbeat=signs.append
+    )
     running = await _taking_over(elector)
     await until(lambda: "fenced" in namenode.done, "the fencing")
     elector.post(events.BreadcrumbWritten(S, elector.state.attempt, 8))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ha.health import core
-from ha.health.core import step, unless_we_were_late
+from ha.health.core import discard_if_loop_was_late, step
 
 H = core.Health
 OK, ILL, ODD = core.Answered(), core.Unwell("disk"), core.Faulted("starting")
@@ -170,7 +170,7 @@ def test_settings_are_checked(bad: dict[str, int]) -> None:
 def test_only_silence_is_not_judged_where_a_third_of_it_was_our_own(
     outcome: core.ProbeOutcome, late: float, *, judged: bool
 ) -> None:
-    found = unless_we_were_late(outcome, late_seconds=late, deadline_seconds=3.0)
+    found = discard_if_loop_was_late(outcome, late_seconds=late, deadline_seconds=3.0)
     assert (found is outcome) is judged
     assert isinstance(found, core.Unjudged) is not judged
 

@@ -206,7 +206,7 @@ async def test_a_member_is_there_again_after_its_session_expired(zookeeper: ZooK
         await place.shows(OURS)
 
 
-class Unheard:
+class SilentHolder:
     """A session that writes, and gets no answer that it has."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - a session's own
@@ -224,7 +224,7 @@ async def test_what_is_shown_is_what_stands_there_and_not_what_was_written_last(
     zookeeper: ZooKeeper,
 ) -> None:
     async with _place(zookeeper.connect) as place:
-        board = place.board("nn1", OURS, open_session=Unheard)  # type: ignore[arg-type]
+        board = place.board("nn1", OURS, open_session=SilentHolder)  # type: ignore[arg-type]
         await place.shows(OURS)
         ill = replace(OURS, health="unhealthy")
         board.publish(ill)

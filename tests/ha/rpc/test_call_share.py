@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from prometheus_client import REGISTRY
 
-from ha.rpc.call_share import CallShare
+from ha.rpc.call_share import CallQueue
 from ha.rpc.client import RpcConnection
 from ha.rpc.java_names import CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL
 from ha.rpc.limits import RpcLimits
@@ -28,8 +28,8 @@ class Peer:
     def pump(self) -> None: ...
 
 
-def busy(**running: int) -> CallShare:
-    share = CallShare(LIMITS)
+def busy(**running: int) -> CallQueue:
+    share = CallQueue(LIMITS)
     for user, count in running.items():
         for _ in range(count):
             share.began(user)

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 from prometheus_client import REGISTRY
 
-from ha.rpc.connection_table import Place, Seats, Share, place_of
+from ha.rpc.connection_table import ConnectionTable, Place, Share, place_of
 from ha.rpc.java_names import CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL
 from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import PREAMBLE, encode_context
@@ -22,7 +22,12 @@ class Peer:
     """A connection as the seats see it."""
 
     def __init__(
-        self, seats: Seats, caller: Caller | None = None, *, host: str = "10.0.0.1", at: float = 0
+        self,
+        seats: ConnectionTable,
+        caller: Caller | None = None,
+        *,
+        host: str = "10.0.0.1",
+        at: float = 0,
     ) -> None:
         self._seats = seats
         self.caller = caller
@@ -41,8 +46,8 @@ class Peer:
         self._seats.leave(self)
 
 
-def seats() -> Seats:
-    return Seats(LIMITS, {HA_SERVICE_PROTOCOL})
+def seats() -> ConnectionTable:
+    return ConnectionTable(LIMITS, {HA_SERVICE_PROTOCOL})
 
 
 def met(limit: str) -> float:
@@ -58,8 +63,8 @@ LOCAL = local_caller(1000, 0, "127.0.0.1:5")
 PLACES: dict[str, tuple[str, Caller | None, Place]] = {
     "another machine": ("10.0.0.1", None, Place("10.0.0.1", Share.OF_ADDRESS)),
     "a user of this one": ("127.0.0.1", LOCAL, Place("uid 1000", Share.OF_USER)),
-    "this one, nobody asks": ("127.0.0.1", None, Place("127.0.0.1", Share.UNTOLD)),
-    "this one, not told": ("::1", unproven("::1"), Place("::1", Share.UNTOLD)),
+    "this one, nobody asks": ("127.0.0.1", None, Place("127.0.0.1", Share.UNLIMITED)),
+    "this one, not told": ("::1", unproven("::1"), Place("::1", Share.UNLIMITED)),
     "a mapped address": (
         "::ffff:10.0.0.1", None, Place("::ffff:10.0.0.1", Share.OF_ADDRESS),
     ),
@@ -74,7 +79,7 @@ def test_the_place_of_a_connection(case: str) -> None:
 
 
 def test_a_newcomer_beyond_the_limit_is_counted_whether_it_finds_a_seat_or_not() -> None:
-    here, before = Seats(RpcLimits(max_connections=1), ()), met("max_connections")
+    here, before = ConnectionTable(RpcLimits(max_connections=1), ()), met("max_connections")
     first = Peer(here)
     assert (first.open, met("max_connections")) == (True, before)
     second = Peer(here)
@@ -89,10 +94,10 @@ def test_of_those_that_say_nothing_an_address_has_few() -> None:
     here, before = seats(), met("unproven_of_address")
     peers = [Peer(here, at=n / 1000) for n in range(6)]
     other = Peer(here, host="10.0.0.2")
-    here.cut_down()
+    here.close_unidentified()
     assert len(open_ones(peers)) == 6, "what they have said may not have been read yet"
     late = [Peer(here, at=1) for n in range(6)]
-    here.cut_down()
+    here.close_unidentified()
     assert open_ones(late) == list(range(6))
     assert open_ones(peers) == [3, 4, 5], "the longest there go first"
     assert other.open
@@ -102,8 +107,8 @@ def test_of_those_that_say_nothing_an_address_has_few() -> None:
 def test_of_those_that_say_nothing_there_are_few_in_all() -> None:
     here, before = seats(), met("unproven")
     peers = [Peer(here, host=f"10.0.0.{n}", at=n) for n in range(12)]
-    here.cut_down()
-    here.cut_down()
+    here.close_unidentified()
+    here.close_unidentified()
     assert open_ones(peers) == list(range(4, 12))
     assert met("unproven") == before + 4
 
@@ -113,8 +118,8 @@ def test_who_has_said_or_proved_who_it_is_is_none_of_those() -> None:
     said = [Peer(here, host=f"10.0.1.{n}") for n in range(10)]
     assert all(peer.says("a" + peer.host) for peer in said)
     proved = [Peer(here, LOCAL, host="127.0.0.1") for _ in range(20)]
-    here.cut_down()
-    here.cut_down()
+    here.close_unidentified()
+    here.close_unidentified()
     assert all(peer.open for peer in (*said, *proved))
 
 

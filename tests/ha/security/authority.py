@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ha.security.caller import Role
 from ha.security.certificate_files import CA, CERT, KEY, REVOKED, new_folder, replace
-from ha.security.certificates import Pair, Wish, issue, new_authority, now
+from ha.security.certificates import CertificateRequest, Pair, issue, new_authority, now
 from ha.security.names import CertifiedName
 from ha.security.tls_files import TlsFiles
 
@@ -27,7 +27,9 @@ class Authority:
     def __post_init__(self) -> None:
         self.pair = new_authority(self.cluster, now() - timedelta(days=1))
 
-    def files(self, wish: Wish, at: datetime, trusted: bytes = b"") -> dict[str, bytes]:
+    def files(
+        self, wish: CertificateRequest, at: datetime, trusted: bytes = b""
+    ) -> dict[str, bytes]:
         made = issue(self.pair, wish, at)
         return {CA: trusted or self.pair.certificate, CERT: made.certificate, KEY: made.key}
 
@@ -44,7 +46,7 @@ class Authority:
         folder: str = "",
     ) -> Path:
         """Make a new folder for one certificate; ``at``: when it was signed."""
-        wish = Wish(CertifiedName(cluster or self.cluster, role, name), hosts, days)
+        wish = CertificateRequest(CertifiedName(cluster or self.cluster, role, name), hosts, days)
         out = self.folder / (folder or f"{role}-{name}")
         new_folder(out, self.files(wish, at or now(), trusted))
         return out

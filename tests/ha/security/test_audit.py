@@ -73,8 +73,8 @@ def test_a_flood_of_kinds_is_bounded_and_counted() -> None:
     rate = RefusalRate()
     written = sum(rate.admit(number, 1.0) is not None for number in range(1000))
     assert written == MOST_IN_A_QUIET_TIME
-    assert rate.take_unsaid() == 1000 - written
-    assert rate.take_unsaid() == 0
+    assert rate.take_uncounted() == 1000 - written
+    assert rate.take_uncounted() == 0
 
 
 def test_a_minute_is_over_when_it_ends() -> None:
@@ -91,9 +91,9 @@ def test_what_is_forgotten_is_counted() -> None:
     rate.admit("a", 1.0)
     for number in range(MOST_KINDS - 1):
         rate.admit(number, QUIET_SECONDS * (1 + number))
-    assert rate.take_unsaid() == 0, "so many kinds are known"
+    assert rate.take_uncounted() == 0, "so many kinds are known"
     rate.admit("one more", QUIET_SECONDS * MOST_KINDS)
-    assert rate.take_unsaid() == 1
+    assert rate.take_uncounted() == 1
 
 
 def test_what_was_written_last_is_forgotten_last() -> None:
@@ -104,7 +104,7 @@ def test_what_was_written_last_is_forgotten_last() -> None:
     assert rate.admit("a", QUIET_SECONDS) == 1
     for number in range(MOST_KINDS - 1):
         rate.admit(number, QUIET_SECONDS * (2 + number))
-    assert rate.take_unsaid() == 1, "b, and not a, whose line has counted it"
+    assert rate.take_uncounted() == 1, "b, and not a, whose line has counted it"
 
 
 class Lines:

@@ -11,7 +11,7 @@ import pytest
 from ha.daemon.event_loop import fast_loop
 from ha.security.caller import ALL_ROLES, Method, Role
 from ha.security.certificate_files import CA, CERT, KEY, replace
-from ha.security.certificates import Wish, now
+from ha.security.certificates import CertificateRequest, now
 from ha.security.names import CertifiedName
 from ha.security.tls_files import NoCertificates, TlsFiles
 from tests.ha.security.authority import CHECK_SECONDS, LOCAL, Authority, revoke
@@ -84,7 +84,7 @@ def test_certificate_and_authority_change_without_a_restart(
             assert holder.look()
 
     def fresh(role: Role, trusted: bytes) -> dict[str, bytes]:
-        wish = Wish(CertifiedName("c1", role, "nn1"), LOCAL, 7)
+        wish = CertificateRequest(CertifiedName("c1", role, "nn1"), LOCAL, 7)
         return following.files(wish, now(), trusted)
 
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
@@ -104,7 +104,7 @@ def test_certificate_and_authority_change_without_a_restart(
 def test_half_of_a_change_changes_nothing(authority: Authority, tmp_path: Path) -> None:
     server = authority.holder(Role.NAMENODE, "nn1")
     before = server.material
-    wish = Wish(CertifiedName("c1", Role.NAMENODE, "nn1"), LOCAL, 7)
+    wish = CertificateRequest(CertifiedName("c1", Role.NAMENODE, "nn1"), LOCAL, 7)
     fresh = authority.files(wish, now())
     replace(tmp_path / "namenode-nn1", {KEY: fresh[KEY]})
     assert not server.look()
@@ -121,7 +121,7 @@ def test_nobody_becomes_somebody_else_without_a_restart(
     authority: Authority, tmp_path: Path
 ) -> None:
     server = authority.holder(Role.NAMENODE, "nn1")
-    wish = Wish(CertifiedName("c1", Role.ADMIN, "nn1"), LOCAL, 7)
+    wish = CertificateRequest(CertifiedName("c1", Role.ADMIN, "nn1"), LOCAL, 7)
     replace(tmp_path / "namenode-nn1", authority.files(wish, now()))
     assert not server.look()
     assert server.material.name.role is Role.NAMENODE

@@ -35,10 +35,14 @@ class Lines:
         self.entries.append(entry)
 
 
-def silent(mode: Mode, lines: Lines, *, kernel_tells: bool = True) -> AccessControl:
+def silent(mode: Mode, lines: Lines, *, kernel_reports_uids: bool = True) -> AccessControl:
     """Make a kernel that reports nothing of any caller."""
     return AccessControl(
-        mode, target="t", audit=lines, kernel_tells=kernel_tells, uid_of=lambda *_: None
+        mode,
+        target="t",
+        audit=lines,
+        kernel_reports_uids=kernel_reports_uids,
+        uid_of=lambda *_: None,
     )
 
 
@@ -64,9 +68,9 @@ PAGES: dict[str, tuple[Mode, bool, int, str]] = {
 
 @pytest.mark.parametrize("case", PAGES)
 async def test_a_page(case: str) -> None:
-    mode, kernel_tells, status, body = PAGES[case]
+    mode, kernel_reports_uids, status, body = PAGES[case]
     async with (
-        page(silent(mode, Lines(), kernel_tells=kernel_tells)) as at,
+        page(silent(mode, Lines(), kernel_reports_uids=kernel_reports_uids)) as at,
         aiohttp.ClientSession() as session,
     ):
         async with session.get(f"http://{at}/status") as answer:

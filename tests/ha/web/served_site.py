@@ -11,7 +11,7 @@ from ha.cluster.view import ClusterView
 from ha.daemon.http.endpoint import Endpoint
 from ha.notices.model import HistoryEntry, time_text
 from ha.web.hosts import allowed_hosts
-from ha.web.poller import Looker
+from ha.web.poller import ClusterPoller
 from ha.web.site import MOST_VIEWERS, Site
 from tests.ha.web import other_eyes
 from tests.ha.web.situations import SITUATIONS
@@ -59,9 +59,9 @@ class Shown:
 @asynccontextmanager
 async def served(
     shown: Shown, *, port: int = 0, most_viewers: int = MOST_VIEWERS
-) -> AsyncIterator[Looker]:
+) -> AsyncIterator[ClusterPoller]:
     """Serve the site until the end of the block."""
-    looker = Looker(shown.look, every_seconds=EVERY_SECONDS)
+    looker = ClusterPoller(shown.look, every_seconds=EVERY_SECONDS)
     hosts = allowed_hosts(HOST, "", ())
     site = Site(shown.view.nameservice, looker, shown.history, hosts, most_viewers=most_viewers)
     endpoint = Endpoint(status=dict, healthy=lambda: None, routes=site.routes, front=False)

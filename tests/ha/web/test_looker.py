@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from ha.cluster.view import ClusterView
-from ha.web.poller import Looker
+from ha.web.poller import ClusterPoller
 from tests.ha.web.situations import DOWN_NN1, HEALTHY
 
 NEVER_SECONDS = 3600.0
@@ -27,7 +27,7 @@ class Looks:
 
 async def test_without_watchers_there_are_no_looks_but_those_asked_for() -> None:
     looks = Looks()
-    looker = Looker(looks, every_seconds=0.0)
+    looker = ClusterPoller(looks, every_seconds=0.0)
     assert looks.count == 0
     first, second = await asyncio.gather(looker.fresh(), looker.fresh())
     assert first is second
@@ -36,14 +36,14 @@ async def test_without_watchers_there_are_no_looks_but_those_asked_for() -> None
 
 async def test_a_change_that_is_told_brings_the_next_look_at_once() -> None:
     looks = Looks()
-    looker = Looker(looks, every_seconds=NEVER_SECONDS)
+    looker = ClusterPoller(looks, every_seconds=NEVER_SECONDS)
     async with asyncio.timeout(60):
         with looker.watching():
             seen = await looker.newer_than(0)
             while looks.count < 7:  # the first active was a change, too: some looks come quickly
                 seen = await looker.newer_than(seen.number)
             looks.view = replace(HEALTHY, namenodes=(DOWN_NN1, HEALTHY.namenodes[1]))
-            looker.hurry()
+            looker.poll_soon()
             seen = await looker.newer_than(seen.number)
             assert seen.view.active is None
         await looker.stop()
@@ -51,7 +51,7 @@ async def test_a_change_that_is_told_brings_the_next_look_at_once() -> None:
 
 async def test_a_look_that_fails_costs_one_look() -> None:
     looks = Looks()
-    looker = Looker(looks, every_seconds=0.01)
+    looker = ClusterPoller(looks, every_seconds=0.01)
     async with asyncio.timeout(60):
         with looker.watching():
             seen = await looker.newer_than(0)
@@ -66,7 +66,7 @@ async def test_a_look_that_fails_costs_one_look() -> None:
 
 async def test_the_looks_end_with_the_last_watcher() -> None:
     looks = Looks()
-    looker = Looker(looks, every_seconds=0.0)
+    looker = ClusterPoller(looks, every_seconds=0.0)
     async with asyncio.timeout(60):
         with looker.watching(), looker.watching():
             await looker.newer_than(3)

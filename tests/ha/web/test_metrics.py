@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 from prometheus_client import REGISTRY
 
-from ha.web.poller import Looker
+from ha.web.poller import ClusterPoller
 from tests.ha.web.served_site import SECONDS, Shown, served
 from tests.ha.web.situations import HEALTHY
 
@@ -29,7 +29,7 @@ def refused(reason: str) -> float:
 async def test_looks_are_counted_and_timed() -> None:
     shown = Shown(HEALTHY)
     before = looks("finished"), value("nnha_web_look_seconds_count")
-    looker = Looker(shown.look)
+    looker = ClusterPoller(shown.look)
     await looker.fresh()
     await looker.fresh()
     assert (looks("finished"), value("nnha_web_look_seconds_count")) == (
@@ -43,7 +43,7 @@ async def test_a_look_that_fails_is_counted_as_failed() -> None:
 
     before = looks("failed"), looks("finished")
     with pytest.raises(RuntimeError):
-        await Looker(fail).fresh()  # type: ignore[arg-type]
+        await ClusterPoller(fail).fresh()  # type: ignore[arg-type]
     assert (looks("failed"), looks("finished")) == (before[0] + 1, before[1])
 
 

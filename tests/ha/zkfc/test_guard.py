@@ -118,7 +118,7 @@ async def test_the_thread_finds_a_loop_that_stands_still() -> None:
 
 async def test_the_thread_finds_a_probe_that_never_ends() -> None:
     duties, found = Duties(), list[Stalled]()
-    give = duties.giver("probes")
+    give = duties.heartbeat_for("probes")
     async with Guard(duties, session_seconds=lambda: 0.4, end=found.append).watching():
         give(0.1)
         await until(lambda: found, "it is found", seconds=DEADLINE_SECONDS)

@@ -16,12 +16,12 @@ from ha.elector.term_keeper import TermKeeper
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.errors import TakeoverImpossible
-from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome
+from ha.elector.zookeeper.outcome import Done, Outcome, ZnodeFacts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.model import CedeAsked, CedeEnded, TransitionBegun
-from ha.zkfc.handover.cede import StandingBack
+from ha.zkfc.handover.cede import Ceding
 from ha.zkfc.process.controller import Controller
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from ha.zkfc.takeover.takeover import Takeover
@@ -124,7 +124,7 @@ async def test_a_cede_half_way_through_a_takeover_leaves_the_breadcrumb(attempt:
     taking = ElectorState(role=Role.TAKING_OVER, attempt=AttemptNumber(attempt))
     election = Halfway(*((taking,) if attempt == 3 else (standby, taking)))
     async with listening(namenode):
-        standing_back = StandingBack(
+        standing_back = Ceding(
             settings(namenode),
             Takeover(settings(namenode)),
             election,  # type: ignore[arg-type] # its state and its end
@@ -139,7 +139,7 @@ async def test_of_two_hand_overs_one_does_not_let_go_whom_the_other_asked() -> N
     namenode, decided = ToyNameNode("nn1", SharedResource()), list[object]()
     ceded = [CedeAsked(5.0, needs_fencing=False)]
     async with listening(namenode):
-        standing_back = StandingBack(
+        standing_back = Ceding(
             settings(namenode),
             Takeover(settings(namenode)),
             Halfway(ElectorState(role=Role.STANDBY)),  # type: ignore[arg-type] # as above
@@ -159,7 +159,7 @@ async def test_of_two_hand_overs_one_does_not_let_go_whom_the_other_asked() -> N
 async def test_who_asked_and_died_keeps_nobody_away_for_longer_than_it_asked() -> None:
     namenode, decided = ToyNameNode("nn1", SharedResource()), list[object]()
     async with listening(namenode):
-        standing_back = StandingBack(
+        standing_back = Ceding(
             settings(namenode),
             Takeover(settings(namenode)),
             Halfway(ElectorState(role=Role.STANDBY)),  # type: ignore[arg-type] # as above
@@ -207,10 +207,10 @@ class Znodes:
     def __init__(self, written_by: dict[str, tuple[bytes, int]]) -> None:
         self._written_by = written_by
 
-    def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]:
+    def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, ZnodeFacts]]]:
         content, number = self._written_by[path]
-        facts = NodeFacts(version=1, ours=False, written_by=number)
-        done: asyncio.Future[Outcome[tuple[bytes, NodeFacts]]] = asyncio.Future()
+        facts = ZnodeFacts(version=1, ours=False, written_by=number)
+        done: asyncio.Future[Outcome[tuple[bytes, ZnodeFacts]]] = asyncio.Future()
         done.set_result(Done((content, facts)))
         return done
 

@@ -19,21 +19,21 @@ from ha.elector.term import TermRecord, encode_term, term_of
 from ha.elector.zookeeper.znodes import connected
 from ha.service.model import ProcessIdentity
 from ha.zkfc.settings.settings import FencingPlan
-from ha.zkfc.takeover.former_active import Proof, lasting_until, predecessor_gone
-from ha.zkfc.takeover.namenode_process import LocalProcess
+from ha.zkfc.takeover.former_active import Proof, former_gone_until, predecessor_gone
+from ha.zkfc.takeover.namenode_process import NameNodeProcess
 from tests.ha.zkfc.zkfc_world import Node, World, until, world
 
 P, T = Proof, Term
 RULES: dict[str, tuple[Term, list[Proof], bool]] = {
     "it answered, and was active": (T.SETTLED, [P.STANDS_BY], True),
     "it was killed, and was active": (T.SETTLED, [P.KILLED], True),
-    "its controller saw it end, and nobody listens": (T.ENDED, [P.NOBODY_LISTENS], True),
-    "nobody listens, but nobody saw it end": (T.SETTLED, [P.NOBODY_LISTENS], False),
+    "its controller saw it end, and nobody listens": (T.ENDED, [P.PORT_CLOSED], True),
+    "nobody listens, but nobody saw it end": (T.SETTLED, [P.PORT_CLOSED], False),
     "it was seen to end, but somebody is there": (T.ENDED, [P.NOTHING], False),
     "it answered, but was never active itself": (T.UNKNOWN, [P.STANDS_BY], False),
     "it was killed before it was active": (T.UNKNOWN, [P.KILLED], False),
     "one of its two addresses is silent": (T.ENDED, [P.STANDS_BY, P.NOTHING], False),
-    "both of its addresses": (T.ENDED, [P.KILLED, P.NOBODY_LISTENS], True),
+    "both of its addresses": (T.ENDED, [P.KILLED, P.PORT_CLOSED], True),
     "who wrote of it is not known": (T.DOUBTED, [P.STANDS_BY], False),
     "nothing was asked": (T.ENDED, [], False),
 }
@@ -55,10 +55,10 @@ def test_we_vouch_for_little_longer_than_winning_an_epoch_takes() -> None:
 
     What was said of our predecessor is then false of our successor, which may serve reads.
     """
-    assert lasting_until(Session(99.9, 10.0), now=100.0) == 100.5
-    assert lasting_until(Session(91.2, 10.0), now=100.0) == pytest.approx(100.2)
-    assert lasting_until(Session(None, 10.0), now=100.0) == 0.0
-    assert lasting_until(Session(99.9, None), now=100.0) == 0.0
+    assert former_gone_until(Session(99.9, 10.0), now=100.0) == 100.5
+    assert former_gone_until(Session(91.2, 10.0), now=100.0) == pytest.approx(100.2)
+    assert former_gone_until(Session(None, 10.0), now=100.0) == 0.0
+    assert former_gone_until(Session(99.9, None), now=100.0) == 0.0
 
 
 def test_a_record_speaks_of_one_write_of_the_breadcrumb_only() -> None:
@@ -84,7 +84,7 @@ def identity(process: subprocess.Popen[bytes]) -> ProcessIdentity:
 
 def test_only_the_very_process_on_this_very_machine_is_seen_to_end() -> None:
     with a_process() as process:
-        watched, elsewhere, other = LocalProcess(), LocalProcess(), LocalProcess()
+        watched, elsewhere, other = NameNodeProcess(), NameNodeProcess(), NameNodeProcess()
         known = identity(process)
         watched.serves(known)
         elsewhere.serves(replace(known, machine="another"))
@@ -100,7 +100,7 @@ def test_only_the_very_process_on_this_very_machine_is_seen_to_end() -> None:
 
 def test_two_processes_that_served_in_one_term_prove_nothing() -> None:
     with a_process() as one, a_process() as two:
-        watched = LocalProcess()
+        watched = NameNodeProcess()
         watched.serves(identity(one))
         watched.serves(identity(two))
         watched.serves(identity(one))

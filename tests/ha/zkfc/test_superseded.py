@@ -22,13 +22,13 @@ from ha.service.model import ServiceState, ServiceStatus
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.process_watch import watch_process
 from ha.zkfc.takeover import superseded
-from ha.zkfc.takeover.superseded import Answer, Seen, Verdict
+from ha.zkfc.takeover.superseded import Answer, Seen, Supersession
 from ha.zkfc.takeover.superseded_process import SupersededProcess
 from tests.ha.zkfc.test_predecessor import a_process, identity
 from tests.ha.zkfc.toy_namenode import SharedResource, ToyNameNode
 from tests.ha.zkfc.zkfc_world import until
 
-A, V = Answer, Verdict
+A, V = Answer, Supersession
 
 
 @pytest.mark.parametrize("ours", [False, True])

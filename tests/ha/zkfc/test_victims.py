@@ -20,7 +20,7 @@ from ha.service.client import ServiceClient
 from ha.service.model import ServiceState
 from ha.zkfc.settings.settings import FencingPlan
 from ha.zkfc.surroundings.surroundings import Surroundings
-from ha.zkfc.takeover.former_active import ensure_heard
+from ha.zkfc.takeover.former_active import require_recent_contact
 from ha.zkfc.takeover.planned_fence import fence_as_planned
 from ha.zkfc.takeover.takeover import DEMOTION_PAUSES_SECONDS, Takeover
 from tests.ha.zkfc.toy_namenode import HOST
@@ -315,9 +315,9 @@ class Contact:
 
 def test_a_session_may_be_silent_for_exactly_its_timeout() -> None:
     for sent, timeout in ((90.0, 10.0), (None, 10.0), (1.0, None), (None, None)):
-        ensure_heard(Contact(sent, timeout), now=100.0)
+        require_recent_contact(Contact(sent, timeout), now=100.0)
     with pytest.raises(TakeoverImpossible, match="no ZooKeeper has answered us for"):
-        ensure_heard(Contact(89.5, 10.0), now=100.0)
+        require_recent_contact(Contact(89.5, 10.0), now=100.0)
 
 
 def test_without_a_breadcrumb_one_is_made_and_none_replaced() -> None:

@@ -31,8 +31,8 @@ def silence(
 
 def told(
     what: WriterSilence | None, lock: core.Lock | None = LOCK, barred: str = ""
-) -> core.WriterTold:
-    return core.WriterTold(lock, what, barred)
+) -> core.WriterReported:
+    return core.WriterReported(lock, what, barred)
 
 
 SILENT, ANSWERS, UNCLEAR = (
@@ -45,98 +45,110 @@ LOOKS = (SILENT, SAYS)
 REMOVED = core.RemovalEnded(Removal.REMOVED)
 
 # What happens, whether the lock is removed at the end of it and never before, and the verdict.
-CASES: dict[str, tuple[Sequence[core.Event], bool, core.Verdict]] = {
-    "three times in vain, and told each time": ((*LOOKS * 3,), True, core.Verdict.REMOVING),
-    "twice in vain": ((*LOOKS * 2,), False, core.Verdict.CONFIRMING),
-    "told once": ((SILENT, SILENT, *LOOKS), False, core.Verdict.CONFIRMING),
-    "told twice, in vain four times": ((SILENT, SILENT, *LOOKS * 2), True, core.Verdict.REMOVING),
+CASES: dict[str, tuple[Sequence[core.Event], bool, core.SilenceVerdict]] = {
+    "three times in vain, and told each time": ((*LOOKS * 3,), True, core.SilenceVerdict.REMOVING),
+    "twice in vain": ((*LOOKS * 2,), False, core.SilenceVerdict.CONFIRMING),
+    "told once": ((SILENT, SILENT, *LOOKS), False, core.SilenceVerdict.CONFIRMING),
+    "told twice, in vain four times": (
+        (SILENT, SILENT, *LOOKS * 2),
+        True,
+        core.SilenceVerdict.REMOVING,
+    ),
     "it answers in between": (
         (*LOOKS * 2, ANSWERS, *LOOKS),
         False,
-        core.Verdict.CONFIRMING,
+        core.SilenceVerdict.CONFIRMING,
     ),
-    "we were late ourselves": ((*LOOKS * 2, UNCLEAR, UNCLEAR), False, core.Verdict.CONFIRMING),
+    "we were late ourselves": (
+        (*LOOKS * 2, UNCLEAR, UNCLEAR),
+        False,
+        core.SilenceVerdict.CONFIRMING,
+    ),
     "our own delay takes nothing back": (
         (*LOOKS * 2, UNCLEAR, *LOOKS),
         True,
-        core.Verdict.REMOVING,
+        core.SilenceVerdict.REMOVING,
     ),
     "the writer was heard in between": (
         (*LOOKS, SILENT, told(silence(0.2)), *LOOKS),
         False,
-        core.Verdict.CONFIRMING,
+        core.SilenceVerdict.CONFIRMING,
     ),
     "silent for exactly as long as is asked for": (
         (SILENT, told(silence(1.2))) * 5,
         False,
-        core.Verdict.UNPROVEN,
+        core.SilenceVerdict.UNPROVEN,
     ),
     "silent, but its lease is longer": (
         (SILENT, told(silence(2.0, lease=2.0))) * 5,
         False,
-        core.Verdict.UNPROVEN,
+        core.SilenceVerdict.UNPROVEN,
     ),
     "its longer lease is over": (
         (SILENT, told(silence(2.11, lease=2.0))) * 3,
         True,
-        core.Verdict.REMOVING,
+        core.SilenceVerdict.REMOVING,
     ),
     "half of the nodes are no majority": (
         (SILENT, told(silence(9.0, witnesses=2, nodes=4))) * 5,
         False,
-        core.Verdict.UNPROVEN,
+        core.SilenceVerdict.UNPROVEN,
     ),
     "a writer without a lease": (
         (SILENT, told(silence(60.0, lease=0.0))) * 5,
         False,
-        core.Verdict.UNPROVEN,
+        core.SilenceVerdict.UNPROVEN,
     ),
-    "our NameNode cannot tell": ((SILENT, told(None)) * 5, False, core.Verdict.UNPROVEN),
+    "our NameNode cannot tell": ((SILENT, told(None)) * 5, False, core.SilenceVerdict.UNPROVEN),
     "another writer each time": (
         tuple(one for epoch in (5, 6, 7, 8) for one in (SILENT, told(silence(epoch=epoch)))),
         False,
-        core.Verdict.CONFIRMING,
+        core.SilenceVerdict.CONFIRMING,
     ),
     "we may not": (
         (asked(core.Answer.SILENT, barred="paused"),) * 9,
         False,
-        core.Verdict.BARRED,
+        core.SilenceVerdict.BARRED,
     ),
     "we may not any more": (
         (*LOOKS * 2, SILENT, told(silence(), barred="paused")),
         False,
-        core.Verdict.BARRED,
+        core.SilenceVerdict.BARRED,
     ),
     "the lock went while we asked": (
         (*LOOKS * 2, SILENT, told(silence(), None)),
         False,
-        core.Verdict.CALM,
+        core.SilenceVerdict.CALM,
     ),
     "another lock came while we asked": (
         (*LOOKS * 2, SILENT, told(silence(), NEXT)),
         False,
-        core.Verdict.CALM,
+        core.SilenceVerdict.CALM,
     ),
     "another lock begins anew": (
         (*LOOKS * 2, asked(core.Answer.SILENT, NEXT), told(silence(), NEXT)),
         False,
-        core.Verdict.CONFIRMING,
+        core.SilenceVerdict.CONFIRMING,
     ),
-    "there is no lock": ((*LOOKS * 2, core.NoOwner(), *LOOKS), False, core.Verdict.CONFIRMING),
+    "there is no lock": (
+        (*LOOKS * 2, core.NoOwner(), *LOOKS),
+        False,
+        core.SilenceVerdict.CONFIRMING,
+    ),
     "a second time without success": (
         (*LOOKS * 3, REMOVED, *((asked(core.Answer.SILENT, NEXT),) * 9)),
         False,
-        core.Verdict.SPENT,
+        core.SilenceVerdict.SPENT,
     ),
     "the removal had no answer": (
         (*LOOKS * 3, core.RemovalEnded(Removal.UNKNOWN), *(SILENT,) * 9),
         False,
-        core.Verdict.SPENT,
+        core.SilenceVerdict.SPENT,
     ),
     "again behind a success": (
         (*LOOKS * 3, REMOVED, core.BecameActive(), *LOOKS * 3),
         True,
-        core.Verdict.REMOVING,
+        core.SilenceVerdict.REMOVING,
     ),
     "the next owner answers, and is not active yet": (
         (
@@ -146,12 +158,12 @@ CASES: dict[str, tuple[Sequence[core.Event], bool, core.Verdict]] = {
             *(asked(core.Answer.SILENT, NEXT),) * 9,
         ),
         False,
-        core.Verdict.SPENT,
+        core.SilenceVerdict.SPENT,
     ),
     "ZooKeeper was too slow to be asked": (
         (*LOOKS * 3, core.RemovalEnded(Removal.TOO_LATE), *LOOKS * 3),
         True,
-        core.Verdict.REMOVING,
+        core.SilenceVerdict.REMOVING,
     ),
     "again, as the next owner was active": (
         (
@@ -159,19 +171,19 @@ CASES: dict[str, tuple[Sequence[core.Event], bool, core.Verdict]] = {
             *(asked(core.Answer.SILENT, NEXT), told(silence(), NEXT)) * 3,
         ),
         True,
-        core.Verdict.REMOVING,
+        core.SilenceVerdict.REMOVING,
     ),
     "the owner of the lock that we removed answers": (
         (*LOOKS * 3, REMOVED, ANSWERS, *(SILENT,) * 9),
         False,
-        core.Verdict.SPENT,
+        core.SilenceVerdict.SPENT,
     ),
     "we had no right": (
         (*LOOKS * 3, core.RemovalEnded(Removal.FORBIDDEN), core.BecameActive(), *(SILENT,) * 9),
         False,
-        core.Verdict.FORBIDDEN,
+        core.SilenceVerdict.FORBIDDEN,
     ),
-    "told, and nobody was asked": ((SAYS, SAYS), False, core.Verdict.CALM),
+    "told, and nobody was asked": ((SAYS, SAYS), False, core.SilenceVerdict.CALM),
 }
 
 
@@ -202,7 +214,7 @@ def test_the_lock_is_removed_when_and_only_when(case: str) -> None:
 def test_what_is_asked_in_one_moment_is_told_once() -> None:
     state, actions = played(LOOKS * 9, pause=0.01)
     assert not [one for each in actions for one in each if isinstance(one, core.RemoveLock)]
-    assert state.verdict is core.Verdict.CONFIRMING
+    assert state.verdict is core.SilenceVerdict.CONFIRMING
 
 
 def test_the_journal_is_asked_only_while_the_owner_does_not_answer() -> None:

@@ -12,14 +12,14 @@ from ha.elector.events import LockGone, LockSeen
 from ha.elector.model import Link, Removal, Role, SessionNumber
 from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
-from ha.elector.zookeeper.outcome import NodeFacts
+from ha.elector.zookeeper.outcome import ZnodeFacts
 from ha.rpc.client import RpcConnection
 from ha.rpc.server import RpcServer
 from ha.service.ha_service import ha_service_protocol
 from ha.service.journal_witness import journal_witness_protocol
 from ha.service.model import ServiceState, ServiceStatus, WriterSilence
 from ha.zkfc.surroundings.surroundings import Surroundings
-from ha.zkfc.witness.core import Verdict, WitnessSettings
+from ha.zkfc.witness.core import SilenceVerdict, WitnessSettings
 from ha.zkfc.witness.runner import Witness
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 from tests.ha.zkfc.zkfc_world import free_port, until
@@ -56,12 +56,12 @@ class Scene:
     def barred(self) -> str:
         return self.bar
 
-    async def read_lock(self) -> tuple[bytes, NodeFacts] | None:
+    async def read_lock(self) -> tuple[bytes, ZnodeFacts] | None:
         self.reads += 1
         port = self.named_port or self.owner.port
         info = ActiveNodeInfo("ns", "nn1", HOST, port, self.zkfc_port)
         made = MADE if self.named_port == 0 else MADE + 1
-        return encode(info), NodeFacts(0, ours=False, written_by=made, owner=1)
+        return encode(info), ZnodeFacts(0, ours=False, written_by=made, owner=1)
 
     async def remove_lock(self, made: int) -> Removal:
         self.removed.append(made)
@@ -119,7 +119,7 @@ async def scene(*, enabled: bool = True, ours: bool = True) -> AsyncIterator[tup
         address_of=addresses.get,
         around=Surroundings(connect=made.connect),
     )
-    witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE), STANDBY)
+    witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE), STANDBY, STANDBY)
     running = asyncio.create_task(witness.run())
     try:
         yield made, witness
@@ -134,7 +134,7 @@ async def test_the_lock_of_a_dead_host_is_removed_once_with_the_reason() -> None
     async with scene() as (made, witness):
         await made.host_dies()
         await until(lambda: made.removed == [MADE], "the removal")
-        await until(lambda: witness.verdict is Verdict.SPENT, "the next look")
+        await until(lambda: witness.verdict is SilenceVerdict.SPENT, "the next look")
         assert made.removed == [MADE]
         assert made.reasons[-1].startswith("neither the NameNode nor the zkfc of nn1 answered")
 
@@ -142,7 +142,7 @@ async def test_the_lock_of_a_dead_host_is_removed_once_with_the_reason() -> None
 async def test_the_journal_is_not_asked_while_the_owner_answers() -> None:
     async with scene() as (made, witness):
         await until(lambda: made.looks >= 3, "three looks")
-        assert (made.asked, made.removed, witness.verdict) == (0, [], Verdict.CALM)
+        assert (made.asked, made.removed, witness.verdict) == (0, [], SilenceVerdict.CALM)
         assert made.connects == [made.owner.port, made.zkfc_port], "one connection is kept"
 
 
@@ -151,7 +151,7 @@ async def test_a_controller_that_answers_is_enough_though_it_only_refuses() -> N
         await made.owner.die()
         already = len(made.connects)
         await until(lambda: made.connects[already:].count(made.zkfc_port) >= 3, "three looks")
-        assert (made.asked, made.removed, witness.verdict) == (0, [], Verdict.CALM)
+        assert (made.asked, made.removed, witness.verdict) == (0, [], SilenceVerdict.CALM)
 
 
 async def test_what_our_namenode_told_before_we_were_stopped_is_old() -> None:
@@ -159,13 +159,13 @@ async def test_what_our_namenode_told_before_we_were_stopped_is_old() -> None:
         made.stopped_seconds = 0.4
         await made.host_dies()
         await until(lambda: made.asked >= 4, "four answers")
-        assert (made.removed, witness.verdict) == ([], Verdict.UNPROVEN)
+        assert (made.removed, witness.verdict) == ([], SilenceVerdict.UNPROVEN)
 
 
 async def test_a_namenode_of_hadoop_s_bears_no_witness() -> None:
     async with scene(ours=False) as (made, witness):
         await made.host_dies()
-        await until(lambda: witness.verdict is Verdict.UNPROVEN, "the question")
+        await until(lambda: witness.verdict is SilenceVerdict.UNPROVEN, "the question")
         assert made.removed == []
 
 
@@ -179,9 +179,9 @@ async def test_a_lock_that_goes_is_no_more_asked_for() -> None:
     async with scene() as (made, witness):
         made.bar = "paused"
         await made.host_dies()
-        await until(lambda: witness.verdict is Verdict.BARRED, "the suspicion")
-        witness.stepped(LockGone(STANDBY.session), STANDBY)
-        await until(lambda: witness.verdict is Verdict.CALM, "the next look")
+        await until(lambda: witness.verdict is SilenceVerdict.BARRED, "the suspicion")
+        witness.stepped(LockGone(STANDBY.session), STANDBY, STANDBY)
+        await until(lambda: witness.verdict is SilenceVerdict.CALM, "the next look")
         assert made.removed == []
 
 
@@ -189,10 +189,10 @@ async def test_an_address_that_is_not_the_configured_one_is_not_asked() -> None:
     """Skip it, as nothing listens at the old address of a host that has moved."""
     async with scene() as (made, witness):
         made.named_port = free_port()
-        witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE + 1), STANDBY)
+        witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE + 1), STANDBY, STANDBY)
         await until(lambda: made.reads == 1, "a look at the lock")
         made.named_port = 0
-        witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE), STANDBY)
+        witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE), STANDBY, STANDBY)
         await until(lambda: made.looks >= 1, "a look at the next one")
         assert made.connects == [made.owner.port, made.zkfc_port]
-        assert (made.asked, made.removed, witness.verdict) == (0, [], Verdict.CALM)
+        assert (made.asked, made.removed, witness.verdict) == (0, [], SilenceVerdict.CALM)

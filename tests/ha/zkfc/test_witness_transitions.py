@@ -45,7 +45,7 @@ def drawn(rng: Random) -> core.Event:
                           rng.choice(ANSWERS), barred)  # fmt: skip
     if roll < 0.88:
         lock = rng.choice((*LOCKS, None)) if rng.random() < 0.1 else LOCKS[0]
-        return core.WriterTold(lock, rng.choice(SILENCES), barred)
+        return core.WriterReported(lock, rng.choice(SILENCES), barred)
     if roll < 0.96:
         some = [one for one in Removal if one is not Removal.FORBIDDEN]
         return core.RemovalEnded(rng.choice(some))

@@ -18,7 +18,7 @@ from ha.elector.actions import CreateLock, OpenSession, ZooKeeperAction
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Role
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
-from ha.elector.zookeeper.outcome import NodeFacts, Outcome
+from ha.elector.zookeeper.outcome import Outcome, ZnodeFacts
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from ha.health.core import HealthSettings
@@ -90,7 +90,7 @@ class Gate:
     async def settled(self) -> None:
         await self.inner.settled()
 
-    def read_lock(self) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]] | None:
+    def read_lock(self) -> asyncio.Future[Outcome[tuple[bytes, ZnodeFacts]]] | None:
         return self.inner.read_lock()
 
     def perform(self, action: ZooKeeperAction) -> None:

@@ -1,18 +1,32 @@
 """Bugs of the election and of the takeover's order, to be planted."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ha.elector import actions, core, events, runner, takeover, term_keeper
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Link, Role, Stage, Term
 from ha.elector.runner import Elector
 from ha.elector.state import ElectorState, Step
-from tests.simulation.engine.mutants import Planting, replacing
+from tests.simulation.engine.mutants import Planted, Planting, replacing
+from tests.simulation.failover.mutants import UNCHECKED
+
+_ELECTION: Final = "tests/ha/elector/test_core.py::test_"
+_ONE_AFTER_THE_OTHER: Final = (
+    "tests/ha/elector/test_work_order.py::"
+    "test_a_demotion_does_not_overtake_a_promotion_behind_a_takeover_that_was_called_off"
+)
+_ORDERS: Final = "tests/ha/zkfc/test_orders.py::test_"
+bug: Final = Planted(300, beside=UNCHECKED)
 
 
+@bug.killed_by(
+    _ELECTION + "event_table[created, told by a dead session]",
+    why="a session that is closed tells nothing any more, and an expired one has no "
+    "request left that could be answered",
+)
+@bug("news of an old session believed")
 def stale_session_believed() -> Planting:
-    """Count news of the lock from any session."""
     really = core._lock_news
     return replacing(
         core,
@@ -21,81 +35,64 @@ def stale_session_believed() -> Planting:
     )
 
 
-def node_exists_is_won() -> Planting:
-    """Take a lock that exists already for ours."""
-    really = core._lock_news
-
-    def news(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
-        if isinstance(event, events.LockTaken):
-            event = events.LockCreated(event.session)
-        return really(state, event)
-
-    return replacing(core, "_lock_news", news)
-
-
-def look_believes_anybody() -> Planting:
-    """Do not ask whose the lock is: it exists, so we have it."""
-    return replacing(core, "_others", lambda state: core._owned(state))
+@bug.killed_by(
+    _ELECTION + "event_table[taken: whose it is must be asked]",
+    why="the look at the lock is answered before anybody is fenced, in all but 1 of 100 worlds",
+)
+@bug.replacing("NodeExists taken as won", core, "_lock_news")
+def node_exists_is_won(really: Any, state: ElectorState, event: Any) -> Any:
+    if isinstance(event, events.LockTaken):
+        event = events.LockCreated(event.session)
+    return really(state, event)
 
 
-def stale_attempt_believed() -> Planting:
-    """Count answers of an abandoned takeover for the present one."""
-    really = core._takeover_news
-
-    def news(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
-        changed = {"attempt": state.attempt}
-        if isinstance(event, events.BreadcrumbRead | events.BreadcrumbWritten):
-            changed["session"] = state.session  # type: ignore[assignment]
-        return really(state, replace(event, **changed))
-
-    return replacing(core, "_takeover_news", news)
+bug.add("any lock is ours", replacing(core, "_others", lambda state: core._owned(state)))
 
 
-def fence_not_awaited() -> Planting:
-    """Go on with the takeover while fencing is still under way."""
-    really = Elector._tell_application
-
-    def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
-        really(self, action)
-        if isinstance(action, actions.FenceOldActive):
-            self.post(events.OldActiveFenced(action.attempt))
-
-    return replacing(Elector, "_tell_application", tell)
-
-
-def alike_is_own() -> Planting:
-    """Take a breadcrumb of the same ports for our own."""
-    really = takeover._read
-
-    def read(state: ElectorState, breadcrumb: Any) -> Step:  # noqa: ANN401
-        if breadcrumb is not None and len(breadcrumb.content) == len(state.data):
-            breadcrumb = replace(breadcrumb, content=state.data)
-        return really(state, breadcrumb)
-
-    return replacing(takeover, "_read", read)
+@bug.killed_by(
+    _ELECTION + "event_table[fenced for an abandoned attempt]",
+    why="the work of an abandoned attempt is cancelled, and a session answers in order",
+)
+@bug.replacing("answers of an old attempt believed", core, "_takeover_news")
+def stale_attempt_believed(really: Any, state: ElectorState, event: Any) -> Any:
+    changed = {"attempt": state.attempt}
+    if isinstance(event, events.BreadcrumbRead | events.BreadcrumbWritten):
+        changed["session"] = state.session  # type: ignore[assignment]
+    return really(state, replace(event, **changed))
 
 
-def unread_is_none() -> Planting:
-    """Replace the breadcrumb only: whatever it says, there is nothing to fence."""
-
-    def read(state: ElectorState, breadcrumb: Any) -> Step:  # noqa: ANN401
-        version = None if breadcrumb is None else breadcrumb.version
-        return takeover._write(replace(state, breadcrumb_version=version))
-
-    return replacing(takeover, "_read", read)
+@bug.replacing("active before the fence is done", Elector, "_tell_application")
+def fence_not_awaited(really: Any, self: Elector, action: Any) -> None:
+    really(self, action)
+    if isinstance(action, actions.FenceOldActive):
+        self.post(events.OldActiveFenced(action.attempt))
 
 
-def promotes_without_writing() -> Planting:
-    """Do not write our name before our NameNode is promoted."""
-    return replacing(takeover, "_write", lambda state: takeover._promote(state, 0))
+@bug.replacing("a breadcrumb that looks alike is ours", takeover, "_read")
+def alike_is_own(really: Any, state: ElectorState, breadcrumb: Any) -> Any:
+    if breadcrumb is not None and len(breadcrumb.content) == len(state.data):
+        breadcrumb = replace(breadcrumb, content=state.data)
+    return really(state, breadcrumb)
 
 
+@bug.replacing("the breadcrumb is only replaced", takeover, "_read")
+def unread_is_none(state: ElectorState, breadcrumb: Any) -> Step:
+    version = None if breadcrumb is None else breadcrumb.version
+    return takeover._write(replace(state, breadcrumb_version=version))
+
+
+bug.add(
+    "promoted without a breadcrumb",
+    replacing(takeover, "_write", lambda state: takeover._promote(state, 0)),
+)
+
+
+@bug("our name before the fence")
 def writes_before_fencing() -> Planting:
-    """Write our name first, and fence the old active only when that has gone through."""
     read, promote = takeover._read, takeover._promote
     fences: dict[Any, Any] = {}
 
-    def reading(state: ElectorState, breadcrumb: Any) -> Step:  # noqa: ANN401
+    def reading(state: ElectorState, breadcrumb: Any) -> Step:
         step = read(state, breadcrumb)
         if step.state.stage is not Stage.FENCING:
             return step
@@ -108,136 +105,115 @@ def writes_before_fencing() -> Planting:
             return promote(state, version)
         return Step(replace(state, stage=Stage.FENCING, breadcrumb_version=version), step.actions)
 
-    def plant(stack: Any) -> None:  # noqa: ANN401
+    def plant(stack: Any) -> None:
         replacing(takeover, "_read", reading)(stack)
         replacing(takeover, "_promote", promoting)(stack)
 
     return plant
 
 
-def reconnect_is_trusted() -> Planting:
-    """Take the lock to be where it was, after a reconnect."""
-    really = core._opened
-
-    def opened(state: ElectorState) -> Step:
-        if state.link is Link.SUSPENDED and state.serving:
-            active = replace(state, link=Link.CONNECTED, role=Role.ACTIVE, holding=True)
-            return Step(active)
-        return really(state)
-
-    return replacing(core, "_opened", opened)
-
-
-def expiry_is_a_reconnect() -> Planting:
-    """Let a session's end change nothing but the session: an active goes on."""
-    really = core._start_over
-
-    def start_over(state: ElectorState) -> Step:
-        step = really(state)
-        return Step(replace(step.state, serving=state.serving), step.actions)
-
-    return replacing(core, "_start_over", start_over)
+@bug.killed_by(
+    _ELECTION + "event_table[connected again: look, never create]",
+    why="the election looks at the lock each second all the same",
+)
+@bug.replacing("a reconnect is trusted", core, "_opened")
+def reconnect_is_trusted(really: Any, state: ElectorState) -> Any:
+    if state.link is Link.SUSPENDED and state.serving:
+        active = replace(state, link=Link.CONNECTED, role=Role.ACTIVE, holding=True)
+        return Step(active)
+    return really(state)
 
 
-def neutral_demotes() -> Planting:
-    """End the service when ZooKeeper is out of sight."""
-    really = Elector._tell_application
-
-    def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
-        really(self, action)
-        if isinstance(action, actions.EnterNeutral):
-            really(self, actions.ServeAsStandby())
-
-    return replacing(Elector, "_tell_application", tell)
+@bug.replacing("an expiry is a reconnect", core, "_start_over")
+def expiry_is_a_reconnect(really: Any, state: ElectorState) -> Any:
+    step = really(state)
+    return Step(replace(step.state, serving=state.serving), step.actions)
 
 
-def takeover_not_abandoned() -> Planting:
-    """Let what an attempt has under way go on when its ground is gone."""
-    really = Elector._tell_application
-
-    def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
-        if not isinstance(action, actions.AbandonTakeover):
-            really(self, action)
-
-    return replacing(Elector, "_tell_application", tell)
+@bug.replacing("losing sight of ZooKeeper demotes", Elector, "_tell_application")
+def neutral_demotes(really: Any, self: Elector, action: Any) -> None:
+    really(self, action)
+    if isinstance(action, actions.EnterNeutral):
+        really(self, actions.ServeAsStandby())
 
 
-def quit_forgets_the_breadcrumb() -> Planting:
-    """Delete the breadcrumb at every leaving, whatever our NameNode may be."""
-    really = core._quit
-
-    def quit_(state: ElectorState, *, keep_breadcrumb: bool, ended: str) -> Step:
-        return really(state, keep_breadcrumb=False, ended=ended)
-
-    return replacing(core, "_quit", quit_)
-
-
-def release_before_the_breadcrumb() -> Planting:
-    """Release the lock first: by then the breadcrumb is the next owner's."""
-    really = core._leave
-
-    def leave(state: ElectorState, *, before_release: tuple[Any, ...] = ()) -> Step:
-        step = really(state, before_release=before_release)
-        last = tuple(one for one in step.actions if isinstance(one, actions.DeleteBreadcrumb))
-        rest = tuple(one for one in step.actions if one not in last)
-        return Step(step.state, (*rest[:-1], *last, *rest[-1:]))
-
-    return replacing(core, "_leave", leave)
-
-
-def any_version_is_deleted() -> Planting:
-    """Delete the breadcrumb without a look at its version."""
-    really = KazooKeeper.perform
-
-    def perform(self: KazooKeeper, action: Any) -> None:  # noqa: ANN401
-        if isinstance(action, actions.DeleteBreadcrumb):
-            action = replace(action, version=-1)
+@bug.killed_by(
+    _ONE_AFTER_THE_OTHER,
+    why="what follows waits for it, and its answers count no more; 1 of 50 worlds shows it",
+)
+@bug.replacing("a takeover is not abandoned", Elector, "_tell_application")
+def takeover_not_abandoned(really: Any, self: Elector, action: Any) -> None:
+    if not isinstance(action, actions.AbandonTakeover):
         really(self, action)
 
-    return replacing(KazooKeeper, "perform", perform)
+
+@bug.replacing("leaving always deletes the breadcrumb", core, "_quit")
+def quit_forgets_the_breadcrumb(
+    really: Any, state: ElectorState, *, keep_breadcrumb: bool, ended: str
+) -> Any:
+    return really(state, keep_breadcrumb=False, ended=ended)
 
 
-def never_looks_by_itself() -> Planting:
-    """Rely on watches alone: there is no look each second, nor one after a reconnect."""
-    really = core.step
-
-    def step(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
-        if isinstance(event, events.LookDue):
-            return Step(state)
-        if isinstance(event, events.SessionOpened) and state.link is Link.SUSPENDED:
-            return Step(replace(state, link=Link.CONNECTED))
-        return really(state, event)
-
-    return replacing(runner, "step", step)
-
-
-def doubted_name_spares() -> Planting:
-    """Let our own name in the breadcrumb spare all, whichever node has written it."""
-    really = takeover._read
-
-    def read(state: ElectorState, breadcrumb: Any) -> Step:  # noqa: ANN401
-        if breadcrumb is not None:
-            breadcrumb = replace(breadcrumb, term=Term.UNKNOWN)
-        return really(state, breadcrumb)
-
-    return replacing(takeover, "_read", read)
+@bug.killed_by(
+    _ELECTION
+    + "event_table[an active's clean quit deletes the breadcrumb while it holds the lock]",
+    why="the session sends both at once, and the next owner's breadcrumb has another version",
+)
+@bug.replacing("the lock goes before the breadcrumb", core, "_leave")
+def release_before_the_breadcrumb(
+    really: Any, state: ElectorState, *, before_release: tuple[Any, ...] = ()
+) -> Any:
+    step = really(state, before_release=before_release)
+    last = tuple(one for one in step.actions if isinstance(one, actions.DeleteBreadcrumb))
+    rest = tuple(one for one in step.actions if one not in last)
+    return Step(step.state, (*rest[:-1], *last, *rest[-1:]))
 
 
-def nobody_doubts() -> Planting:
-    """Believe any writer of a znode."""
+@bug.killed_by(
+    _ORDERS + "a_breadcrumb_is_deleted_at_the_version_that_we_wrote",
+    why="it takes somebody who deletes the lock by hand; 1 of 60 worlds shows it",
+)
+@bug.replacing("the breadcrumb goes at any version", KazooKeeper, "perform")
+def any_version_is_deleted(really: Any, self: KazooKeeper, action: Any) -> None:
+    if isinstance(action, actions.DeleteBreadcrumb):
+        action = replace(action, version=-1)
+    really(self, action)
 
-    async def doubts(*_arguments: object, **_named: object) -> dict[str, str]:
-        return {}
 
-    return replacing(term_keeper, "doubts", doubts)
+@bug.replacing("only watches tell", runner, "step")
+def never_looks_by_itself(really: Any, state: ElectorState, event: Any) -> Any:
+    if isinstance(event, events.LookDue):
+        return Step(state)
+    if isinstance(event, events.SessionOpened) and state.link is Link.SUSPENDED:
+        return Step(replace(state, link=Link.CONNECTED))
+    return really(state, event)
 
 
-def gone_lock_keeps_serving() -> Planting:
-    """Take a lock that was gone for a moment, and is ours again, for never lost."""
-    really = core._vanished
+@bug.killed_by(
+    _ELECTION + "event_table[our own breadcrumb, in doubt: whoever wrote it may spare another]",
+    why="the drawn worlds have an open ACL, where nothing can be in doubt",
+)
+@bug.replacing("our name in a doubtful breadcrumb spares everybody", takeover, "_read", 0)
+def doubted_name_spares(really: Any, state: ElectorState, breadcrumb: Any) -> Any:
+    if breadcrumb is not None:
+        breadcrumb = replace(breadcrumb, term=Term.UNKNOWN)
+    return really(state, breadcrumb)
 
-    def vanished(state: ElectorState) -> Step:
-        step = really(state)
-        return Step(replace(step.state, serving=state.serving), step.actions)
 
-    return replacing(core, "_vanished", vanished)
+@bug.killed_by(
+    "tests/ha/elector/test_doubted.py::test_our_own_name_by_a_strangers_hand_spares_nobody",
+    why="the drawn worlds have an open ACL, where nothing can be in doubt",
+)
+@bug.replacing("who could have written a breadcrumb is not asked", term_keeper, "doubts", 0)
+async def nobody_doubts(*_arguments: object, **_named: object) -> dict[str, str]:
+    return {}
+
+
+@bug.killed_by(
+    _ELECTION + "a_lock_that_was_gone_must_be_taken_over_again",
+    why="it takes somebody who deletes the lock by hand; 1 of 80 worlds shows it",
+)
+@bug.replacing("a lock lost for a moment was never lost", core, "_vanished")
+def gone_lock_keeps_serving(really: Any, state: ElectorState) -> Any:
+    step = really(state)
+    return Step(replace(step.state, serving=state.serving), step.actions)

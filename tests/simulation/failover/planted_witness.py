@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ha.elector import lock_keeper
 from ha.elector.lock_keeper import LockKeeper
@@ -11,59 +11,52 @@ from ha.service.model import WriterSilence
 from ha.zkfc.candidacy import failover_obstacle
 from ha.zkfc.process import build
 from ha.zkfc.witness import core, runner
-from ha.zkfc.witness.core import Answer, Verdict
+from ha.zkfc.witness.core import Answer, SilenceVerdict
 from ha.zkfc.witness.runner import Witness
 from journal import silence
-from journal.silence import Heard, Silence
-from tests.simulation.engine.mutants import Planting, all_of, replacing
+from journal.silence import Heard
+from tests.simulation.engine.mutants import Planted, Planting, all_of, replacing
+from tests.simulation.failover.mutants import UNCHECKED
+
+_WITNESS: Final = "tests/ha/zkfc/test_witness.py::test_"
+_WITNESS_RUNNER: Final = "tests/ha/zkfc/test_witness_runner.py::test_"
+_BY_ITSELF: Final = "tests/ha/zkfc/test_by_itself.py::test_"
+bug: Final = Planted(300, beside=UNCHECKED)
 
 
-def one_node_is_enough() -> Planting:
-    """Let the node that has not heard the writer for longest speak for all."""
-    really = silence.weighed
-
-    def weighed(told: Collection[Heard], *, nodes: int) -> Silence:
-        found = really(told, nodes=nodes)
-        longest = max((one.ago_seconds for one in told), default=0.0)
-        return replace(found, witnesses=nodes, silent_seconds=longest)
-
-    return replacing(silence, "weighed", weighed)
+@bug.replacing("one JournalNode's word is enough", silence, "weighed", 1500)
+def one_node_is_enough(really: Any, told: Collection[Heard], *, nodes: int) -> Any:
+    found = really(told, nodes=nodes)
+    longest = max((one.ago_seconds for one in told), default=0.0)
+    return replace(found, witnesses=nodes, silent_seconds=longest)
 
 
-def lease_forgotten() -> Planting:
-    """Accept any silence, though the writer's lease may run."""
-    return replacing(core, "limit_seconds", lambda _settings, _lease: 0.3)
+bug.add(
+    "the writer's lease is forgotten",
+    replacing(core, "limit_seconds", lambda _settings, _lease: 0.3),
+    1500,
+)
 
 
-def owner_not_asked() -> Planting:
-    """Let the journal alone decide."""
+@bug.replacing("the owner of the lock is not asked", Witness, "_ask_owner", 1500)
+async def owner_not_asked(self: Witness, _owner: object) -> Answer:
+    return Answer.SILENT
 
-    async def ask_owner(self: Witness, _owner: object) -> Answer:
+
+@bug.replacing("its controller is not asked", Witness, "_ask_anew", 1500)
+async def controller_not_asked(really: Any, self: Witness, address: Any, *, keep: bool) -> Any:
+    if address.port == self._own.zkfc.port:
         return Answer.SILENT
-
-    return replacing(Witness, "_ask_owner", ask_owner)
-
-
-def controller_not_asked() -> Planting:
-    """Take a NameNode that hangs for a dead host, whatever the controller next to it says."""
-    really = Witness._ask_anew
-
-    async def ask_anew(self: Witness, address: Any, *, keep: bool) -> Answer:  # noqa: ANN401
-        if address.port == self._own.zkfc.port:
-            return Answer.SILENT
-        return await really(self, address, keep=keep)
-
-    return replacing(Witness, "_ask_anew", ask_anew)
+    return await really(self, address, keep=keep)
 
 
-def journal_not_asked() -> Planting:
-    """Take an owner that does not answer us to be dead."""
-    return replacing(core, "_proven", lambda _settings, _silence: True)
+bug.add(
+    "the journal is not asked", replacing(core, "_proven", lambda _settings, _silence: True), 1500
+)
 
 
+@bug("any writer sends heartbeats", 1500)
 def any_writer_beats() -> Planting:
-    """Take a writer of Hadoop's that has nothing to write for a dead one of ours."""
-
     def witness(one: Heard, epoch: int) -> bool:
         return one.writer == one.promised == epoch
 
@@ -73,39 +66,47 @@ def any_writer_beats() -> Planting:
     return all_of(replacing(silence, "_witness", witness), replacing(core, "_proven", proven))
 
 
-def again_and_again() -> Planting:
-    """Do not spare the next lock though one was removed, and nothing came of it."""
-
-    def held_back(state: core.State, barred: str) -> Verdict | None:
-        return Verdict.BARRED if barred else None
-
-    return replacing(core, "_held_back", held_back)
+@bug.replacing("lock after lock is removed", core, "_held_back", 1500)
+def again_and_again(state: core.State, barred: str) -> SilenceVerdict | None:
+    return SilenceVerdict.BARRED if barred else None
 
 
+@bug.killed_by(
+    _BY_ITSELF + "what_keeps_us_from_another_s_lock[flapping]",
+    why="it takes three takeovers by one controller within the window, and a silent host then",
+)
+@bug("the flapping rules do not hold for locks", 1500)
 def flapping_ignored() -> Planting:
-    """Repeated failovers, and whatever else bars us, keep a slow active and not its lock."""
     return all_of(
         replacing(failover_obstacle, "too_many", lambda _flapping, _now: False),
-        replacing(build, "why_not", lambda _candidacy, _now: ""),
+        replacing(build, "removal_obstacle", lambda _candidacy, _now: ""),
     )
 
 
+@bug.killed_by(
+    _WITNESS + "the_lock_is_removed_when_and_only_when[told once]",
+    why="it takes two nodes that were stopped, and an owner that is cut off just then",
+)
+@bug("one look decides", 1500)
 def told_once() -> Planting:
-    """Let one look decide."""
-    return all_of(replacing(core, "TOLD_IN_A_ROW", 1), replacing(core, "ASKED_IN_VAIN", 1))
+    return all_of(replacing(core, "SILENT_REPORTS_NEEDED", 1), replacing(core, "ASKED_IN_VAIN", 1))
 
 
-def any_lock_at_its_version() -> Planting:
-    """Remove the lock by its version alone, which the next one shares."""
+@bug.killed_by(
+    "tests/ha/elector/test_lock_keeper.py::test_a_lock_that_is_made_anew_in_the_last_moment_stands",
+    why="it takes another lock between a look and what follows it at once",
+)
+@bug.replacing("a lock goes by its version", LockKeeper, "_exactly", 1500)
+def any_lock_at_its_version(self: LockKeeper, lock: Any, count: object) -> tuple[Delete]:
+    return (Delete(self._lock, lock.version),)
 
-    def exactly(self: LockKeeper, lock: Any, count: object) -> tuple[Delete]:  # noqa: ANN401
-        return (Delete(self._lock, lock.version),)
 
-    return replacing(LockKeeper, "_exactly", exactly)
-
-
+@bug.killed_by(
+    _WITNESS_RUNNER + "what_our_namenode_told_before_we_were_stopped_is_old",
+    why="it takes a controller that is stopped between two answers",
+)
+@bug("old looks count", 1500)
 def old_looks_count() -> Planting:
-    """Let what was seen before our own process was stopped, or ZooKeeper hung, still decide."""
     return all_of(
         replacing(lock_keeper, "PATIENCE_SECONDS", float("inf")),
         replacing(runner, "WRITER_SECONDS", 60.0),

@@ -18,7 +18,7 @@ from tests.simulation.failover.zk_server import (
     Request,
     Respond,
     ServerSession,
-    Unheard,
+    SilentHolder,
 )
 from tests.simulation.failover.zk_tree import (
     BeginSession,
@@ -57,7 +57,7 @@ class Ensemble:
         self.sessions: dict[int, ServerSession] = {}
         self._leaderless = False
         self.on_commit: Callable[[Change, int, str], None] = lambda _change, _number, _who: None
-        self.listener: Listener = Unheard()
+        self.listener: Listener = SilentHolder()
         self._next_session = 0x1000
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from ha.elector.zookeeper.credentials import AclEntry
-from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refused, SessionState, Unknown
+from ha.elector.zookeeper.outcome import Done, Outcome, Refused, SessionState, Unknown, ZnodeFacts
 from ha.elector.zookeeper.transaction import (
     CheckVersion,
     CreateEphemeral,
@@ -37,9 +37,9 @@ class Client(Protocol):
 
     def look(
         self, path: str, *, watch: bool = False
-    ) -> asyncio.Future[Outcome[NodeFacts | None]]: ...
+    ) -> asyncio.Future[Outcome[ZnodeFacts | None]]: ...
 
-    def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]: ...
+    def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, ZnodeFacts]]]: ...
 
     def write(self, path: str, data: bytes, *, version: int) -> asyncio.Future[Outcome[int]]: ...
 
@@ -127,12 +127,12 @@ class Script:
 
     def _shown(self, value: object) -> str:
         match value:
-            case NodeFacts():
+            case ZnodeFacts():
                 number = self._writes.setdefault(value.written_by, len(self._writes) + 1)
                 ours = " ours" if value.ours else ""
                 owned = " ephemeral" if value.owner else ""
                 return f"version {value.version}{owned}{ours}, write {number}"
-            case (bytes() as data, NodeFacts() as facts):
+            case (bytes() as data, ZnodeFacts() as facts):
                 return f"{data!r} {self._shown(facts)}"
             case (frozenset() as acl, int() as version):
                 return f"{sorted(map(str, acl))} version {version}"

@@ -87,7 +87,7 @@ class Listener(Protocol):
         """Note that a client ends its session."""
 
 
-class Unheard:
+class SilentHolder:
     """A listener that ignores everything."""
 
     def opened(self, client: Client) -> None:

@@ -10,12 +10,12 @@ from ha.elector.zookeeper.credentials import AclEntry
 from ha.elector.zookeeper.outcome import (
     Done,
     Doubt,
-    NodeFacts,
     Outcome,
     Refusal,
     Refused,
     SessionState,
     Unknown,
+    ZnodeFacts,
 )
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
@@ -252,14 +252,14 @@ class ModelSession:
         request = Request("create", prefix, data, sequence=True, acl=self._settings.acl)
         return self._request(request, lambda made: made[0])
 
-    def look(self, path: str, *, watch: bool = False) -> asyncio.Future[Outcome[NodeFacts | None]]:
+    def look(self, path: str, *, watch: bool = False) -> asyncio.Future[Outcome[ZnodeFacts | None]]:
         """Return whether the znode exists, and is this session's."""
         return self._request(
             Request("exists", path, watch=watch),
             lambda found: None if found is None else self._facts(found),
         )
 
-    def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]:
+    def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, ZnodeFacts]]]:
         return self._request(Request("get", path), lambda found: (found.data, self._facts(found)))
 
     def write(self, path: str, data: bytes, *, version: int) -> asyncio.Future[Outcome[int]]:
@@ -294,8 +294,8 @@ class ModelSession:
         told.set_result(Refused(Refusal.OTHER, "unimplemented"))
         return told
 
-    def _facts(self, found: Znode) -> NodeFacts:
-        return NodeFacts(
+    def _facts(self, found: Znode) -> ZnodeFacts:
+        return ZnodeFacts(
             version=found.version,
             ours=found.owner == self._session_id,
             written_by=found.written,

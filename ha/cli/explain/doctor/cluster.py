@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import assert_never
 
-from ha.cluster.candidates import Readiness, ranked, readiness, until, what_blocks
+from ha.cluster.candidates import Readiness, failover_blockers, ranked, readiness, until
 from ha.cluster.check_result import Finding, fail, ok, unknown, warn
-from ha.cluster.problems import formatting, nobody_answered
+from ha.cluster.problems import formatting, no_answer_message
 from ha.cluster.unreachable import Absence, absence_of, ask_again, is_silence
-from ha.cluster.view import ClusterView, in_excess
+from ha.cluster.view import ClusterView, second_zkfc_text
 from ha.console.durations import since, span
 from ha.notices.model import FailoverKind, FailoverResult
 
@@ -29,8 +29,8 @@ CLOCK_SECONDS = 2.0
 
 def check_cluster(view: ClusterView) -> Iterator[Finding]:
     """Run every check of this module, in the order of a reader's interest."""
-    if view.nobody_answers:
-        yield unknown("cluster", nobody_answered(view), "nnha status --timeout 10")
+    if view.is_silent:
+        yield unknown("cluster", no_answer_message(view), "nnha status --timeout 10")
         return
     yield _roles(view)
     yield _failover(view)
@@ -90,7 +90,7 @@ def _failover(view: ClusterView) -> Finding:
             "dfs.ha.automatic-failover.enabled is not set",
             "set it to true and run a ZKFC beside each NameNode",
         )
-    reasons = what_blocks(view)
+    reasons = failover_blockers(view)
     if readiness(view) is Readiness.UNKNOWN:
         return unknown("failover ready", "; ".join(reasons), "nnha explain --timeout 10")
     if reasons:
@@ -220,7 +220,7 @@ def _zkfcs(view: ClusterView) -> Iterator[Finding]:
     for one in view.notices.namesakes:
         yield fail(
             f"ZKFC of {one.namenode}",
-            f"{in_excess(one)}, at {one.zkfc_rpc}; it may not join the election",
+            f"{second_zkfc_text(one)}, at {one.zkfc_rpc}; it may not join the election",
             "stop one of the two, or give it its own dfs.ha.namenode.id",
         )
     users = {name: one.user for name, one in view.notices.members.items() if one.user}

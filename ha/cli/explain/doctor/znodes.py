@@ -6,7 +6,7 @@ from ha.cli.zookeeper_session import visit
 from ha.cluster.check_result import Finding, fail, ok, unknown, warn
 from ha.console.cluster_options import ClusterCommand
 from ha.console.result import Code, Ended
-from ha.elector.zookeeper.acl_review import Fault, review, unshared
+from ha.elector.zookeeper.acl_review import Fault, review, takeover_obstacle
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import AclEntry, open_to_all
 from ha.elector.zookeeper.rights import ZnodeAcl, shown_acl
@@ -94,7 +94,7 @@ def _shared(
     settings: ZooKeeperSettings, found: Sequence[ZnodeAcl], ours: frozenset[AclEntry] | None
 ) -> Iterator[Finding]:
     """Check that all ZKFCs can write the one breadcrumb."""
-    if text := unshared(found, settings.acl, ours, members_path(settings)):
+    if text := takeover_obstacle(found, settings.acl, ours, members_path(settings)):
         yield warn("ZooKeeper identities", text, "nnha zkfc --check-zk, on the host of each ZKFC")
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 from ha.cli.operate.plan import handover
 from ha.cli.operate.plan.notice_results import not_automatic
-from ha.cluster.candidates import prospects, ranked, until
+from ha.cluster.candidates import candidates_of, ranked, until
 from ha.cluster.view import ClusterView
 from ha.console.result import Code, CommandOutcome, Ending
 
@@ -13,7 +13,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
     """Return why the node cannot be drained now, or its drain not ended; None if it can."""
     if not view.automatic_failover:
         return not_automatic("drain")
-    if view.nobody_answers:
+    if view.is_silent:
         return _silent(view, node, "nothing is known of the cluster")
     if view.namenode(node) is None:
         names = ", ".join(row.namenode for row in view.namenodes)
@@ -47,7 +47,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
         return dataclasses.replace(ending, reasons=handover.judged(view, ""))
     if handover.doubts_journal(view):
         return _silent(view, node, handover.JOURNAL_UNKNOWN)
-    if not ranked(view) and any(one.unknown for one in prospects(view) if one.namenode != node):
+    if not ranked(view) and any(one.unknown for one in candidates_of(view) if one.namenode != node):
         told = f"whether a NameNode can take over from {node} is not known"
         return _silent(view, node, told)
     if not ranked(view):
@@ -65,7 +65,7 @@ def may_have_to_hand_over(view: ClusterView, node: str) -> bool:
     """Return whether the node is active, or may be: it is silent and holds the lock."""
     if view.active is not None:
         return view.active.namenode == node
-    return view.unheard_holder is not None and view.unheard_holder.namenode == node
+    return view.silent_lock_holder is not None and view.silent_lock_holder.namenode == node
 
 
 def _active_or_holder(view: ClusterView, node: str) -> str:

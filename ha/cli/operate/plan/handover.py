@@ -8,7 +8,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Final
 
-from ha.cluster.candidates import Prospect, prospects, ranked, until
+from ha.cluster.candidates import Candidate, candidates_of, ranked, until
 from ha.cluster.unreachable import is_unknown
 from ha.cluster.view import ClusterView, NameNodeRow
 from ha.console.result import Code, CommandOutcome, Ending, Reason
@@ -37,11 +37,11 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
     unusable = _unusable(view, "switchover", target)
     if unusable is not None:
         return unusable
-    unheard = _unheard_holder(view)
+    unheard = _silent_lock_holder(view)
     if unheard is not None:
         return _planned(view, target, unheard.namenode, unheard=True)
     actives = view.actives
-    if not actives and _who_is_active_may_show(view):
+    if not actives and _active_may_be_found_later(view):
         return _no_answer(view, "switchover", target, "which NameNode is active is not known")
     if not actives:
         return _refusal(
@@ -85,7 +85,7 @@ def _planned(
     candidates = ranked(view)
     if target is None and candidates:
         target = candidates[0].namenode
-    if target is None and any(one.unknown for one in prospects(view) if not one.active):
+    if target is None and any(one.unknown for one in candidates_of(view) if not one.active):
         told = f"whether a NameNode can take over from {active} is not known"
         return _no_answer(view, "switchover", target, told)
     if target is None:
@@ -96,7 +96,7 @@ def _planned(
             f"no NameNode can take over from {active} now",
             hint="solve what prevents one of them, then: nnha switchover",
         )
-    if target not in [one.namenode for one in prospects(view) if one.switchable]:
+    if target not in [one.namenode for one in candidates_of(view) if one.switchable]:
         return _unfit(view, "switchover", target)
     return HandoverPlan(target, active, unheard=unheard)
 
@@ -116,19 +116,19 @@ def doubts_journal(view: ClusterView) -> bool:
     return view.journal_unknown and active is not None and active.read_lease_valid is False
 
 
-def _unheard_holder(view: ClusterView) -> NameNodeRow | None:
+def _silent_lock_holder(view: ClusterView) -> NameNodeRow | None:
     """Return the lock's holder if it gives no answer, but its ZKFC does, which can release it."""
-    row = view.unheard_holder
+    row = view.silent_lock_holder
     zkfc = None if row is None else view.zkfc(row.namenode)
     return None if zkfc is None or zkfc.error is not None else row
 
 
-def _who_is_active_may_show(view: ClusterView) -> bool:
+def _active_may_be_found_later(view: ClusterView) -> bool:
     """Return whether asking again may show which NameNode is active.
 
     It may if a NameNode is silent, and if that one has the lock, its ZKFC is silent too.
     """
-    holder = view.unheard_holder
+    holder = view.silent_lock_holder
     zkfc = None if holder is None else view.zkfc(holder.namenode)
     if zkfc is not None and not is_unknown(zkfc.error):
         return False
@@ -150,7 +150,7 @@ def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
             target=target,
             hint=f"nnha switchover {target}",
         )
-    unheard = _unheard_holder(view)
+    unheard = _silent_lock_holder(view)
     if unheard is not None and unheard.silent and unheard.namenode != target:
         return _refusal(
             view,
@@ -173,7 +173,7 @@ def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
     zkfc = view.zkfc(target)
     if view.lock.error is not None and zkfc is not None and zkfc.zookeeper in _AWAY:
         return _without_zookeeper(view, target)
-    callable_ones = [one.namenode for one in prospects(view) if one.callable]
+    callable_ones = [one.namenode for one in candidates_of(view) if one.callable]
     if target not in callable_ones:
         return _unfit(view, "failover", target)
     return HandoverPlan(target, None, tuple(name for name in callable_ones if name != target))
@@ -197,10 +197,10 @@ def _without_zookeeper(view: ClusterView, target: str) -> Ending:
 def judged(view: ClusterView, command: str) -> tuple[Reason, ...]:
     """Return every NameNode's obstacles or merits, and the command that helps or would do it."""
     obeyed = view.automatic_failover and len(view.actives) <= 1
-    return tuple(_reason(one, command if obeyed else "") for one in prospects(view))
+    return tuple(_reason(one, command if obeyed else "") for one in candidates_of(view))
 
 
-def _reason(one: Prospect, command: str) -> Reason:
+def _reason(one: Candidate, command: str) -> Reason:
     if one.active:
         return Reason(one.namenode, "active", fit=one.fit)
     if one.fit:
@@ -210,7 +210,7 @@ def _reason(one: Prospect, command: str) -> Reason:
 
 
 def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | None:
-    if view.nobody_answers:
+    if view.is_silent:
         return _no_answer(view, command, target, "nothing is known of the cluster")
     if target is not None and view.namenode(target) is None:
         names = ", ".join(row.namenode for row in view.namenodes)
@@ -247,7 +247,7 @@ def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | N
 
 
 def _unfit(view: ClusterView, command: str, target: str) -> Ending:
-    if target in [one.namenode for one in prospects(view) if one.unknown]:
+    if target in [one.namenode for one in candidates_of(view) if one.unknown]:
         told = f"whether {target} can take over is not known"
         return _no_answer(view, command, target, told)
     return _refusal(
@@ -287,7 +287,7 @@ def _refusal(
     target: str | None = None,
 ) -> Ending:
     active = None if view.active is None else view.active.namenode
-    nobody = active is None and _unheard_holder(view) is None
+    nobody = active is None and _silent_lock_holder(view) is None
     return Ending(
         command,
         CommandOutcome.REFUSED,
