@@ -1,6 +1,7 @@
 """The map follows the namespace: from an image in one pass, then edit by edit in the same turn.
 
-See docs/reference/blocks.md#following-edits.
+A block whose writer has reported its length is committed before an edit contains that.
+See docs/reference/blocks.md#following-edits and docs/reference/blocks.md#the-end-of-a-block.
 """
 
 from collections.abc import Iterable
@@ -9,9 +10,9 @@ from typing import Final, assert_never
 import numpy as np
 
 from journal.model import TxId
-from namenode_sim.blocks.commit import finish
-from namenode_sim.blocks.incremental_reports import take_in_postponed
-from namenode_sim.blocks.model import Cut, Role, Slot, Stage
+from namenode_sim.blocks import model
+from namenode_sim.blocks.incremental_reports import take_in, take_in_postponed
+from namenode_sim.blocks.model import Slot, Stage
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.namespace.changes import (
     BlockAdded,
@@ -93,7 +94,7 @@ def _apply(state: BlockState, change: BlockChange) -> None:  # noqa: C901 - flat
         case BlockSettled():
             _settled(state, change)
         case BlockCut():
-            cut = Cut(change.length, change.stamp, change.source_id)
+            cut = model.Cut(change.length, change.stamp, change.source_id)
             state.cut_block(_slot(state, change.block_id), cut)
         case BlocksGone():
             for block_id in change.block_ids:
@@ -105,9 +106,9 @@ def _apply(state: BlockState, change: BlockChange) -> None:  # noqa: C901 - flat
             for block_id in change.block_ids:
                 state.expect_replicas(_slot(state, block_id), change.expected)
         case StampGiven():
-            state.ids.give_stamp(change.stamp, active=state.role is Role.ACTIVE)
+            state.ids.give_stamp(change.stamp, active=state.role is model.Role.ACTIVE)
         case BlockIdGiven():
-            state.ids.give_id(change.block_id, active=state.role is Role.ACTIVE)
+            state.ids.give_id(change.block_id, active=state.role is model.Role.ACTIVE)
         case _:
             assert_never(change)
 
@@ -141,3 +142,39 @@ def _settled(state: BlockState, change: BlockSettled) -> None:
     if change.complete:
         finish(state, slot)
     take_in_postponed(state, change.block_id)
+
+
+def commit(state: BlockState, slot: Slot, length: int) -> None:
+    """Note the final length of a block, which its writer has reported; no edit contains it yet."""
+    state.set_length(slot, length)
+    finish(state, slot)
+
+
+def finish(state: BlockState, slot: Slot) -> None:
+    """Edits are the truth on a standby; on the active a block waits for enough replicas.
+
+    Replicas that were finalized while the block was being written are judged by the length and
+    stamp that it has now.
+    """
+    block = state.map.block(slot)
+    again: list[tuple[model.StorageNumber, model.Reported]] = []
+    for location in state.map.construction(slot).locations:
+        fits = (location.stamp, location.length) == (block.stamp, block.length)
+        if location.state is model.ReplicaState.FINALIZED and not fits:
+            again.append(
+                (location.storage, model.Reported(location.state, location.stamp, location.length))
+            )
+            state.drop(slot, state.map.storages.at(location.storage))
+    is_active = state.role is model.Role.ACTIVE
+    state.set_stage(slot, Stage.COMMITTED if is_active else Stage.COMPLETE)
+    state.complete_if_committed(slot)
+    for number, reported in again:
+        take_in(state, state.map.storages.at(number), block.id, reported)
+
+
+def would_complete(state: BlockState, slot: Slot, length: int) -> bool:
+    """Return whether enough replicas of a block being written are final, with this length."""
+    whole = model.ReplicaState.FINALIZED, state.map.block(slot).stamp, length
+    locations = state.map.construction(slot).locations
+    found = sum((one.state, one.stamp, one.length) == whole for one in locations)
+    return state.map.has_minimum(found)

@@ -12,10 +12,6 @@ class BlockIds:
     Stamps below ``_legacy_limit`` are of Hadoop 1: they were given out up to ``_legacy_stamp``.
     """
 
-    __slots__ = (
-        "_legacy_limit", "_legacy_stamp", "given_id", "given_stamp", "seen_id", "seen_stamp",
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self.seen_stamp = self.given_stamp = FIRST_GENERATION_STAMP
         self.seen_id = self.given_id = FIRST_BLOCK_ID

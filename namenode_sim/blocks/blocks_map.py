@@ -3,29 +3,21 @@
 See docs/reference/blocks.md#the-map.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from namenode_sim.blocks import model
-from namenode_sim.blocks.check import check, check_slots
 from namenode_sim.blocks.columns import CELLS
-from namenode_sim.blocks.index import Ids, Slots
-from namenode_sim.blocks.parts import Parts
+from namenode_sim.blocks.index import Ids, Mask, Slots
+from namenode_sim.blocks.parts import Parts, check, check_slots
 from namenode_sim.blocks.storages import StorageTable
-
-Mask = npt.NDArray[np.bool_]
 
 
 class BlocksMap:
     """The queries about blocks; ``BlockState`` has the steps that change what they return."""
-
-    __slots__ = (
-        "_columns", "_constructions", "_corrupt", "_counts", "_ids", "_index", "_invalidations",
-        "_parts", "_pending_deletions", "_postponed_reports", "_replicas", "storages",
-    )  # fmt: skip
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -36,10 +28,22 @@ class BlocksMap:
         self._ids = parts.ids
         self._index = parts.index
         self._invalidations = parts.invalidations
-        self._pending_deletions = parts.pending_deletions
         self._postponed_reports = parts.postponed_reports
         self._replicas = parts.replicas
         self.storages: Final[StorageTable] = parts.storages
+        # Queries that one part gives; the slots of a report are found, and None is an unknown id.
+        self.find: Final = parts.index.get
+        self.find_all: Final = parts.index.slots_of
+        self.construction: Final = parts.constructions.__getitem__
+        self.find_construction: Final = parts.constructions.get
+        self.storages_of: Final = parts.replicas.storages
+        self.holds: Final = parts.replicas.holds
+        self.corrupt_marks: Final = parts.corrupt.of
+        self.pending_deletions: Final[model.Listing[tuple[model.Slot, model.StorageNumber]]] = (
+            parts.pending_deletions
+        )
+        self.is_pending_deletion: Final = parts.pending_deletions.has
+        self.overdue_deletions: Final = parts.pending_deletions.overdue
 
     # ---- blocks ----
 
@@ -52,14 +56,6 @@ class BlocksMap:
         """Return the counts of complete and of safe blocks, and the bytes newer than all edits."""
         counts = self._counts
         return counts.complete, counts.safe, counts.bytes_in_future
-
-    def find(self, block_id: int) -> model.Slot | None:
-        """Return the slot of a block; None for an unknown id."""
-        return self._index.get(block_id)
-
-    def find_all(self, ids: Ids) -> Slots:
-        """Return the slots of ids in ascending order; -1 for an unknown id."""
-        return self._index.slots_of(ids)
 
     def items(self) -> Iterator[tuple[int, model.Slot]]:
         """Yield every block's id and slot."""
@@ -85,14 +81,6 @@ class BlocksMap:
             columns.stage(slot),
         )
 
-    def construction(self, slot: model.Slot) -> model.Construction:
-        """Return what is known of a block that is not complete; KeyError for a complete one."""
-        return self._constructions[slot]
-
-    def find_construction(self, slot: model.Slot) -> model.Construction | None:
-        """Return what is known of a block that is not complete; None for a complete one."""
-        return self._constructions.get(slot)
-
     def unfinished(self) -> Iterator[model.Slot]:
         """Yield the slots of all blocks that are not complete."""
         return iter(self._constructions)
@@ -105,14 +93,6 @@ class BlocksMap:
 
     # ---- replicas ----
 
-    def storages_of(self, slot: model.Slot) -> list[model.StorageNumber]:
-        """Return the storages that hold a replica of a block, corrupt ones included."""
-        return self._replicas.storages(slot)
-
-    def holds(self, slot: model.Slot, number: model.StorageNumber) -> bool:
-        """Return whether a storage holds a replica of a block."""
-        return self._replicas.holds(slot, number)
-
     def is_good(self, slot: model.Slot, number: model.StorageNumber) -> bool:
         """Return whether a storage holds a replica that is not known to be corrupt."""
         return self._replicas.holds(slot, number) and number not in self._corrupt.of(slot)
@@ -120,10 +100,6 @@ class BlocksMap:
     def live(self, slot: model.Slot) -> int:
         """Return how many replicas of a block are not known to be corrupt."""
         return self._replicas.count(slot) - len(self._corrupt.of(slot))
-
-    def corrupt_marks(self, slot: model.Slot) -> Mapping[model.StorageNumber, model.CorruptMark]:
-        """Return why replicas of a block are corrupt, by their storages."""
-        return self._corrupt.of(slot)
 
     def corrupt_count(self) -> int:
         """Return how many blocks have replicas that are known to be corrupt."""
@@ -144,21 +120,6 @@ class BlocksMap:
         return own if own is not None else self._columns.stamps[slot]
 
     # ---- orders, and what is still to be done ----
-
-    @property
-    def pending_deletions(self) -> model.Listing[tuple[model.Slot, model.StorageNumber]]:
-        """The replicas of blocks whose deletion was ordered and is not reported yet."""
-        return self._pending_deletions
-
-    def is_pending_deletion(self, slot: model.Slot, number: model.StorageNumber) -> bool:
-        """Return whether the deletion of a replica was ordered and is not reported yet."""
-        return self._pending_deletions.has(slot, number)
-
-    def overdue_deletions(
-        self, before: float, limit: int
-    ) -> list[tuple[model.Slot, model.StorageNumber]]:
-        """Return up to ``limit`` of the replicas whose deletion was ordered before a time."""
-        return self._pending_deletions.overdue(before, limit)
 
     def undecided_blocks(self, number: model.StorageNumber) -> frozenset[int]:
         """Return the blocks of which a storage's report waits, or its replica is to be deleted."""

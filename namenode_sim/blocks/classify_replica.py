@@ -9,7 +9,7 @@ from enum import Enum, auto
 from namenode_sim.blocks.model import BlockInfo, Reason, ReplicaState, Reported, Role, Stage
 
 
-class Verdict(Enum):
+class ReplicaVerdict(Enum):
     """What to do with a report; a Reason instead of it says that the replica is corrupt."""
 
     TAKE = auto()
@@ -38,23 +38,23 @@ class Circumstances:
 
 def classify(
     stored: BlockInfo | None, reported: Reported, around: Circumstances
-) -> Verdict | Reason:
+) -> ReplicaVerdict | Reason:
     """Judge one report; ``stored`` is None for an unknown block."""
     standby = around.role is Role.STANDBY
     if standby and around.from_future:
-        return Verdict.WAIT
+        return ReplicaVerdict.WAIT
     if stored is None:
         spared = standby or around.starting or around.invalidated
-        return Verdict.IGNORE if spared else Verdict.INVALIDATE
+        return ReplicaVerdict.IGNORE if spared else ReplicaVerdict.INVALIDATE
     late = around.superseded and reported.stamp < stored.stamp
     if around.invalidated or late:
-        return Verdict.IGNORE
+        return ReplicaVerdict.IGNORE
     verdict = _by_state(stored, reported)
     # A standby's edits may be older than the report, so that none is wrong for it.
-    return Verdict.WAIT if standby and isinstance(verdict, Reason) else verdict
+    return ReplicaVerdict.WAIT if standby and isinstance(verdict, Reason) else verdict
 
 
-def _by_state(stored: BlockInfo, reported: Reported) -> Verdict | Reason:
+def _by_state(stored: BlockInfo, reported: Reported) -> ReplicaVerdict | Reason:
     match reported.state:
         case ReplicaState.FINALIZED:
             return _finalized(stored, reported)
@@ -64,27 +64,27 @@ def _by_state(stored: BlockInfo, reported: Reported) -> Verdict | Reason:
             return Reason.INVALID_STATE
 
 
-def _finalized(stored: BlockInfo, reported: Reported) -> Verdict | Reason:
+def _finalized(stored: BlockInfo, reported: Reported) -> ReplicaVerdict | Reason:
     match stored.stage:
         case Stage.COMPLETE | Stage.COMMITTED:
             if reported.stamp != stored.stamp:
                 return Reason.GENSTAMP_MISMATCH
             if reported.length != stored.length:
                 return Reason.SIZE_MISMATCH
-            return Verdict.TAKE
+            return ReplicaVerdict.TAKE
         case Stage.UNDER_CONSTRUCTION:
             if reported.stamp < stored.stamp:
                 return Reason.GENSTAMP_MISMATCH
-            return Verdict.NOTE
+            return ReplicaVerdict.NOTE
         case Stage.UNDER_RECOVERY:
-            return Verdict.NOTE
+            return ReplicaVerdict.NOTE
 
 
-def _being_written(stored: BlockInfo, reported: Reported) -> Verdict | Reason:
+def _being_written(stored: BlockInfo, reported: Reported) -> ReplicaVerdict | Reason:
     if stored.stage is not Stage.COMPLETE:
-        return Reason.GENSTAMP_MISMATCH if reported.stamp < stored.stamp else Verdict.NOTE
+        return Reason.GENSTAMP_MISMATCH if reported.stamp < stored.stamp else ReplicaVerdict.NOTE
     if reported.stamp != stored.stamp:
         return Reason.GENSTAMP_MISMATCH
     if reported.state is ReplicaState.RBW:
-        return Verdict.IGNORE  # the report of the finalized replica is on its way
+        return ReplicaVerdict.IGNORE  # the report of the finalized replica is on its way
     return Reason.INVALID_STATE

@@ -26,18 +26,6 @@ MORE: Final = 1 << 7
 class BlockColumns:
     """One row for each slot.  Where ``flags`` are 0, a block is complete and nothing is odd."""
 
-    __slots__ = (
-        "expected",
-        "files",
-        "flags",
-        "free",
-        "ids",
-        "lengths",
-        "positions",
-        "stamps",
-        "storages",
-    )
-
     def __init__(self) -> None:
         self.ids = array("q")
         self.lengths = array("q")

@@ -12,8 +12,6 @@ from namenode_sim.blocks import model
 class Constructions:
     """By slot; each value is replaced as a whole."""
 
-    __slots__ = ("_by_slot",)
-
     def __init__(self) -> None:
         self._by_slot: dict[model.Slot, model.Construction] = {}
 

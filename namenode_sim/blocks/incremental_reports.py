@@ -6,7 +6,7 @@ See docs/reference/blocks.md#incremental-reports.
 from collections.abc import Iterable
 from typing import Final, assert_never
 
-from namenode_sim.blocks.classify_replica import Circumstances, Verdict, classify
+from namenode_sim.blocks.classify_replica import Circumstances, ReplicaVerdict, classify
 from namenode_sim.blocks.model import (
     CorruptMark,
     Deleted,
@@ -113,20 +113,20 @@ def _carry_out(
     storage: Storage,
     block_id: int,
     told: Reported,
-    verdict: Verdict | Reason,
+    verdict: ReplicaVerdict | Reason,
 ) -> None:
     slot = state.map.find(block_id)
     match verdict:
-        case Verdict.IGNORE:
+        case ReplicaVerdict.IGNORE:
             pass
-        case Verdict.WAIT:
+        case ReplicaVerdict.WAIT:
             _postpone(state, storage, block_id, told)
-        case Verdict.INVALIDATE:
+        case ReplicaVerdict.INVALIDATE:
             state.invalidate(storage.number, block_id, told.stamp)
-        case Verdict.TAKE:
+        case ReplicaVerdict.TAKE:
             assert slot is not None
             state.take(slot, storage)
-        case Verdict.NOTE:
+        case ReplicaVerdict.NOTE:
             assert slot is not None
             location = Location(storage.number, told.state, told.stamp, told.length)
             state.note(slot, storage, location)

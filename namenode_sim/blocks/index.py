@@ -25,6 +25,7 @@ FEW_IDS: Final = 8
 
 Ids = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True, eq=False)
@@ -59,8 +60,6 @@ def _sparse(page: "array[int]") -> _SparsePage:
 
 class BlockIndex:
     """A dense page has slot + 1 at each id's offset, 0 for none, and at its end how many it has."""
-
-    __slots__ = ("_pages",)
 
     def __init__(self) -> None:
         self._pages: dict[int, array[int] | _SparsePage] = {}

@@ -12,7 +12,6 @@ from enum import Enum, IntEnum
 from typing import Final, NewType, Protocol, TypeVar
 
 from ha.record import record
-from namenode_sim.blocks.scheduled import Scheduled
 
 Slot = NewType("Slot", int)
 """A block's place in the columns of this process; it means nothing outside of it."""
@@ -24,6 +23,8 @@ NO_STORAGE: Final = StorageNumber(0xFFFF)
 
 RACKS: Final = 2
 """The replicas of a block that is to have two or more stand on at least this number of racks."""
+
+SCHEDULED_SECONDS: Final = 600.0
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -160,6 +161,43 @@ class Construction:
 
 
 @dataclass(slots=True, eq=False)
+class Scheduled:
+    """Counts replicas on their way to a storage, which are awaited for one to two periods.
+
+    ``now`` is monotonic, in seconds.  See docs/reference/datanodes.md#replicas-on-their-way.
+    """
+
+    _recent: int = 0
+    _before: int = 0
+    _since: float = 0.0
+
+    def add(self, now: float) -> None:
+        """Note that a storage was chosen for a replica."""
+        self._turn(now)
+        self._recent += 1
+
+    def take(self, now: float) -> None:
+        """Note that a replica came, or will not come."""
+        self._turn(now)
+        if self._before:
+            self._before -= 1
+        elif self._recent:
+            self._recent -= 1
+
+    def count(self, now: float) -> int:
+        """Return how many replicas are on their way."""
+        self._turn(now)
+        return self._recent + self._before
+
+    def _turn(self, now: float) -> None:
+        periods = int((now - self._since) / SCHEDULED_SECONDS)
+        if periods:
+            self._before = self._recent if periods == 1 else 0
+            self._recent = 0
+            self._since = now
+
+
+@dataclass(slots=True, eq=False)
 class Storage:
     """A storage of a DataNode, and the slots of the blocks that it holds replicas of.
 
@@ -190,3 +228,30 @@ class Storage:
         self.reports = 0
         self.confirmed = self.heartbeated = False
         self.recent.clear()
+
+
+class SafeCounts:
+    """The blocks that safe mode waits for, and the live replicas that a block needs to count.
+
+    A committed block is complete with ``minimum`` live replicas, and a complete one is safe with
+    ``safe_minimum``.  Striped groups are counted neither as complete nor as safe.
+    ``bytes_in_future`` are in replicas that are newer than all edits.
+    """
+
+    def __init__(self, minimum: int, safe_minimum: int | None) -> None:
+        self.minimum = minimum
+        self.safe_minimum = minimum if safe_minimum is None else safe_minimum
+        if min(self.minimum, self.safe_minimum) < 1:
+            raise ValueError(
+                f"a block is complete with {minimum} and safe with {safe_minimum} replicas; "
+                f"both must be at least 1"
+            )
+        self.complete = 0
+        self.safe = 0
+        self.bytes_in_future = 0
+
+    def add(self, live: int, sign: int) -> None:
+        """Count a complete block with ``live`` replicas once more, or once less."""
+        self.complete += sign
+        if live >= self.safe_minimum:
+            self.safe += sign

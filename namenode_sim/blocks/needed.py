@@ -37,8 +37,6 @@ COPIED: Final = tuple(Priority)[: Priority.MISSING]
 class Needed:
     """The queues.  ``_marks`` say how far each was read; they begin anew when all were read."""
 
-    __slots__ = ("_columns", "_marks", "_queues", "_sizes")
-
     def __init__(self, columns: BlockColumns) -> None:
         self._columns = columns
         self._queues = [array("I") for _ in Priority]

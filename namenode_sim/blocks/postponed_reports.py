@@ -16,8 +16,6 @@ ReplicaReport = Reported | Deleted
 class PostponedReports:
     """Reports by block id, in the order in which ids came; of each block by storage."""
 
-    __slots__ = ("_by_block", "_by_storage", "_count", "limit")
-
     def __init__(self, limit: int = POSTPONED_LIMIT) -> None:
         self.limit = limit
         self._by_block: dict[int, dict[StorageNumber, ReplicaReport]] = {}

@@ -35,8 +35,6 @@ class RecheckQueue:
     storage.
     """
 
-    __slots__ = ("_awaited", "_hints", "_order", "_postponed", "_slots", "_started")
-
     def __init__(self) -> None:
         self._started = False
         self._postponed: dict[Slot, None] = {}

@@ -1,24 +1,30 @@
-"""Which storage holds a replica of which block, kept from both sides.
+"""Which storage holds a replica of which block, kept from both sides, and which are corrupt.
 
 A block's row has up to three cells: a storage, and the block's position in that storage's list.
 A removal moves the last of the list to the free position, so that nothing is searched.
+See docs/reference/blocks.md#the-map and docs/reference/blocks.md#corrupt-replicas.
 """
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
-from namenode_sim.blocks.columns import CELLS, MORE, BlockColumns
-from namenode_sim.blocks.index import Slots
-from namenode_sim.blocks.model import NO_STORAGE, Slot, Storage, StorageNumber
+from namenode_sim.blocks.columns import CELLS, CORRUPT, MORE, BlockColumns
+from namenode_sim.blocks.constructions import Constructions
+from namenode_sim.blocks.deletion_orders import PendingDeletions
+from namenode_sim.blocks.index import Mask, Slots
+from namenode_sim.blocks.model import NO_STORAGE, CorruptMark, Slot, Storage, StorageNumber
+from namenode_sim.blocks.storages import Storages
 
-_EMPTY: Final = (NO_STORAGE,) * CELLS
+NO_NODE: Final = 2**32 - 1
+_NONE: Final[Mapping[StorageNumber, CorruptMark]] = MappingProxyType({})
 
 
 class Replicas:
     """The cells of all blocks.  ``more`` holds those of a block beyond the third."""
-
-    __slots__ = ("_columns", "more")
 
     def __init__(self, columns: BlockColumns) -> None:
         self._columns = columns
@@ -107,3 +113,89 @@ class Replicas:
             del self.more[slot]
             self._columns.set_flag(slot, MORE, on=False)
         return position
+
+
+class CorruptMarks:
+    """By block and storage; a block that has one has the flag CORRUPT."""
+
+    def __init__(self, columns: BlockColumns) -> None:
+        self._columns = columns
+        self._by_slot: dict[Slot, dict[StorageNumber, CorruptMark]] = {}
+
+    def __len__(self) -> int:
+        """Return how many blocks have corrupt replicas."""
+        return len(self._by_slot)
+
+    def __iter__(self) -> Iterator[Slot]:
+        return iter(self._by_slot)
+
+    def of(self, slot: Slot) -> Mapping[StorageNumber, CorruptMark]:
+        """Return why replicas of a block are corrupt, by their storages."""
+        return self._by_slot.get(slot, _NONE)
+
+    def put(self, slot: Slot, number: StorageNumber, mark: CorruptMark) -> None:
+        """Note that a replica is corrupt."""
+        self._by_slot.setdefault(slot, {})[number] = mark
+        self._columns.set_flag(slot, CORRUPT, on=True)
+
+    def forget(self, slot: Slot, number: StorageNumber) -> None:
+        """Note that a replica is gone, or is not corrupt any more."""
+        marks = self._by_slot.get(slot)
+        if marks is not None and marks.pop(number, None) is not None and not marks:
+            del self._by_slot[slot]
+            self._columns.set_flag(slot, CORRUPT, on=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredReplicas:
+    """A replica has a cell, perhaps a corrupt mark and an order to be deleted, and goes with them.
+
+    A DataNode has one replica of a block, on one of its storages.
+    """
+
+    cells: Replicas
+    columns: BlockColumns
+    constructions: Constructions
+    corrupt: CorruptMarks
+    deletions: PendingDeletions
+    storages: Storages
+
+    def add(self, slot: Slot, storage: Storage) -> None:
+        """Note that a storage holds a block, if it does not yet."""
+        if not self.cells.holds(slot, storage.number):
+            self.leave_others(slot, storage)
+            self.cells.add(slot, storage)
+
+    def leave_others(self, slot: Slot, storage: Storage) -> None:
+        """Drop a block from the other storages of a storage's DataNode."""
+        for other in self.storages.others(storage):
+            self.remove(slot, other)
+            self.constructions.drop(slot, other.number)
+
+    def remove(self, slot: Slot, storage: Storage) -> None:
+        """Note that a storage does not hold a block, if it does."""
+        if self.cells.holds(slot, storage.number):
+            self.corrupt.forget(slot, storage.number)
+            self.deletions.forget(slot, storage.number)
+            self.cells.remove(slot, storage)
+
+    def remove_all(self, slot: Slot) -> None:
+        """Note that no storage holds a block."""
+        for number in self.cells.storages(slot):
+            self.remove(slot, self.storages.at(number))
+
+    def extend(self, slots: Slots, storage: Storage) -> tuple[Mask, Slots]:
+        """Note that a storage holds blocks that it did not hold.
+
+        Return which were added, and how many replicas each had before.  The others have no free
+        cell, or are on another storage of the same DataNode.
+        """
+        cells = np.frombuffer(self.columns.storages, np.uint16).reshape(-1, CELLS)[slots]
+        counts = (cells != NO_STORAGE).sum(axis=1)
+        node_of = np.full(int(NO_STORAGE) + 1, NO_NODE, np.uint32)
+        known = np.frombuffer(self.storages.node_of, np.uint32)
+        node_of[: len(known)] = known
+        fits: Mask = counts < CELLS
+        fits &= (node_of[cells] != node_of[storage.number]).all(axis=1)
+        self.cells.extend(slots[fits], storage)
+        return fits, counts

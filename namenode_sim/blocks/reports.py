@@ -11,10 +11,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from namenode_sim.blocks.blocks_map import Mask
 from namenode_sim.blocks.errors import BadReport
 from namenode_sim.blocks.incremental_reports import note_gone, take_in
-from namenode_sim.blocks.index import Ids, Slots
+from namenode_sim.blocks.index import Ids, Mask, Slots
 from namenode_sim.blocks.model import ReplicaState, Reported, Storage
 from namenode_sim.blocks.state import BlockState
 

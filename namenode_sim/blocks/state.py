@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from journal.model import TxId
-from namenode_sim.blocks.blocks_map import BlocksMap, Mask
+from namenode_sim.blocks.blocks_map import BlocksMap
 from namenode_sim.blocks.columns import STRIPED
-from namenode_sim.blocks.index import Ids, Slots
+from namenode_sim.blocks.index import Ids, Mask, Slots
 from namenode_sim.blocks.model import (
     CorruptMark,
-    Cut,
     Location,
     Reason,
     ReplicaState,
@@ -30,7 +29,6 @@ from namenode_sim.blocks.model import (
 )
 from namenode_sim.blocks.parts import Parts
 from namenode_sim.blocks.postponed_reports import POSTPONED_LIMIT
-from namenode_sim.blocks.stored_replicas import StoredReplicas
 
 
 class BlockState:
@@ -40,12 +38,6 @@ class BlockState:
     by edits, ``invalidations`` by the DataNodes' heartbeats and reports, ``postponed_reports`` by
     reports, ``needed`` and ``rechecks`` by the checks of redundancy.
     """
-
-    __slots__ = (
-        "_applied", "_columns", "_constructions", "_corrupt", "_counts", "_index",
-        "_pending_deletions", "_replicas", "_role", "_starting", "_storages", "_stored", "ids",
-        "invalidations", "map", "needed", "postponed_reports", "rechecks",
-    )  # fmt: skip
 
     def __init__(
         self,
@@ -62,7 +54,7 @@ class BlockState:
         self._index = parts.index
         self._pending_deletions = parts.pending_deletions
         self._replicas = parts.replicas
-        self._stored = StoredReplicas(parts)
+        self._stored = parts.stored
         self._storages = parts.storages
         self.ids: Final = parts.ids
         self.invalidations: Final = parts.invalidations
@@ -70,6 +62,9 @@ class BlockState:
         self.postponed_reports: Final = parts.postponed_reports
         self.needed: Final = parts.needed
         self.rechecks: Final = parts.rechecks
+        self.add_storage: Final = parts.storages.add
+        self.cut_block: Final = parts.constructions.cut
+        self.note_recovery: Final = parts.constructions.note_recovery
         self._applied = TxId(0)
         self._role = Role.STANDBY
         self._starting = True
@@ -181,16 +176,6 @@ class BlockState:
             slot, tuple(Location(one, ReplicaState.FINALIZED, stamp, length) for one in good)
         )
 
-    def cut_block(self, slot: Slot, cut: Cut) -> None:
-        """Note that a block is being truncated."""
-        self._constructions.cut(slot, cut)
-
-    def note_recovery(
-        self, slot: Slot, stamp: int | None, began: float | None, tried: frozenset[StorageNumber]
-    ) -> None:
-        """Note the recovery of a block; None: it has ended, or no DataNode leads it."""
-        self._constructions.note_recovery(slot, stamp, began, tried)
-
     def _tally(self, slot: Slot, sign: int) -> None:
         columns = self._columns
         if columns.stage(slot) is Stage.COMPLETE and not columns.flags[slot] & STRIPED:
@@ -301,14 +286,6 @@ class BlockState:
         self.invalidations.add(number, block_id, stamp, self._applied)
 
     # ---- storages ----
-
-    def add_storage(self, node: str, uuid: str) -> Storage:
-        """Return a DataNode's storage, which is made if it is new.
-
-        Raises:
-            TooManyStorages: if no number is left.
-        """
-        return self._storages.add(node, uuid)
 
     def registered(self, node: str) -> None:
         """Note that a DataNode registers anew: what it lost while it was away is not known.

@@ -36,8 +36,6 @@ class Storages:
     ``node_of`` has a number for each storage's DataNode, so that whole reports are compared.
     """
 
-    __slots__ = ("_by_name", "_free", "_node_numbers", "_nodes", "_numbered", "node_of")
-
     def __init__(self) -> None:
         self._numbered: list[Storage | None] = []
         self._by_name: dict[tuple[str, str], Storage] = {}

@@ -57,7 +57,7 @@ class Cluster:
         namespace.follower = partial(apply_edit, self.blocks)
         self.begin_safe_mode()
 
-    def counts(self) -> safemode.Counts:
+    def counts(self) -> safemode.BlockCounts:
         """Return the counts that safe mode waits for."""
         return counts_of(self.blocks, sum(node.alive for node in self.nodes.values()))
 

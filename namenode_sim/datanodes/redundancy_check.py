@@ -9,12 +9,12 @@ from typing import Final
 from namenode_sim.blocks.model import RACKS, BlockInfo, Reason, Slot, Stage, StorageNumber
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.blocks.recheck_queue import Recheck
-from namenode_sim.blocks.redundancy import Counts, count, priority
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.excess_choice import Candidate, choose_excess
 from namenode_sim.datanodes.pending import Pending
 from namenode_sim.datanodes.placement import Place
+from namenode_sim.datanodes.reconstruction import Counts, count, priority
 
 GOOD_IN_SMALL_CLUSTER: Final = 2
 """With this number of good replicas a corrupt one goes before its copy has come, if there is no

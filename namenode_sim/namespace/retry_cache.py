@@ -54,14 +54,14 @@ class Unchanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RememberedRefusal:
     """As ``Unchanged``, of a call that was answered with an exception."""
 
     java_class: str
     message: str
 
 
-Remembered = CachedAnswer | Opened | SnapshotTaken | Unchanged | Refused
+Remembered = CachedAnswer | Opened | SnapshotTaken | Unchanged | RememberedRefusal
 DONE = CachedAnswer()
 
 

@@ -41,7 +41,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
         "campaigns/soak/faults/planted.py": 2,
         "ha/elector/test_invariants.py": 5,
         "ha/zkfc/test_invariants.py": 1,
-        "namenode_sim/blocks/planted.py": 18,
+        "namenode_sim/blocks/planted.py": 16,
         "namenode_sim/client_protocol/lease_planted.py": 1,
         "namenode_sim/client_protocol/test_random_writers.py": 1,
         "namenode_sim/datanode_protocol/test_planted.py": 2,

@@ -5,8 +5,8 @@ Each entry of these lists is a fact about Hadoop 3.5.0, shown by a test here.
 
 from dataclasses import replace
 
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
+from tests.namenode_sim.namespace.dump import differences
 
 
 def content_differences(ours: Namespace, theirs: Namespace, *, live: bool = False) -> list[str]:

@@ -12,12 +12,12 @@ from namenode_sim.image.container import read_summary
 from namenode_sim.image.files import image_name
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences
 from tests.interop.name_dirs import edits, images, replayed
 from tests.interop.our_viewers import our_oiv
+from tests.namenode_sim.namespace.dump import differences
 from tests.worlds.name_dirs import format_name_dirs
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from hadoop.proto import client_namenode_pb2 as calls
-from namenode_sim.blocks.commit import commit, would_complete
+from namenode_sim.blocks.apply_edits import commit, would_complete
 from namenode_sim.blocks.model import Slot, Stage
 from namenode_sim.client_protocol.open_files.open_files import by_id, check_lease, close_edit
 from namenode_sim.client_protocol.words import client_blocks

@@ -11,8 +11,8 @@ from namenode_sim.image.inodes_writer import inode_message
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile, full_path, subtree
+from tests.namenode_sim.namespace.dump import differences
 from tests.worlds.large.images import LAYOUT, path_of, write_big_image
 from tests.worlds.large.inodes import Strings
 from tests.worlds.large.shape import WINDOW, Shape

@@ -11,9 +11,9 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.sections import ImageSections
-from namenode_sim.namespace.dump import differences, dump_node
 from namenode_sim.namespace.inode import signed_order
 from namenode_sim.namespace.namespace import Namespace
+from tests.namenode_sim.namespace.dump import differences, dump_node
 
 _MAGIC_BYTES: Final = 8
 _COPIED: Final = ("SNAPSHOT", "SNAPSHOT_DIFF", "INODE_REFERENCE")

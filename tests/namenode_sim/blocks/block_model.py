@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from namenode_sim.blocks import model
-from namenode_sim.blocks.classify_replica import Circumstances, Verdict, classify
+from namenode_sim.blocks.classify_replica import Circumstances, ReplicaVerdict, classify
 from namenode_sim.namespace import changes
 
 Name = tuple[str, str]
@@ -219,31 +219,31 @@ class BlockModel:
             )
         )
         verdict = classify(stored, told, around)
-        if verdict is Verdict.WAIT:
+        if verdict is ReplicaVerdict.WAIT:
             self._wait(number, name, told)
-        elif verdict is Verdict.INVALIDATE:
+        elif verdict is ReplicaVerdict.INVALIDATE:
             self.order(name, number, told.stamp)
-        elif verdict is not Verdict.IGNORE:
+        elif verdict is not ReplicaVerdict.IGNORE:
             self._put(number, name, told, verdict)
 
     def _put(
-        self, number: int, name: Name, told: model.Reported, verdict: Verdict | model.Reason
+        self, number: int, name: Name, told: model.Reported, verdict: ReplicaVerdict | model.Reason
     ) -> None:
         held = self.replicas[number]
         own = held.get(name)
         new = Replica(told.state, told.stamp, told.length)
         if isinstance(verdict, model.Reason):
             new = replace(new, corrupt=verdict)
-        elif own is not None and own.corrupt is None and verdict is Verdict.NOTE:
+        elif own is not None and own.corrupt is None and verdict is ReplicaVerdict.NOTE:
             if _age(own) > _age(new):
                 return
         elif own is not None and own.corrupt is not None:
-            if verdict is Verdict.TAKE and own.corrupt is not model.Reason.GENSTAMP_MISMATCH:
+            if verdict is ReplicaVerdict.TAKE and own.corrupt is not model.Reason.GENSTAMP_MISMATCH:
                 if own.stamp is not None:
                     held[name] = replace(own, stamp=told.stamp)
                 return
             damaged = own.corrupt is model.Reason.CORRUPTION_REPORTED
-            if verdict is Verdict.NOTE and damaged and own.stamp in {None, told.stamp}:
+            if verdict is ReplicaVerdict.NOTE and damaged and own.stamp in {None, told.stamp}:
                 return
         for other in [one for one in held if one[0] == name[0]]:
             del held[other]

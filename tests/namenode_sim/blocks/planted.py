@@ -10,7 +10,7 @@ from journal.model import TxId
 from namenode_sim.blocks import apply_edits, incremental_reports, reports
 from namenode_sim.blocks.blocks_map import BlocksMap
 from namenode_sim.blocks.columns import CELLS
-from namenode_sim.blocks.invalidations import Invalidations
+from namenode_sim.blocks.deletion_orders import Invalidations
 from namenode_sim.blocks.model import (
     NO_STORAGE,
     CorruptMark,
@@ -22,9 +22,8 @@ from namenode_sim.blocks.model import (
     StorageNumber,
 )
 from namenode_sim.blocks.postponed_reports import PostponedReports, ReplicaReport
-from namenode_sim.blocks.replicas import Replicas
+from namenode_sim.blocks.replicas import Replicas, StoredReplicas
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.blocks.stored_replicas import StoredReplicas
 from namenode_sim.namespace.changes import BlockChange, StampGiven
 from tests.simulation.engine.mutants import Planting, all_of, replacing
 
@@ -43,8 +42,7 @@ _put = PostponedReports.put
 _registered = BlockState.registered
 
 
-def _nothing(*_arguments: object, **_named: object) -> None:
-    """A step that is left out."""
+def _nothing(*_arguments: object, **_named: object) -> None: ...
 
 
 def _activate_all_confirmed(state: BlockState) -> None:
@@ -147,8 +145,8 @@ _take_out = Replicas._take_out
 
 
 def _two_on_a_node(stored: StoredReplicas, slot: Slot, storage: Storage) -> None:
-    if not stored._replicas.holds(slot, storage.number):
-        stored._replicas.add(slot, storage)
+    if not stored.cells.holds(slot, storage.number):
+        stored.cells.add(slot, storage)
 
 
 def _corrupt_ones_live(blocks: BlocksMap, slot: Slot) -> int:

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from namenode_sim.blocks.classify_replica import Circumstances, Verdict, classify
+from namenode_sim.blocks.classify_replica import Circumstances, ReplicaVerdict, classify
 from namenode_sim.blocks.model import BlockInfo, Reason, ReplicaState, Reported, Role, Stage
 
 STAMP, LENGTH = 1005, 700
@@ -37,10 +37,10 @@ TEMPORARY UNDER_CONSTRUCTION   X   X   X   X   X   X
 TEMPORARY UNDER_RECOVERY       X   X   X   X   X   X
 """
 
-MEANS: Final[dict[str, Verdict | Reason]] = {
-    "T": Verdict.TAKE,
-    "N": Verdict.NOTE,
-    "I": Verdict.IGNORE,
+MEANS: Final[dict[str, ReplicaVerdict | Reason]] = {
+    "T": ReplicaVerdict.TAKE,
+    "N": ReplicaVerdict.NOTE,
+    "I": ReplicaVerdict.IGNORE,
     "G": Reason.GENSTAMP_MISMATCH,
     "S": Reason.SIZE_MISMATCH,
     "X": Reason.INVALID_STATE,
@@ -49,7 +49,7 @@ STAMPS: Final = {"<": STAMP - 1, "=": STAMP, ">": STAMP + 1}
 LENGTHS: Final = {"=": LENGTH, "#": LENGTH + 1}
 
 
-def read_table() -> dict[tuple[ReplicaState, Stage, str], Verdict | Reason]:
+def read_table() -> dict[tuple[ReplicaState, Stage, str], ReplicaVerdict | Reason]:
     """Every row of the table as a case."""
     heading, *lines = TABLE.strip("\n").splitlines()
     columns = heading.split()
@@ -85,13 +85,15 @@ def test_every_report(
         verdict = classify(stored, Reported(state, stamp, length), around)
         because = (state, stage, column)
         if role is Role.STANDBY and from_future:
-            assert verdict is Verdict.WAIT, because
+            assert verdict is ReplicaVerdict.WAIT, because
         elif not known:
             deletes = role is Role.ACTIVE and not starting and not invalidated
-            assert verdict is (Verdict.INVALIDATE if deletes else Verdict.IGNORE), because
+            assert verdict is (ReplicaVerdict.INVALIDATE if deletes else ReplicaVerdict.IGNORE), (
+                because
+            )
         elif invalidated or (superseded and column[0] == "<"):
-            assert verdict is Verdict.IGNORE, because
+            assert verdict is ReplicaVerdict.IGNORE, because
         elif role is Role.STANDBY and isinstance(written, Reason):
-            assert verdict is Verdict.WAIT, because
+            assert verdict is ReplicaVerdict.WAIT, because
         else:
             assert verdict is written, because

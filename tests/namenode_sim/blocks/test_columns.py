@@ -1,4 +1,4 @@
-"""A row of the columns says what was told of its block, and nothing of one before it."""
+"""A row of the columns has what was reported of its block, and nothing of one before it."""
 
 from typing import Final
 
@@ -28,7 +28,6 @@ def row(columns: BlockColumns, slot: int) -> Row:
 
 
 def cells(columns: BlockColumns, slot: int) -> list[tuple[int, int]]:
-    """The storages and positions of a row."""
     part = slice(slot * CELLS, slot * CELLS + CELLS)
     return list(zip(columns.storages[part], columns.positions[part], strict=True))
 
@@ -79,7 +78,7 @@ def test_a_block_costs_53_bytes(*, many: bool) -> None:
     else:
         for number in range(count):
             columns.add(number, number, number, number, number, 0)
-    arrays = [getattr(columns, name) for name in columns.__slots__]
+    arrays = list(vars(columns).values())
     assert sum(len(array) * array.itemsize for array in arrays) == 53 * count
 
 

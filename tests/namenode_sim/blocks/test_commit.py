@@ -1,11 +1,11 @@
-"""A writer tells the length of its block, which is complete once enough replicas have it."""
+"""A writer reports the length of its block, which is complete once enough replicas have it."""
 
 from typing import Final
 
 import pytest
 
 from namenode_sim.blocks import incremental_reports
-from namenode_sim.blocks.commit import commit, would_complete
+from namenode_sim.blocks.apply_edits import commit, would_complete
 from namenode_sim.blocks.model import Reason, ReplicaState, Reported, Slot, Stage
 from namenode_sim.blocks.state import BlockState
 from tests.namenode_sim.blocks import test_reports
@@ -14,7 +14,7 @@ from tests.namenode_sim.blocks import test_reports
 def being_written(
     minimum: int, *replicas: tuple[ReplicaState, int, int]
 ) -> tuple[BlockState, Slot]:
-    """An active's map with one block of stamp 1001, of which DataNodes report these replicas."""
+    """Build an active's map with one block of stamp 1001, with these reported replicas."""
     state = BlockState(minimum=minimum)
     test_reports.after(state, test_reports.added())
     incremental_reports.activate(state)

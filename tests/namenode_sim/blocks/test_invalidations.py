@@ -1,13 +1,12 @@
-"""The replicas that storages are to delete: ordered, and not told to be gone yet."""
+"""The replicas that storages are to delete: ordered, and not reported to be gone yet."""
 
 from typing import Final
 
 import pytest
 
 from journal.model import TxId
-from namenode_sim.blocks.invalidations import Invalidations
+from namenode_sim.blocks.deletion_orders import Invalidations, PendingDeletions
 from namenode_sim.blocks.model import Slot, StorageNumber
-from namenode_sim.blocks.pending_deletions import PendingDeletions
 
 ONE, OTHER, EMPTY = StorageNumber(1), StorageNumber(2), StorageNumber(3)
 Replica = tuple[StorageNumber, int]

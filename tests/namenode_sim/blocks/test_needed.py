@@ -8,7 +8,7 @@ import pytest
 from namenode_sim.blocks.columns import CORRUPT, NEEDED, BlockColumns
 from namenode_sim.blocks.model import Slot
 from namenode_sim.blocks.needed import COPIED, Needed, Priority
-from namenode_sim.blocks.redundancy import priority
+from namenode_sim.datanodes.reconstruction import priority
 
 URGENCY: Final = {
     "enough": (3, 0, 3, True, None),

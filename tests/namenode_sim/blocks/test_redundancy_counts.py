@@ -6,7 +6,7 @@ import pytest
 
 from namenode_sim.blocks.model import CorruptMark, Reason, Reported
 from namenode_sim.blocks.needed import Priority
-from namenode_sim.blocks.redundancy import Counts, count, priority
+from namenode_sim.datanodes.reconstruction import Counts, count, priority
 from tests.namenode_sim.blocks.test_map_blocks import slot_of
 from tests.namenode_sim.blocks.test_reports import FINALIZED, B, a_map, told, written
 

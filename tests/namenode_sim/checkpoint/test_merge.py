@@ -19,9 +19,9 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import load_image, read_namespace
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.image.image_world import real
+from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.startup.startup_world import OPEN, ROLLED, held_by, mkdir
 from tests.worlds.files import info, write_segment
 from tests.worlds.name_dirs import format_name_dirs

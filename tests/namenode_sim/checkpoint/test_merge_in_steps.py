@@ -15,11 +15,11 @@ from namenode_sim.checkpoint.merge import merge
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.image.reader import load_image, read_namespace
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, serve
 from tests.namenode_sim.client_protocol.test_random import CALLS, users
 from tests.namenode_sim.image.image_world import EDITS, saved
+from tests.namenode_sim.namespace.dump import differences
 from tests.worlds.files import info, write_segment
 
 Steps = list[tuple[tuple[str, Fields], str]]

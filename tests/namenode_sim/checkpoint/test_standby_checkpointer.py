@@ -18,13 +18,13 @@ from namenode_sim.checkpoint.image_receive import ImageReceiver, Recipient
 from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.checkpoint.standby import StandbyCheckpointer, UploadSettings
 from namenode_sim.image.files import check_digest
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.peer_face import forget_old
 from namenode_sim.storage.retention import Retention
 from namenode_sim.storage.storage import NameStorage, StorageSettings, open_name_dirs
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
+from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.startup.startup_world import mkdir
 from tests.namenode_sim.term.memory_journal import MemoryJournal
 from tests.namenode_sim.term.test_namenode import NOBODY, namenode, until

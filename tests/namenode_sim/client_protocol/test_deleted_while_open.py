@@ -7,9 +7,9 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
-from namenode_sim.namespace.dump import differences
 from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
+from tests.namenode_sim.namespace.dump import differences
 
 BLOCK = ExtendedBlockProto(
     poolId=datanodes_in_memory.POOL, blockId=2**30 + 1, generationStamp=1001, numBytes=10

@@ -9,9 +9,9 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from ha.rpc.server import RpcServer
-from namenode_sim.namespace.dump import differences
 from tests.namenode_sim.client_protocol.hadoop_shell import HadoopShell, Ran, hadoop_shell
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Served, serve
+from tests.namenode_sim.namespace.dump import differences
 
 pytestmark = pytest.mark.interop
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.inode import INodeDirectory, subtree
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.client_protocol.namenode_in_memory import GROUPS, Fields, serve
+from tests.namenode_sim.namespace.dump import differences
 
 names = st.sampled_from(["a", "b", "é"])
 paths = st.lists(names, max_size=3).map(lambda parts: "/" + "/".join(parts))

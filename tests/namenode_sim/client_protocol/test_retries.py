@@ -9,11 +9,11 @@ from ha.rpc.errors import RemoteFault
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import XAttrProto
 from namenode_sim.client_protocol.table import READS, WRITES
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import INodeDirectory, UnderConstruction
 from tests.namenode_sim.client_protocol.datanodes_in_memory import with_datanodes, written
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
+from tests.namenode_sim.namespace.dump import differences
 
 XATTR = XAttrProto(namespace=XAttrProto.USER, name="a", value=b"1")
 

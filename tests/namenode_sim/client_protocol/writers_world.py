@@ -19,10 +19,10 @@ from namenode_sim.blocks.incremental_reports import activate, receive
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
 from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.edits.codec import decode_all
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.client_protocol.datanodes_in_memory import joined, sized
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Fields, Served, serve
+from tests.namenode_sim.namespace.dump import differences
 
 DATANODES = ("d1", "d2", "d3", "d4")
 

@@ -7,9 +7,9 @@ from namenode_sim.blocks import incremental_reports
 from namenode_sim.blocks.blocks_map import BlocksMap
 from namenode_sim.blocks.model import Slot, StorageNumber
 from namenode_sim.blocks.recheck_queue import RecheckQueue
-from namenode_sim.blocks.redundancy import Counts, count
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes import redundancy_check
+from namenode_sim.datanodes.reconstruction import Counts, count
 from namenode_sim.datanodes.redundancy import Redundancy
 from tests.namenode_sim.datanodes.redundancy_world import World
 from tests.simulation.engine.mutants import Planting, replacing
@@ -23,8 +23,7 @@ class Bug:
     plant: Planting
 
 
-def _nothing(*_arguments: object, **_named: object) -> None:
-    """A step that is left out."""
+def _nothing(*_arguments: object, **_named: object) -> None: ...
 
 
 _activate = incremental_reports.activate

@@ -18,10 +18,10 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import digest_path
 from namenode_sim.image.reader import load_image, read_namespace
 from namenode_sim.image.writer import save_image, write_namespace
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.image.image_world import real, replay, rich_namespace, saved
+from tests.namenode_sim.namespace.dump import differences
 from tests.worlds.files import info
 
 NAME_DIR = "name-dir/fsimage_00000000000000000"

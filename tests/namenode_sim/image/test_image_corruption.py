@@ -18,9 +18,9 @@ from namenode_sim.image.files import digest_path, write_digest
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import load_image, read_namespace
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.image.image_world import rich_namespace, saved
+from tests.namenode_sim.namespace.dump import differences
 from tests.worlds.files import info
 
 PLACES = ("section ", "summary", "trailer", "HDFSIMG1", "ends after", "layout version", "codec",

@@ -16,9 +16,9 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import write_namespace
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.image.image_world import PERMISSION, rich_namespace, saved
+from tests.namenode_sim.namespace.dump import differences
 from tests.worlds.files import info
 
 PACKAGES = {

@@ -11,11 +11,11 @@ from namenode_sim.image.codecs import GZIP_CODEC, ZLIB_CODEC
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.writer import write_namespace
 from namenode_sim.namespace import inode as namespace_inode
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.file_numbers import pack_numbers
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.state import Counters, EcState, ErasureCodingPolicy
 from tests.namenode_sim.image.image_world import PERMISSION
+from tests.namenode_sim.namespace.dump import differences
 from tests.worlds.files import info
 
 TIME = st.integers(0, 2**62)

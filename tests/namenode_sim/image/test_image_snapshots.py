@@ -11,10 +11,10 @@ from namenode_sim.image.container import read_summary, section_messages
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import read_namespace
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.image.image_world import PERMISSION, rich_namespace, saved
+from tests.namenode_sim.namespace.dump import differences
 
 
 def _messages(image: bytes, name: str) -> list[bytes]:

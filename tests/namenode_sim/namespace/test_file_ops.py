@@ -7,8 +7,8 @@ import pytest
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Permission
-from namenode_sim.namespace.dump import dump_tree
 from namenode_sim.namespace.inode import UnderConstruction
+from tests.namenode_sim.namespace.dump import dump_tree
 from tests.namenode_sim.namespace.given_edits import (
     B1,
     WHO,

@@ -10,11 +10,11 @@ from journal.model import TxId
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.edits.ops import Add, Close, Mkdir
 from namenode_sim.edits.values import Permission
-from namenode_sim.namespace.dump import differences, dump_state, dump_tree
 from namenode_sim.namespace.inode import INodeDirectory, signed_order
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.tree import Tree, new_root
 from tests import TESTDATA
+from tests.namenode_sim.namespace.dump import differences, dump_state, dump_tree
 from tests.needs import FILES_OF_HADOOP
 
 EDITS = TESTDATA / "edits" / "editsStored"

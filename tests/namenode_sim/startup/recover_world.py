@@ -5,10 +5,10 @@ from pathlib import Path
 
 from journal.model import TxId
 from namenode_sim.edits.ops import Op, StartLogSegment
-from namenode_sim.namespace.dump import dump_tree
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.recover import Recovery, recover
 from namenode_sim.storage.storage import open_name_dirs
+from tests.namenode_sim.namespace.dump import dump_tree
 from tests.namenode_sim.startup.startup_world import World, mkdir
 from tests.worlds.files import frames, info, write_segment
 from tests.worlds.name_dirs import format_name_dirs

@@ -16,7 +16,6 @@ from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.process import ExitWith
 from hadoop.errors import InUse
 from journal.model import TxId
-from namenode_sim.namespace.dump import differences
 from namenode_sim.startup.bootstrap import bootstrap_standby
 from namenode_sim.startup.questions import Consent
 from namenode_sim.storage.storage import open_name_dirs
@@ -24,6 +23,7 @@ from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
 from namenode_sim.transfer.image_server import ImageServer, TransferLimits
 from namenode_sim.transfer.namenode_protocol import Facts
 from tests.namenode_sim.image.image_world import rich_namespace
+from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.startup import startup_world
 from tests.namenode_sim.startup.startup_world import peer
 from tests.worlds.files import frames, info

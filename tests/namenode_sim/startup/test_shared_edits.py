@@ -10,7 +10,6 @@ from journal.model import TxId
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import StartLogSegment
 from namenode_sim.image.errors import ImageError
-from namenode_sim.namespace.dump import differences
 from namenode_sim.startup.questions import Consent
 from namenode_sim.startup.shared_edits import initialize_shared_edits
 from namenode_sim.storage.local_copies import MARK
@@ -18,6 +17,7 @@ from namenode_sim.storage.local_edits import last_local_edit
 from namenode_sim.storage.storage import open_name_dirs
 from tests.journal.node.process import until
 from tests.namenode_sim.image.image_world import real
+from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.startup import startup_world
 from tests.namenode_sim.startup.startup_world import in_use
 from tests.worlds.files import info, write_segment

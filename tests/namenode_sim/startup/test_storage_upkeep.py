@@ -14,11 +14,11 @@ from namenode_sim.edits.ops import Mkdir
 from namenode_sim.edits.values import Permission
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage import storage as storage_storage
 from namenode_sim.storage.retention import PurgePlan, Retention, plan_purge
 from tests.namenode_sim.image.image_world import rich_namespace
+from tests.namenode_sim.namespace.dump import differences
 from tests.worlds.files import info
 from tests.worlds.name_dirs import format_name_dirs
 

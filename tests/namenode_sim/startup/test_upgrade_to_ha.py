@@ -14,10 +14,10 @@ from deploy.local.demo.dfs import fs_shell
 from journal.frame import HEADER_BYTES, read_header
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace.dump import dump_tree
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.image.image_world import real
+from tests.namenode_sim.namespace.dump import dump_tree
 from tests.namenode_sim.startup.startup_world import copy_dir, in_use
 
 pytestmark = pytest.mark.cluster

@@ -2,11 +2,11 @@
 
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from unittest.mock import patch
 
 from journal.model import TxId
-from namenode_sim.blocks import incremental_reports, safemode
+from namenode_sim.blocks import incremental_reports
 from namenode_sim.blocks.blocks_map import BlocksMap
 from namenode_sim.blocks.deletion_orders import Invalidations
 from namenode_sim.blocks.model import Slot, Storage, StorageNumber
@@ -23,68 +23,55 @@ from namenode_sim.process import datanodes
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
 from tests.simulation.blocks import namenode
-from tests.simulation.engine.mutants import Planting, all_of, replacing
+from tests.simulation.engine.mutants import Planted, Planting, all_of, replacing
+
+_TESTS: Final = "tests/namenode_sim/"
+bug: Final = Planted(2_000)
 
 _ALL_DURABLE = TxId(1 << 62)
-_BEGIN = Keeper.__init__
 
 
-def confirmed_over_activation() -> Planting:
-    def activate(state: BlockState) -> None:
-        before = [(one, one.confirmed, one.heartbeated) for one in state.map.storages]
-        incremental_reports.activate(state)
-        for storage, _, heartbeated in before:
-            storage.confirmed, storage.heartbeated = True, heartbeated
-
-    return replacing(keeper, "activate", activate)
+@bug.replacing("storages stay confirmed over a takeover", keeper, "activate")
+def confirmed_over_activation(state: BlockState) -> None:
+    before = [(one, one.confirmed, one.heartbeated) for one in state.map.storages]
+    incremental_reports.activate(state)
+    for storage, _, heartbeated in before:
+        storage.confirmed, storage.heartbeated = True, heartbeated
 
 
-def any_report_confirms() -> Planting:
-    def finish(_: BlockState, storage: Storage, **_more: object) -> None:
-        storage.reports += 1
-        storage.needs_full_report = False
-        storage.confirmed = True
-
-    return replacing(intake, "finish", finish)
+@bug.replacing("any report confirms", intake, "finish")
+def any_report_confirms(_: BlockState, storage: Storage, **_more: object) -> None:
+    storage.reports += 1
+    storage.needs_full_report = False
+    storage.confirmed = True
 
 
-def unconfirmed_counts() -> Planting:
-    """Excess replicas are chosen as if every storage were confirmed."""
-    return replacing(redundancy_check, "_doubtful", lambda _cluster, _counts: frozenset())
+bug.add(
+    "unconfirmed storages count for excess",
+    replacing(redundancy_check, "_doubtful", lambda _cluster, _counts: frozenset()),
+)
 
 
-def unregistered_are_dead() -> Planting:
-    return replacing(Keeper, "__init__", _knows_all)
-
-
-def _knows_all(self: Keeper, *args: Any, **more: Any) -> None:  # noqa: ANN401
-    _BEGIN(self, *args, **more)
+@bug.replacing("who has not registered is dead", Keeper, "__init__")
+def unregistered_are_dead(really: Any, self: Keeper, *args: Any, **more: Any) -> None:
+    really(self, *args, **more)
     self.cluster.registered_by = 0.0
 
 
-def orders_outlive_terms() -> Planting:
-    return replacing(Invalidations, "clear", lambda _self: None)
+bug.add("orders outlive their term", replacing(Invalidations, "clear", lambda _self: None))
 
 
-def orders_before_their_edits() -> Planting:
-    take_due = Invalidations.take_due
-
-    def at_once(
-        self: Invalidations, number: StorageNumber, _durable: TxId, limit: int
-    ) -> list[tuple[int, int]]:
-        return take_due(self, number, _ALL_DURABLE, limit)
-
-    return replacing(Invalidations, "take_due", at_once)
+@bug.replacing("orders leave before their edits", Invalidations, "take_due")
+def orders_before_their_edits(
+    really: Any, self: Invalidations, number: StorageNumber, _durable: TxId, limit: int
+) -> Any:
+    return really(self, number, _ALL_DURABLE, limit)
 
 
-def claims_what_is_written() -> Planting:
-    standing_of = datanodes.standing_of
-
-    def standing(owner: NameNode) -> Standing:
-        found = standing_of(owner)
-        return found if owner.edit_log is None else replace(found, durable=owner.edit_log.last_txid)
-
-    return replacing(namenode, "standing_of", standing)
+@bug.replacing("a claim is what is written", namenode, "standing_of")
+def claims_what_is_written(really: Any, owner: NameNode) -> Any:
+    found = really(owner)
+    return found if owner.edit_log is None else replace(found, durable=owner.edit_log.last_txid)
 
 
 def lease_not_asked() -> Planting:
@@ -99,10 +86,13 @@ def lease_not_asked() -> Planting:
     return replacing(namenode, "standing_of", standing)
 
 
-def waiting_forgotten() -> Planting:
-    return replacing(incremental_reports, "_postpone", lambda *_: None)
+bug.add(
+    "a standby drops reports from the future",
+    replacing(incremental_reports, "_postpone", lambda *_: None),
+)
 
 
+@bug("the oldest report waits")
 def oldest_waits() -> Planting:
     put, forget = PostponedReports.put, PostponedReports.forget
 
@@ -127,42 +117,40 @@ def oldest_waits() -> Planting:
     )
 
 
-def late_stamp_is_corrupt() -> Planting:
-    return replacing(BlocksMap, "holds_current", lambda *_: False)
+bug.add(
+    "a late stamp makes the new replica corrupt",
+    replacing(BlocksMap, "holds_current", lambda *_: False),
+)
 
 
+@bug.killed_by(
+    _TESTS + "blocks/test_reports.py::test_a_full_report_does_not_undo_what_came_after_it_was_made",
+    why="DataNodes tell one thing after another, and one whose report was held up is asked "
+    "for another at once",
+)
+@bug("a full report undoes newer news")
 def report_undoes_news() -> Planting:
     return replacing(incremental_reports, "_remember", lambda *_: None)
 
 
-def old_stamps_stay() -> Planting:
-    """After a pipeline's recovery those that fell out of it still count as its locations."""
-    return replacing(BlockState, "_drop_other_stamps", lambda *_: None)
+bug.add(
+    "replicas of an old stamp stay", replacing(BlockState, "_drop_other_stamps", lambda *_: None)
+)
 
 
-def retry_is_a_new_block() -> Planting:
-    is_retry = add_block.is_retry
-
-    def never(*arguments: Any) -> bool:  # noqa: ANN401
-        is_retry(*arguments)
-        return False
-
-    return replacing(add_block, "is_retry", never)
+@bug.replacing("a repeated addBlock gets another block", add_block, "is_retry")
+def retry_is_a_new_block(really: Any, *arguments: Any) -> Any:
+    really(*arguments)
+    return False
 
 
-def retry_has_no_place() -> Planting:
-    return replacing(add_block, "_new_places", _only_new(add_block._new_places))
+@bug.replacing("a repeated addBlock gets no place", add_block, "_new_places")
+def retry_has_no_place(really: Any, scene: Any, path: str, file: Any, request: Any) -> Any:
+    again = bool(file.blocks) and not request.HasField("previous")
+    return () if again else really(scene, path, file, request)
 
 
-def _only_new(choose: Any) -> Any:  # noqa: ANN401
-    def places(scene: Any, path: str, file: Any, request: Any) -> Any:  # noqa: ANN401
-        blocks = file.blocks
-        again = bool(blocks) and not request.HasField("previous")
-        return () if again else choose(scene, path, file, request)
-
-    return places
-
-
+@bug("a storage's list is out of order")
 def list_out_of_order() -> Planting:
     add = Replicas.add
 
@@ -173,10 +161,11 @@ def list_out_of_order() -> Planting:
     return replacing(Replicas, "add", first)
 
 
+@bug("a stamp is told and not logged")
 def stamp_not_logged() -> Planting:
     call = table.WRITES["updateBlockForPipeline"]
 
-    def plan(scene: Any, request: Any) -> EditPlan:  # noqa: ANN401
+    def plan(scene: Any, request: Any) -> EditPlan:
         return replace(call.plan(scene, request), ops=())
 
     def plant(stack: ExitStack) -> None:
@@ -186,31 +175,32 @@ def stamp_not_logged() -> Planting:
     return plant
 
 
-def any_recovery_commits() -> Planting:
-    return replacing(block_recovery, "_check_recovery", lambda *_: None)
+bug.add("any recovery commits", replacing(block_recovery, "_check_recovery", lambda *_: None))
+
+bug.add("a sleep of its own makes DataNodes dead", replacing(liveness, "LATE_FACTOR", 1e9))
 
 
-def dead_after_a_sleep() -> Planting:
-    return replacing(liveness, "LATE_FACTOR", 1e9)
+@bug.replacing("safe mode waits for open blocks", cluster, "counts_of")
+def safe_mode_counts_all(really: Any, state: BlockState, live_datanodes: int) -> Any:
+    return replace(really(state, live_datanodes), total=len(dict(state.map.items())))
 
 
-def safe_mode_counts_all() -> Planting:
-    """Safe mode waits for blocks that are still being written."""
-    counts_of = safemode.counts_of
-
-    def counted(state: BlockState, live_datanodes: int) -> safemode.Counts:
-        return replace(counts_of(state, live_datanodes), total=len(dict(state.map.items())))
-
-    return replacing(cluster, "counts_of", counted)
-
-
+@bug.killed_by(
+    _TESTS + "client_protocol/test_block_writes.py::"
+    "test_a_file_closes_once_enough_replicas_are_reported",
+    why="simulated writers wait for the end of every replica before they close a file",
+)
+@bug("a file is closed without its replicas")
 def closed_uncounted() -> Planting:
     return replacing(block_writes, "would_complete", lambda *_: True)
 
 
-def registration_keeps_trust() -> Planting:
-    def registered(self: BlockState, node: str) -> None:
-        for storage in self._storages.of(node):
-            storage.reports = 0
-
-    return replacing(BlockState, "registered", registered)
+@bug.killed_by(
+    _TESTS + "datanodes/test_registry.py::"
+    "test_one_that_comes_again_keeps_its_replicas_but_proves_nothing",
+    why="its report follows within seconds, and what its disks lost meanwhile is excused",
+)
+@bug.replacing("who registers again is trusted", BlockState, "registered")
+def registration_keeps_trust(self: BlockState, node: str) -> None:
+    for storage in self._storages.of(node):
+        storage.reports = 0

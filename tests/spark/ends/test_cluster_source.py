@@ -12,12 +12,12 @@ from namenode_sim.checkpoint.merge import merge
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import image_name
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from spark.ends.sources.directory import DirectorySource, staged_here
 from spark.ends.sources.from_cluster import adopt
 from spark.ends.sources.model import SourceError
 from spark.ends.sources.segments import fetch_segment
+from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.startup.startup_world import ROLLED, in_use
 from tests.spark.ends.source_world import (
     OPS,

@@ -14,7 +14,6 @@ from namenode_sim.checkpoint.merge import merge
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.files import image_name
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from spark.ends.hadoop_files import HadoopFiles
 from spark.ends.options import Ends, open_sink, open_source
@@ -22,6 +21,7 @@ from spark.ends.sinks.hadoop import HadoopSink
 from spark.ends.sinks.model import SinkFailed, SinkOutcome, SinkRefused
 from spark.ends.sources.hadoop import HadoopSource
 from spark.ends.sources.model import SourceError
+from tests.namenode_sim.namespace.dump import differences
 from tests.spark.ends.source_world import OPS, SEGMENTS, segment_name, whole
 from tests.worlds.files import info, write_segment
 from tests.worlds.name_dirs import format_name_dirs

@@ -18,7 +18,6 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import write_namespace
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.inode import signed_order
 from namenode_sim.namespace.namespace import Namespace
 from spark.merge.base import Base, read_base
@@ -29,6 +28,7 @@ from spark.merge.plan.rounds import plan_until_right
 from spark.merge.replay import replay
 from spark.merge.sparse import Sparse, sparse_namespace
 from spark.merge.trie import GAINS, NEED, ROOT, BaseTrie
+from tests.namenode_sim.namespace.dump import differences
 from tests.worlds.files import info
 
 Edits = list[tuple[TxId, Op]]

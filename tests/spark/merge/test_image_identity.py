@@ -8,10 +8,10 @@ from namenode_sim.image.codecs import LZ4_CODEC, ZLIB_CODEC
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace.dump import dump_tree
 from spark.engine.outcome import InlineEngine
 from spark.image.opened import open_image
 from tests import TESTDATA
+from tests.namenode_sim.namespace.dump import dump_tree
 from tests.needs import FILES_OF_HADOOP
 from tests.spark.merge import image_world
 from tests.worlds.files import save

@@ -17,7 +17,6 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.facts import image_facts
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace.dump import differences
 from spark.engine.model import SparkUnavailable
 from spark.engine.outcome import InlineEngine
 from spark.merge import job
@@ -27,6 +26,7 @@ from spark.merge.merger import EngineName, Merger, choose
 from spark.merge.progress_display import in_words
 from spark.merge.stages import Progress
 from tests.namenode_sim.image.image_world import real
+from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.startup.startup_world import OPEN, held_by, mkdir
 from tests.spark.merge.job_world import LAST, ROLLED, first_image, merged_name, name_directory
 from tests.worlds.files import write_segment

@@ -8,12 +8,12 @@ import pytest
 
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace.dump import differences
 from spark.engine.outcome import InlineEngine
 from spark.merge.job import merge_on
 from spark.merge.stages import Progress
 from spark.merge.workdir import PREFIX
 from tests import ROOT
+from tests.namenode_sim.namespace.dump import differences
 from tests.spark.merge import job_tree
 
 SIGKILLED = -9

@@ -11,13 +11,13 @@ import pytest
 
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace.dump import differences
 from spark.engine.session import ATTEMPTS, SparkSettings, spark_started
 from spark.engine.spark import SparkEngine
 from spark.merge.job import MergedOn, merge_on
 from spark.merge.stages import Progress
 from spark.merge.workdir import PREFIX
 from tests.namenode_sim.image.image_world import real
+from tests.namenode_sim.namespace.dump import differences
 from tests.spark.merge import job_tree
 from tests.spark.merge.test_kill import assert_nothing_is_visible, killed
 

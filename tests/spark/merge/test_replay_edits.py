@@ -8,8 +8,8 @@ import pytest
 from namenode_sim.edits import ops, values
 from namenode_sim.edits.segment_file import read_segment
 from namenode_sim.image.reader import read_namespace
-from namenode_sim.namespace.dump import differences
 from tests.namenode_sim.image.image_world import KEY, TOKEN, real
+from tests.namenode_sim.namespace.dump import differences
 from tests.spark.merge.memory import check_against_oracle
 from tests.spark.merge.script import Script
 

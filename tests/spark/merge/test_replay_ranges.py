@@ -11,7 +11,6 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.image.codecs import ZLIB_CODEC
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.writer import write_namespace
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from spark.engine.outcome import InlineEngine
 from spark.image.opened import open_image
@@ -24,6 +23,7 @@ from spark.merge.replay import replay
 from spark.merge.sparse import sparse_namespace
 from spark.merge.trie import BaseTrie
 from spark.merge.write.stages import apply_delta
+from tests.namenode_sim.namespace.dump import differences
 from tests.spark.merge.test_replay_random import DEEDS, MOVING_DEEDS
 from tests.worlds.author import Author
 from tests.worlds.files import info

@@ -12,8 +12,8 @@ import pytest
 
 from ha.daemon.java import find_jars, find_java
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace.dump import differences
 from tests import ROOT
+from tests.namenode_sim.namespace.dump import differences
 from tests.spark.merge import job_tree
 from tests.spark.merge.standalone import standalone
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from namenode_sim.edits.ops import Op
 from namenode_sim.image.reader import read_namespace
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.image.image_world import saved
+from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.namespace.given_edits import go_on
 from tests.namenode_sim.namespace.snapshots.comparing import wrong
 from tests.worlds.scribe import Draw, Scribe

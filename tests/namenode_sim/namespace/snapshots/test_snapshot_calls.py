@@ -7,9 +7,9 @@ from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import HdfsFileStatusProto
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, SNAPSHOT
 from namenode_sim.client_protocol.words.model import Settings
-from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.state import SnapshotRules
 from tests.namenode_sim.client_protocol.namenode_in_memory import GROUPS, Fields, prepared
+from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.namespace.given_edits import striped
 from tests.namenode_sim.namespace.snapshots.snapshotted import names, snapshotted
 

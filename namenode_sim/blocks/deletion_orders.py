@@ -1,18 +1,16 @@
-"""Replicas that storages are to delete, each with the edit that must be durable before.
+"""Replicas that storages are to delete, and those whose deletion is not reported yet.
 
-See docs/reference/blocks.md#orders.
+See docs/reference/blocks.md#orders and docs/reference/blocks.md#excess.
 """
 
 from collections.abc import Iterator
 
 from journal.model import TxId
-from namenode_sim.blocks.model import StorageNumber
+from namenode_sim.blocks.model import Slot, StorageNumber
 
 
 class Invalidations:
-    """By storage and block: the replica's stamp, and the last edit that the order rests on."""
-
-    __slots__ = ("_by_storage",)
+    """By storage and block: the stamp, and the edit that must be durable before it is sent."""
 
     def __init__(self) -> None:
         self._by_storage: dict[StorageNumber, dict[int, tuple[int, TxId]]] = {}
@@ -67,3 +65,54 @@ class Invalidations:
         for block_id, _ in due:
             self.forget(number, block_id)
         return due
+
+
+class PendingDeletions:
+    """By storage and block: when the deletion was ordered; a storage's oldest comes first."""
+
+    def __init__(self) -> None:
+        self._by_storage: dict[StorageNumber, dict[Slot, float]] = {}
+
+    def __len__(self) -> int:
+        """Return how many replicas are to go."""
+        return sum(map(len, self._by_storage.values()))
+
+    def __iter__(self) -> Iterator[tuple[Slot, StorageNumber]]:
+        """Yield every replica that is to go."""
+        for number, slots in self._by_storage.items():
+            for slot in slots:
+                yield slot, number
+
+    def add(self, slot: Slot, number: StorageNumber, now: float) -> None:
+        """Note that a replica is to go; an earlier order about it is forgotten."""
+        slots = self._by_storage.setdefault(number, {})
+        slots.pop(slot, None)
+        slots[slot] = now
+
+    def has(self, slot: Slot, number: StorageNumber) -> bool:
+        """Return whether a replica is to go."""
+        return slot in self._by_storage.get(number, ())
+
+    def of(self, number: StorageNumber) -> list[Slot]:
+        """Return the blocks whose replicas on a storage are to go."""
+        return list(self._by_storage.get(number, ()))
+
+    def forget(self, slot: Slot, number: StorageNumber) -> None:
+        """Note that a replica is gone, or is to stay."""
+        slots = self._by_storage.get(number)
+        if slots is not None and slots.pop(slot, None) is not None and not slots:
+            del self._by_storage[number]
+
+    def overdue(self, ordered_before: float, limit: int) -> list[tuple[Slot, StorageNumber]]:
+        """Return replicas that were to go long ago and that are not reported to be gone."""
+        found: list[tuple[Slot, StorageNumber]] = []
+        for number, slots in self._by_storage.items():
+            for slot, ordered in slots.items():
+                if ordered >= ordered_before or len(found) == limit:
+                    break
+                found.append((slot, number))
+        return found
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._by_storage.clear()
