@@ -37,7 +37,7 @@ _START_TIME: Final = 19
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ProcessMark:
     """What one run's processes are known by."""
 
     value: str
@@ -50,13 +50,13 @@ class Mark:
         return {MARK: self.value}
 
 
-def fresh_mark() -> Mark:
+def fresh_mark() -> ProcessMark:
     """Make a mark that no other process carries."""
     since = time.clock_gettime(time.CLOCK_BOOTTIME) - _SLACK_SECONDS
-    return Mark(secrets.token_hex(16), since * os.sysconf("SC_CLK_TCK"))
+    return ProcessMark(secrets.token_hex(16), since * os.sysconf("SC_CLK_TCK"))
 
 
-def kill_strays(mark: Mark) -> None:
+def kill_strays(mark: ProcessMark) -> None:
     """Kill every process that carries the mark, as far as this user may look into it.
 
     A process may leave its group, its session and its parent (``setsid``, a daemon); its
@@ -68,7 +68,7 @@ def kill_strays(mark: Mark) -> None:
             return
 
 
-def _young(mark: Mark) -> Iterator[int]:
+def _young(mark: ProcessMark) -> Iterator[int]:
     for process in Path("/proc").iterdir():
         if process.name.isdecimal():
             try:
@@ -79,7 +79,7 @@ def _young(mark: Mark) -> Iterator[int]:
                 continue  # it has just ended
 
 
-def _killed(pid: int, mark: Mark) -> bool:
+def _killed(pid: int, mark: ProcessMark) -> bool:
     try:
         # Held before it is looked at: its number may be another one's by the time of the kill.
         process = os.pidfd_open(pid)
@@ -156,7 +156,7 @@ async def run_command(
 
 
 async def _started(
-    command: str, environment: Mapping[str, str], mark: Mark
+    command: str, environment: Mapping[str, str], mark: ProcessMark
 ) -> tuple[asyncio.SubprocessTransport, "_Run"]:
     """Start bash; raises OSError or ValueError where it cannot be started.
 
@@ -182,7 +182,7 @@ async def _started(
         raise
 
 
-async def _left(transport: asyncio.SubprocessTransport, run: "_Run", mark: Mark) -> None:
+async def _left(transport: asyncio.SubprocessTransport, run: "_Run", mark: ProcessMark) -> None:
     """Kill what still runs of the command, and collect it."""
     if run.exited.is_set():
         _kill_group(transport.get_pid())
@@ -250,7 +250,7 @@ def _kill_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _kill_all(group: int, mark: Mark) -> None:
+def _kill_all(group: int, mark: ProcessMark) -> None:
     _kill_group(group)  # first, so that it starts nothing more
     kill_strays(mark)
 

@@ -8,7 +8,7 @@ from journal.errors import ensure
 from journal.model import MAX_EPOCH_LEAP, Epoch, NodeName
 
 
-class Verdict(Enum):
+class CallOutcome(Enum):
     """What is certain about a call."""
 
     PENDING = "pending"
@@ -50,13 +50,13 @@ class Tally:
         return Tally(self.nodes, self.needed, self.succeeded, self.failed | {node})
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CallOutcome:
         """Won, lost, or not certain yet."""
         if len(self.succeeded) >= self.needed:
-            return Verdict.WON
+            return CallOutcome.WON
         if len(self.nodes) - len(self.failed) < self.needed:
-            return Verdict.LOST
-        return Verdict.PENDING
+            return CallOutcome.LOST
+        return CallOutcome.PENDING
 
     @property
     def silent(self) -> frozenset[NodeName]:

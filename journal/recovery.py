@@ -23,7 +23,7 @@ class Empty:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldSegment:
     """A node that has the segment, and what it knows about it.
 
     ``accepted_in`` is the epoch of a recovery that this node has accepted for the segment, or
@@ -36,7 +36,7 @@ class Held:
     committed: TxId | None = None
 
 
-Answer = Empty | Held
+Answer = Empty | HeldSegment
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def choose(first: TxId, answers: Mapping[NodeName, Answer]) -> Copy | Skip:
         InvariantBroken: if two copies that must be equal differ, or the winner lacks an edit
             that some node knows to be committed.
     """
-    held = {node: answer for node, answer in answers.items() if isinstance(answer, Held)}
+    held = {node: answer for node, answer in answers.items() if isinstance(answer, HeldSegment)}
     for node, answer in held.items():
         ensure(answer.segment.first == first, f"{node} was asked for the segment at {first}")
         ensure(answer.segment.last >= first, f"{node} reports a segment with an edit in it")
@@ -78,7 +78,7 @@ def choose(first: TxId, answers: Mapping[NodeName, Answer]) -> Copy | Skip:
     return Copy(winner, (best, *others))
 
 
-def _rank(answer: Held) -> tuple[bool, Epoch, TxId]:
+def _rank(answer: HeldSegment) -> tuple[bool, Epoch, TxId]:
     segment = answer.segment
     if segment.finalized:
         # All finalized copies are equal, whoever wrote last on their nodes.
@@ -90,7 +90,7 @@ def _same_bytes(one: Segment, other: Segment) -> bool:
     return one.last == other.last and one.digest == other.digest and one.digest != b""
 
 
-def _ensure_equals_agree(held: Mapping[NodeName, Held]) -> None:
+def _ensure_equals_agree(held: Mapping[NodeName, HeldSegment]) -> None:
     """Check that copies of one rank are the same bytes.
 
     Finalized ones are, because a segment is finalized once.  In-progress ones are, because one

@@ -46,7 +46,7 @@ _Sent = pb.Refusal
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RefusalKind:
     """One kind of refusal: what is sent, and ``label``, its name in metrics and logs.
 
     Where Java has no class of its own, as for a fence, it gets an IOException with nothing but its
@@ -61,31 +61,37 @@ class Kind:
 
 
 KINDS: Final = (
-    Kind(
+    RefusalKind(
         NotFormatted, _Sent.NOT_FORMATTED, _Code.FAILED_PRECONDITION, "not_formatted", NOT_FORMATTED
     ),
-    Kind(WrongNamespace, _Sent.WRONG_NAMESPACE, _Code.FAILED_PRECONDITION, "wrong_namespace"),
-    Kind(Fenced, _Sent.FENCED, _Code.ABORTED, "fenced"),
-    Kind(OutOfSync, _Sent.OUT_OF_SYNC, _Code.FAILED_PRECONDITION, "out_of_order", OUT_OF_SYNC),
-    Kind(NotAdmitted, _Sent.NOT_ADMITTED, _Code.FAILED_PRECONDITION, "not_admitted"),
-    Kind(CacheMiss, _Sent.CACHE_MISS, _Code.NOT_FOUND, "cache_miss", CACHE_MISS),
-    Kind(AheadOfNode, _Sent.AHEAD_OF_NODE, _Code.OUT_OF_RANGE, "ahead_of_node", NEWER_TXID),
-    Kind(
+    RefusalKind(
+        WrongNamespace, _Sent.WRONG_NAMESPACE, _Code.FAILED_PRECONDITION, "wrong_namespace"
+    ),
+    RefusalKind(Fenced, _Sent.FENCED, _Code.ABORTED, "fenced"),
+    RefusalKind(
+        OutOfSync, _Sent.OUT_OF_SYNC, _Code.FAILED_PRECONDITION, "out_of_order", OUT_OF_SYNC
+    ),
+    RefusalKind(NotAdmitted, _Sent.NOT_ADMITTED, _Code.FAILED_PRECONDITION, "not_admitted"),
+    RefusalKind(CacheMiss, _Sent.CACHE_MISS, _Code.NOT_FOUND, "cache_miss", CACHE_MISS),
+    RefusalKind(AheadOfNode, _Sent.AHEAD_OF_NODE, _Code.OUT_OF_RANGE, "ahead_of_node", NEWER_TXID),
+    RefusalKind(
         BadRequest,
         _Sent.BAD_REQUEST,
         _Code.INVALID_ARGUMENT,
         "bad_request",
         java_names.ILLEGAL_ARGUMENT,
     ),
-    Kind(StorageFailed, _Sent.STORAGE_FAILED, _Code.INTERNAL, "storage_failed"),
-    Kind(InvariantBroken, _Sent.INVARIANT_BROKEN, _Code.DATA_LOSS, "invariant_broken", ASSERTION),
-    Kind(Unavailable, _Sent.UNAVAILABLE, _Code.UNAVAILABLE, "other"),
+    RefusalKind(StorageFailed, _Sent.STORAGE_FAILED, _Code.INTERNAL, "storage_failed"),
+    RefusalKind(
+        InvariantBroken, _Sent.INVARIANT_BROKEN, _Code.DATA_LOSS, "invariant_broken", ASSERTION
+    ),
+    RefusalKind(Unavailable, _Sent.UNAVAILABLE, _Code.UNAVAILABLE, "other"),
 )
-_UNKNOWN: Final = Kind(JournalError, _Sent.UNKNOWN, _Code.UNAVAILABLE, "other")
+_UNKNOWN: Final = RefusalKind(JournalError, _Sent.UNKNOWN, _Code.UNAVAILABLE, "other")
 _BY_NUMBER: Final = {kind.number: kind for kind in KINDS}
 
 
-def kind_of(error: JournalError) -> Kind:
+def kind_of(error: JournalError) -> RefusalKind:
     return next((kind for kind in KINDS if isinstance(error, kind.error)), _UNKNOWN)
 
 

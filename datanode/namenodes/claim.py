@@ -35,7 +35,7 @@ class Claims:
     remembered: NameNodeId | None = None
 
 
-class Verdict(Enum):
+class ClaimEffect(Enum):
     """What an answer means."""
 
     NOTHING_NEW = "nothing new"
@@ -44,19 +44,19 @@ class Verdict(Enum):
     STALE = "a claim that is older than another's"
 
 
-def hear(claims: Claims, who: NameNodeId, said: Said, txid: int) -> tuple[Claims, Verdict]:
+def hear(claims: Claims, who: NameNodeId, said: Said, txid: int) -> tuple[Claims, ClaimEffect]:
     """Take in an answer.  ``txid``: the last transaction that its sender has."""
     match said, claims.obeyed == who:
         case Said.ACTIVE, True:
-            return replace(claims, highest=txid), Verdict.NOTHING_NEW
+            return replace(claims, highest=txid), ClaimEffect.NOTHING_NEW
         case Said.ACTIVE, False if _newer(claims, who, txid):
-            return Claims(highest=txid, obeyed=who), Verdict.OBEYED
+            return Claims(highest=txid, obeyed=who), ClaimEffect.OBEYED
         case Said.ACTIVE, False:
-            return claims, Verdict.STALE
+            return claims, ClaimEffect.STALE
         case Said.STANDBY, True:
-            return replace(claims, obeyed=None, remembered=who), Verdict.OBEYED_NO_MORE
+            return replace(claims, obeyed=None, remembered=who), ClaimEffect.OBEYED_NO_MORE
         case _:
-            return claims, Verdict.NOTHING_NEW
+            return claims, ClaimEffect.NOTHING_NEW
 
 
 def encode(claims: Claims) -> bytes:

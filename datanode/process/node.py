@@ -14,7 +14,7 @@ from datanode.errors import OtherNamespace, UnusableVolume, WrongNamespace
 from datanode.metrics import FAILED_VOLUMES, REPLICAS, SHARED_BYTES
 from datanode.model import Replica, StorageId
 from datanode.namenodes.actor import Actor
-from datanode.namenodes.claim import Claims, NameNodeId, Said, Verdict, hear
+from datanode.namenodes.claim import ClaimEffect, Claims, NameNodeId, Said, hear
 from datanode.namenodes.claim_file import read_claims, write_claims
 from datanode.namenodes.commands import Command
 from datanode.namenodes.executor import Executor
@@ -134,15 +134,15 @@ class DataNode:
     async def heard(self, who: NameNodeId, said: Said, txid: int) -> None:
         """Take in a claim; write it to the disk before a new NameNode is obeyed."""
         claims, verdict = hear(self._claims, who, said, txid)
-        if verdict is Verdict.OBEYED:
+        if verdict is ClaimEffect.OBEYED:
             paths = [volume.path for volume in self._volumes]
             await asyncio.to_thread(write_claims, paths, claims)
             # Another NameNode may have been heard in the meantime.
             claims, verdict = hear(self._claims, who, said, txid)
-        if verdict is not Verdict.NOTHING_NEW:
+        if verdict is not ClaimEffect.NOTHING_NEW:
             log.info("datanode.claim", namenode=who, txid=txid, verdict=verdict.value)
         self._claims = claims
-        if verdict is Verdict.OBEYED and self._joined is not None:
+        if verdict is ClaimEffect.OBEYED and self._joined is not None:
             self._joined.executor.obey(who)
 
     def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:

@@ -24,7 +24,7 @@ class Next:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class OperationRefused:
     """The operation may not be done; nothing changes.  ``missing``: there is no replica at all."""
 
     why: str
@@ -32,7 +32,7 @@ class Refused:
     recovery_in_progress: bool = False
 
 
-Outcome: TypeAlias = Next | Refused
+Outcome: TypeAlias = Next | OperationRefused
 
 
 def decide(operation: operations.Operation, replica: model.Replica | None) -> Outcome:
@@ -45,7 +45,7 @@ def decide(operation: operations.Operation, replica: model.Replica | None) -> Ou
         case operations.Invalidate():
             return _invalidate(operation, replica)
         case _ if replica is None:
-            return Refused(f"{operation.block} is not here", missing=True)
+            return OperationRefused(f"{operation.block} is not here", missing=True)
         case _:
             return _change(operation, replica)
 
@@ -101,7 +101,7 @@ def _create(operation: operations.Create, replica: model.Replica | None) -> Outc
     )
     if operation.again and unfinished and replica.block.stamp <= operation.block.stamp:
         return Next(made, dropped=True)
-    return Refused(f"{operation.block} cannot be created: {shown(replica)} exists")
+    return OperationRefused(f"{operation.block} cannot be created: {shown(replica)} exists")
 
 
 def _create_copy(operation: operations.CreateCopy, replica: model.Replica | None) -> Outcome:
@@ -117,17 +117,17 @@ def _create_copy(operation: operations.CreateCopy, replica: model.Replica | None
     )
     if gives_way and replica.block.stamp < operation.block.stamp:
         return Next(made, dropped=True)
-    return Refused(f"{operation.block} cannot be copied here: {shown(replica)} exists")
+    return OperationRefused(f"{operation.block} cannot be copied here: {shown(replica)} exists")
 
 
 def _recover_pipeline(operation: operations.RecoverPipeline, replica: model.Replica) -> Outcome:
     if not isinstance(replica, model.BeingWritten):
-        return Refused(f"the pipeline cannot go on: {shown(replica)} is not being written")
+        return OperationRefused(f"the pipeline cannot go on: {shown(replica)} is not being written")
     wrong = _wrong_stamp(operation.block, operation.new_stamp, replica)
     if wrong is not None:
         return wrong
     if replica.acked < operation.min_acked or replica.length > operation.max_length:
-        return Refused(
+        return OperationRefused(
             f"the pipeline cannot go on: of {shown(replica)} {replica.acked} are acknowledged; "
             f"the client expects at least {operation.min_acked} acknowledged and at most "
             f"{operation.max_length} received"
@@ -138,12 +138,12 @@ def _recover_pipeline(operation: operations.RecoverPipeline, replica: model.Repl
 
 def _append(operation: operations.Append, replica: model.Replica) -> Outcome:
     if not isinstance(replica, model.Finalized):
-        return Refused(f"cannot append to {shown(replica)}: it is not finalized")
+        return OperationRefused(f"cannot append to {shown(replica)}: it is not finalized")
     if replica.block != operation.block:
-        return Refused(f"cannot append to {operation.block}: {shown(replica)} is here")
+        return OperationRefused(f"cannot append to {operation.block}: {shown(replica)} is here")
     # Hadoop's client asks for a new stamp; others (hdfs-native) append under the block's own.
     if operation.new_stamp < replica.block.stamp:
-        return Refused(
+        return OperationRefused(
             f"cannot append to {shown(replica)}: the new stamp {operation.new_stamp} is older"
         )
     return _opened(operation.new_stamp, operation.length, replica)
@@ -164,7 +164,9 @@ def _recover_append(operation: operations.RecoverAppend, replica: model.Replica)
                 replace(replica, block=model.Block(replica.block.block_id, operation.new_stamp))
             )
         case _:
-            return Refused(f"cannot append to {shown(replica)}: it is not open or finalized")
+            return OperationRefused(
+                f"cannot append to {shown(replica)}: it is not open or finalized"
+            )
 
 
 def _recover_close(operation: operations.RecoverClose, replica: model.Replica) -> Outcome:
@@ -172,7 +174,7 @@ def _recover_close(operation: operations.RecoverClose, replica: model.Replica) -
     if wrong is not None:
         return wrong
     if not isinstance(replica, model.Finalized | model.BeingWritten):
-        return Refused(f"cannot close {shown(replica)}: it is not open or finalized")
+        return OperationRefused(f"cannot close {shown(replica)}: it is not open or finalized")
     uneven = _uneven(replica, operation.length)
     if uneven is not None:
         return uneven
@@ -184,13 +186,13 @@ def _complete(operation: operations.Complete, replica: model.Replica) -> Outcome
     if replica.block != operation.block or not isinstance(
         replica, model.BeingWritten | model.Temporary
     ):
-        return Refused(f"{operation.block} cannot be finalized: {shown(replica)} is here")
+        return OperationRefused(f"{operation.block} cannot be finalized: {shown(replica)} is here")
     return Next(model.Finalized(replica.block, replica.storage, replica.length))
 
 
 def _open_copy(operation: operations.OpenCopy, replica: model.Replica) -> Outcome:
     if replica.block != operation.block or not isinstance(replica, model.Temporary):
-        return Refused(f"{operation.block} cannot be opened: {shown(replica)} is here")
+        return OperationRefused(f"{operation.block} cannot be opened: {shown(replica)} is here")
     return Next(
         model.BeingWritten(
             replica.block,
@@ -204,14 +206,18 @@ def _open_copy(operation: operations.OpenCopy, replica: model.Replica) -> Outcom
 
 def _begin_recovery(operation: operations.BeginRecovery, replica: model.Replica) -> Outcome:
     if replica.block.stamp < operation.block.stamp:
-        return Refused(f"{shown(replica)} is older than {operation.block}, which is recovered")
+        return OperationRefused(
+            f"{shown(replica)} is older than {operation.block}, which is recovered"
+        )
     match replica:
         case model.Temporary():
-            return Refused(f"{shown(replica)} is a copy that is not whole", missing=True)
+            return OperationRefused(f"{shown(replica)} is a copy that is not whole", missing=True)
         case model.WaitingForRecovery(readable=False):
-            return Refused(f"{shown(replica)} cannot be read, and may have what was acknowledged")
+            return OperationRefused(
+                f"{shown(replica)} cannot be read, and may have what was acknowledged"
+            )
         case model.UnderRecovery() if replica.recovery_id >= operation.recovery_id:
-            return Refused(
+            return OperationRefused(
                 f"{shown(replica)} is under recovery {replica.recovery_id} already; "
                 f"{operation.recovery_id} comes too late",
                 recovery_in_progress=True,
@@ -219,21 +225,23 @@ def _begin_recovery(operation: operations.BeginRecovery, replica: model.Replica)
         case model.UnderRecovery():
             return Next(model.UnderRecovery(replica.original, operation.recovery_id))
         case _ if replica.block.stamp >= operation.recovery_id:
-            return Refused(f"{shown(replica)} is not older than recovery {operation.recovery_id}")
+            return OperationRefused(
+                f"{shown(replica)} is not older than recovery {operation.recovery_id}"
+            )
         case _:
             return Next(model.UnderRecovery(replica, operation.recovery_id))
 
 
 def _end_recovery(operation: operations.EndRecovery, replica: model.Replica) -> Outcome:
     if not isinstance(replica, model.UnderRecovery):
-        return Refused(f"{shown(replica)} is not under recovery")
+        return OperationRefused(f"{shown(replica)} is not under recovery")
     if replica.block != operation.block or replica.recovery_id != operation.recovery_id:
-        return Refused(
+        return OperationRefused(
             f"recovery {operation.recovery_id} of {operation.block} cannot end: "
             f"{shown(replica)} is under recovery {replica.recovery_id}"
         )
     if replica.length < operation.length:
-        return Refused(f"{shown(replica)} cannot become {operation.length} bytes long")
+        return OperationRefused(f"{shown(replica)} cannot become {operation.length} bytes long")
     block = model.Block(replica.block.block_id, operation.recovery_id)
     return Next(model.Finalized(block, replica.storage, operation.length))
 
@@ -241,39 +249,43 @@ def _end_recovery(operation: operations.EndRecovery, replica: model.Replica) -> 
 def _leave_recovery(operation: operations.LeaveRecovery, replica: model.Replica) -> Outcome:
     if isinstance(replica, model.UnderRecovery) and replica.recovery_id == operation.recovery_id:
         return Next(replica.original)
-    return Refused(f"{shown(replica)} is not under recovery {operation.recovery_id}")
+    return OperationRefused(f"{shown(replica)} is not under recovery {operation.recovery_id}")
 
 
 def _invalidate(operation: operations.Invalidate, replica: model.Replica | None) -> Outcome:
     if replica is None:
-        return Refused(f"{operation.block} is not here", missing=True)
+        return OperationRefused(f"{operation.block} is not here", missing=True)
     if replica.block != operation.block:
-        return Refused(f"{operation.block} is not to be deleted: {shown(replica)} is here")
+        return OperationRefused(f"{operation.block} is not to be deleted: {shown(replica)} is here")
     return Next(None)
 
 
 def _wrong_stamp(
     block: model.Block, new_stamp: model.GenerationStamp, replica: model.Replica
-) -> Refused | None:
+) -> OperationRefused | None:
     if block.stamp <= replica.block.stamp <= new_stamp:
         return None
-    return Refused(
+    return OperationRefused(
         f"{shown(replica)} has a stamp outside of {block.stamp} to {new_stamp}, which the client "
         "expects"
     )
 
 
-def _uneven(replica: model.Finalized | model.BeingWritten, expected: int) -> Refused | None:
+def _uneven(
+    replica: model.Finalized | model.BeingWritten, expected: int
+) -> OperationRefused | None:
     acked = replica.acked if isinstance(replica, model.BeingWritten) else replica.length
     if acked == replica.length == expected:
         return None
-    return Refused(
+    return OperationRefused(
         f"{shown(replica)} has {acked} bytes acknowledged, and the client expects {expected}"
     )
 
 
 def _opened(new_stamp: model.GenerationStamp, length: int, replica: model.Finalized) -> Outcome:
     if replica.length != length:
-        return Refused(f"cannot append to {shown(replica)}: the client expects {length} bytes")
+        return OperationRefused(
+            f"cannot append to {shown(replica)}: the client expects {length} bytes"
+        )
     block = model.Block(replica.block.block_id, new_stamp)
     return Next(model.BeingWritten(block, replica.storage, replica.length, acked=replica.length))

@@ -15,7 +15,7 @@ import structlog
 
 from datanode import errors, model
 from datanode.replicas import operations
-from datanode.replicas.replica import Next, Refused, acknowledged, decide, received
+from datanode.replicas.replica import Next, OperationRefused, acknowledged, decide, received
 from datanode.replicas.replica_files import ReplicaFiles, open_files
 from datanode.replicas.volumes import Volumes
 
@@ -357,15 +357,15 @@ def _close_unwanted(opened: asyncio.Future[ReplicaFiles]) -> None:
         opened.result().close()
 
 
-def _allowed(outcome: Next | Refused) -> Next:
+def _allowed(outcome: Next | OperationRefused) -> Next:
     match outcome:
         case Next():
             return outcome
-        case Refused(missing=True):
+        case OperationRefused(missing=True):
             raise errors.ReplicaMissing(outcome.why)
-        case Refused(recovery_in_progress=True):
+        case OperationRefused(recovery_in_progress=True):
             raise errors.RecoveryInProgress(outcome.why)
-        case Refused():
+        case OperationRefused():
             raise errors.ReplicaRefused(outcome.why)
 
 

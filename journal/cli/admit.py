@@ -21,7 +21,7 @@ from journal.proto import journal_pb2 as pb
 @options.about_a_journal
 def admit_command(
     *,
-    place: options.Place,
+    place: options.JournalTarget,
     output: str,
     founding: bool,
 ) -> None:
@@ -72,7 +72,7 @@ def admit_command(
 
 
 def _ensure_founding(
-    place: options.Place,
+    place: options.JournalTarget,
     statuses: Mapping[NodeName, pb.JournalStatus | JournalError],
     *,
     founding: bool,

@@ -26,7 +26,7 @@ from journal.proto import journal_pb2 as pb
 @options.about_a_journal
 def format_command(
     *,
-    place: options.Place,
+    place: options.JournalTarget,
     output: str,
     node: str | None,
     version_file: Path | None,
@@ -155,7 +155,7 @@ def _ensure_learners_are_known(statuses: Statuses, targets: Sequence[NodeName]) 
 
 
 def _namespace(
-    place: options.Place,
+    place: options.JournalTarget,
     statuses: Mapping[NodeName, pb.JournalStatus | JournalError | None],
     targets: Sequence[NodeName],
     version_file: Path | None,
@@ -209,7 +209,7 @@ def _read_version(path: Path) -> NamespaceInfo:
 
 
 async def _format(
-    place: options.Place,
+    place: options.JournalTarget,
     targets: Sequence[NodeName],
     namespace: NamespaceInfo,
     statuses: Statuses,

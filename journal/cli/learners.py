@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from journal.cli.options import Place, ask_each
+from journal.cli.options import JournalTarget, ask_each
 from journal.errors import StorageFailed
 from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
@@ -36,7 +36,7 @@ class Learner:
 
 
 async def ask_learners(
-    place: Place, nodes: Iterable[NodeName], firsts: Iterable[TxId]
+    place: JournalTarget, nodes: Iterable[NodeName], firsts: Iterable[TxId]
 ) -> dict[NodeName, Learner]:
     """Return the learners among these nodes, with their copies of the segments at ``firsts``."""
     wanted = sorted(set(firsts))[-LEARNER_SEGMENTS:]

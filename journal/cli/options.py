@@ -30,7 +30,7 @@ ASK_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JournalTarget:
     """Which journal is meant, and where its nodes are."""
 
     conf: Configuration
@@ -81,7 +81,9 @@ def about_a_journal(command: Callable[..., None]) -> Callable[..., None]:
     return wrapper
 
 
-def _place_of(conf_dir: Path | None, overrides: Sequence[str], timeout_seconds: float) -> Place:
+def _place_of(
+    conf_dir: Path | None, overrides: Sequence[str], timeout_seconds: float
+) -> JournalTarget:
     try:
         conf = load_configuration(conf_dir, overrides)
         call_under_certificate(conf)
@@ -90,7 +92,7 @@ def _place_of(conf_dir: Path | None, overrides: Sequence[str], timeout_seconds: 
         uri = shared_edits(conf, nameservice, namenodes(conf, nameservice)[0].namenode)
     except ConfigurationError as error:
         raise NotDone(str(error), USAGE) from error
-    return Place(
+    return JournalTarget(
         conf,
         uri,
         JournalAddress(JournalId(uri.journal_id), nameservice, link=ProbedLink),
@@ -150,7 +152,7 @@ def refused(
 
 
 async def ask_each(
-    place: Place,
+    place: JournalTarget,
     question: Callable[[RemoteNode], Awaitable[T]],
     only: Iterable[NodeName] | None = None,
 ) -> dict[NodeName, T | JournalError]:
@@ -169,7 +171,7 @@ def bad(answers: Mapping[NodeName, T | JournalError]) -> list[tuple[NodeName, st
     return [(node, str(why)) for node, why in sorted(failed(answers).items())]
 
 
-def print_json(place: Place, body: Mapping[str, object]) -> None:
+def print_json(place: JournalTarget, body: Mapping[str, object]) -> None:
     """Print the JSON document of a command; its keys are always present."""
     click.echo(
         json.dumps({"apiVersion": API_VERSION, "journal": place.uri.journal_id, **body}, indent=2)

@@ -15,7 +15,7 @@ from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
 from journal.model import NodeName, TxId
 from journal.proto import journal_pb2 as pb
-from journal.recovery import Answer, Copy, Empty, Held, Skip, choose
+from journal.recovery import Answer, Copy, Empty, HeldSegment, Skip, choose
 
 Chosen = Copy | Skip | str | None
 """The decision, or why there can be none; None where there is nothing to decide."""
@@ -26,7 +26,7 @@ Chosen = Copy | Skip | str | None
 @options.about_a_journal
 def recover_command(
     *,
-    place: options.Place,
+    place: options.JournalTarget,
     output: str,
     dry_run: bool,
 ) -> None:
@@ -61,7 +61,9 @@ def recover_command(
         raise click.exceptions.Exit(UNHEALTHY)
 
 
-async def _ask(place: options.Place) -> tuple[TxId | None, dict[NodeName, Answer | JournalError]]:
+async def _ask(
+    place: options.JournalTarget,
+) -> tuple[TxId | None, dict[NodeName, Answer | JournalError]]:
     """Return where the newest segment starts, and what each node that has a vote holds of it."""
 
     async def newest(remote: RemoteNode) -> pb.PrepareRecoveryReply:
@@ -85,7 +87,7 @@ async def _require_vote(remote: RemoteNode, timeout_seconds: float) -> None:
 
 
 def _show(
-    place: options.Place,
+    place: options.JournalTarget,
     first: TxId | None,
     answers: Mapping[NodeName, Answer | JournalError],
     chosen: Chosen,
@@ -112,7 +114,7 @@ def _show(
 
 def _cells(answer: Answer | JournalError) -> tuple[str, ...]:
     match answer:
-        case Held():
+        case HeldSegment():
             held = answer.segment
             return (
                 f"{held.first}-{held.last} {'finalized' if held.finalized else 'in progress'}",
@@ -128,7 +130,7 @@ def _cells(answer: Answer | JournalError) -> tuple[str, ...]:
 
 
 def _verdict(
-    place: options.Place,
+    place: options.JournalTarget,
     first: TxId | None,
     answers: Mapping[NodeName, Answer | JournalError],
     chosen: Chosen,
@@ -155,7 +157,7 @@ def _verdict(
 
 def _why(chosen: Copy, told: Mapping[NodeName, Answer]) -> str:
     segment, best = chosen.segment, chosen.sources[0]
-    held = [answer for answer in told.values() if isinstance(answer, Held)]
+    held = [answer for answer in told.values() if isinstance(answer, HeldSegment)]
     if all(node in chosen.sources for node in told):
         why = "all copies are the same"
     elif segment.finalized:
@@ -174,12 +176,12 @@ def _why(chosen: Copy, told: Mapping[NodeName, Answer]) -> str:
     )
 
 
-def _standing(answer: Held) -> int:
+def _standing(answer: HeldSegment) -> int:
     return max(answer.accepted_in, answer.segment.writer)
 
 
 def _json(
-    place: options.Place,
+    place: options.JournalTarget,
     first: TxId | None,
     answers: Mapping[NodeName, Answer | JournalError],
     chosen: Chosen,
@@ -203,7 +205,7 @@ def _json(
 
 
 def _node_json(node: NodeName, answer: Answer | JournalError) -> dict[str, object]:
-    held = answer if isinstance(answer, Held) else None
+    held = answer if isinstance(answer, HeldSegment) else None
     known = None if isinstance(answer, JournalError) else answer
     return {
         "node": node,

@@ -23,7 +23,7 @@ Answers = Mapping[NodeName, pb.JournalStatus | JournalError]
 
 @click.command("status")
 @options.about_a_journal
-def status_command(*, place: options.Place, output: str) -> None:
+def status_command(*, place: options.JournalTarget, output: str) -> None:
     """Ask each node what it has promised and holds.
 
     Exit status: 0 a majority answers and serves; 6 it does not.
@@ -43,7 +43,7 @@ def status_command(*, place: options.Place, output: str) -> None:
 
 @click.command("segments")
 @options.about_a_journal
-def segments_command(*, place: options.Place, output: str) -> None:
+def segments_command(*, place: options.JournalTarget, output: str) -> None:
     """Show which node holds which segment, and mark what differs.
 
     A learner's copies are shown, and not counted.
@@ -82,7 +82,7 @@ def segments_command(*, place: options.Place, output: str) -> None:
 Lists = dict[NodeName, tuple[pb.JournalStatus, tuple[Segment, ...]]]
 
 
-async def ask_lists(place: options.Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
+async def ask_lists(place: options.JournalTarget) -> tuple[Lists, list[tuple[NodeName, str]]]:
     """Return the status and the segments of each node, and why the other nodes gave none."""
 
     async def ask(remote: RemoteNode) -> tuple[pb.JournalStatus, tuple[Segment, ...]]:
@@ -100,7 +100,7 @@ async def ask_lists(place: options.Place) -> tuple[Lists, list[tuple[NodeName, s
 
 
 async def ask_lists_and_learners(
-    place: options.Place,
+    place: options.JournalTarget,
 ) -> tuple[Lists, dict[NodeName, Learner], list[tuple[NodeName, str]]]:
     """Return what ``ask_lists`` does and, as the middle item, the learners and what they hold."""
     listed, failures = await ask_lists(place)
@@ -170,7 +170,7 @@ def behind(answer: pb.JournalStatus, answers: Answers) -> int:
     return max(0, committed - answer.last_written_txid)
 
 
-def _show_status(place: options.Place, answers: Answers) -> None:
+def _show_status(place: options.JournalTarget, answers: Answers) -> None:
     table = Table(
         Column("node", overflow="fold"),
         Column("state", overflow="fold"),
@@ -320,7 +320,9 @@ def _status_json(node: NodeName, answers: Answers) -> dict[str, object]:
 # ---- segments ----
 
 
-def _show_segments(place: options.Place, held: Sequence[Row], nodes: Sequence[NodeName]) -> None:
+def _show_segments(
+    place: options.JournalTarget, held: Sequence[Row], nodes: Sequence[NodeName]
+) -> None:
     table = Table(
         Column("segment", no_wrap=True),
         Column("writer", justify="right"),

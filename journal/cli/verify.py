@@ -26,7 +26,7 @@ Learners = Mapping[NodeName, Learner]
 @options.about_a_journal
 def verify_command(
     *,
-    place: options.Place,
+    place: options.JournalTarget,
     output: str,
     deep: bool,
 ) -> None:
@@ -42,7 +42,7 @@ def verify_command(
         raise click.exceptions.Exit(UNHEALTHY)
 
 
-def _shallow(place: options.Place, output: str) -> bool:
+def _shallow(place: options.JournalTarget, output: str) -> bool:
     listed, learners, failures = asyncio.run(ask_lists_and_learners(place))
     if len(listed) < place.needed:
         silent = [*failures, *((node, "a learner") for node in learners)]
@@ -87,7 +87,7 @@ def _shallow(place: options.Place, output: str) -> bool:
     return not findings
 
 
-def _deep(place: options.Place, output: str) -> bool:
+def _deep(place: options.JournalTarget, output: str) -> bool:
     try:
         result, learners = asyncio.run(_verified(place))
     except QuorumLost as lost:
@@ -99,7 +99,7 @@ def _deep(place: options.Place, output: str) -> bool:
     return not result.report.findings
 
 
-async def _verified(place: options.Place) -> tuple[Verification, Learners]:
+async def _verified(place: options.JournalTarget) -> tuple[Verification, Learners]:
     result = await verify(place.nodes, place.address, reader_settings(place.conf))
     firsts = {segment.first for segment in _listed(result)}
     return result, await ask_learners(place, result.failures, firsts)
@@ -109,7 +109,9 @@ def _listed(result: Verification) -> list[Segment]:
     return [segment for view in result.views for segment in view.segments]
 
 
-def _show_verification(place: options.Place, result: Verification, learners: Learners) -> None:
+def _show_verification(
+    place: options.JournalTarget, result: Verification, learners: Learners
+) -> None:
     report = result.report
     table = Table(
         Column("node", no_wrap=True),

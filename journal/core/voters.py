@@ -24,7 +24,7 @@ class Voter:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class VoterBaseline:
     """What a majority of voters held when this node was a learner already.
 
     Whatever this node had acknowledged before it forgot lies below ``reached``: each majority that
@@ -35,14 +35,14 @@ class Mark:
     reached: TxId
 
 
-def mark(voters: Collection[Voter], epoch: Epoch, nodes: int) -> Mark:
+def mark(voters: Collection[Voter], epoch: Epoch, nodes: int) -> VoterBaseline:
     """Set the mark for this epoch.
 
     Raises:
         Fenced, Unavailable: too few voters have promised this epoch, and no newer one.
     """
     require_majority({voter.identity: voter.promised for voter in voters}.items(), epoch, nodes)
-    return Mark(epoch, TxId(max(voter.last_written for voter in voters)))
+    return VoterBaseline(epoch, TxId(max(voter.last_written for voter in voters)))
 
 
 def require_majority(promises: Iterable[tuple[str, Epoch]], epoch: Epoch, nodes: int) -> None:
@@ -64,7 +64,9 @@ def require_majority(promises: Iterable[tuple[str, Epoch]], epoch: Epoch, nodes:
         )
 
 
-def word(marked: Mark, voters: Collection[Voter], incarnation: str, nodes: int) -> AdmitByVoters:
+def word(
+    marked: VoterBaseline, voters: Collection[Voter], incarnation: str, nodes: int
+) -> AdmitByVoters:
     """Return what this learner must hold for its vote, as a majority of voters lists it now.
 
     Raises:

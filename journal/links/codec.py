@@ -8,7 +8,7 @@ from journal.errors import JournalError, Unavailable
 from journal.messages import segment_of
 from journal.model import NO_EPOCH, Epoch, Segment, TxId
 from journal.proto import journal_pb2 as pb
-from journal.recovery import Answer, Copy, Empty, Held, Skip
+from journal.recovery import Answer, Copy, Empty, HeldSegment, Skip
 from journal.refusals import REFUSAL_KEY, error_of
 
 
@@ -17,7 +17,7 @@ def answer_from_wire(reply: pb.PrepareRecoveryReply) -> Answer:
     committed = TxId(reply.committed_txid) if reply.HasField("committed_txid") else None
     if not reply.HasField("segment"):
         return Empty(committed)
-    return Held(
+    return HeldSegment(
         segment=segment_of(reply.segment),
         accepted_in=Epoch(reply.accepted_in_epoch)
         if reply.HasField("accepted_in_epoch")
@@ -49,7 +49,7 @@ def brief(told: Answer | Copy | Skip) -> str:
             return "none"
         case Copy():
             return f"{_name(told.segment)} from {', '.join(told.sources)}"
-        case Held():
+        case HeldSegment():
             return f"{_name(told.segment)} writer {told.segment.writer} accepted {told.accepted_in}"
 
 

@@ -27,7 +27,7 @@ _PROBE_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PeerReport:
     """What a node that has a vote says of its edits.
 
     ``segments`` are finalized, and those of Hadoop's nodes have no digest; ``last_written`` is the
@@ -71,7 +71,7 @@ class Peer(Protocol):
     async def listed(self, since: model.TxId, timeout_seconds: float) -> Listed:
         """Return the segments that the node has finalized from a txid on; a learner refuses."""
 
-    async def held(self, since: model.TxId, timeout_seconds: float) -> Held:
+    async def held(self, since: model.TxId, timeout_seconds: float) -> PeerReport:
         """Return all that the node holds from a txid on; a learner refuses."""
 
     async def close(self) -> None:
@@ -94,13 +94,13 @@ class OwnPeer:
     async def http_port(self, timeout_seconds: float) -> int:
         return (await self._remote.journal_state(timeout_seconds)).http_port
 
-    async def held(self, since: model.TxId, timeout_seconds: float) -> Held:
+    async def held(self, since: model.TxId, timeout_seconds: float) -> PeerReport:
         listed = await self._remote.peer_manifest(since, timeout_seconds)
         # Asked behind the list, so that it has everything that the list has.
         status = await self._remote.status(timeout_seconds)
         if status.is_learner:
             raise NotAdmitted(f"{self.name} has no vote any more")
-        return Held(
+        return PeerReport(
             identity=status.incarnation,
             namespace=namespace_of(status.namespace_info),
             http_port=listed.http_port,
@@ -137,13 +137,13 @@ class HadoopPeer:
     async def http_port(self, timeout_seconds: float) -> int:
         return (await self._state(timeout_seconds)).httpPort
 
-    async def held(self, since: model.TxId, timeout_seconds: float) -> Held:
+    async def held(self, since: model.TxId, timeout_seconds: float) -> PeerReport:
         asked = hp.GetEditLogManifestRequestProto(jid=self._id, sinceTxId=since, inProgressOk=True)
         reply = await self._call(
             "getEditLogManifest", asked, hp.GetEditLogManifestResponseProto, timeout_seconds
         )
         logs = [log for log in reply.manifest.logs if 0 < log.startTxId < _I64]
-        return Held(
+        return PeerReport(
             identity=self.name,
             namespace=None,
             http_port=reply.httpPort,

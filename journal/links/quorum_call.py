@@ -11,7 +11,7 @@ from journal.links import metrics
 from journal.links.countdown import STEPS, Countdown
 from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.model import NodeName
-from journal.quorum import Tally, Verdict, majority, majority_of
+from journal.quorum import CallOutcome, Tally, majority, majority_of
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class QuorumCall(Generic[T]):
             return
         self._results[node] = result
         self._tally = self._tally.yes(node)
-        if self._tally.verdict is Verdict.WON:
+        if self._tally.verdict is CallOutcome.WON:
             self._done.set_result(None)
 
     def fail(self, node: NodeName, error: JournalError) -> None:
@@ -58,7 +58,7 @@ class QuorumCall(Generic[T]):
         if isinstance(error, InvariantBroken):
             # One node that has seen the impossible outweighs a quorum that has not.
             self._done.set_exception(InvariantBroken(f"{self.operation}: {node}: {error}"))
-        elif self._tally.verdict is Verdict.LOST:
+        elif self._tally.verdict is CallOutcome.LOST:
             self._done.set_exception(self._lost())
 
     async def outcome(self) -> dict[NodeName, T]:

@@ -107,7 +107,7 @@ CACHE_MISSED = Counter(
 CACHE_BYTES = Gauge("nnha_jn_edits_cache_bytes", "Edits kept in memory", _LABELS)
 
 
-class Counts:
+class WriteCounters:
     """The counters of one journal's writes.
 
     What a sync wrote is set aside, and counted a thousand at a time, or when somebody asks: five
@@ -157,7 +157,7 @@ class Counts:
 
 
 _FOLDED_AT: Final = 1000
-_COUNTED: Final["weakref.WeakSet[Counts]"] = weakref.WeakSet()
+_COUNTED: Final["weakref.WeakSet[WriteCounters]"] = weakref.WeakSet()
 
 
 def fold() -> None:

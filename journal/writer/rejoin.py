@@ -12,9 +12,9 @@ from journal.links.remote_node import RemoteNode
 from journal.links.settings import NODE_PATIENCE, WriterSettings
 from journal.model import NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
-from journal.writer.window import Mark, Window
+from journal.writer.window import SegmentEnd, Window
 
-Sources = Callable[[NodeName, Mark], Awaitable[Sequence[str]]]
+Sources = Callable[[NodeName, SegmentEnd], Awaitable[Sequence[str]]]
 """Where that node can fetch the open segment: from others that have all of it up to the mark."""
 RECONNECTED_WITHIN_SECONDS: Final = 2.0
 """A link tries each second to reach a node that was away; it may be back, and not known to be."""
@@ -24,7 +24,7 @@ async def rejoin(
     remote: RemoteNode,
     window: Window,
     stamp: Callable[[], pb.RequestInfo],
-    sources: Callable[[Mark], Awaitable[Sequence[str]]],
+    sources: Callable[[SegmentEnd], Awaitable[Sequence[str]]],
     settings: WriterSettings,
 ) -> TxId:
     """Have the node open the segment again; the edit that it needs next.

@@ -71,7 +71,7 @@ class Message:
 
 
 @record
-class Mark:
+class SegmentEnd:
     """The open segment up to the end of some batch."""
 
     first: TxId
@@ -168,7 +168,7 @@ class Window:
         """Over the edits of the open segment."""
         return self._digest.digest()
 
-    async def committed_mark(self) -> Mark:
+    async def committed_mark(self) -> SegmentEnd:
         """Return the open segment up to its present end, as soon as a quorum has that.
 
         Raises:
@@ -178,7 +178,7 @@ class Window:
         if self.segment_first is None:
             raise Unavailable("the segment was closed meanwhile")
         last = TxId(self.next - 1)
-        mark = Mark(self.segment_first, last, self.digest, self.layout_version)
+        mark = SegmentEnd(self.segment_first, last, self.digest, self.layout_version)
         if self._waiting:
             known, tell = awaitable()
             self._waiting[-1].ended += (tell,)

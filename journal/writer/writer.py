@@ -33,7 +33,7 @@ from journal.writer.heartbeats import Heartbeats, ReadLease
 from journal.writer.learner_admission import LearnerAdmission
 from journal.writer.rejoin import serving
 from journal.writer.upgrade import JournalUpgrades
-from journal.writer.window import Ended, Mark, Window, awaitable
+from journal.writer.window import Ended, SegmentEnd, Window, awaitable
 
 __all__ = ["ChannelStatus", "QuorumWriter", "Recovered", "WriterSettings"]
 
@@ -307,7 +307,7 @@ class QuorumWriter:
         for channel in self._channels:
             channel.offer(len(records))
 
-    async def _sources(self, wanting: model.NodeName, mark: Mark) -> Sequence[str]:
+    async def _sources(self, wanting: model.NodeName, mark: SegmentEnd) -> Sequence[str]:
         """Return where the open segment can be fetched, by a node that lags behind."""
         holding = [c.remote for c in self._channels if c.name != wanting and c.acked >= mark.last]
         timeout = self._settings.operations_timeout_seconds

@@ -34,7 +34,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ClusterState:
     """What the cluster says of itself.
 
     Args:
@@ -80,7 +80,7 @@ class State:
     """
     image_txid: TxId | None = None
     """The active's newest image as we saw it last."""
-    seen: Seen | None = None
+    seen: ClusterState | None = None
     ready: Ready | None = None
     failures: int = 0
     """In a row."""
@@ -95,7 +95,7 @@ class WokeUp:
 class Looked:
     """The cluster has answered."""
 
-    seen: Seen
+    seen: ClusterState
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def step(state: State, event: Event, rules: Rules, now: float) -> Step:
             assert_never(event)
 
 
-def _looked(state: State, seen: Seen, rules: Rules, now: float) -> Step:
+def _looked(state: State, seen: ClusterState, rules: Rules, now: float) -> Step:
     before = state.image_txid
     state = replace(state, seen=seen, image_txid=seen.image_txid)
     if seen.active is None:

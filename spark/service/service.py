@@ -136,10 +136,10 @@ class CheckpointService:
                 metrics.MERGES.labels("failed").inc()
             return core.Failed(str(failure) or type(failure).__name__)
 
-    async def _look(self) -> core.Seen:
+    async def _look(self) -> core.ClusterState:
         seen = await view(self._cluster)
         async with self._cluster.open_journal(seen.namespace) as reader:
-            return core.Seen(
+            return core.ClusterState(
                 active=seen.active,
                 image_txid=seen.active_image_txid,
                 epoch=await reader.writer_epoch(),

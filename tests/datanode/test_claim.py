@@ -17,24 +17,24 @@ NOBODY = claim.Claims(highest=100)
 
 #                                before   by  said     txid   after                    verdict
 ROWS = {
-    "nobody, newer": (NOBODY, A, ACTIVE, 101, claim.Claims(101, A), claim.Verdict.OBEYED),
-    "nobody, equal": (NOBODY, A, ACTIVE, 100, NOBODY, claim.Verdict.STALE),
-    "nobody, older": (NOBODY, A, ACTIVE, 99, NOBODY, claim.Verdict.STALE),
-    "the first of all": (claim.Claims(), A, ACTIVE, 0, claim.Claims(0, A), claim.Verdict.OBEYED),
-    "obeyed, any": (OBEYS_A, A, ACTIVE, 90, claim.Claims(90, A), claim.Verdict.NOTHING_NEW),
-    "another, newer": (OBEYS_A, B, ACTIVE, 101, claim.Claims(101, B), claim.Verdict.OBEYED),
-    "another, not newer": (OBEYS_A, B, ACTIVE, 100, OBEYS_A, claim.Verdict.STALE),
+    "nobody, newer": (NOBODY, A, ACTIVE, 101, claim.Claims(101, A), claim.ClaimEffect.OBEYED),
+    "nobody, equal": (NOBODY, A, ACTIVE, 100, NOBODY, claim.ClaimEffect.STALE),
+    "nobody, older": (NOBODY, A, ACTIVE, 99, NOBODY, claim.ClaimEffect.STALE),
+    "the first of all": (claim.Claims(), A, ACTIVE, 0, claim.Claims(0, A), claim.ClaimEffect.OBEYED),
+    "obeyed, any": (OBEYS_A, A, ACTIVE, 90, claim.Claims(90, A), claim.ClaimEffect.NOTHING_NEW),
+    "another, newer": (OBEYS_A, B, ACTIVE, 101, claim.Claims(101, B), claim.ClaimEffect.OBEYED),
+    "another, not newer": (OBEYS_A, B, ACTIVE, 100, OBEYS_A, claim.ClaimEffect.STALE),
     "obeyed steps down": (
-        OBEYS_A, A, STANDBY, 100, replace(NOBODY, remembered=A), claim.Verdict.OBEYED_NO_MORE),
-    "another stands by": (OBEYS_A, B, STANDBY, 500, OBEYS_A, claim.Verdict.NOTHING_NEW),
+        OBEYS_A, A, STANDBY, 100, replace(NOBODY, remembered=A), claim.ClaimEffect.OBEYED_NO_MORE),
+    "another stands by": (OBEYS_A, B, STANDBY, 500, OBEYS_A, claim.ClaimEffect.NOTHING_NEW),
     "remembered, equal": (
-        replace(NOBODY, remembered=A), A, ACTIVE, 100, OBEYS_A, claim.Verdict.OBEYED),
+        replace(NOBODY, remembered=A), A, ACTIVE, 100, OBEYS_A, claim.ClaimEffect.OBEYED),
     "remembered, older": (
         replace(NOBODY, remembered=A), A, ACTIVE, 99, replace(NOBODY, remembered=A),
-        claim.Verdict.STALE),
+        claim.ClaimEffect.STALE),
     "another than remembered, equal": (
         replace(NOBODY, remembered=A), B, ACTIVE, 100, replace(NOBODY, remembered=A),
-        claim.Verdict.STALE),
+        claim.ClaimEffect.STALE),
 }  # fmt: skip
 
 
@@ -75,5 +75,5 @@ def test_a_volume_that_refuses_is_passed_over_and_named(tmp_path: Path) -> None:
 
 def test_an_active_that_was_without_its_lease_is_obeyed_again_before_its_next_edit() -> None:
     claims, _ = hear(OBEYS_A, A, STANDBY, 100)
-    assert hear(claims, A, ACTIVE, 100) == (OBEYS_A, claim.Verdict.OBEYED)
-    assert hear(decode(claim.encode(claims)), A, ACTIVE, 100) == (OBEYS_A, claim.Verdict.OBEYED)
+    assert hear(claims, A, ACTIVE, 100) == (OBEYS_A, claim.ClaimEffect.OBEYED)
+    assert hear(decode(claim.encode(claims)), A, ACTIVE, 100) == (OBEYS_A, claim.ClaimEffect.OBEYED)

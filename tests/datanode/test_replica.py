@@ -6,7 +6,7 @@ import pytest
 
 from datanode import model
 from datanode.replicas import operations
-from datanode.replicas.replica import Next, Refused, acknowledged, decide, received
+from datanode.replicas.replica import Next, OperationRefused, acknowledged, decide, received
 
 DISK = model.StorageId("DS-1")
 
@@ -95,9 +95,9 @@ def name(replica: model.Replica | None) -> str:
     return next((one for one, sample in STATES.items() if type(sample) is type(replica)), "nothing")
 
 
-def told(outcome: Next | Refused, before: model.Replica | None) -> str:
+def told(outcome: Next | OperationRefused, before: model.Replica | None) -> str:
     match outcome:
-        case Refused():
+        case OperationRefused():
             return "missing" if outcome.missing else "-"
         case Next(replica=None):
             return "nothing"
@@ -162,7 +162,7 @@ def test_stamps_and_lengths(case: str) -> None:
     operation, before, allowed = NUMBERS[case]
     outcome = decide(operation, before)
     assert isinstance(outcome, Next) is allowed
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, OperationRefused):
         assert str(before.block) in outcome.why
 
 
@@ -192,7 +192,7 @@ def test_what_a_replica_becomes(case: str) -> None:
 
 def test_a_running_recovery_is_told_apart() -> None:
     outcome = decide(operations.BeginRecovery(B10, stamp(11)), AGREED)
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, OperationRefused)
     assert outcome.recovery_in_progress
 
 

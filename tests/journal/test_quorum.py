@@ -6,12 +6,12 @@ import pytest
 
 from journal.errors import InvariantBroken
 from journal.model import MAX_EPOCH_LEAP, Epoch, NodeName
-from journal.quorum import Tally, Verdict, majority, majority_of, next_epoch
+from journal.quorum import CallOutcome, Tally, majority, majority_of, next_epoch
 
 NAMES = [NodeName(f"n{i}") for i in range(5)]
 
 
-def slow_verdict(members: int, answers: dict[NodeName, bool]) -> Verdict:
+def slow_verdict(members: int, answers: dict[NodeName, bool]) -> CallOutcome:
     """Play every possible future; certain is what holds in all of them."""
     silent = [name for name in NAMES[:members] if name not in answers]
     futures = set()
@@ -19,8 +19,8 @@ def slow_verdict(members: int, answers: dict[NodeName, bool]) -> Verdict:
         final = {**answers, **dict(zip(silent, rest, strict=True))}
         futures.add(sum(final.values()) * 2 > members)
     if futures == {True}:
-        return Verdict.WON
-    return Verdict.LOST if futures == {False} else Verdict.PENDING
+        return CallOutcome.WON
+    return CallOutcome.LOST if futures == {False} else CallOutcome.PENDING
 
 
 @pytest.mark.row("8.5 QuorumCall.Quorums")
@@ -48,7 +48,7 @@ def test_any_two_majorities_meet(members: int, needed: int) -> None:
 def test_two_failures_of_three_are_certain_at_once() -> None:
     """Hadoop waits for the third answer here."""
     tally = majority_of(NAMES[:3]).no(NAMES[0]).no(NAMES[2])
-    assert tally.verdict is Verdict.LOST
+    assert tally.verdict is CallOutcome.LOST
     assert tally.silent == {NAMES[1]}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from journal.errors import InvariantBroken
 from journal.model import Epoch, NodeName, Segment, TxId
-from journal.recovery import Answer, Copy, Empty, Held, Skip, choose
+from journal.recovery import Answer, Copy, Empty, HeldSegment, Skip, choose
 
 FIRST = TxId(101)
 N1, N2, N3 = NodeName("jn1"), NodeName("jn2"), NodeName("jn3")
@@ -21,10 +21,10 @@ def held(
     accepted: int = 0,
     committed: int | None = None,
     digest: str = "",
-) -> Held:
+) -> HeldSegment:
     """Make a copy of 101..last; by default its bytes are those of the one history there is."""
     content = b"" if digest == "none" else (digest or f"history to {last}").encode()
-    return Held(
+    return HeldSegment(
         Segment(FIRST, TxId(last), closed, content, Epoch(writer)),
         accepted_in=Epoch(accepted),
         committed=None if committed is None else TxId(committed),
@@ -103,7 +103,7 @@ BROKEN: dict[str, list[Answer]] = {
     "a committed edit would be dropped": [held(150, writer=2), held(153, committed=151)],
     "a node without the segment knows it committed": [Empty(committed=TxId(150)), held(149)],
     "nobody has what was committed": [Empty(committed=TxId(101)), Empty()],
-    "another segment was answered": [Held(Segment(TxId(99), TxId(150), finalized=False))],
+    "another segment was answered": [HeldSegment(Segment(TxId(99), TxId(150), finalized=False))],
     "a segment without an edit": [held(100)],
 }
 
@@ -126,7 +126,7 @@ def test_the_order_of_the_answers_decides_nothing() -> None:
 # ---- every combination, against an oracle that shares no code with the product ----
 
 
-def compare(left: Held, right: Held) -> int:
+def compare(left: HeldSegment, right: HeldSegment) -> int:
     """SegmentRecoveryComparator, row by row: positive if ``left`` is the better one."""
     one, two = left.segment, right.segment
     if one.finalized != two.finalized:
@@ -146,7 +146,7 @@ def compare(left: Held, right: Held) -> int:
 
 def oracle(answers: Mapping[NodeName, Answer]) -> tuple[int, bytes, set[NodeName]] | str:
     """Return the end, the bytes and the nodes that have them; or "skip", or "broken"."""
-    copies = {n: a for n, a in answers.items() if isinstance(a, Held)}
+    copies = {n: a for n, a in answers.items() if isinstance(a, HeldSegment)}
     known = [a.committed for a in answers.values() if a.committed is not None]
     try:
         for one, two in product(copies.values(), repeat=2):
@@ -176,7 +176,7 @@ def every_answer(committed: list[TxId | None]) -> Iterator[Answer]:
             [False, True], [101, 102], [b"a", b"b"], [0, 2], [1, 2]
         ):
             segment = Segment(FIRST, TxId(last), closed, digest, Epoch(writer))
-            yield Held(segment, Epoch(accepted), known)
+            yield HeldSegment(segment, Epoch(accepted), known)
 
 
 def check(answers: dict[NodeName, Answer]) -> str:

@@ -78,7 +78,7 @@ class JournalOwner:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
         self.turn = FairLock()
         """Its holder may use the state and the disk."""
-        self._counts = metrics.Counts(journal_id)
+        self._counts = metrics.WriteCounters(journal_id)
         self._task = asyncio.create_task(self._work(), name=f"journal {journal_id}")
         metrics.watch(journal_id, self)
 

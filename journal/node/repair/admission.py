@@ -45,7 +45,7 @@ class Admission:
         self._call_seconds = call_seconds
         self._incarnation = ""
         self._since = 0.0
-        self._mark: voters.Mark | None = None
+        self._mark: voters.VoterBaseline | None = None
         self._told = ""
         self._identities: dict[NodeName, str] = {}
 

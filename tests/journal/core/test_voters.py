@@ -10,7 +10,7 @@ from journal.core.machine import step
 from journal.core.replies import Done
 from journal.core.requests import AdmitByVoters
 from journal.core.state import JournalState
-from journal.core.voters import Mark, Voter
+from journal.core.voters import Voter, VoterBaseline
 from journal.errors import BadRequest, Fenced, JournalError, NotAdmitted, OutOfSync, Unavailable
 from journal.model import NO_TXID, Epoch, Segment, TxId
 from tests.journal.core.requests_of import LIFE, NAMESPACE, Writer, outcome, segment
@@ -140,7 +140,7 @@ def voter(
 
 
 def test_the_mark_is_the_highest_edit_that_a_voter_has() -> None:
-    assert voters.mark([voter("a", last=5), voter("b", last=9)], Epoch(1), NODES) == Mark(
+    assert voters.mark([voter("a", last=5), voter("b", last=9)], Epoch(1), NODES) == VoterBaseline(
         Epoch(1), TxId(9)
     )
 
@@ -167,7 +167,7 @@ def test_a_majority_of_voters_must_hold_the_same_promise(
 
 
 def test_the_word_is_what_any_of_them_has_finalized() -> None:
-    marked = Mark(Epoch(1), TxId(5))
+    marked = VoterBaseline(Epoch(1), TxId(5))
     bare = replace(NEXT, digest=b"")
     answers = [voter("a", FINAL, bare), voter("b", NEXT, purged=2)]
     for told in (answers, answers[::-1]):

@@ -13,7 +13,7 @@ from ha.rpc.server import Call, Method, RpcProtocol, RpcServer
 from journal.errors import NotAdmitted, Unavailable
 from journal.links.hadoop_link import PROTOCOL
 from journal.links.link import WriteStream
-from journal.links.peer import QJOURNAL, HadoopPeer, Held, OwnPeer, Peer, Peers
+from journal.links.peer import QJOURNAL, HadoopPeer, OwnPeer, Peer, PeerReport, Peers
 from journal.messages import namespace_message
 from journal.model import NO_TXID, JournalId, NodeName, Segment, TxId
 from journal.proto import hadoop_qjournal_pb2 as hp
@@ -80,7 +80,7 @@ async def test_what_a_voter_of_ours_holds(
     link = Answering(told(last_written, purged))
     held = await OwnPeer(HOST, 8485, JOURNAL, link).held(TxId(1), SECONDS)
     segment = Segment(TxId(4), TxId(6), finalized=True, digest=DIGEST)
-    assert held == Held("disk-1", NAMESPACE, 8480, (segment,), *map(TxId, found))
+    assert held == PeerReport("disk-1", NAMESPACE, 8480, (segment,), *map(TxId, found))
     assert link.asked == ["GetPeerManifest", "GetStatus"], "its edits at least as new as its list"
 
 
@@ -161,7 +161,7 @@ async def test_what_a_node_of_hadoops_holds(
         assert await peer.http_port(SECONDS) == 8480
     assert node.asked == [(1, True)], "an open segment is asked for, too"
     found = tuple(Segment(TxId(a), TxId(b), finalized=True) for a, b in segments)
-    assert held == Held(NodeName(peer.name), None, 8480, found, TxId(last_written))
+    assert held == PeerReport(NodeName(peer.name), None, 8480, found, TxId(last_written))
 
 
 async def test_hadoops_no_is_no_answer_and_the_next_question_connects_again() -> None:

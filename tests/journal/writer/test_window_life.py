@@ -7,7 +7,7 @@ from random import Random
 
 from journal.errors import InvariantBroken, JournalError, Unavailable
 from journal.model import LAYOUT_VERSION, NodeName, TxId
-from journal.writer.window import Mark, Window
+from journal.writer.window import SegmentEnd, Window
 from tests.journal.writer.journal_cluster import edit, edits
 from tests.transitions import same_as
 
@@ -34,7 +34,7 @@ class Life:
         self.acked = dict.fromkeys(NODES, 99)
         self.ends: list[int] = []
         self.down: dict[NodeName, str] = {}
-        self.marks: list[asyncio.Task[Mark]] = []
+        self.marks: list[asyncio.Task[SegmentEnd]] = []
         self.window.next = TxId(100)
         self.window.open(TxId(100), LAYOUT_VERSION)
 

@@ -1,7 +1,7 @@
 """Planted bugs of the rules that Hadoop does not have: learners, rejoining, sync, damage, purge."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from journal.core import learner, machine, purge, recovery, rejoin, segments, sync
 from journal.core.admission import abandon
@@ -15,42 +15,62 @@ from journal.links import codec
 from journal.model import Epoch, Segment, TxId
 from journal.node.owner import contents, recent_edits
 from journal.node.repair import segment_fetch
-from journal.recovery import Held
+from journal.recovery import HeldSegment
 from journal.storage.segment_file import SegmentCheck
 from journal.writer import learner_admission, window
-from tests.simulation.engine.mutants import Planting, all_of, replacing
+from tests.simulation.engine.mutants import Planted, Planting, all_of, replacing
+
+_SIM: Final = "tests/simulation/journal/test_"
+_CORE: Final = "tests/journal/core/test_"
+_STORAGE: Final = "tests/journal/storage/test_"
+_WRITER: Final = "tests/journal/writer/test_"
+_X14: Final = _SIM + "writers.py::test_x14_a_crash_in_a_start_over_an_older_edit"
+_CHECKS: Final = _CORE + "rules.py::test_the_first_failing_check_answers"
+_LEFT: Final = _CORE + "rejoin.py::test_a_twin_does_not_reopen_what_the_writer_has_left"
+_NO_LIAR: Final = "no node there serves sound edits that are others than it says"
+bug: Final = Planted()
 
 # ---- learners ----
 
 
+@bug.killed_by(_CORE + "learner.py::test_a_learner_refuses_whatever_counts")
+@bug("learner votes", 100)
 def learner_votes() -> Planting:
-    """Let a wiped node answer as if it had always been there."""
     places = (machine, recovery, recent_edits)
     return all_of(*(replacing(place, "require_vote", lambda state: None) for place in places))
 
 
+@bug.killed_by(_CORE + "learner.py::test_a_learner_that_lacks_something_is_not_admitted")
+@bug("learner admitted without data", 1500)
 def admitted_without_data() -> Planting:
     return replacing(learner, "_held_up_to", lambda state, required: TxId(1 << 60))
 
 
-def admitted_without_confirmation() -> Planting:
-    """Let the writer take its own word for being the newest."""
-
-    async def sure(_self: Any, _channel: Any) -> None:  # noqa: ANN401
-        return None
-
-    return replacing(learner_admission.LearnerAdmission, "_still_ours", sure)
-
-
-def learners_write_counts() -> Planting:
-    takes_part = window.Window.takes_part
-
-    def lenient(self: Any, node: Any, seq: int, **_learner: Any) -> None:  # noqa: ANN401
-        takes_part(self, node, seq)
-
-    return replacing(window.Window, "takes_part", lenient)
+@bug.killed_by(
+    _SIM + "learners.py::test_a_superseded_writer_admits_nobody",
+    why="it takes a writer that is superseded just when it admits a learner",
+)
+@bug.replacing(
+    "learner admitted without the voters' word",
+    learner_admission.LearnerAdmission,
+    "_still_ours",
+    0,
+)
+async def admitted_without_confirmation(_self: Any, _channel: Any) -> None:
+    return None
 
 
+@bug.killed_by(_WRITER + "window.py::test_a_learner_is_fed_and_counts_nowhere")
+@bug.replacing("learner's write counts", window.Window, "takes_part", 500)
+def learners_write_counts(really: Any, self: Any, node: Any, seq: int, **_learner: Any) -> None:
+    really(self, node, seq)
+
+
+@bug.killed_by(
+    _CORE + "learner.py::test_a_learner_finalizes_and_does_not_say_yes",
+    why="it takes an end that a learner and a minority have, and a recovery then",
+)
+@bug("learner's finalize counts", 0)
 def learners_finalize_counts() -> Planting:
     return replacing(learner, "strip_vote", lambda state, done: done)
 
@@ -58,45 +78,55 @@ def learners_finalize_counts() -> Planting:
 # ---- back in the open segment ----
 
 
-def resume_begins_anew() -> Planting:
-    """Throw away a returning node's sound edits of the open segment."""
-    open_again = rejoin._open
-
-    def lenient(state: JournalState, first: Any, epoch: Any, layout_version: int) -> Step:  # noqa: ANN401
-        ours = rejoin._held(state, first)
-        if ours is not None and ours.writer == epoch:
-            older = replace(ours, writer=Epoch(epoch - 1))
-            state = replace(state, segments={**state.segments, first: older})
-        return open_again(state, first, epoch, layout_version)
-
-    return replacing(rejoin, "_open", lenient)
+@bug.killed_by(_CORE + "rejoin.py::test_a_restarted_node_goes_on_behind_its_last_sound_edit")
+@bug.replacing("resume begins anew", rejoin, "_open", 1500)
+def resume_begins_anew(
+    really: Any, state: JournalState, first: Any, epoch: Any, layout_version: int
+) -> Any:
+    ours = rejoin._held(state, first)
+    if ours is not None and ours.writer == epoch:
+        older = replace(ours, writer=Epoch(epoch - 1))
+        state = replace(state, segments={**state.segments, first: older})
+    return really(state, first, epoch, layout_version)
 
 
-def resume_over_a_decision() -> Planting:
-    ensure_current = rejoin._ensure_current
-
-    def lenient(state: JournalState, first: Any, epoch: Any) -> None:  # noqa: ANN401
-        ensure_current(replace(state, decisions={}), first, epoch)
-
-    return replacing(rejoin, "_ensure_current", lenient)
+@bug.killed_by(_CORE + "rejoin.py::test_a_recovery_that_came_between_stands")
+@bug.replacing("resume over a decision", rejoin, "_ensure_current", 2000)
+def resume_over_a_decision(really: Any, state: JournalState, first: Any, epoch: Any) -> None:
+    really(replace(state, decisions={}), first, epoch)
 
 
+# The node stops: it has a finalized segment's name for a file that it would go on writing.
+@bug.killed_by(_LEFT)
+@bug("resume of what was left", 1500)
 def resume_whatever_was_left() -> Planting:
     return replacing(rejoin, "_ensure_current", lambda state, first, epoch: None)
 
 
+@bug.killed_by(
+    _SIM + "found.py::test_what_rots_behind_the_scan_of_the_start_is_not_voted_with",
+    why="it takes rot in an open segment between a node's start and its writer's return",
+)
+@bug("resume trusts the scan of the start", 0)
 def resume_trusts_the_scan() -> Planting:
-    """Take what a file holds when it is opened again for what a start has found in it."""
     return replacing(contents, "reopened_segment", lambda state, request: None)
 
 
+@bug.killed_by(
+    _SIM + "found.py::test_what_rots_behind_the_scan_of_the_start_is_not_voted_with",
+    why="a node that stops on a damaged disk breaks no promise there",
+)
+@bug("damage refused by stopping", 0)
 def damage_stops_the_node() -> Planting:
-    """Refuse a damaged copy as if the disk had failed."""
     return replacing(machine, "StorageFailed", BadRequest)
 
 
+@bug.killed_by(
+    _CORE + "rejoin.py::test_a_download_that_is_overtaken_takes_nothing_away",
+    why="it takes a batch that overtakes a catch-up to the same node",
+)
+@bug("catch-up takes acknowledged edits away", 0)
 def catch_up_overtakes() -> Planting:
-    """Let a late download take away what was acknowledged in the meantime."""
     return replacing(rejoin, "_reaches", lambda state, wanted, epoch: False)
 
 
@@ -116,67 +146,96 @@ def download_unchecked() -> Planting:
 # ---- sync, damage, purge ----
 
 
+@bug.killed_by(
+    _CORE + "syncing.py::test_contradictions_are_reported_and_nothing_is_touched", why=_NO_LIAR
+)
+@bug("sync compares ends only", 0)
 def sync_compares_ends() -> Planting:
     return replacing(sync, "_differ", lambda one, other: one.last != other.last)
 
 
+@bug.killed_by(
+    _CORE + "syncing.py::test_the_open_segment_is_the_writers_business",
+    why="it takes a look of the syncer while peers have closed what is open here",
+)
+@bug("sync replaces the open segment", 0)
 def sync_replaces_the_open_segment() -> Planting:
     return replacing(sync, "_why_not_now", lambda state, theirs, stalled_at: None)
 
 
+@bug.killed_by(
+    _STORAGE + "records.py::test_x08_damage_in_an_unclosed_segment_has_no_vote",
+    why="worlds damage a minority, and the majority that is left has the edits",
+)
+@bug("damaged copy votes", 0)
 def damage_votes() -> Planting:
-    """Let a damaged copy answer a recovery like a node that has nothing."""
     places = (recovery, rejoin, segments)
     return all_of(
         *(replacing(place, "damage_refusal", lambda state, first: None) for place in places)
     )
 
 
+@bug.killed_by("tests/journal/node/test_sync.py::test_damage_is_never_served")
+@bug("damage that is found is ignored", 100)
 def damage_ignored() -> Planting:
-    """Forget what the scrubber finds: the segment is listed, served and voted with."""
     return replacing(JournalState, "with_damage", lambda self, first, why: self)
 
 
+@bug.killed_by(
+    _SIM + "found.py::test_a_hole_below_the_purge_point_keeps_nobody_out",
+    why="a learner only waits for longer: the next segment lets it in",
+)
+@bug("purge point not learned from voters", 0)
 def purge_point_is_not_learned() -> Planting:
-    """Let an admission look at what the voters list, holes included."""
     return replacing(learner, "let_go", lambda state, minimum: Step(state, (), Done()))
 
 
+@bug.killed_by(
+    _SIM + "found.py::test_the_newest_segment_is_needed_wherever_the_purge_point_lies",
+    why="it takes a purge up to the newest edit, and a learner that has none of it",
+)
+@bug("newest segment let go of", 0)
 def newest_segment_is_let_go_of() -> Planting:
-    """Let a learner lack even the newest edits, if they are older than the purge point."""
     return replacing(
         learner, "_is_needed", lambda state, wanted, newest: wanted.last >= state.purged
     )
 
 
-def purge_cuts_into_a_segment() -> Planting:
-    def lenient(state: JournalState, segment: Segment, minimum: TxId) -> bool:
-        return segment.first < minimum and segment.last <= state.committed
-
-    return replacing(purge, "_is_past", lenient)
-
-
-def purge_takes_the_open_segment() -> Planting:
-    purge_logs = purge.purge
-
-    def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
-        closed = abandon(state)
-        done = purge_logs(closed.state, request)
-        return Step(done.state, (*closed.effects, *done.effects), done.reply)
-
-    return replacing(purge, "purge", lenient)
+@bug.killed_by(_CORE + "purge.py::test_a_segment_that_reaches_the_minimum_stays")
+@bug.replacing("purge cuts into a segment", purge, "_is_past", 100)
+def purge_cuts_into_a_segment(state: JournalState, segment: Segment, minimum: TxId) -> bool:
+    return segment.first < minimum and segment.last <= state.committed
 
 
-def purge_uncommitted() -> Planting:
-    def lenient(_state: JournalState, segment: Segment, minimum: TxId) -> bool:
-        return segment.last < minimum
+@bug.killed_by(
+    _CORE + "purge.py::test_the_open_and_the_newest_segment_stay",
+    why="a writer there asks for no purge beyond what it has finalized",
+)
+@bug.replacing("purge takes the open segment", purge, "purge", 0)
+def purge_takes_the_open_segment(really: Any, state: JournalState, request: Any) -> Any:
+    closed = abandon(state)
+    done = really(closed.state, request)
+    return Step(done.state, (*closed.effects, *done.effects), done.reply)
 
-    return replacing(purge, "_is_past", lenient)
+
+@bug.killed_by(
+    _CORE + "purge.py::test_what_is_not_known_to_be_committed_stays",
+    why="a writer there asks for no purge beyond what it has finalized",
+)
+@bug.replacing("purge of what may not be committed", purge, "_is_past", 0)
+def purge_uncommitted(_state: JournalState, segment: Segment, minimum: TxId) -> bool:
+    return segment.last < minimum
 
 
 # ---- a segment's writer ----
 
 
+# Masked by the order of a start's effects, so that order is planted with it.
+@bug.killed_by(
+    _X14 + "[killed]",
+    why="it takes a crash inside a start, and a recovery that the same copy decides",
+)
+@bug("ranked by the node's writer epoch", 0)
 def ranks_by_the_nodes_writer() -> Planting:
     """Rank by the writer that started any segment on the node, as Hadoop does.
 
@@ -186,14 +245,14 @@ def ranks_by_the_nodes_writer() -> Planting:
     answer_of = codec.answer_from_wire
     start = segments.start_segment
 
-    def lenient(reply: Any) -> Any:  # noqa: ANN401
+    def lenient(reply: Any) -> Any:
         answer = answer_of(reply)
-        if isinstance(answer, Held):
+        if isinstance(answer, HeldSegment):
             writer = Epoch(reply.last_writer_epoch)
             return replace(answer, segment=replace(answer.segment, writer=writer))
         return answer
 
-    def epoch_first(state: JournalState, request: Any) -> Step:  # noqa: ANN401
+    def epoch_first(state: JournalState, request: Any) -> Step:
         done = start(state, request)
         order = sorted(done.effects, key=lambda effect: not isinstance(effect, PersistWriter))
         return Step(done.state, tuple(order), done.reply)
@@ -207,36 +266,41 @@ def ranks_by_the_nodes_writer() -> Planting:
 # ---- the right to speak ----
 
 
-def superseded_heartbeat_accepted() -> Planting:
-    stamped = machine._stamped
-
-    def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
-        if isinstance(request, Heartbeat) and request.stamp.epoch < state.promised:
-            return Step(state, (), Done())
-        return stamped(state, request)
-
-    return replacing(machine, "_stamped", lenient)
+@bug.killed_by(_CHECKS)
+@bug.replacing("superseded writer's heartbeat accepted", machine, "_stamped", 1500)
+def superseded_heartbeat_accepted(really: Any, state: JournalState, request: Any) -> Any:
+    if isinstance(request, Heartbeat) and request.stamp.epoch < state.promised:
+        return Step(state, (), Done())
+    return really(state, request)
 
 
-def upgrades_unfenced() -> Planting:
-    """Ignore the epoch in these calls, as Hadoop does."""
-    stamped = machine._stamped
-
-    def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
-        if type(request).__name__ in {
-            "PreUpgrade", "Upgrade", "FinalizeUpgrade", "RollBack", "DiscardSegments"
-        }:  # fmt: skip
-            return upgrade_step(state, request)
-        return stamped(state, request)
-
-    return replacing(machine, "_stamped", lenient)
+@bug.killed_by(_CORE + "upgrade.py::test_no_step_is_for_a_fenced_writer")
+@bug.replacing("upgrade, roll back and discard unfenced", machine, "_stamped", 100)
+def upgrades_unfenced(really: Any, state: JournalState, request: Any) -> Any:
+    if type(request).__name__ in {
+        "PreUpgrade", "Upgrade", "FinalizeUpgrade", "RollBack", "DiscardSegments"
+    }:  # fmt: skip
+        return upgrade_step(state, request)
+    return really(state, request)
 
 
-def format_over_a_writer() -> Planting:
-    """Ignore what was promised since its caller looked."""
-    form = machine._format
+@bug.killed_by(_STORAGE + "format_fence.py::test_a_writer_that_came_since_is_not_destroyed")
+@bug.replacing("format over a newer writer", machine, "_format", 100)
+def format_over_a_writer(really: Any, state: JournalState, request: Any) -> Any:
+    return really(state, replace(request, seen_promised=state.promised))
 
-    def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
-        return form(state, replace(request, seen_promised=state.promised))
 
-    return replacing(machine, "_format", lenient)
+bug.add(
+    "catch-up without its digest",
+    download_unchecked(),
+    0,
+    killer="tests/journal/node/test_transfer.py::test_a_catch_up_takes_no_other_edits",
+    why=_NO_LIAR,
+)
+bug.add(
+    "sync takes other edits",
+    download_unchecked(),
+    0,
+    killer="tests/journal/node/test_transfer.py::test_a_peer_that_lies_is_not_believed_by_the_syncer",
+    why=_NO_LIAR,
+)

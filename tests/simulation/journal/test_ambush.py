@@ -11,7 +11,7 @@ from journal.core.effects import Step
 from journal.core.requests import AdoptCatchUp
 from journal.core.state import JournalState
 from journal.model import NodeName, TxId
-from journal.recovery import Answer, Copy, Held, Skip, choose
+from journal.recovery import Answer, Copy, HeldSegment, Skip, choose
 from journal.writer import writer
 from tests.simulation.journal.ambush import FIRST, FIRST_LATE, FIRST_LONG
 from tests.simulation.journal.comebacks import FIRST_REJOIN
@@ -33,7 +33,7 @@ def test_recovery_meets_copies_that_differ_and_loses_nothing() -> None:
     met: set[str] = set()
 
     def watched(first: TxId, answers: Mapping[NodeName, Answer]) -> Copy | Skip:
-        held = [answer.segment for answer in answers.values() if isinstance(answer, Held)]
+        held = [answer.segment for answer in answers.values() if isinstance(answer, HeldSegment)]
         ends = {(segment.last, segment.digest) for segment in held}
         if len(ends) > 1:
             met.add("they differ")

@@ -12,6 +12,7 @@ from spark.ends.sinks.model import UploadVerdict
 from spark.service import metrics
 from spark.service.core import (
     Action,
+    ClusterState,
     Event,
     Failed,
     Look,
@@ -24,7 +25,6 @@ from spark.service.core import (
     Roll,
     Rolled,
     Rules,
-    Seen,
     Sleep,
     State,
     Upload,
@@ -48,7 +48,7 @@ def seen(
     image: int = 100, finalized: int = 1500, last: int = 1500, active: str | None = "nn1"
 ) -> Looked:
     return Looked(
-        Seen(
+        ClusterState(
             active=active,
             image_txid=TxId(image),
             finalized_txid=TxId(finalized),
