@@ -11,11 +11,13 @@ from ha.conf.topology import HostPort
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, DeadlineExceeded
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL, RETRIABLE, ZKFC_PROTOCOL
+from ha.rpc.proto import ha_service_pb2
 from ha.rpc.proto.ha_service_pb2 import GetServiceStatusRequestProto, GetServiceStatusResponseProto
 from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto, CedeActiveResponseProto
 from ha.rpc.server import Call, Method, RpcProtocol, RpcServer
 from ha.service import errors
 from ha.service.client import ServiceClient
+from ha.service.faults import speaking_to
 from ha.service.ha_service import ha_service_protocol, zkfc_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
 from ha.service.zkfc_client import ZkfcClient
@@ -160,9 +162,23 @@ async def test_a_refusal_keeps_its_kind_and_its_words(refusal: errors.ServiceRef
 
 
 async def test_nobody_becomes_an_observer_here() -> None:
-    async with running(NameNode()) as address, client_of(address) as client:
-        with pytest.raises(errors.ServiceFailed, match="cannot become an observer"):
-            await client.transition_to_observer(RequestSource.USER, deadline_seconds=5)
+    source = ha_service_pb2.HARequestSource.ValueType(RequestSource.USER)
+    request = ha_service_pb2.TransitionToObserverRequestProto(
+        reqInfo=ha_service_pb2.HAStateChangeRequestInfoProto(reqSource=source)
+    )
+    async with running(NameNode()) as address:
+        connection = await RpcConnection.open(
+            address.host, address.port, protocol=HA_SERVICE_PROTOCOL, deadline_seconds=5
+        )
+        with (
+            pytest.raises(errors.ServiceFailed, match="cannot become an observer"),
+            speaking_to(str(address)),
+        ):
+            await connection.call(
+                "transitionToObserver", request,
+                ha_service_pb2.TransitionToObserverResponseProto, deadline_seconds=5,
+            )  # fmt: skip
+        await connection.close()
 
 
 @pytest.mark.row("W17")
