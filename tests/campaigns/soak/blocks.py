@@ -1,52 +1,17 @@
 """`./run soak blocks`: one simulated life of a cluster with DataNodes after another."""
 
-import os
-import sys
-from collections.abc import Sequence
+from typing import Final
 
-import click
-
-from tests.campaigns.soak.invoked import exit_code
-from tests.campaigns.soak.mutants import find_all
-from tests.campaigns.soak.seeds import soak
+from tests.campaigns.soak.simulated import soaked
 from tests.simulation.blocks.simulation import SIMULATION
 
-
-@click.command()
-@click.option("--seeds", default=1000, show_default=True, type=click.IntRange(min=1))
-@click.option("--first-seed", default=1, show_default=True, type=click.IntRange(min=0))
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(min=1))
-@click.option("--mutants", is_flag=True, help="Instead of seeds: hunt every planted bug.")
-@click.option("--from-first", is_flag=True, help="Mutants: begin at seed 1, not near known ones.")
-@click.option("--note-seeds", is_flag=True, help="Mutants: write down which seeds found them.")
-@click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
-def blocks(
-    *,
-    seeds: int,
-    first_seed: int,
-    jobs: int,
-    mutants: bool,
-    from_first: bool,
-    note_seeds: bool,
-    as_object: bool,
-) -> None:
+blocks: Final = soaked(
+    SIMULATION,
+    1000,
     """Simulate blocks through failovers under drawn faults; exit code 0 only if no invariant broke.
 
-    The first failure is made as small as possible and printed with its replay command.  With
-    --mutants the product has one bug after another; each for which a seed was noted must be found
-    again, unless a test is named for it.  Others are hunted with --from-first only.
-    """
-    if mutants:
-        raise SystemExit(
-            find_all(SIMULATION, jobs, from_first=from_first, note=note_seeds, as_object=as_object)
-        )
-    chosen = range(first_seed, first_seed + seeds)
-    raise SystemExit(soak(SIMULATION, chosen, jobs, as_object=as_object))
-
-
-def main(arguments: Sequence[str]) -> int:
-    return exit_code(blocks, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+The first failure is made as small as possible and printed with its replay command.  With
+--mutants the product has one bug after another; each for which a seed was noted must be found
+again, unless a test is named for it.  Others are hunted with --from-first only.
+""",
+)

@@ -6,14 +6,12 @@ nothing anybody could see is listed with its reason in tests/mutation/explained.
 
 import json
 import os
-import sys
 import time
 from collections.abc import Sequence
 from random import Random
 
 import click
 
-from tests.campaigns.soak.invoked import exit_code
 from tests.mutation.core import Core
 from tests.mutation.cores import CORES
 from tests.mutation.explained import explained
@@ -104,11 +102,3 @@ def _score(name: str, slips: Sequence[Slip], limits: Limits) -> dict[str, object
         "survived": [verdict.slip.name for verdict in survived],
         "seconds": round(took, 1),
     }
-
-
-def main(arguments: Sequence[str]) -> int:
-    return exit_code(mutation, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from datanode.model import Block, Replica
-from datanode.namenodes.claim import Claims, NameNodeId, Said, Verdict, hear
+from datanode.namenodes.claim import ClaimEffect, Claims, NameNodeId, Said, hear
 from datanode.replicas import agreement
 from datanode.replicas import replica as replicas
 from datanode.replicas.agreement import Agreed, Agreement, Found, agree
@@ -17,13 +17,17 @@ from namenode_sim.datanode_protocol.keeper import Answer
 from tests.simulation.blocks import datanode, executor, pipeline
 from tests.simulation.blocks.datanode import Life
 from tests.simulation.blocks.disks import NotDone
-from tests.simulation.engine.mutants import Planting, all_of, replacing
+from tests.simulation.blocks.planted_namenode import lease_not_asked
+from tests.simulation.engine.mutants import Planted, Planting, all_of, replacing
+
+_REPLICAS: Final = "tests/datanode/test_replica.py::test_stamps_and_lengths"
+bug: Final = Planted(2_000)
 
 LATE_SECONDS: Final = 0.2
 
 
+@bug("the claim is looked at too early")
 def claim_looked_at_too_early() -> Planting:
-    """Check the claim when the command comes, not when it is carried out."""
     take = Life.hear
 
     def hear_and_drop(self: Life, who: str, answer: Answer) -> None:
@@ -39,61 +43,61 @@ def claim_looked_at_too_early() -> Planting:
     )
 
 
+@bug("an order of an earlier term is carried out")
 def earlier_terms_count() -> Planting:
-    """Orders stay in the queue while others are obeyed."""
     return replacing(Life, "drop_orders_of_others", lambda _life, _who: None)
 
 
-def claim_forgotten() -> Planting:
-    return replacing(datanode, "decode", lambda _data: Claims())
+bug.add(
+    "a claim is forgotten over a restart",
+    replacing(datanode, "decode", lambda _data: Claims()),
+    beside=lease_not_asked(),
+)
 
 
-def newest_word_obeyed() -> Planting:
-    def believing(claims: Claims, who: NameNodeId, said: Said, txid: int) -> tuple[Claims, Verdict]:
-        if said is Said.ACTIVE:
-            return Claims(txid, who), Verdict.OBEYED
-        return hear(claims, who, said, txid)
-
-    return replacing(datanode, "hear", believing)
-
-
-def stepping_down_forgets() -> Planting:
-    def forgetful(claims: Claims, who: NameNodeId, said: Said, txid: int) -> tuple[Claims, Verdict]:
-        after, verdict = hear(claims, who, said, txid)
-        return replace(after, remembered=None), verdict
-
-    return replacing(datanode, "hear", forgetful)
+@bug.replacing("the newest word is obeyed", datanode, "hear", beside=lease_not_asked())
+def newest_word_obeyed(
+    claims: Claims, who: NameNodeId, said: Said, txid: int
+) -> tuple[Claims, ClaimEffect]:
+    if said is Said.ACTIVE:
+        return Claims(txid, who), ClaimEffect.OBEYED
+    return hear(claims, who, said, txid)
 
 
-def any_stamp_deleted() -> Planting:
-    invalidate = replicas._invalidate
-
-    def careless(operation: Invalidate, found: Replica | None) -> Outcome:
-        block = operation.block if found is None else found.block
-        return invalidate(replace(operation, block=block), found)
-
-    return replacing(replicas, "_invalidate", careless)
+@bug.replacing("stepping down forgets who was obeyed", datanode, "hear")
+def stepping_down_forgets(
+    claims: Claims, who: NameNodeId, said: Said, txid: int
+) -> tuple[Claims, ClaimEffect]:
+    after, verdict = hear(claims, who, said, txid)
+    return replace(after, remembered=None), verdict
 
 
-def all_states_take_part() -> Planting:
-    """Let a recovery take the shortest of all replicas, those of a former life included."""
-
-    def shortest(
-        block: Block, found: Sequence[Found[Any]], truncate_to: int | None, *, silent: int = 0
-    ) -> Any:  # noqa: ANN401
-        agreed: Agreement[Any] = agree(block, found, truncate_to, silent=silent)
-        usable = [one for one in found if one.block.stamp >= block.stamp and one.length > 0]
-        if not isinstance(agreed, Agreed) or truncate_to is not None:
-            return agreed
-        return Agreed(tuple(usable), min(one.length for one in usable))
-
-    return replacing(executor, "agree", shortest)
+@bug.replacing("a replica is deleted whatever its stamp", replicas, "_invalidate")
+def any_stamp_deleted(really: Any, operation: Invalidate, found: Replica | None) -> Any:
+    block = operation.block if found is None else found.block
+    return really(replace(operation, block=block), found)
 
 
+@bug.replacing("replicas of all states take part", executor, "agree")
+def all_states_take_part(
+    block: Block, found: Sequence[Found[Any]], truncate_to: int | None, *, silent: int = 0
+) -> Any:
+    agreed: Agreement[Any] = agree(block, found, truncate_to, silent=silent)
+    usable = [one for one in found if one.block.stamp >= block.stamp and one.length > 0]
+    if not isinstance(agreed, Agreed) or truncate_to is not None:
+        return agreed
+    return Agreed(tuple(usable), min(one.length for one in usable))
+
+
+@bug.killed_by(
+    _REPLICAS + "[recovery: the replica is older]",
+    why="a NameNode sends only to DataNodes whose replica has the block's stamp",
+)
+@bug("replicas of old stamps take part")
 def old_stamps_take_part() -> Planting:
     def lenient(
         block: Block, found: Sequence[Found[Any]], truncate_to: int | None, *, silent: int = 0
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         raised = [replace(one, block=replace(one.block, stamp=block.stamp)) for one in found]
         agreed: Agreement[Any] = agree(block, raised, truncate_to, silent=silent)
         if not isinstance(agreed, Agreed):
@@ -103,7 +107,7 @@ def old_stamps_take_part() -> Planting:
 
     begin = replicas._begin_recovery
 
-    def begins(operation: Any, found: Replica) -> Outcome:  # noqa: ANN401
+    def begins(operation: Any, found: Replica) -> Outcome:
         return begin(replace(operation, block=found.block), found)
 
     return all_of(
@@ -111,40 +115,41 @@ def old_stamps_take_part() -> Planting:
     )
 
 
-def recovery_ends_any() -> Planting:
-    end = replicas._end_recovery
+@bug.killed_by(
+    _REPLICAS + "[end: another recovery]",
+    why="the NameNode does not take the result, and the next recovery puts all right",
+)
+@bug.replacing("an end of any recovery counts", replicas, "_end_recovery")
+def recovery_ends_any(really: Any, operation: Any, found: Any) -> Any:
+    running = getattr(found, "recovery_id", None)
+    if running is None:
+        return really(operation, found)
+    outcome: Outcome = really(replace(operation, recovery_id=running), found)
+    if isinstance(outcome, Next) and outcome.replica is not None:
+        stamped = replace(outcome.replica.block, stamp=operation.recovery_id)
+        return Next(replace(outcome.replica, block=stamped))
+    return outcome
 
-    def ends(operation: Any, found: Any) -> Outcome:  # noqa: ANN401
-        running = getattr(found, "recovery_id", None)
-        if running is None:
-            return end(operation, found)
-        outcome: Outcome = end(replace(operation, recovery_id=running), found)
-        if isinstance(outcome, Next) and outcome.replica is not None:
-            stamped = replace(outcome.replica.block, stamp=operation.recovery_id)
-            return Next(replace(outcome.replica, block=stamped))
-        return outcome
 
-    return replacing(replicas, "_end_recovery", ends)
-
-
+@bug.killed_by(
+    "tests/datanode/test_agreement.py::test_b25_agreements[the shortest of the open ones]",
+    why="what was not acknowledged was written all the same: its bytes are the right ones",
+)
+@bug("a recovery takes the longest replica")
 def longest_taken() -> Planting:
     return replacing(agreement, "_common", max)
 
 
-def acked_before_written() -> Planting:
-    async def hasty(life: Life, block: Block, start: int, payload: bytes) -> None:
-        life.spawn(_late(write(life, block, start, payload)))
+@bug.replacing("a packet is acknowledged before it is written", pipeline, "write_packet")
+async def acked_before_written(
+    really: Any, life: Life, block: Block, start: int, payload: bytes
+) -> None:
+    life.spawn(_late(really(life, block, start, payload)))
 
-    write = pipeline.write_packet
-    return replacing(pipeline, "write_packet", hasty)
 
-
-def acked_before_final() -> Planting:
-    async def hasty(life: Life, block: Block, length: int) -> None:
-        life.spawn(_late(finalize(life, block, length)))
-
-    finalize = pipeline.finalize
-    return replacing(pipeline, "finalize", hasty)
+@bug.replacing("a block's end is acknowledged before it is final", pipeline, "finalize")
+async def acked_before_final(really: Any, life: Life, block: Block, length: int) -> None:
+    life.spawn(_late(really(life, block, length)))
 
 
 async def _late(work: Coroutine[Any, Any, None]) -> None:
@@ -153,8 +158,9 @@ async def _late(work: Coroutine[Any, Any, None]) -> None:
         await work
 
 
+@bug("an error farther down is an acknowledgement")
 def errors_acknowledged() -> Planting:
-    async def deaf(*arguments: Any) -> None:  # noqa: ANN401
+    async def deaf(*arguments: Any) -> None:
         with suppress(pipeline.BadLink):
             await onward(*arguments)
 

@@ -2,8 +2,15 @@
 
 from typing import Final
 
-from tests.simulation.blocks.mutants import MUTANTS
+from tests.simulation.blocks import planted_datanode, planted_namenode
 from tests.simulation.blocks.world import run
 from tests.simulation.engine.simulation import Simulation
 
-SIMULATION: Final = Simulation("blocks", run, "files_closed", MUTANTS, beside=2, anywhere=5)
+SIMULATION: Final = Simulation(
+    "blocks",
+    run,
+    "files_closed",
+    (*planted_namenode.bug, *planted_datanode.bug),
+    beside=2,
+    anywhere=5,
+)

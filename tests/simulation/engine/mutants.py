@@ -4,12 +4,15 @@ They prove the checkers: a bug that survives its worlds and its tests shows a bl
 of the product is edited; the rule is replaced for the length of a run.
 """
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 Planting = Callable[[ExitStack], None]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +59,86 @@ def all_of(*plantings: Planting) -> Planting:
             planting(stack)
 
     return plant
+
+
+class Planted:
+    """The planted bugs of one file, each registered where it is written.
+
+    Attributes:
+        seeds: how many drawn worlds a bug may survive, where it does not say.
+        beside: what is planted with each of them, where it does not say.
+        mutants: what was registered.
+    """
+
+    def __init__(self, seeds: int = 100, *, beside: Planting | None = None) -> None:
+        self.seeds, self.beside = seeds, beside
+        self.mutants: list[Mutant] = []
+
+    def __iter__(self) -> Iterator[Mutant]:
+        return iter(self.mutants)
+
+    def add(
+        self,
+        name: str,
+        plant: Planting,
+        seeds: int | None = None,
+        *,
+        killer: str = "",
+        why: str = "",
+        beside: Planting | None = None,
+    ) -> None:
+        most = self.seeds if seeds is None else seeds
+        self.mutants.append(Mutant(name, plant, most, killer, why, beside or self.beside))
+
+    def __call__(
+        self, name: str, seeds: int | None = None, *, beside: Planting | None = None
+    ) -> Callable[[Callable[[], Planting]], Callable[[], Planting]]:
+        """Register the bug that a function returns; it is called anew for each planting."""
+
+        def register(make: Callable[[], Planting]) -> Callable[[], Planting]:
+            self.add(name, lambda stack: make()(stack), seeds, beside=beside)
+            return make
+
+        return register
+
+    def replacing(
+        self,
+        name: str,
+        target: object,
+        attribute: str,
+        seeds: int | None = None,
+        *,
+        beside: Planting | None = None,
+    ) -> Callable[[F], F]:
+        """Register a bug that is a function in the place of another.
+
+        If its first parameter is called ``really``, it is given the function that it replaces.
+        """
+
+        def register(new: F) -> F:
+            around = next(iter(inspect.signature(new).parameters), "") == "really"
+
+            def plant(stack: ExitStack) -> None:
+                put = _around(new, getattr(target, attribute)) if around else new
+                stack.enter_context(patch.object(target, attribute, put))
+
+            self.add(name, plant, seeds, beside=beside)
+            return new
+
+        return register
+
+    def killed_by(self, killer: str, *, why: str = "") -> Callable[[F], F]:
+        """Name the test that kills the bug below, and what stands before it in the worlds."""
+
+        def register(planted_one: F) -> F:
+            self.mutants[-1] = replace(self.mutants[-1], killer=killer, why=why)
+            return planted_one
+
+        return register
+
+
+def _around(new: Callable[..., Any], really: Callable[..., Any]) -> Callable[..., Any]:
+    def instead(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        return new(really, *arguments, **named)
+
+    return instead

@@ -31,3 +31,17 @@ def show(simulation: Simulation, seed: int, only: str | None, *, smaller: bool) 
     if shown.violation is not None:
         click.echo(simulation.replay_command(shown))
     sys.exit(shown.violation is not None)
+
+
+def command(simulation: Simulation) -> click.Command:
+    """Return the command line that shows one seed."""
+
+    @click.command()
+    @click.option("--seed", required=True, type=int)
+    @click.option("--only", help="Comma-separated names of the faults that may happen.")
+    @click.option("--smaller", is_flag=True, help="Shrink a failing seed first.")
+    def main(*, seed: int, only: str | None, smaller: bool) -> None:
+        """Play one seed and print what happened; exit code 1 if an invariant broke."""
+        show(simulation, seed, only, smaller=smaller)
+
+    return main

@@ -96,12 +96,6 @@ def made_smaller(simulation: Simulation, mutant: Mutant) -> None:
         assert fault in simulation.replay_command(smaller)
 
 
-def chosen(request: pytest.FixtureRequest, mutants: Iterable[Mutant]) -> list[str]:
-    """Return which of these a run plays, for one process that plays them all."""
-    asked = {item.name.partition("[")[2].rstrip("]") for item in request.session.items}
-    return [mutant.name for mutant in mutants if mutant.name in asked]
-
-
 def found(simulation: Simulation, mutant: Mutant, record: Record) -> None:
     """Check that a drawn world shows it, at the noted seed or near: changes of timing move it."""
     hunted = simulation.hunt(mutant)

@@ -79,7 +79,7 @@ async def peers_not_released(self: HandOver, asked: Any) -> None:
 
 @bug.replacing("an earlier hand-over's success counts", HandOver, "_wait_for_attempt")
 async def any_attempt_counts(really: Any, self: HandOver, before: Any) -> Any:
-    return await really(self, -1)  # type: ignore[arg-type]
+    return await really(self, -1)
 
 
 @bug.replacing("the lock is success", HandOver, "__init__")

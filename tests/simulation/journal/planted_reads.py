@@ -1,7 +1,7 @@
 """Planted bugs of the read lease, and of the readers who follow the open segment."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from journal import durable
 from journal.model import NodeName
@@ -12,31 +12,41 @@ from journal.reader.lone_segment import LoneSegments
 from journal.reader.vouching import Confirmation
 from journal.writer import heartbeats
 from journal.writer.heartbeats import ReadLease
-from tests.simulation.engine.mutants import Planting, all_of, replacing
+from tests.simulation.engine.mutants import Planted, Planting, all_of, replacing
+
+_WRITER: Final = "tests/journal/writer/test_"
+_LONE: Final = "tests/journal/reader/test_lone.py::test_"
+_NO_LIAR: Final = "no node there serves sound edits that are others than it says"
+_OTHER_TAILS: Final = (
+    "it takes nodes with other edits of one number behind what is committed, and a reader that "
+    "asks in the midst of a recovery"
+)
+bug: Final = Planted()
 
 # ---- the lease ----
 
 
-def lease_from_the_reply() -> Planting:
-    """Count from the reply, though one that lay in a socket proves nothing about now."""
-    accepted = ReadLease.accepted
-
-    def lenient(self: Any, nodes: Any, _sent_at: float) -> None:  # noqa: ANN401
-        accepted(self, nodes, self.clock())
-
-    return replacing(ReadLease, "accepted", lenient)
-
-
-def lease_from_one_node() -> Planting:
-    accepted = ReadLease.accepted
-
-    def lenient(self: Any, nodes: Any, sent_at: float) -> None:  # noqa: ANN401
-        if self._lease is not None and list(nodes):
-            accepted(self, self._lease.nodes, sent_at)
-
-    return replacing(ReadLease, "accepted", lenient)
+@bug.killed_by(
+    _WRITER + "lease.py::test_a_reply_that_lay_in_a_socket_proves_nothing_new",
+    why="it takes an answer that is late by a lease, and a newer writer",
+)
+@bug.replacing("lease counted from the reply", ReadLease, "accepted", 0)
+def lease_from_the_reply(really: Any, self: Any, nodes: Any, _sent_at: float) -> None:
+    really(self, nodes, self.clock())
 
 
+@bug.killed_by(
+    _WRITER + "lease.py::test_without_a_majority_the_lease_runs_out",
+    why="it takes a writer that reaches one node alone, and a caller who saw a newer one",
+)
+@bug.replacing("lease from one node", ReadLease, "accepted", 0)
+def lease_from_one_node(really: Any, self: Any, nodes: Any, sent_at: float) -> None:
+    if self._lease is not None and list(nodes):
+        really(self, self._lease.nodes, sent_at)
+
+
+@bug.killed_by(_WRITER + "lease.py::test_a_new_writer_lets_the_old_lease_run_out_first")
+@bug("no wait for the older lease", 1500)
 def no_wait_for_the_lease() -> Planting:
     return replacing(heartbeats, "left_to_wait", lambda duration, heard_ago: 0.0)
 
@@ -44,14 +54,23 @@ def no_wait_for_the_lease() -> Planting:
 # ---- what is durable, for a reader ----
 
 
+@bug.killed_by(
+    "tests/journal/node/test_recent_edits.py::"
+    "test_a_new_epoch_takes_back_what_its_recovery_may_replace",
+    why=_OTHER_TAILS,
+)
+@bug("cache outlives its writer", 0)
 def cache_outlives_its_writer() -> Planting:
     return replacing(EditsCache, "keep_only", lambda self, segments: None)
 
 
+@bug.killed_by(
+    "tests/journal/test_durable.py::test_other_bytes_under_the_same_numbers_do_not_count",
+    why=_OTHER_TAILS,
+)
+@bug("edits counted, not compared", 0)
 def counts_without_comparing() -> Planting:
-    """Count nodes that have an edit of that number, as Hadoop does."""
-
-    def lenient(tails: Mapping[Any, Any], at: int, _txid: Any, needed: int) -> bytes | None:  # noqa: ANN401
+    def lenient(tails: Mapping[Any, Any], at: int, _txid: Any, needed: int) -> bytes | None:
         copies = [tail.edits[at] for tail in tails.values()]
         return copies[0] if len(copies) >= needed else None
 
@@ -61,64 +80,62 @@ def counts_without_comparing() -> Planting:
     )
 
 
-def equal_bytes_are_enough() -> Planting:
-    """Trust equal copies, which a recovery that was not finished makes, too."""
-
-    def lenient(tails: Mapping[Any, Any], at: int, _txid: Any, needed: int) -> bytes | None:  # noqa: ANN401
-        copies = [tail.edits[at] for tail in tails.values()]
-        return next((edit for edit in copies if copies.count(edit) >= needed), None)
-
-    return replacing(durable, "_chosen", lenient)
-
-
-def late_knowledge_counts() -> Planting:
-    """Count what one node has learnt of commits for the answers of the others."""
-    chosen = durable._chosen
-
-    def lenient(tails: Mapping[Any, Any], at: int, txid: Any, needed: int) -> bytes | None:  # noqa: ANN401
-        known = max((t.committed for t in tails.values() if t.committed is not None), default=None)
-        told = {n: durable.Tail(t.edits, t.writers, known) for n, t in tails.items()}
-        return chosen(told, at, txid, needed)
-
-    return replacing(durable, "_chosen", lenient)
+@bug.killed_by(
+    "tests/journal/test_durable.py::test_equal_bytes_of_a_half_finished_recovery_are_not_durable",
+    why=_OTHER_TAILS,
+)
+@bug.replacing("equal bytes are durable", durable, "_chosen", 0)
+def equal_bytes_are_enough(
+    tails: Mapping[Any, Any], at: int, _txid: Any, needed: int
+) -> bytes | None:
+    copies = [tail.edits[at] for tail in tails.values()]
+    return next((edit for edit in copies if copies.count(edit) >= needed), None)
 
 
+@bug.killed_by(
+    "tests/journal/test_durable.py::test_equal_bytes_of_a_half_finished_recovery_are_not_durable",
+    why=_OTHER_TAILS,
+)
+@bug.replacing("late knowledge counts", durable, "_chosen", 0)
+def late_knowledge_counts(
+    really: Any, tails: Mapping[Any, Any], at: int, txid: Any, needed: int
+) -> Any:
+    known = max((t.committed for t in tails.values() if t.committed is not None), default=None)
+    told = {n: durable.Tail(t.edits, t.writers, known) for n, t in tails.items()}
+    return really(told, at, txid, needed)
+
+
+@bug.killed_by(
+    "tests/journal/reader/test_tailing.py::test_one_file_of_an_edit_is_not_enough", why=_OTHER_TAILS
+)
+@bug("one file is enough", 0)
 def one_file_is_enough() -> Planting:
     agreed = tailing._agreed
     return replacing(tailing, "_agreed", lambda cursors, needed: agreed(cursors, 1))
 
 
+@bug.killed_by(_LONE + "a_forged_segment_at_the_end_is_not_believed", why=_NO_LIAR)
+@bug("one node's finalized segment is believed", 0)
 def lone_segment_believed() -> Planting:
-    """Believe what one node calls finalized, as Hadoop does."""
     return replacing(LoneSegments, "concerns", lambda self, part: False)
 
 
-def any_copy_vouches() -> Planting:
-    """Trust another node's edits of these numbers, whatever they are."""
-
-    def lenient(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Confirmation:
-        return Confirmation(lone, None, dict.fromkeys(others))
-
-    return replacing(lone_segment, "confirmed_by", lenient)
+@bug.killed_by(_LONE + "a_copy_with_other_bytes_vouches_for_nothing", why=_NO_LIAR)
+@bug.replacing("any copy vouches for a lone segment", lone_segment, "confirmed_by", 0)
+def any_copy_vouches(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Confirmation:
+    return Confirmation(lone, None, dict.fromkeys(others))
 
 
-def others_outvote() -> Planting:
-    """Believe two nodes that have the same, whatever the one calls finalized."""
-
-    def lenient(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Confirmation:
-        copies = list(others.values())
-        twice = next((one for one in copies if copies.count(one) > 1), lone)
-        return Confirmation(twice, None, dict.fromkeys(others))
-
-    return replacing(lone_segment, "confirmed_by", lenient)
+@bug.killed_by(_LONE + "stale_copies_that_agree_do_not_outvote_the_finalized_one", why=_NO_LIAR)
+@bug.replacing("stale copies outvote a finalized one", lone_segment, "confirmed_by", 0)
+def others_outvote(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Confirmation:
+    copies = list(others.values())
+    twice = next((one for one in copies if copies.count(one) > 1), lone)
+    return Confirmation(twice, None, dict.fromkeys(others))
 
 
-def files_beyond_the_commit() -> Planting:
-    """Hand out whatever a majority's copies hold, out of files."""
-    learn = tailing.OpenTail._learn
-
-    def eager(self: Any, replies: Any) -> None:  # noqa: ANN401
-        learn(self, replies)
-        self._committed = 1 << 60
-
-    return replacing(tailing.OpenTail, "_learn", eager)
+@bug.killed_by("tests/journal/reader/test_tailing.py::test_tail_without_cache", why=_OTHER_TAILS)
+@bug.replacing("files read beyond what is committed", tailing.OpenTail, "_learn", 0)
+def files_beyond_the_commit(really: Any, self: Any, replies: Any) -> None:
+    really(self, replies)
+    self._committed = 1 << 60

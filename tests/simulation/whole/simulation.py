@@ -3,7 +3,7 @@
 from typing import Final
 
 from tests.simulation.engine.simulation import Simulation
-from tests.simulation.whole.mutants import MUTANTS
+from tests.simulation.whole.mutants import bug
 from tests.simulation.whole.world import run
 
-SIMULATION: Final = Simulation("whole", run, "calls answered", MUTANTS, beside=2, anywhere=5)
+SIMULATION: Final = Simulation("whole", run, "calls answered", tuple(bug), beside=2, anywhere=5)
