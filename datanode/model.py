@@ -37,7 +37,6 @@ class Checksum:
 
     @property
     def size(self) -> int:
-        """Bytes of one checksum."""
         return 0 if self.kind is ChecksumType.NULL else 4
 
     def chunks(self, length: int) -> int:

@@ -72,6 +72,5 @@ class Identity:
 
 
 def namespace_of(info: nn.NamespaceInfoProto) -> Namespace:
-    """Return the namespace of a NameNode's answer."""
     stored = info.storageInfo
     return Namespace(stored.namespceID, stored.clusterID, stored.cTime, PoolId(info.blockPoolID))

@@ -70,14 +70,12 @@ class NameNodeCalls:
         await self.connection.close()
 
     async def version(self) -> nn.NamespaceInfoProto:
-        """Return the namespace that the NameNode serves."""
         answer = await self._call(
             "versionRequest", nn.VersionRequestProto(), nn.VersionResponseProto
         )
         return answer.info
 
     async def register(self, identity: Identity) -> None:
-        """Register this DataNode."""
         await self._call(
             "registerDatanode",
             pb.RegisterDatanodeRequestProto(registration=identity.registration),
@@ -170,7 +168,6 @@ class NameNodeCalls:
             )
 
     async def bad_replica(self, identity: Identity, replica: Replica, storage_type: str) -> None:
-        """Report a replica whose bytes are damaged."""
         located = _located(replica.block, replica.length, identity, identity.node_id)
         located.storageIDs.append(replica.storage)
         located.storageTypes.append(hdfs.StorageTypeProto.Value(storage_type))

@@ -146,14 +146,12 @@ class DataNode:
             self._joined.executor.obey(who)
 
     def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:
-        """Queue what a NameNode commands."""
         if self._joined is not None and commands:
             self._joined.executor.add(who, commands)
 
     # For pages.
 
     def status(self) -> Mapping[str, object]:
-        """Return what /status shows."""
         joined = self._joined
         return {
             "role": "datanode",

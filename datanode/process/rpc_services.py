@@ -29,7 +29,6 @@ class DataNodeFaces:
     uptime_seconds: Callable[[], float]
 
     def protocols(self) -> list[RpcProtocol]:
-        """Return the protocols for an RPC server."""
         return [
             RpcProtocol(
                 java_names.INTER_DATANODE_PROTOCOL,

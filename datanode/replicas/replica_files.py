@@ -103,7 +103,6 @@ class ReplicaFiles:
             other.write(at, [memoryview(data)], [memoryview(sums)])
 
     def size(self) -> int:
-        """Return the bytes of the block file."""
         return os.fstat(self.block_fd).st_size
 
     def valid_length(self, what: str) -> int:

@@ -188,7 +188,6 @@ class Volume:
         return model.WaitingForRecovery(block, self.storage, length)
 
     def paths(self, replica: model.Replica) -> replica_files.ReplicaPaths:
-        """Return the paths of the files of a replica."""
         assert self._pool is not None
         folder = layout.folder_of(self._pool, replica)
         block = replica.block
@@ -234,7 +233,6 @@ class Volume:
                 sync_folder(folder)
 
     def usage(self) -> Usage:
-        """Return the space of the file system."""
         found = os.statvfs(self.path)
         return Usage(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 

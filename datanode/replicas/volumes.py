@@ -139,7 +139,6 @@ class Volumes:
         ]
 
     async def measure(self) -> None:
-        """Measure the space of each volume anew."""
         for storage, shelf in list(self._shelves.items()):
             with suppress(VolumeFailed, ReplicaMissing):  # it is out by now
                 shelf.usage = await self.run(storage, shelf.volume.usage)

@@ -43,7 +43,6 @@ class BlockWriter:
 
     @property
     def length(self) -> int:
-        """How many bytes have come."""
         return self._length
 
     def take(self, packet: Packet) -> bytes:

@@ -65,7 +65,6 @@ class Receiver:
                     await self._store.discard_unacknowledged(replica.block)
 
     async def _set_up(self) -> Replica:
-        """Make the replica what it must be."""
         plan, request = self._plan, self._plan.request
         storage = StorageId("")
         if plan.is_new:

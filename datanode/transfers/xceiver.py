@@ -88,7 +88,6 @@ class XceiverServer:
 
     @property
     def active(self) -> int:
-        """How many connections are open."""
         return len(self._tasks)
 
     @property

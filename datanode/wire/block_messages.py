@@ -30,7 +30,6 @@ def checked_stamp(number: int) -> GenerationStamp:
 
 
 def block_of(message: BlockProto) -> Block:
-    """Return the block that a NameNode names."""
     return Block(block_id_of(message.blockId), GenerationStamp(message.genStamp))
 
 

@@ -18,7 +18,6 @@ class ByteBudget:
 
     @property
     def held(self) -> int:
-        """How many bytes are taken."""
         return self._held
 
     def try_take(self, count: int) -> bool:
@@ -48,7 +47,6 @@ class ByteBudget:
             raise
 
     def give(self, count: int) -> None:
-        """Give back what was taken."""
         self._held -= count
         self._serve()
 

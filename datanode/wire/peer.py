@@ -179,7 +179,6 @@ class Peer:
         self._connection.close()
 
     def abort(self) -> None:
-        """Close at once."""
         self._connection.abort()
 
 

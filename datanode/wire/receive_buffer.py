@@ -26,7 +26,6 @@ class ReceiveBuffer:
         return self._view[self._end :]
 
     def filled(self, count: int) -> None:
-        """Count ``count`` bytes that have come."""
         self._end += count
 
     def peek(self, count: int) -> memoryview:
@@ -34,7 +33,6 @@ class ReceiveBuffer:
         return self._view[self._begin : self._begin + count]
 
     def skip(self, count: int) -> None:
-        """Drop ``count`` bytes, which have been read."""
         self._begin += count
 
     def make_room(self, capacity: int) -> None:

@@ -58,11 +58,9 @@ class BlocksMap:
         return counts.complete, counts.safe, counts.bytes_in_future
 
     def items(self) -> Iterator[tuple[int, model.Slot]]:
-        """Yield every block's id and slot."""
         return iter(self._index)
 
     def block_count(self) -> int:
-        """Return the number of blocks."""
         return len(self._columns)
 
     def slot_count(self) -> int:

@@ -38,7 +38,6 @@ class BlockColumns:
         self.free = array("I")
 
     def __len__(self) -> int:
-        """Return the number of blocks."""
         return len(self.ids) - len(self.free)
 
     def add(

@@ -91,7 +91,6 @@ class Constructions:
         return [one.storage for one in construction.locations if one.stamp != stamp]
 
     def cut(self, slot: model.Slot, cut: model.Cut) -> None:
-        """Note that a block is being truncated."""
         self._by_slot[slot] = replace(self._by_slot[slot], cut=cut)
 
     def note_recovery(

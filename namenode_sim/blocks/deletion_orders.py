@@ -16,7 +16,6 @@ class Invalidations:
         self._by_storage: dict[StorageNumber, dict[int, tuple[int, TxId]]] = {}
 
     def __len__(self) -> int:
-        """Return how many replicas are to be deleted."""
         return sum(map(len, self._by_storage.values()))
 
     def __iter__(self) -> Iterator[tuple[StorageNumber, int, int, TxId]]:
@@ -47,11 +46,9 @@ class Invalidations:
             del self._by_storage[number]
 
     def drop_storage(self, number: StorageNumber) -> None:
-        """Take back all orders for a storage."""
         self._by_storage.pop(number, None)
 
     def clear(self) -> None:
-        """Take back all orders."""
         self._by_storage.clear()
 
     def take_due(self, number: StorageNumber, durable: TxId, limit: int) -> list[tuple[int, int]]:
@@ -74,11 +71,9 @@ class PendingDeletions:
         self._by_storage: dict[StorageNumber, dict[Slot, float]] = {}
 
     def __len__(self) -> int:
-        """Return how many replicas are to go."""
         return sum(map(len, self._by_storage.values()))
 
     def __iter__(self) -> Iterator[tuple[Slot, StorageNumber]]:
-        """Yield every replica that is to go."""
         for number, slots in self._by_storage.items():
             for slot in slots:
                 yield slot, number
@@ -90,7 +85,6 @@ class PendingDeletions:
         slots[slot] = now
 
     def has(self, slot: Slot, number: StorageNumber) -> bool:
-        """Return whether a replica is to go."""
         return slot in self._by_storage.get(number, ())
 
     def of(self, number: StorageNumber) -> list[Slot]:
@@ -114,5 +108,4 @@ class PendingDeletions:
         return found
 
     def clear(self) -> None:
-        """Forget all of them."""
         self._by_storage.clear()

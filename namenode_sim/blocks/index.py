@@ -45,7 +45,6 @@ class _SparsePage:
         return None
 
     def dense(self) -> "array[int]":
-        """Return a dense page with the same blocks."""
         page = array("I", bytes(4 * (PAGE_IDS + 1)))
         for offset, slot in zip(self.offsets, self.slots, strict=True):
             page[offset] = slot + 1
@@ -110,7 +109,6 @@ class BlockIndex:
             self._pages[number] = array("I", page.tobytes())
 
     def remove(self, block_id: int) -> None:
-        """Forget a known block."""
         number, offset = block_id >> PAGE_BITS, block_id & (PAGE_IDS - 1)
         page = self._pages[number]
         if isinstance(page, _SparsePage):
@@ -126,7 +124,6 @@ class BlockIndex:
             self._pages[number] = _sparse(page)
 
     def __iter__(self) -> Iterator[tuple[int, Slot]]:
-        """Yield every known id with its slot."""
         for number, page in self._pages.items():
             sparse = page if isinstance(page, _SparsePage) else _sparse(page)
             for offset, slot in zip(sparse.offsets, sparse.slots, strict=True):

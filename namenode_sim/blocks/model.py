@@ -185,7 +185,6 @@ class Scheduled:
             self._recent -= 1
 
     def count(self, now: float) -> int:
-        """Return how many replicas are on their way."""
         self._turn(now)
         return self._recent + self._before
 

@@ -44,11 +44,9 @@ class Needed:
         self._marks = [0 for _ in Priority]
 
     def __len__(self) -> int:
-        """Return how many blocks are in any queue."""
         return sum(self._sizes)
 
     def size(self, priority: Priority) -> int:
-        """Return how many blocks are in a queue."""
         return self._sizes[priority]
 
     def missing_single(self) -> int:
@@ -121,7 +119,6 @@ class Needed:
         self._marks = [0 for _ in Priority]
 
     def clear(self) -> None:
-        """Take every block out of its queue."""
         for queue in self._queues:
             flags = np.frombuffer(self._columns.flags, np.uint8)
             flags[np.frombuffer(queue, np.uint32)] &= ~np.uint8(NEEDED)

@@ -4,20 +4,13 @@
 production.  See docs/reference/blocks.md#the-map.
 """
 
+from namenode_sim.blocks import model
 from namenode_sim.blocks.block_ids import BlockIds
 from namenode_sim.blocks.columns import CELLS, CORRUPT, MORE, STRIPED, BlockColumns
 from namenode_sim.blocks.constructions import Constructions
 from namenode_sim.blocks.deletion_orders import Invalidations, PendingDeletions
 from namenode_sim.blocks.errors import MapBroken
 from namenode_sim.blocks.index import BlockIndex
-from namenode_sim.blocks.model import (
-    NO_STORAGE,
-    ReplicaState,
-    SafeCounts,
-    Slot,
-    Stage,
-    StorageNumber,
-)
 from namenode_sim.blocks.needed import Needed, Priority
 from namenode_sim.blocks.postponed_reports import PostponedReports
 from namenode_sim.blocks.recheck_queue import RecheckQueue
@@ -45,7 +38,7 @@ class Parts:
         self.rechecks = RecheckQueue()
         self.postponed_reports = PostponedReports(postponed_limit)
         self.ids = BlockIds()
-        self.counts = SafeCounts(minimum, safe_minimum)
+        self.counts = model.SafeCounts(minimum, safe_minimum)
 
 
 def check_slots(parts: Parts, start: int, count: int) -> list[str]:
@@ -53,7 +46,7 @@ def check_slots(parts: Parts, start: int, count: int) -> list[str]:
     found: list[str] = []
     for number in range(start, min(start + count, len(parts.columns.ids))):
         try:
-            _check_slot(parts, Slot(number))
+            _check_slot(parts, model.Slot(number))
         except MapBroken as broken:
             found.append(str(broken))
     return found
@@ -71,7 +64,7 @@ def check(parts: Parts) -> None:
     for slot, block_id in slots.items():
         _ensure(columns.ids[slot] == block_id, f"row of {block_id} has id {columns.ids[slot]}")
     for number in range(len(columns.ids)):
-        _check_slot(parts, Slot(number))
+        _check_slot(parts, model.Slot(number))
     known = set(slots)
     _ensure(not known & set(columns.free), "a free row has a block")
     _ensure(set(parts.corrupt) <= known, "marks without a block")
@@ -83,7 +76,7 @@ def check(parts: Parts) -> None:
     _check_postponed_reports(parts)
 
 
-def _check_slot(parts: Parts, slot: Slot) -> None:
+def _check_slot(parts: Parts, slot: model.Slot) -> None:
     columns = parts.columns
     block_id, flags = columns.ids[slot], columns.flags[slot]
     found, numbers = parts.index.get(block_id), parts.replicas.storages(slot)
@@ -98,30 +91,30 @@ def _check_slot(parts: Parts, slot: Slot) -> None:
     _ensure(bool(flags & CORRUPT) == bool(marks), "{}: CORRUPT is wrong", block_id)
     _ensure(bool(flags & STRIPED) == (block_id < 0), "{}: STRIPED is wrong", block_id)
     _ensure(marks.keys() <= set(numbers), "{}: marks {} without a replica", block_id, marks)
-    is_complete = columns.stage(slot) is Stage.COMPLETE
+    is_complete = columns.stage(slot) is model.Stage.COMPLETE
     _ensure(is_complete == (construction is None), "{}: construction is wrong", block_id)
     if construction is not None:
         locations = construction.locations
         places = {one.storage for one in locations}
         _ensure(len(places) == len(locations), "{}: a storage twice in {}", block_id, locations)
-        final = {one.storage for one in locations if one.state is ReplicaState.FINALIZED}
+        final = {one.storage for one in locations if one.state is model.ReplicaState.FINALIZED}
         _ensure(final | marks.keys() == set(numbers), "{}: {}, on {}", block_id, final, numbers)
         _ensure(not marks.keys() & places, "{}: corrupt and being written", block_id)
 
 
-def _check_row(parts: Parts, slot: Slot) -> None:
+def _check_row(parts: Parts, slot: model.Slot) -> None:
     """Check that the cells of a row are filled from the left, and all of them before there are
     more.
     """
     columns, has_more = parts.columns, slot in parts.replicas.more
     row = columns.storages[slot * CELLS : slot * CELLS + CELLS].tolist()
-    filled, block_id = CELLS - row.count(NO_STORAGE), columns.ids[slot]
-    _ensure(NO_STORAGE not in row[:filled], "{} has a gap in its cells {}", block_id, row)
+    filled, block_id = CELLS - row.count(model.NO_STORAGE), columns.ids[slot]
+    _ensure(model.NO_STORAGE not in row[:filled], "{} has a gap in its cells {}", block_id, row)
     _ensure(not has_more or filled == CELLS, "{} has more than its cells {}", block_id, row)
     _ensure(bool(columns.flags[slot] & MORE) == has_more, "{}: MORE is wrong", block_id)
 
 
-def _check_replicas(parts: Parts, slot: Slot, numbers: list[StorageNumber]) -> None:
+def _check_replicas(parts: Parts, slot: model.Slot, numbers: list[model.StorageNumber]) -> None:
     """Check that each replica is in its storage's list, at the place that the block's row names."""
     block_id, nodes = parts.columns.ids[slot], set[str]()
     for number in numbers:
@@ -137,7 +130,7 @@ def _check_replicas(parts: Parts, slot: Slot, numbers: list[StorageNumber]) -> N
     _ensure(len(nodes) == len(numbers), "{} is twice on a DataNode: {}", block_id, numbers)
 
 
-def _check_redundancy(parts: Parts, known: set[Slot]) -> None:
+def _check_redundancy(parts: Parts, known: set[model.Slot]) -> None:
     for priority in Priority:
         flagged = {slot for slot in known if parts.needed.priority(slot) is priority}
         listed, size = parts.needed.listed(priority), parts.needed.size(priority)
@@ -153,7 +146,7 @@ def _check_lists(parts: Parts) -> None:
     """Check that each place in a storage's list is named by the row of the block that is there."""
     for storage in parts.storages:
         for position, number in enumerate(storage.slots):
-            named = parts.replicas.position(Slot(number), storage.number)
+            named = parts.replicas.position(model.Slot(number), storage.number)
             _ensure(
                 named == position,
                 f"storage {storage.number} has slot {number} at {position}, its row says {named}",
@@ -163,12 +156,12 @@ def _check_lists(parts: Parts) -> None:
     _ensure(listed == cells, f"{listed} replicas in lists, {cells} in rows")
 
 
-def _check_counts(parts: Parts, slots: set[Slot]) -> None:
+def _check_counts(parts: Parts, slots: set[model.Slot]) -> None:
     columns = parts.columns
     whole = [
         slot
         for slot in slots
-        if columns.stage(slot) is Stage.COMPLETE and not columns.flags[slot] & STRIPED
+        if columns.stage(slot) is model.Stage.COMPLETE and not columns.flags[slot] & STRIPED
     ]
     safe = sum(_live(parts, slot) >= parts.counts.safe_minimum for slot in whole)
     counts = parts.counts
@@ -176,7 +169,7 @@ def _check_counts(parts: Parts, slots: set[Slot]) -> None:
     _ensure(counts.safe == safe, f"{counts.safe} counted, {safe} safe")
 
 
-def _live(parts: Parts, slot: Slot) -> int:
+def _live(parts: Parts, slot: model.Slot) -> int:
     return parts.replicas.count(slot) - len(parts.corrupt.of(slot))
 
 

@@ -23,7 +23,6 @@ class PostponedReports:
         self._count = 0
 
     def __len__(self) -> int:
-        """Return how many reports wait."""
         return self._count
 
     def __iter__(self) -> Iterator[tuple[int, StorageNumber, ReplicaReport]]:
@@ -80,6 +79,5 @@ class PostponedReports:
         return frozenset(self._by_storage.get(number, ()))
 
     def drop_storage(self, number: StorageNumber) -> None:
-        """Drop all that waits from a storage."""
         for block_id in self.blocks_of(number):
             self.forget(block_id, number)

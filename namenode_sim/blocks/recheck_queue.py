@@ -44,15 +44,12 @@ class RecheckQueue:
         self._awaited: dict[Slot, tuple[StorageNumber, ...]] = {}
 
     def __len__(self) -> int:
-        """Return how many blocks are to be checked."""
         return len(self._slots)
 
     def is_started(self) -> bool:
-        """Return whether blocks are checked."""
         return self._started
 
     def start(self) -> None:
-        """Check blocks from now on."""
         self._started = True
 
     def stop(self) -> None:
@@ -62,13 +59,11 @@ class RecheckQueue:
             part.clear()
 
     def add(self, slot: Slot) -> None:
-        """Have a block checked."""
         if self._started and slot not in self._slots:
             self._slots.add(slot)
             self._order.append(slot)
 
     def update(self, slots: Iterable[int]) -> None:
-        """Have blocks checked."""
         for slot in slots:
             self.add(Slot(slot))
 
@@ -105,7 +100,6 @@ class RecheckQueue:
             self.update(np.intersect1d(held, postponed).tolist())
 
     def forget(self, slot: Slot) -> None:
-        """Note that a block is gone."""
         self._postponed.pop(slot, None)
         self._slots.discard(slot)
         self._hints.pop(slot, None)

@@ -38,7 +38,6 @@ class Replicas:
         return found + list(self.more[slot]) if slot in self.more else found
 
     def count(self, slot: Slot) -> int:
-        """Return how many storages hold a block."""
         return len(self.storages(slot))
 
     def holds(self, slot: Slot, number: StorageNumber) -> bool:
@@ -81,7 +80,6 @@ class Replicas:
         np.frombuffer(columns.positions, np.uint32)[cells] = positions
 
     def remove(self, slot: Slot, storage: Storage) -> None:
-        """Note that a storage no longer holds a block."""
         position = self._take_out(slot, storage.number)
         last = Slot(storage.slots.pop())
         if last == slot:
@@ -123,7 +121,6 @@ class CorruptMarks:
         self._by_slot: dict[Slot, dict[StorageNumber, CorruptMark]] = {}
 
     def __len__(self) -> int:
-        """Return how many blocks have corrupt replicas."""
         return len(self._by_slot)
 
     def __iter__(self) -> Iterator[Slot]:
@@ -134,7 +131,6 @@ class CorruptMarks:
         return self._by_slot.get(slot, _NONE)
 
     def put(self, slot: Slot, number: StorageNumber, mark: CorruptMark) -> None:
-        """Note that a replica is corrupt."""
         self._by_slot.setdefault(slot, {})[number] = mark
         self._columns.set_flag(slot, CORRUPT, on=True)
 
@@ -180,7 +176,6 @@ class StoredReplicas:
             self.cells.remove(slot, storage)
 
     def remove_all(self, slot: Slot) -> None:
-        """Note that no storage holds a block."""
         for number in self.cells.storages(slot):
             self.remove(slot, self.storages.at(number))
 

@@ -38,11 +38,9 @@ class Rows:
     states: npt.NDArray[np.uint8]
 
     def __len__(self) -> int:
-        """Return how many replicas there are."""
         return len(self.ids)
 
     def only(self, chosen: Mask | npt.NDArray[np.int64]) -> "Rows":
-        """Return some of the rows."""
         return Rows(
             self.ids[chosen], self.lengths[chosen], self.stamps[chosen], self.states[chosen]
         )

@@ -51,7 +51,6 @@ class BlockCounts:
 
 
 def counts_of(state: BlockState, live_datanodes: int) -> BlockCounts:
-    """Return the counts of a map of blocks."""
     total, safe, bytes_in_future = state.map.safe_counts()
     return BlockCounts(total, safe, live_datanodes, bytes_in_future)
 
@@ -89,7 +88,6 @@ class SafeMode:
         return self.hold() is not Hold.NOTHING
 
     def hold(self) -> "Hold":
-        """Return why edits are refused."""
         if self.by_hand or self.low_resources:
             return Hold.OPERATOR
         return Hold.NOTHING if isinstance(self.startup, Off) else Hold.START
@@ -150,11 +148,6 @@ def look(
 def enter(mode: SafeMode) -> SafeMode:
     """Enter safe mode for an operator; only an operator ends it."""
     return replace(mode, by_hand=True)
-
-
-def run_low(mode: SafeMode) -> SafeMode:
-    """Enter safe mode: name directories have too little room, and no other NameNode can serve."""
-    return replace(mode, low_resources=True)
 
 
 def leave(counts: BlockCounts) -> SafeMode:

@@ -13,20 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from journal.model import TxId
+from namenode_sim.blocks import model
 from namenode_sim.blocks.blocks_map import BlocksMap
 from namenode_sim.blocks.columns import STRIPED
 from namenode_sim.blocks.index import Ids, Mask, Slots
-from namenode_sim.blocks.model import (
-    CorruptMark,
-    Location,
-    Reason,
-    ReplicaState,
-    Role,
-    Slot,
-    Stage,
-    Storage,
-    StorageNumber,
-)
 from namenode_sim.blocks.parts import Parts
 from namenode_sim.blocks.postponed_reports import POSTPONED_LIMIT
 
@@ -66,19 +56,25 @@ class BlockState:
         self.cut_block: Final = parts.constructions.cut
         self.note_recovery: Final = parts.constructions.note_recovery
         self._applied = TxId(0)
-        self._role = Role.STANDBY
+        self._role = model.Role.STANDBY
         self._starting = True
 
     # ---- blocks ----
 
     def add_block(
-        self, file_id: int, block_id: int, length: int, stamp: int, expected: int, stage: Stage
-    ) -> Slot:
+        self,
+        file_id: int,
+        block_id: int,
+        length: int,
+        stamp: int,
+        expected: int,
+        stage: model.Stage,
+    ) -> model.Slot:
         """Note a block that edits or an image show."""
         flags = int(stage) | (STRIPED if block_id < 0 else 0)
         slot = self._columns.add(block_id, length, stamp, file_id, expected, flags)
         self._index.add(block_id, slot)
-        if stage is not Stage.COMPLETE:
+        if stage is not model.Stage.COMPLETE:
             self._constructions.begin(slot)
         self.ids.show(block_id, stamp)
         self._tally(slot, 1)
@@ -93,11 +89,11 @@ class BlockState:
         self._counts.complete += int((ids > 0).sum())
         self.ids.show(int(ids.max()), int(stamps.max()))
 
-    def remove_block(self, slot: Slot) -> None:
+    def remove_block(self, slot: model.Slot) -> None:
         """Forget a block; an active has its replicas deleted."""
         block_id = self._columns.ids[slot]
         construction = self._constructions.get(slot)
-        if self._role is Role.ACTIVE:
+        if self._role is model.Role.ACTIVE:
             for location in () if construction is None else construction.locations:
                 self.invalidate(location.storage, block_id, location.stamp)
             for number in self._replicas.storages(slot):
@@ -112,12 +108,12 @@ class BlockState:
         self._columns.release(slot)
         self.postponed_reports.pop(block_id)
 
-    def set_stage(self, slot: Slot, stage: Stage) -> None:
+    def set_stage(self, slot: model.Slot, stage: model.Stage) -> None:
         """Move a block to a stage; one that is not complete has a construction."""
         self._tally(slot, -1)
         self._columns.set_stage(slot, stage)
         self._tally(slot, 1)
-        if stage is not Stage.COMPLETE:
+        if stage is not model.Stage.COMPLETE:
             self._constructions.begin(slot)
         elif (ended := self._constructions.end(slot)) is not None:
             # The replicas that a complete block's writer made may not all be reported yet.
@@ -125,28 +121,26 @@ class BlockState:
             late = (number for number in written if not self._replicas.holds(slot, number))
             self.rechecks.wait_for(slot, tuple(late))
 
-    def complete_if_committed(self, slot: Slot) -> None:
+    def complete_if_committed(self, slot: model.Slot) -> None:
         """Make a committed block complete if it has enough good replicas."""
-        if self._columns.stage(slot) is Stage.COMMITTED and self.map.has_minimum(
+        if self._columns.stage(slot) is model.Stage.COMMITTED and self.map.has_minimum(
             self.map.live(slot)
         ):
-            self.set_stage(slot, Stage.COMPLETE)
+            self.set_stage(slot, model.Stage.COMPLETE)
 
-    def expect_replicas(self, slot: Slot, expected: int) -> None:
-        """Note how many replicas a block is to have."""
+    def expect_replicas(self, slot: model.Slot, expected: int) -> None:
         self._columns.expected[slot] = expected
         self.rechecks.add(slot)
 
-    def move_block(self, slot: Slot, file_id: int, expected: int) -> None:
-        """Note that a block belongs to another file now."""
+    def move_block(self, slot: model.Slot, file_id: int, expected: int) -> None:
         self._columns.files[slot] = file_id
         self.expect_replicas(slot, expected)
 
-    def set_length(self, slot: Slot, length: int) -> None:
+    def set_length(self, slot: model.Slot, length: int) -> None:
         """Note the length of a block that is being written; no edit says it yet."""
         self._columns.lengths[slot] = length
 
-    def revise(self, slot: Slot, stamp: int, length: int) -> None:
+    def revise(self, slot: model.Slot, stamp: int, length: int) -> None:
         """Note the stamp and length that an edit shows for a block that is being written."""
         columns = self._columns
         if columns.stamps[slot] != stamp:
@@ -154,12 +148,12 @@ class BlockState:
         columns.stamps[slot], columns.lengths[slot] = stamp, length
         self.ids.show(columns.ids[slot], stamp)
 
-    def _drop_other_stamps(self, slot: Slot, stamp: int) -> None:
+    def _drop_other_stamps(self, slot: model.Slot, stamp: int) -> None:
         """Drop replicas with another stamp: their DataNodes fell out of the pipeline."""
         for number in self._constructions.restamp(slot, stamp):
             self.drop(slot, self._storages.at(number))
 
-    def reopen(self, slot: Slot) -> None:
+    def reopen(self, slot: model.Slot) -> None:
         """Note that a complete block is written again, where it has good replicas.
 
         None of its replicas is to be deleted any more.
@@ -171,21 +165,22 @@ class BlockState:
             self.invalidations.forget(number, block_id)
             self._pending_deletions.forget(slot, number)
         good = [number for number in numbers if self.map.is_good(slot, number)]
-        self.set_stage(slot, Stage.UNDER_CONSTRUCTION)
+        self.set_stage(slot, model.Stage.UNDER_CONSTRUCTION)
         self._constructions.put_all(
-            slot, tuple(Location(one, ReplicaState.FINALIZED, stamp, length) for one in good)
+            slot,
+            tuple(model.Location(one, model.ReplicaState.FINALIZED, stamp, length) for one in good),
         )
 
-    def _tally(self, slot: Slot, sign: int) -> None:
+    def _tally(self, slot: model.Slot, sign: int) -> None:
         columns = self._columns
-        if columns.stage(slot) is Stage.COMPLETE and not columns.flags[slot] & STRIPED:
+        if columns.stage(slot) is model.Stage.COMPLETE and not columns.flags[slot] & STRIPED:
             self._counts.add(self.map.live(slot), sign)
         if sign > 0:
             self.rechecks.add(slot)
 
     # ---- replicas ----
 
-    def take(self, slot: Slot, storage: Storage) -> None:
+    def take(self, slot: model.Slot, storage: model.Storage) -> None:
         """Note a good replica; one on another storage of the same DataNode it replaces.
 
         A committed block is complete once it has enough of them.
@@ -194,7 +189,7 @@ class BlockState:
         self._stored.add(slot, storage)
         stamp = self._columns.stamps[slot]
         mark = self._corrupt.of(slot).get(storage.number)
-        if mark is not None and mark.reason is Reason.GENSTAMP_MISMATCH:
+        if mark is not None and mark.reason is model.Reason.GENSTAMP_MISMATCH:
             self._corrupt.forget(slot, storage.number)
             self._pending_deletions.forget(slot, storage.number)
         elif mark is not None and mark.stamp is not None:  # a recovery may have changed it
@@ -202,11 +197,11 @@ class BlockState:
         self._tally(slot, 1)
         if self._constructions.get(slot) is not None and self.map.is_good(slot, storage.number):
             length = self._columns.lengths[slot]
-            final = Location(storage.number, ReplicaState.FINALIZED, stamp, length)
+            final = model.Location(storage.number, model.ReplicaState.FINALIZED, stamp, length)
             self._constructions.put(slot, final)
             self.complete_if_committed(slot)
 
-    def take_all(self, slots: Slots, storage: Storage) -> Mask:
+    def take_all(self, slots: Slots, storage: model.Storage) -> Mask:
         """Note good replicas of complete blocks without corrupt ones; return which were taken.
 
         The others have no free cell, or are on another storage of the same DataNode.
@@ -217,27 +212,28 @@ class BlockState:
             self.rechecks.update(slots[fits].tolist())
         return fits
 
-    def drop(self, slot: Slot, storage: Storage) -> None:
+    def drop(self, slot: model.Slot, storage: model.Storage) -> None:
         """Note that a storage has no replica of a block, or that the one it had does not count."""
         self._tally(slot, -1)
         self._stored.remove(slot, storage)
         self._tally(slot, 1)
         self._constructions.drop(slot, storage.number)
 
-    def lose(self, slot: Slot, storage: Storage) -> None:
+    def lose(self, slot: model.Slot, storage: model.Storage) -> None:
         """Note that a replica is gone with its storage, which may come back with it."""
         self._constructions.lose(slot, storage.number)
         self.drop(slot, storage)
 
-    def lose_some(self, storage: Storage, most: int) -> int:
+    def lose_some(self, storage: model.Storage, most: int) -> int:
         """Drop up to ``most`` replicas of a storage that is gone; return how many were dropped."""
         count = min(most, len(storage.slots))
         for _ in range(count):
-            self.lose(Slot(storage.slots[-1]), storage)
+            self.lose(model.Slot(storage.slots[-1]), storage)
         return count
 
-    def mark_corrupt(self, slot: Slot, storage: Storage, mark: CorruptMark) -> None:
-        """Note that a storage's replica is corrupt."""
+    def mark_corrupt(
+        self, slot: model.Slot, storage: model.Storage, mark: model.CorruptMark
+    ) -> None:
         self._tally(slot, -1)
         self._stored.add(slot, storage)
         # An order may have named another stamp.
@@ -246,7 +242,7 @@ class BlockState:
         self._tally(slot, 1)
         self._constructions.drop(slot, storage.number)
 
-    def note(self, slot: Slot, storage: Storage, location: Location) -> None:
+    def note(self, slot: model.Slot, storage: model.Storage, location: model.Location) -> None:
         """Note a replica of a block that is being written; only a finalized one has a cell."""
         known = self._constructions[slot].at(storage.number)
         if known is not None and known.newness() > location.newness():
@@ -254,19 +250,19 @@ class BlockState:
         mark = self._corrupt.of(slot).get(storage.number)
         if (
             mark is not None
-            and mark.reason is Reason.CORRUPTION_REPORTED
+            and mark.reason is model.Reason.CORRUPTION_REPORTED
             and mark.stamp in {None, location.stamp}
         ):
             return  # the very replica that was found damaged
         self._stored.leave_others(slot, storage)
         self._corrupt.forget(slot, storage.number)
-        if location.state is ReplicaState.FINALIZED:
+        if location.state is model.ReplicaState.FINALIZED:
             self._stored.add(slot, storage)
         else:
             self._stored.remove(slot, storage)
         self._constructions.put(slot, location)
 
-    def expect(self, slot: Slot, locations: tuple[Location, ...]) -> None:
+    def expect(self, slot: model.Slot, locations: tuple[model.Location, ...]) -> None:
         """Note where a block that is being written is to be, instead of what was known."""
         stamp = self._columns.stamps[slot]
         for number in self._constructions.expect(slot, locations, stamp):
@@ -276,12 +272,12 @@ class BlockState:
 
     # ---- orders ----
 
-    def order_deletion(self, slot: Slot, number: StorageNumber, now: float) -> None:
+    def order_deletion(self, slot: model.Slot, number: model.StorageNumber, now: float) -> None:
         """Have a storage delete its replica of a block; it counts no more."""
         self.invalidate(number, self._columns.ids[slot], self.map.own_stamp(slot, number))
         self._pending_deletions.add(slot, number, now)
 
-    def invalidate(self, number: StorageNumber, block_id: int, stamp: int) -> None:
+    def invalidate(self, number: model.StorageNumber, block_id: int, stamp: int) -> None:
         """Have a storage delete a replica, once the edits applied so far are durable."""
         self.invalidations.add(number, block_id, stamp, self._applied)
 
@@ -299,22 +295,21 @@ class BlockState:
             storage.forget_reports()
             self.postponed_reports.drop_storage(storage.number)
 
-    def distrust(self, storage: Storage) -> None:
+    def distrust(self, storage: model.Storage) -> None:
         """Note that a storage is gone: nothing that it held proves anything, it gets no orders."""
         storage.confirmed = storage.heartbeated = False
         self.invalidations.drop_storage(storage.number)
 
-    def empty_storage(self, storage: Storage) -> None:
+    def empty_storage(self, storage: model.Storage) -> None:
         """Note that nothing a storage holds counts: it failed, or its DataNode is dead."""
         for slot in storage.slots[::-1]:
-            self.lose(Slot(slot), storage)
+            self.lose(model.Slot(slot), storage)
         self._constructions.lose_all(storage.number)
         self.postponed_reports.drop_storage(storage.number)
         self.invalidations.drop_storage(storage.number)
         storage.forget_reports()
 
-    def remove_storage(self, storage: Storage) -> None:
-        """Forget a storage and all that it holds."""
+    def remove_storage(self, storage: model.Storage) -> None:
         self.empty_storage(storage)
         self._constructions.forget_storage(storage.number)
         self._storages.remove(storage)
@@ -322,13 +317,12 @@ class BlockState:
     # ---- the role ----
 
     @property
-    def role(self) -> Role:
+    def role(self) -> model.Role:
         """Whether reports are judged as on an active or as on a standby."""
         return self._role
 
     @property
     def applied(self) -> TxId:
-        """The last edit that was applied."""
         return self._applied
 
     def is_starting(self) -> bool:
@@ -353,7 +347,7 @@ class BlockState:
 
     def activate(self) -> None:
         """Become the active; what storages held before does not prove that they hold it now."""
-        self._role = Role.ACTIVE
+        self._role = model.Role.ACTIVE
         self._clear_orders()
         for storage in self._storages:
             storage.confirmed = storage.heartbeated = False
@@ -361,12 +355,12 @@ class BlockState:
 
     def demote(self) -> None:
         """Become a standby, which orders nothing, postpones reports and recovers no block."""
-        self._role = Role.STANDBY
+        self._role = model.Role.STANDBY
         self._clear_orders()
         self._constructions.forget_recoveries()
         for slot in self._constructions:
-            if self._columns.stage(slot) is Stage.UNDER_RECOVERY:
-                self.set_stage(slot, Stage.UNDER_CONSTRUCTION)
+            if self._columns.stage(slot) is model.Stage.UNDER_RECOVERY:
+                self.set_stage(slot, model.Stage.UNDER_CONSTRUCTION)
 
     def _clear_orders(self) -> None:
         """Forget all orders, and what a former check of redundancy has found."""

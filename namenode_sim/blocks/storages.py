@@ -48,7 +48,6 @@ class Storages:
         return (storage for storage in self._numbered if storage is not None)
 
     def __len__(self) -> int:
-        """Return how many storages there are."""
         return len(self._by_name)
 
     def at(self, number: StorageNumber) -> Storage:
@@ -99,7 +98,6 @@ class Storages:
             del self._nodes[storage.node]
 
     def of(self, node: str) -> list[Storage]:
-        """Return the storages of a DataNode."""
         return self._nodes.get(node, [])
 
     def others(self, storage: Storage) -> list[Storage]:

@@ -84,7 +84,6 @@ class ImageReceiver:
         self._received_at: float | None = None
 
     def route(self) -> web.RouteDef:
-        """Return the route for the daemon's HTTP server."""
         return web.put(PATH, self._put, expect_handler=self._expect)
 
     async def _expect(self, request: web.Request) -> None:

@@ -71,7 +71,6 @@ class DrainCheck:
         self._read = read_of
 
     async def run(self) -> None:
-        """Look for ever."""
         while True:
             await self.look()
             await asyncio.sleep(LOOK_SECONDS)

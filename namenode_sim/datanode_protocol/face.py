@@ -55,7 +55,6 @@ class DatanodeFace:
     commit: Commit
 
     def protocol(self) -> RpcProtocol:
-        """Return the Java interface DatanodeProtocol."""
         return RpcProtocol(
             java_names.DATANODE_PROTOCOL,
             {

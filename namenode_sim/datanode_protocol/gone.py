@@ -40,7 +40,6 @@ class GoneStorages:
         self._work.set()
 
     def add_all(self, node: Node, *, for_good: bool = False) -> None:
-        """Note that all storages of a DataNode are gone."""
         for storage in list(node.storages.values()):
             self.add(node, storage, for_good=for_good)
 

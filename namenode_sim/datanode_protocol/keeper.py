@@ -270,7 +270,6 @@ class Keeper:
             await asyncio.sleep(self.safe_mode.look_again_seconds)
 
     def look(self) -> None:
-        """Find the DataNodes that have died."""
         starting, now = self.cluster.blocks.is_starting(), self._clock()
         nodes = self.cluster.nodes.values()
         for node in self._watch.died(nodes, self.rules.liveness, now, starting=starting):

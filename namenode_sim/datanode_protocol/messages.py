@@ -244,7 +244,6 @@ REGISTER: Final = pb.DatanodeCommandProto(
 
 
 def command_message(command: heartbeat.Command, pool: str) -> pb.DatanodeCommandProto:
-    """Write a command for the wire."""
     match command:
         case heartbeat.Delete():
             return _block_command(

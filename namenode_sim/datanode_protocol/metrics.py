@@ -48,7 +48,6 @@ REFUSED = Counter("nnha_datanode_calls_refused", "Calls of DataNodes that were r
 
 
 def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
-    """Show how blocks and DataNodes are."""
     nodes, blocks = cluster.nodes.values(), cluster.blocks
     alive = [node for node in nodes if node.alive]
     stale = sum(liveness.is_stale(node, now) for node in alive)

@@ -37,7 +37,6 @@ class SafeModeWatch:
 
     @property
     def look_again_seconds(self) -> float:
-        """After how long to look again."""
         return AWAITING_SECONDS if self._awaits_edits else LOOK_SECONDS
 
     def role_changed(self, role: Role) -> None:

@@ -62,7 +62,6 @@ class Upkeep:
         self._next_round = clock()
 
     async def run(self) -> None:
-        """Work for ever."""
         while True:
             await self.look()
             await asyncio.sleep(LOOK_SECONDS)

@@ -58,7 +58,6 @@ class Cluster:
         self.begin_safe_mode()
 
     def counts(self) -> safemode.BlockCounts:
-        """Return the counts that safe mode waits for."""
         return counts_of(self.blocks, sum(node.alive for node in self.nodes.values()))
 
     def begin_safe_mode(self) -> None:
@@ -70,7 +69,6 @@ class Cluster:
         self.set_safe_mode(safemode.SafeMode(safemode.Pending()))
 
     def set_safe_mode(self, mode: safemode.SafeMode) -> None:
-        """Change safe mode."""
         self.safe_mode = mode
         self.blocks.set_starting(starting=not isinstance(mode.startup, safemode.Off))
 

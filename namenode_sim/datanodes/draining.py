@@ -133,7 +133,6 @@ def _is_asked(node: Node) -> bool:
 
 
 def note(cluster: Cluster, question: Question, found: Found, now: float) -> Noted:
-    """Take in what a page says."""
     node = cluster.nodes.get(question.of.uuid)
     if node is None or not _is_asked(node) or question != question_to(cluster, node):
         return Noted.VOID
@@ -225,7 +224,6 @@ def query_of(question: Question) -> str:
 
 
 def read(bean: Bean, page: bytes) -> Found:
-    """Read what a page of /jmx says."""
     try:
         beans = _beans(page)
         match bean:

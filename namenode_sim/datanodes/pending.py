@@ -35,7 +35,6 @@ class Pending:
         return iter(self._by_block)
 
     def places(self, block_id: int) -> tuple[Place, ...]:
-        """Return where replicas of a block will come."""
         coming = self._by_block.get(block_id)
         return () if coming is None else coming.places
 
@@ -59,7 +58,6 @@ class Pending:
         return kept
 
     def pop(self, block_id: int) -> tuple[Place, ...]:
-        """Expect no replica of a block any more."""
         coming = self._by_block.pop(block_id, None)
         return () if coming is None else coming.places
 
@@ -73,5 +71,4 @@ class Pending:
         return found
 
     def clear(self) -> None:
-        """Expect nothing."""
         self._by_block.clear()

@@ -67,7 +67,6 @@ class Redundancy:
 
     @property
     def pending(self) -> Pending:
-        """The replicas that are on their way."""
         return self._around.pending
 
     def begin_round(self, now: float) -> None:
@@ -184,7 +183,6 @@ class Redundancy:
         self._scanned = end
 
     def _rack_of(self) -> npt.NDArray[np.uint16]:
-        """Return a number for the rack of each storage."""
         cluster, numbers = self._around.cluster, dict[str, int]()
         rack_of = np.zeros(int(NO_STORAGE) + 1, np.uint16)
         for storage in cluster.blocks.map.storages:

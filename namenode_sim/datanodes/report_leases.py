@@ -62,7 +62,6 @@ class ReportLeases:
         return self._last_id
 
     def has(self, uuid: str, now: float) -> bool:
-        """Return whether a DataNode may report now."""
         held = self._held.get(uuid)
         return held is not None and now < held.until
 
@@ -86,5 +85,4 @@ class ReportLeases:
         self._held.pop(uuid, None)
 
     def clear(self) -> None:
-        """End all leases: the role has changed."""
         self._held.clear()

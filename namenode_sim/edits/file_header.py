@@ -53,7 +53,6 @@ def parse_header(data: bytes) -> Header:
 
 
 def header_bytes(layout: int) -> bytes:
-    """Return the header of a file of that layout."""
     if layout > FLAGS_LAYOUT:
         return _I32.pack(layout)
     return _I32.pack(layout) + bytes(4)

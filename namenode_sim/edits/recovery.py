@@ -49,7 +49,6 @@ class Skipped:
     before: TxId | None
 
     def __str__(self) -> str:
-        """Return one sentence for the operator."""
         return f"offset {self.offset}: {self.length} bytes skipped, {self._loss()}: {self.what}"
 
     def _loss(self) -> str:

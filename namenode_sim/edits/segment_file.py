@@ -84,7 +84,6 @@ class SegmentFile:
 
     @property
     def layout(self) -> int:
-        """The layout version of the ops."""
         return self.header.layout
 
     @property

@@ -55,7 +55,6 @@ class Summary:
     """The message itself, for fields that we do not know."""
 
     def find(self, name: str) -> Section | None:
-        """Return the section of that name, or None."""
         return next((section for section in self.sections if section.name == name), None)
 
     def parts(self, name: str) -> tuple[Section, ...]:
@@ -294,7 +293,6 @@ class ImageWriter:
 
     @property
     def summary(self) -> FileSummary:
-        """The summary as far as it is known."""
         return self._summary
 
     def put(self, data: bytes | memoryview) -> None:

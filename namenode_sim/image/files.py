@@ -27,7 +27,6 @@ def image_name(txid: TxId) -> str:
 
 
 def digest_path(image: Path) -> Path:
-    """Return the path of an image's MD5 digest."""
     return image.with_name(image.name + ".md5")
 
 

@@ -225,7 +225,6 @@ def pack_protos(blocks: Iterable[pb.BlockProto]) -> bytes:
 def read_directory(
     inode_id: int, name: bytes, message: pb.INodeDirectory, strings: Strings
 ) -> namespace_inode.INodeDirectory:
-    """Read a directory without its children."""
     user, group, mode = strings.owner(message.permission)
     inode = namespace_inode.INodeDirectory(
         inode_id, name, user, group, mode, message.modificationTime

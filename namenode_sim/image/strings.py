@@ -155,7 +155,6 @@ class StringNumbers:
         return numbers
 
     def permission(self, owner: Owner) -> int:
-        """Pack user, group and mode."""
         packed = self._owners.get(owner)
         if packed is None:
             user, group, mode = owner

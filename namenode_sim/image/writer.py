@@ -136,7 +136,6 @@ def _write_tree(
 
 
 def open_files(namespace: Namespace) -> list[INodeFile]:
-    """Return the files that have a writer now."""
     ids = [number for files in namespace.tree.leases.values() for number in files]
     files = [namespace.tree.inodes[number] for number in ids]
     return [file for file in files if isinstance(file, INodeFile) and file.parent is not None]

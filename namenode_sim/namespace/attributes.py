@@ -45,7 +45,6 @@ def times(tree: Tree, op: ops.Times, rules: SnapshotRules) -> None:
 
 
 def set_quota(tree: Tree, path: str, ns_quota: int, ds_quota: int) -> None:
-    """Set or remove a directory's quotas."""
     directory = _directory(tree, path)
     _set_quotas(tree, path, directory, quotas_after(directory, ns_quota, ds_quota))
 

@@ -197,7 +197,6 @@ class BlockWatch:
             self._before[file.id] = (file, _holding(file))
 
     def create(self, file: INodeFile) -> None:
-        """Note that a file was made, with blocks in it."""
         self._before.setdefault(file.id, (file, _NOTHING))
 
     def drop(self, file: INodeFile) -> None:

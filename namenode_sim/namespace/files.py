@@ -226,7 +226,6 @@ def set_replication(tree: Tree, op: ops.SetReplication, limits: tuple[int, int])
 
 
 def reassign_lease(tree: Tree, op: ops.ReassignLease) -> None:
-    """Give an open file another holder."""
     file = tree.file(op.path)
     if file.under_construction is None:
         raise ApplyError(f"{op.path} is not under construction, its lease cannot move")

@@ -36,24 +36,20 @@ class InodeMap:
         return self.get(number) is not None
 
     def __iter__(self) -> Iterator[int]:
-        """Iterate over the ids."""
         if self._by_id is not None:
             return iter(self._by_id)
         row = enumerate(self._row, self._first)
         return (number for number, inode in row if inode is not None)
 
     def values(self) -> Iterator[INode]:
-        """Iterate over the inodes."""
         if self._by_id is not None:
             return iter(self._by_id.values())
         return (inode for inode in self._row if inode is not None)
 
     def items(self) -> Iterator[tuple[int, INode]]:
-        """Iterate over ids and inodes."""
         return zip(self, self.values(), strict=True)
 
     def get(self, number: int, default: T | None = None) -> INode | T | None:
-        """Return the inode of that id, or the default."""
         if self._by_id is not None:
             return self._by_id.get(number, default)
         place = number - self._first
@@ -100,7 +96,6 @@ class InodeMap:
         return True
 
     def extend(self, inodes: Sequence[INode]) -> None:
-        """Add inodes by the ids that they have."""
         numbers = [inode.id for inode in inodes]
         follow_on = self._first + len(self._row)
         if self._by_id is None and numbers == [*range(follow_on, follow_on + len(numbers))]:
@@ -111,7 +106,6 @@ class InodeMap:
             self[number] = inode
 
     def discard(self, number: int) -> None:
-        """Forget the inode of that id, if there is one."""
         if self._by_id is not None:
             self._by_id.pop(number, None)
         elif self.get(number) is not None:

@@ -62,7 +62,6 @@ def mkdir(tree: Tree, op: ops.Mkdir, inode_id: int) -> None:
 
 
 def delete(tree: Tree, snapshots: Snapshots, op: ops.Delete) -> None:
-    """Remove a path; an absent one is no error."""
     node = tree.find(op.path)
     if node is not None and node.parent is not None:
         delete_node(tree, snapshots, node, op.path, op.time)

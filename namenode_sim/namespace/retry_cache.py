@@ -42,7 +42,6 @@ class SnapshotTaken:
 
     @property
     def path(self) -> str:
-        """Where the snapshot can be read."""
         return f"{self.root.rstrip('/')}/.snapshot/{self.name}"
 
 

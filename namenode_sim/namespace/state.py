@@ -129,5 +129,4 @@ class Snapshots:
     rules: SnapshotRules = SnapshotRules()
 
     def count(self) -> int:
-        """Return the number of snapshots."""
         return sum(len(snapshots) for snapshots in self.snapshottable.values())

@@ -125,7 +125,6 @@ class Tree:
             self.drop(node)
 
     def drop(self, node: inode.INode) -> None:
-        """Drop one unlinked node."""
         if self.watch is not None and isinstance(node, inode.INodeFile):
             self.watch.drop(node)
         self.inodes.discard(node.id)

@@ -156,7 +156,6 @@ class _Tee:
 
 @contextmanager
 def output_to(path: Path, *, echo: bool = False) -> Iterator[BinaryIO]:
-    """Open the file, or standard output."""
     if path == STDOUT:
         if sys.stdout is None:
             raise OSError("standard output is closed")

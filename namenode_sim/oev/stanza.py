@@ -26,7 +26,6 @@ class Stanza:
         return made
 
     def all(self, tag: str) -> "list[Stanza]":
-        """Return the children of that tag, perhaps none."""
         return self.children.get(tag, [])
 
     def one(self, tag: str) -> "Stanza":

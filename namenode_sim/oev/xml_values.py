@@ -25,17 +25,14 @@ _SYMBOLS: Final = ("---", "--x", "-w-", "-wx", "r--", "r-x", "rw-", "rwx")
 
 
 def leaf(tag: str, text: str, indent: str = FIELD) -> str:
-    """Return an element that holds a text."""
     return f"{indent}<{tag}>{escape(text)}</{tag}>\n" if text else f"{indent}<{tag}/>\n"
 
 
 def number(tag: str, value: int, indent: str = FIELD) -> str:
-    """Return an element that holds a number."""
     return f"{indent}<{tag}>{value}</{tag}>\n"
 
 
 def group(tag: str, content: str) -> str:
-    """Return an element that holds others."""
     return f"{FIELD}<{tag}>\n{content}{FIELD}</{tag}>\n" if content else f"{FIELD}<{tag}/>\n"
 
 
@@ -57,13 +54,11 @@ def read_blocks(stanza: Stanza) -> tuple[values.Block, ...]:
 
 
 def write_permission(value: values.Permission) -> str:
-    """Write <PERMISSION_STATUS>."""
     inside = leaf("USERNAME", value.user, INNER) + leaf("GROUPNAME", value.group, INNER)
     return group("PERMISSION_STATUS", inside + number("MODE", value.mode & MODE_BITS, INNER))
 
 
 def read_permission(stanza: Stanza) -> values.Permission:
-    """Read <PERMISSION_STATUS>."""
     found = stanza.one("PERMISSION_STATUS")
     return values.Permission(found.value("USERNAME"), found.value("GROUPNAME"), read_mode(found))
 
@@ -144,7 +139,6 @@ def read_rpc_ids(stanza: Stanza) -> values.RpcIds:
 
 
 def write_token(token: values.DelegationTokenIdentifier) -> str:
-    """Write <DELEGATION_TOKEN_IDENTIFIER>."""
     return group("DELEGATION_TOKEN_IDENTIFIER", "".join((
         leaf("KIND", _TOKEN_KIND, INNER),
         number("SEQUENCE_NUMBER", token.sequence_number, INNER),
@@ -158,7 +152,6 @@ def write_token(token: values.DelegationTokenIdentifier) -> str:
 
 
 def read_token(stanza: Stanza) -> values.DelegationTokenIdentifier:
-    """Read <DELEGATION_TOKEN_IDENTIFIER>."""
     found = stanza.one("DELEGATION_TOKEN_IDENTIFIER")
     kind = found.value("KIND")
     if kind != _TOKEN_KIND:
@@ -175,7 +168,6 @@ def read_token(stanza: Stanza) -> values.DelegationTokenIdentifier:
 
 
 def write_key(key: values.DelegationKey) -> str:
-    """Write <DELEGATION_KEY>."""
     inside = number("KEY_ID", key.key_id, INNER) + number("EXPIRY_DATE", key.expiry_date, INNER)
     if key.key is not None:
         inside += leaf("KEY", key.key.hex(), INNER)
@@ -183,7 +175,6 @@ def write_key(key: values.DelegationKey) -> str:
 
 
 def read_key(stanza: Stanza) -> values.DelegationKey:
-    """Read <DELEGATION_KEY>."""
     found = stanza.one("DELEGATION_KEY")
     key = found.value_or_none("KEY")
     raw = None if key is None else bytes.fromhex(key)
@@ -205,7 +196,6 @@ def write_policy(policy: values.EcPolicy) -> str:
 
 
 def read_policy(stanza: Stanza) -> values.EcPolicy:
-    """Read the fields of an erasure coding policy."""
     wanted = stanza.number("EXTRAOPTIONS")
     options = tuple((o.value("KEY"), o.value("VALUE")) for o in stanza.all("EXTRAOPTION"))
     if len(options) != wanted:

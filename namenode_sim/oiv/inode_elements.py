@@ -71,7 +71,6 @@ def block_fields(block: pb.BlockProto) -> Iterator[Element]:
 
 
 def construction_fields(file: pb.INodeFile) -> Iterator[Element]:
-    """Yield the writer of the file, if it has one."""
     if file.HasField("fileUC"):
         holder = file.fileUC
         yield (

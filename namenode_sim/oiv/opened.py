@@ -38,11 +38,9 @@ class OpenedImage:
 
     @property
     def summary(self) -> Summary:
-        """Versions, codec and where the sections are."""
         return self._sections.summary
 
     def has(self, name: str) -> bool:
-        """Return whether the image has a section."""
         return name in self._sections
 
     @contextmanager

@@ -35,7 +35,7 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INode
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.namespace.retry_cache import Refused, Remembered, RetryCache, Unchanged
+from namenode_sim.namespace.retry_cache import Remembered, RememberedRefusal, RetryCache, Unchanged
 from namenode_sim.process.answers import Answers, EditLog
 from namenode_sim.process.user_groups import Groups, SystemGroups
 
@@ -201,7 +201,7 @@ class ClientFace:
             before = self._before(scene)
             if isinstance(before, Unchanged):
                 return before.answer
-            if isinstance(before, Refused):
+            if isinstance(before, RememberedRefusal):
                 raise FsError(before.java_class, before.message)
             if before is not None:
                 return write.repeated(scene, request)
@@ -231,7 +231,7 @@ class ClientFace:
         except FsError as refusal:
             if refusal.java_class != RETRIABLE:  # that one asks for the very call again
                 said = refusal.message[:MOST_REMEMBERED_CHARACTERS]
-                self._unchanged.remember(rpc, Refused(refusal.java_class, said))
+                self._unchanged.remember(rpc, RememberedRefusal(refusal.java_class, said))
             raise
         answer = self._carry_out(plan)
         if not plan.ops:
@@ -279,9 +279,9 @@ class ClientFace:
         node, counts = await self._count(call, request.path)
         return calls.GetQuotaUsageResponseProto(usage=summary.quota_usage(node, counts))
 
-    async def _count(self, call: Call, path: str) -> tuple[INode, summary.Counts]:
+    async def _count(self, call: Call, path: str) -> tuple[INode, summary.ContentCounts]:
         """Count a subtree, letting other calls in between (as Hadoop yields its lock)."""
-        counts = summary.Counts()
+        counts = summary.ContentCounts()
         try:
             scene = self.scene(call)
             route = find(scene, path)

@@ -257,7 +257,6 @@ class _Parts:
 def _duties(
     conf: Configuration, place: NameNodeIdentity, namenode: NameNode, client_face: ClientFace
 ) -> dict[str, Coroutine[object, object, None]]:
-    """Return what an active does every now and then."""
     scope = {"nameservice": place.address.nameservice, "namenode": place.address.namenode}
     most = conf.get(keys_namenode.AUTOROLL_MULTIPLIER) * conf.get(
         keys_namenode.CHECKPOINT_TXNS, **scope
@@ -301,7 +300,6 @@ def _ha_face(conf: Configuration, place: NameNodeIdentity, loading: Loading) -> 
 def _client_face(
     conf: Configuration, place: NameNodeIdentity, namenode: NameNode, gate: Gate, cluster: Cluster
 ) -> ClientFace:
-    """Return the NameNode's interface for clients."""
     client_face = ClientFace(
         namenode.namespace,
         namenode,

@@ -35,7 +35,6 @@ class Loading:
     progress: LoadProgress = field(default_factory=LoadProgress)
 
     def reason(self) -> str:
-        """Return why this NameNode cannot serve yet."""
         what = self.progress.image or "its image"
         return f"it is loading {what}: {self.progress.share * 100:.0f} %"
 

@@ -46,7 +46,6 @@ class NameNodeIdentity:
 
     @property
     def journal_nodes(self) -> list[tuple[str, int]]:
-        """Host and port of each JournalNode."""
         return [(node.host, node.port) for node in self.journal.nodes]
 
 
@@ -167,7 +166,6 @@ def journal_writer(
 def journal_reader(
     conf: Configuration, place: NameNodeIdentity, namespace_info: NamespaceInfo
 ) -> JournalReader:
-    """Return a reader of what is finalized."""
     return JournalReader(
         place.journal_nodes,
         journal_id=JournalId(place.journal.journal_id),

@@ -56,7 +56,6 @@ class Mode:
 
 
 def format_file_system(request: Request) -> str:
-    """Create a new, empty file system."""
     conf, place, consent = request.conf, request.place, request.consent
     if not conf.get(ALLOW_FORMAT):
         raise ExitWith(ABORTED, f"{ALLOW_FORMAT.name} is false; nothing was changed.")
@@ -111,7 +110,6 @@ def initialize(request: Request) -> str:
 
 
 def bootstrap(request: Request) -> str:
-    """Become the standby of a NameNode that runs."""
     done = asyncio.run(
         bootstrap_standby(
             request.conf,
@@ -161,7 +159,6 @@ def metadata_version(request: Request) -> str:
 
 
 def new_cluster_id() -> str:
-    """Return a cluster id as Hadoop makes them."""
     return f"CID-{uuid.uuid4()}"
 
 

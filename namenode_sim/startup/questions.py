@@ -21,7 +21,6 @@ class Consent:
     ask: Ask | None
 
     def given(self, question: str) -> bool:
-        """Return whether the operator agrees."""
         if self.force:
             return True
         return self.ask is not None and self.ask(question)

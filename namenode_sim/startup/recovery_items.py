@@ -40,7 +40,6 @@ class Trouble:
     last: TxId | None = None
 
     def __str__(self) -> str:
-        """Return one sentence for the operator."""
         return f"{self.where}: {self.what}"
 
 

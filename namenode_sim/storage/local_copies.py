@@ -223,7 +223,6 @@ class LocalCopies:
         LOCAL_EDITS_FAILED.set_function(lambda: len(self.failed()))
 
     def hand(self, work: Work) -> None:
-        """Queue work for every directory."""
         for copy in self._copies:
             copy.hand(work)
 

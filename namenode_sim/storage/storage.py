@@ -111,7 +111,6 @@ class NameStorage:
         return found[max(found)]
 
     def newest_image(self) -> Path:
-        """Return the first copy of the newest image."""
         return self.newest_images()[0]
 
     def newest_txid(self) -> TxId:
@@ -215,7 +214,7 @@ class NameStorage:
         else:
             write_durably(directory / "current" / "seen_txid", b"%d\n" % self.seen_txid)
 
-    def in_all(self, write: "WriteFile") -> None:
+    def in_all(self, write: Callable[[Path], None]) -> None:
         """Write into each directory's ``current``; one that fails is left out from now on.
 
         Other threads may leave one out, or take one back, before this one has ended.
@@ -247,9 +246,6 @@ class NameStorage:
                 lock.release()
             except OSError as problem:
                 log.warning("storage.lock_not_released", path=str(directory), problem=str(problem))
-
-
-WriteFile = Callable[[Path], None]
 
 
 def _is_sound(image: Path) -> bool:

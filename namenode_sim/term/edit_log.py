@@ -92,7 +92,6 @@ class EditLog:
 
     @property
     def last_txid(self) -> TxId:
-        """The last number given out."""
         return TxId(self._next - 1)
 
     @property

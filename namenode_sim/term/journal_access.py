@@ -91,7 +91,6 @@ class JournalSet:
 
     @property
     def read_lease(self) -> ReadLease:
-        """The quorum's read lease."""
         return self._quorum.read_lease
 
     async def become_writer(self, *, predecessor_gone_until: float = 0.0) -> Recovered:

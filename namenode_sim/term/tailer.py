@@ -88,7 +88,6 @@ class Tailer:
 
     @property
     def lag_transactions(self) -> int:
-        """Edits that were read and are not applied yet."""
         return max(0, self._seen - self._namespace.last_applied)
 
     def note_level(self, at: float) -> None:

@@ -11,11 +11,11 @@ from rich.console import Console
 from deploy.local.cluster.cluster import Cluster, zkfc_of
 from deploy.local.cluster.processes import wait_until
 from deploy.local.cluster.state import status
-from deploy.local.demo.dfs import fs_shell
 from deploy.local.demo.screen import Screen, part_addresses
 from deploy.local.demo.stage import Stage, request_failover, staged
 from deploy.local.workload.trial import hand_over, kill_active, settle, the_active
 from deploy.local.workload.workload import Workload
+from tests.local_services import fs_shell
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -15,7 +15,6 @@ from rich.console import Console
 
 from deploy.local.cluster import site
 from deploy.local.cluster.processes import wait_until
-from deploy.local.demo.dfs import fs_shell
 from deploy.local.demo.screen import Screen
 from deploy.local.demo.stage import Stage, request_failover, staged
 from deploy.local.workload.file_workload import Expected, FileWorkload
@@ -23,6 +22,7 @@ from deploy.local.workload.trial import kill_active, other, settle
 from deploy.local.workload.workload import Workload
 from spark.engine.session import SparkSettings, spark_started
 from tests.clients.environment import run_script
+from tests.local_services import fs_shell, wait_until_whole
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -214,7 +214,7 @@ def test_b5_replication_goes_up_and_down_through_failovers(stage: Stage) -> None
             each.result()
     for number in range(FENCED_FILES):
         client.set_replication(f"/fenced/f{number}", wanted.randint(2, DATANODES))
-    stage.files.wait_until_whole()
+    wait_until_whole(stage.files)
     assert stage.files.check_all() == FENCED_FILES * 50_000
     assert not stage.files.wrong
 

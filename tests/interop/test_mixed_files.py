@@ -10,6 +10,7 @@ from tests.interop.hadoop_jars import JarsMissing
 from tests.interop.mixed.cluster import MixedCluster, mixed_cluster
 from tests.interop.mixed.migration import Step, datanode_steps, namenode_steps, play
 from tests.interop.mixed.programs import Kind
+from tests.local_services import wait_until_whole
 from tests.needs import HADOOP_SERVER
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1500)]
@@ -42,7 +43,7 @@ def move_there_and_back(cluster: MixedCluster, files: FileWorkload) -> None:
     for kind in (Kind.OURS, Kind.HADOOP):
         move(cluster, files, *namenode_steps(cluster, kind))
         move(cluster, files, *datanode_steps(cluster, kind))
-        files.wait_until_whole()
+        wait_until_whole(files)
     files.stop()
     assert files.check_all() > 0
     assert files.wrong == []
@@ -56,5 +57,5 @@ def move(cluster: MixedCluster, files: FileWorkload, *steps: Step) -> None:
     """
     for step in steps:
         files.wait_for_more(CALLS_BETWEEN, deadline_seconds=CALL_SECONDS)
-        files.wait_until_whole()
+        wait_until_whole(files)
         play(cluster, step)

@@ -8,7 +8,15 @@ from typing import Final
 from deploy.local.cluster.layout import Layout
 from ha.security.caller import Role
 from ha.security.certificate_files import CA, CA_KEY, CERT, KEY, new_folder, read_authority, replace
-from ha.security.certificates import MOST_DAYS, Pair, CertificateRequest, issue, new_authority, now, parse
+from ha.security.certificates import (
+    MOST_DAYS,
+    CertificateRequest,
+    Pair,
+    issue,
+    new_authority,
+    now,
+    parse,
+)
 from ha.security.names import CertifiedName
 
 CLUSTER: Final = "local"

@@ -68,7 +68,6 @@ class Layout:
         return self.directory / "data" / journalnode
 
     def data_dir(self, datanode: str) -> Path:
-        """Return one DataNode's volume."""
         return self.directory / "data" / datanode
 
     def namenode_url(self, namenode: str) -> str:
@@ -80,20 +79,16 @@ class Layout:
         return f"http://{HOST}:{self.namenodes[namenode].zkfc_http}"
 
     def journalnode_url(self, journalnode: str) -> str:
-        """Return the URL of a JournalNode's pages."""
         return f"http://{HOST}:{self.journalnodes[journalnode].http}"
 
     def datanode_url(self, datanode: str) -> str:
-        """Return the URL of a DataNode's pages."""
         return f"http://{HOST}:{self.datanodes[datanode].http}"
 
     @property
     def web_url(self) -> str:
-        """The page of the whole cluster."""
         return f"http://{HOST}:{self.web}"
 
     def all_ports(self) -> tuple[int, ...]:
-        """Return every port the cluster listens on."""
         ports = [self.zookeeper, self.web]
         for journal in self.journalnodes.values():
             ports += dataclasses.astuple(journal)

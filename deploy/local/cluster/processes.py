@@ -105,7 +105,6 @@ class ManagedProcess:
         self.send(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Send SIGCONT."""
         self.send(signal.SIGCONT)
 
     def wait(self, deadline_seconds: float) -> int:
@@ -225,7 +224,6 @@ class Supervisor:
         return managed.wait(STOP_SECONDS)
 
     def stop_together(self, names: Sequence[str]) -> None:
-        """Stop several processes at once."""
         started = [self._processes[name] for name in names if name in self._processes]
         self._terminate(started, STOP_SECONDS)
 

@@ -3,15 +3,12 @@
 See docs/reference/operations.md#embedded-parts.
 """
 
-import contextlib
 import socket
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.local.cluster.errors import LocalClusterError
-from deploy.local.cluster.java import Java, class_path, find_java
-from deploy.local.cluster.ports import HOST, free_ports
+from deploy.local.cluster.java import Java, class_path
+from deploy.local.cluster.ports import HOST
 from deploy.local.cluster.processes import ManagedProcess, Supervisor, wait_until
 
 START_SECONDS = 60.0
@@ -141,30 +138,3 @@ def four_letters(host: str, port: int, word: str) -> str:
     except OSError:
         return ""
     return answer.decode(errors="replace")
-
-
-@contextlib.contextmanager
-def running_zookeeper(directory: Path, *, port: int | None = None) -> Iterator[ZooKeeper]:
-    """Run a server for the length of a ``with``, for tests: its own directory, a free port.
-
-    Raises LocalClusterError with the end of its log where it does not come up.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    java = find_java(wrapper_directory=directory)
-    with Supervisor(directory) as supervisor:
-        (chosen,) = free_ports(1) if port is None else (port,)
-        server = start_zookeeper(supervisor, java=java, port=chosen)
-        wait_for_zookeeper(server)
-        yield server
-
-
-def restart_zookeeper(supervisor: Supervisor, server: ZooKeeper) -> ZooKeeper:
-    """Start the same server again on its data and port, after it was killed or stopped."""
-    process = supervisor.start(server.process.name, server.process.argv)
-    again = ZooKeeper(host=server.host, port=server.port, process=process)
-    try:
-        wait_for_zookeeper(again)
-    except LocalClusterError:
-        supervisor.stop(server.process.name)
-        raise
-    return again

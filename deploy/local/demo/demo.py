@@ -237,7 +237,6 @@ def _staged(
 
 
 def show_summary(screen: Screen, findings: Findings) -> None:
-    """Show the last panel, and name what is wrong."""
     verdict, kill = findings.verdict, findings.kill
     calls = [each.client_longest_call_seconds for each in findings.graceful]
     switches = [each.failover_seconds for each in findings.graceful]

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from deploy.local.cluster.errors import LocalClusterError
-from deploy.local.cluster.java import Java, find_java
+from deploy.local.cluster.java import find_java
 from deploy.local.cluster.places import last_cluster, running_clusters
 from deploy.local.workload.hadoop_client import client_argv
 from ha.cluster.daemon_queries import look_at
@@ -23,22 +23,6 @@ PATIENCE_SECONDS = 15.0
 """How long a command may take, the start of the JVM included, before we look why."""
 LOOK_SECONDS = 2.0
 _MAIN_CLASS = "org.apache.hadoop.fs.FsShell"
-
-
-def fs_shell(
-    conf_dir: Path, *arguments: str, java: Java | None = None, deadline_seconds: float | None = None
-) -> "subprocess.CompletedProcess[str]":
-    """Run one shell command and catch what it prints, for programs and tests."""
-    with tempfile.TemporaryDirectory() as scratch:
-        argv = client_argv(java or find_java(), conf_dir, _MAIN_CLASS, log_directory=Path(scratch))
-        return subprocess.run(
-            [*argv, *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=deadline_seconds,
-            check=False,
-        )
 
 
 def configured_directory(given: Path | None) -> Path:

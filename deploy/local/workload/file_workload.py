@@ -23,7 +23,6 @@ KEPT_FILES: Final = 20
 
 STOP_SECONDS: Final = 240.0
 CLOSED_SECONDS: Final = 120.0
-COPIED_SECONDS: Final = 180.0
 
 
 class FileCallKind(StrEnum):
@@ -110,21 +109,17 @@ class FileWorkload:
                 )
 
     def calls(self) -> tuple[FileCall, ...]:
-        """Return every call that has returned."""
         with self._lock:
             return tuple(self.calls_done)
 
     def returned(self, call: FileCall) -> None:
-        """Record a client's call that has returned."""
         with self._lock:
             self.calls_done.append(call)
 
     def acknowledged(self) -> int:
-        """Return how many calls succeeded."""
         return sum(not call.error for call in self.calls())
 
     def errors(self) -> tuple[FileCall, ...]:
-        """Return the calls that failed."""
         return tuple(call for call in self.calls() if call.error)
 
     def longest_call_seconds(self, since: float) -> float:
@@ -163,15 +158,6 @@ class FileWorkload:
             except CallFailed as failure:
                 self.wrong.append(f"{path}: cannot be read: {failure}")
         return good
-
-    def wait_until_whole(self) -> None:
-        """Wait until every block has all its replicas.  Raises LocalClusterError."""
-        files = self.client.files()
-        wait_until(
-            lambda: files.lacking_blocks() == 0,
-            what="every block to have all its replicas",
-            deadline_seconds=COPIED_SECONDS,
-        )
 
     def _wait_until_closed(self, files: JavaFiles, path: str) -> None:
         """Take the lease of a file that a failed call may have left open, and wait for its end."""

@@ -88,7 +88,6 @@ class JavaClient:
         return self._path(path)
 
     def array_of_paths(self, *paths: str) -> Any:  # noqa: ANN401 - py4j has no types
-        """Return several paths, as Java wants them."""
         array = self._gateway.new_array(self._path, len(paths))
         for index, path in enumerate(paths):
             array[index] = self._path(path)
@@ -190,11 +189,9 @@ class JavaFiles:
         self.call(write)
 
     def append(self, path: str, pieces: Sequence[bytes]) -> None:
-        """Add to the end of a file."""
         self.call(lambda: _write_pieces(self.filesystem.append(self._path(path)), pieces))
 
     def read(self, path: str) -> bytes:
-        """Return the whole content of a file."""
 
         def read() -> bytes:
             stream = self.filesystem.open(self._path(path))
@@ -221,7 +218,6 @@ class JavaFiles:
         return str(self.call(read))
 
     def rename(self, source: str, target: str) -> bool:
-        """Call FileSystem.rename."""
         return bool(
             self.call(lambda: self.filesystem.rename(self._path(source), self._path(target)))
         )
@@ -231,7 +227,6 @@ class JavaFiles:
         return bool(self.call(lambda: self.filesystem.delete(self._path(path), ONLY_A_FILE)))
 
     def set_replication(self, path: str, replicas: int) -> bool:
-        """Call FileSystem.setReplication."""
         filesystem = self.filesystem
         return bool(self.call(lambda: filesystem.setReplication(self._path(path), replicas)))
 

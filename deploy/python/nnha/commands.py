@@ -6,7 +6,6 @@ from nnha import activate
 
 
 def main() -> None:
-    """Run ``nnha``."""
     activate(first=True)
     match sys.argv[1:]:
         case ["probe", address] if not address.startswith("-"):

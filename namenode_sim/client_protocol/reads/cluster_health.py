@@ -75,7 +75,6 @@ def get_fs_ec_block_group_stats(
 def get_datanode_report(
     scene: Scene, request: calls.GetDatanodeReportRequestProto
 ) -> calls.GetDatanodeReportResponseProto:
-    """Return the DataNodes of a kind."""
     check_superuser(scene.caller)
     infos = [info_of(node, scene.now, scene.now_ms) for node in _of_kind(scene, request.type)]
     return calls.GetDatanodeReportResponseProto(di=infos)

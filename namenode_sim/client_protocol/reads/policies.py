@@ -5,7 +5,6 @@ from namenode_sim.datanodes.storage_policies import StoragePolicy, Types
 
 
 def policy_proto(policy: StoragePolicy) -> hdfs_types_pb2.BlockStoragePolicyProto:
-    """Return a policy as clients read it."""
     return hdfs_types_pb2.BlockStoragePolicyProto(
         policyId=policy.id,
         name=policy.name,

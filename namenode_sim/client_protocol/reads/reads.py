@@ -154,7 +154,6 @@ def _list_snapshots(scene: Scene, route: Route, after: bytes) -> calls.GetListin
 def is_file_closed(
     scene: Scene, request: calls.IsFileClosedRequestProto
 ) -> calls.IsFileClosedResponseProto:
-    """Return whether the file has no writer."""
     file = as_file(find(scene, request.src))
     return calls.IsFileClosedResponseProto(result=file.under_construction is None)
 

@@ -17,7 +17,7 @@ _U64 = 2**64
 
 
 @dataclass(slots=True)
-class Counts:
+class ContentCounts:
     """What was counted so far; a directory counts itself.
 
     What only snapshots have counts as well, and ``in_snapshots`` counts that alone.
@@ -27,7 +27,7 @@ class Counts:
     directories: int = 0
     length: int = 0
     space: int = 0
-    in_snapshots: "Counts | None" = None
+    in_snapshots: "ContentCounts | None" = None
 
     def add(self, node: inode.INode) -> None:
         if isinstance(node, inode.INodeDirectory):
@@ -40,7 +40,7 @@ class Counts:
             self.space += length * node.replication
 
 
-def counting(caller: Caller, top: inode.INode | Sight, counts: Counts) -> Iterator[None]:
+def counting(caller: Caller, top: inode.INode | Sight, counts: ContentCounts) -> Iterator[None]:
     """Count a subtree into ``counts``; yield every STEP inodes, where the tree may change.
 
     Raises:
@@ -55,7 +55,7 @@ def counting(caller: Caller, top: inode.INode | Sight, counts: Counts) -> Iterat
         counts.add(node)
         for gone in _gone_from(node):
             counts.add(gone)
-            counts.in_snapshots = counts.in_snapshots or Counts()
+            counts.in_snapshots = counts.in_snapshots or ContentCounts()
             counts.in_snapshots.add(gone)
         if number % STEP == 0:
             yield
@@ -76,11 +76,11 @@ def _gone_from(node: inode.INode) -> Iterator[inode.INode]:
                 yield from _gone_from(gone)
 
 
-def content_summary(node: inode.INode, counts: Counts) -> ContentSummaryProto:
+def content_summary(node: inode.INode, counts: ContentCounts) -> ContentSummaryProto:
     """Return the answer to getContentSummary; "no quota" travels as 2^64-1."""
     quotas = quotas_of(node)
     replicated = isinstance(node, inode.INodeFile) and node.block_type != inode.STRIPED
-    gone = counts.in_snapshots or Counts()
+    gone = counts.in_snapshots or ContentCounts()
     return ContentSummaryProto(
         length=counts.length,
         fileCount=counts.files,
@@ -96,7 +96,7 @@ def content_summary(node: inode.INode, counts: Counts) -> ContentSummaryProto:
     )
 
 
-def quota_usage(node: inode.INode, counts: Counts) -> QuotaUsageProto:
+def quota_usage(node: inode.INode, counts: ContentCounts) -> QuotaUsageProto:
     quotas = quotas_of(node)
     return QuotaUsageProto(
         fileAndDirectoryCount=counts.files + counts.directories,

@@ -150,7 +150,6 @@ def _directory(route: Route) -> inode.INodeDirectory:
 
 
 def set_storage_policy(scene: Scene, request: calls.SetStoragePolicyRequestProto) -> EditPlan:
-    """Set a path's storage policy by name."""
     policy = BY_NAME.get(request.policyName.upper())
     if policy is None:
         raise errors.FsError(

@@ -143,7 +143,6 @@ def _check_room(scene: Scene, taken: int) -> None:
 
 
 def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> EditPlan:
-    """Drop a snapshot."""
     if not request.snapshotName:
         raise errors.io_error("The snapshot name is null or empty.")
     route = find(scene, request.snapshotRoot)
@@ -159,7 +158,6 @@ def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> EditPlan:
 
 
 def rename(scene: Scene, request: calls.RenameSnapshotRequestProto) -> EditPlan:
-    """Give a snapshot another name."""
     if not request.snapshotNewName:
         raise errors.io_error("The new snapshot name is null or empty.")
     route = find(scene, request.snapshotRoot)
@@ -214,7 +212,6 @@ def _plain(status: HdfsFileStatusProto) -> HdfsFileStatusProto:
 def get_snapshot_listing(
     scene: Scene, request: calls.GetSnapshotListingRequestProto
 ) -> calls.GetSnapshotListingResponseProto:
-    """Return the snapshots of a directory by name."""
     route = find(scene, request.snapshotRoot)
     permissions.check_path(scene.caller, route, permissions.READ)
     taken = _snapshots(scene, route)

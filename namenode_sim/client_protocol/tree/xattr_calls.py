@@ -122,7 +122,6 @@ def _check_flags(name: str, flags: int, *, there: bool) -> None:
 
 
 def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> EditPlan:
-    """Remove one extended attribute."""
     _check_enabled(scene)
     xattr = _from_proto(request.xAttr)
     _check_visible(scene, xattr)

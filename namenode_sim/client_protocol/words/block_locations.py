@@ -35,7 +35,6 @@ def blocks_now(scene: Scene, file: INodeFile) -> tuple[Block, ...]:
 
 
 def stage_of(scene: Scene, block: Block) -> Stage:
-    """Return how far the writing of a block is."""
     return scene.cluster.blocks.map.block(slot_of(scene, block)).stage
 
 

@@ -14,7 +14,6 @@ from namenode_sim.namespace.inode import INodeFile
 
 
 def told_block(told: ExtendedBlockProto) -> Block:
-    """Return the block that a client names."""
     number = told.blockId - U64 if told.blockId >= U64 // 2 else told.blockId
     return Block(number, told.numBytes, told.generationStamp)
 
@@ -27,7 +26,6 @@ def same(one: Block | None, other: Block | None) -> bool:
 
 
 def name_of(block: Block | None) -> str:
-    """Return a block as Hadoop's texts name it."""
     return "null" if block is None else f"blk_{block.block_id}_{block.generation_stamp}"
 
 

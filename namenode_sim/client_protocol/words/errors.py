@@ -61,11 +61,3 @@ def invalid_path(said: str) -> FsError:
 
 def lease_expired(message: str) -> FsError:
     return FsError(java_names.LEASE_EXPIRED, message)
-
-
-def no_datanodes(path: str) -> FsError:
-    """Return the error of addBlock when there is nowhere to put a block."""
-    return io_error(
-        f"File {path} could only be written to 0 of the 1 minReplication nodes. "
-        "There are 0 datanode(s) running and 0 node(s) are excluded in this operation."
-    )

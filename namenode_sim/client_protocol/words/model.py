@@ -104,5 +104,4 @@ def refused(ops: tuple[Op, ...], error: FsError) -> EditPlan:
 
 
 def no_edits(answer: Message) -> EditPlan:
-    """Return a plan that changes nothing."""
     return EditPlan((), lambda: answer)

@@ -60,11 +60,9 @@ class Route:
 
     @property
     def parent_path(self) -> str:
-        """The path without its last name."""
         return self.prefix(len(self.names) - 1)
 
     def prefix(self, length: int) -> str:
-        """Return the path of the first ``length`` names."""
         return "/" + text(b"/".join(self.names[:length]))
 
     @property
@@ -141,7 +139,6 @@ def is_too_long(name: bytes, settings: Settings) -> bool:
 
 
 def too_long(name: bytes, parent_path: str, settings: Settings) -> errors.FsError:
-    """Return the error that refuses such a name."""
     return errors.FsError(
         errors.NAME_TOO_LONG,
         f"The maximum path component name limit of {text(name)} in directory {parent_path} is "

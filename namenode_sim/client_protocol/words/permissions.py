@@ -69,7 +69,6 @@ def _check_way(route: paths.Route, walker: Caller | None) -> None:
 
 
 def check_path(caller: Caller, route: paths.Route, access: int) -> None:
-    """Check access to what the path leads to."""
     if not caller.exempt:
         _require(caller, route, len(route.names), access)
 
@@ -131,7 +130,6 @@ def check_unmarked(scene: Scene, file: inode.INodeFile) -> None:
 
 
 def check_superuser(caller: Caller) -> None:
-    """Check that the caller is the superuser."""
     if not caller.exempt:
         raise denied(f"Access denied for user {caller.user}. Superuser privilege is required")
 

@@ -51,7 +51,6 @@ def _place_of(node: INode) -> NewPlace | None:
 
 
 def inode_of(entry: Entry) -> INode:
-    """Return the inode behind a list's entry."""
     if isinstance(entry, OldName | NewPlace):
         return entry.reference.inode
     return entry
@@ -110,7 +109,6 @@ def diffs_of(node: INode) -> Diffs | None:
 
 
 def children_at(directory: INodeDirectory, snapshot_id: int) -> dict[bytes, Entry]:
-    """Return a directory's entries as of a snapshot."""
     children = {name: entry_of(child) for name, child in directory.children.items()}
     if directory.history is None:
         return children
@@ -295,7 +293,6 @@ def follow_blocks(file: INodeFile) -> None:
 
 
 def copy_of_directory(directory: INodeDirectory) -> INodeDirectory:
-    """Return a directory's attributes alone."""
     return replace(
         directory, parent=None, children={}, sorted_names=None, history=None, reference=None
     )

@@ -60,7 +60,6 @@ class Permission:
 
 
 def logged(event: str, fields: Mapping[str, object]) -> None:
-    """Log the step."""
     log.info(event, **fields)
 
 

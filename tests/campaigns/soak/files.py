@@ -26,6 +26,7 @@ from deploy.local.workload.trial import Failover, kill_active, settle
 from deploy.local.workload.workload import ClientCall
 from tests.interop.hadoop_jars import JarsMissing
 from tests.interop.mixed.programs import run_hadoops_datanodes
+from tests.local_services import wait_until_whole
 
 CLIENTS = 8
 DATANODES = 4
@@ -116,12 +117,12 @@ def play(stage: Stage, count: int, until: float) -> dict[str, object]:
     files.stop()
     longest = files.longest_call_seconds(began)
     good = files.check_all()
-    files.wait_until_whole()
+    wait_until_whole(files)
     if not files.wrong:
         screen.title("kill -9 of everything, and a new start")
         _kill_all(stage)
         good = files.check_all()
-        files.wait_until_whole()
+        wait_until_whole(files)
     return _facts(stage, kills, datanodes, good, longest)
 
 

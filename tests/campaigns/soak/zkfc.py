@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import structlog
 
-from deploy.local.cluster.zookeeper import running_zookeeper
 from tests.ha.zkfc import stress
+from tests.local_services import running_zookeeper
 
 CHAOS = (
     stress.expire_back_and_forth,

@@ -10,6 +10,7 @@ from deploy.local.cluster.errors import LocalClusterError
 from deploy.local.cluster.java import find_java
 from deploy.local.cluster.ports import free_ports
 from deploy.local.cluster.processes import Supervisor
+from tests import local_services
 
 pytestmark = pytest.mark.zookeeper
 
@@ -26,7 +27,7 @@ def test_it_keeps_its_data_over_a_kill(tmp_path: Path) -> None:
         client.stop()
         client.close()
         server.process.kill()
-        server = zookeeper.restart_zookeeper(supervisor, server)
+        server = local_services.restart_zookeeper(supervisor, server)
         client = KazooClient(server.connect)
         client.start(10)
         assert client.get("/kept")[0] == b"value"
@@ -45,7 +46,7 @@ def test_it_runs_on_the_wheel_s_java(tmp_path: Path) -> None:
 
 def test_a_taken_port_ends_with_its_own_words(tmp_path: Path) -> None:
     with (
-        zookeeper.running_zookeeper(tmp_path / "first") as first,
+        local_services.running_zookeeper(tmp_path / "first") as first,
         Supervisor(tmp_path) as supervisor,
     ):
         java = find_java(wrapper_directory=tmp_path)

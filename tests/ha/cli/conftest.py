@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 import structlog
 
-from deploy.local.cluster.zookeeper import ZooKeeper, running_zookeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from tests.ha.cli.stand_ins import Cluster, Shell, running_cluster, write_configuration
 from tests.ha.cli.zookeeper_scope import Scope
+from tests.local_services import running_zookeeper
 
 _numbers = itertools.count(1)
 PORTS = {

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper, running_zookeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
+from tests.local_services import running_zookeeper
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from deploy.local.cluster.java import Java, find_java
 from deploy.local.cluster.ports import HOST, free_ports
 from deploy.local.cluster.processes import Supervisor, wait_until
 from deploy.local.cluster.zookeeper import ZooKeeper
+from tests import local_services
 
 SERVERS = 3
 SETTLE_SECONDS = 40.0
@@ -64,7 +65,9 @@ class Ensemble:
 
     def start(self, number: int) -> None:
         """Start a killed server again; it serves when this returns."""
-        self.servers[number] = zookeeper.restart_zookeeper(self.supervisor, self.servers[number])
+        self.servers[number] = local_services.restart_zookeeper(
+            self.supervisor, self.servers[number]
+        )
 
     def settle(self, count: int) -> None:
         """Wait until ``count`` servers serve, one of them as the leader."""

@@ -17,7 +17,6 @@ from deploy.local.cluster.ports import free_ports
 from deploy.local.cluster.processes import Supervisor
 from deploy.local.cluster.zookeeper import (
     ZooKeeper,
-    restart_zookeeper,
     start_zookeeper,
     wait_for_zookeeper,
 )
@@ -32,6 +31,7 @@ from ha.elector.zookeeper.transaction import Part
 from ha.elector.zookeeper.znodes import connected, ensure_parent, read_active
 from tests.ha.elector.people import Person, count_locks, people
 from tests.ha.zkfc.zkfc_world import free_port, until
+from tests.local_services import restart_zookeeper
 
 pytestmark = pytest.mark.zookeeper
 

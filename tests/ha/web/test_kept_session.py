@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper, running_zookeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from ha.web.kept_session import KeptSession
+from tests.local_services import running_zookeeper
 
 pytestmark = pytest.mark.zookeeper
 SECONDS = 60.0

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper, running_zookeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from tests.ha.zkfc.zkfc_world import World, world
+from tests.local_services import running_zookeeper
 
 
 @pytest.fixture(scope="session")

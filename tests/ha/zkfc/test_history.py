@@ -27,6 +27,7 @@ from ha.zkfc.record.cause import cause_of, kind_of, newest_active, why_abandoned
 from ha.zkfc.record.history import History
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
+from tests import local_services
 from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, World, until, world
 
 SESSION = SessionNumber(1)
@@ -250,7 +251,7 @@ async def test_a_history_that_cannot_be_written_delays_nothing_and_is_written_la
             one.zkfc.history.add(an_attempt(previous="nn9"))
             assert asyncio.get_running_loop().time() - begun < 5.0  # the server is gone for good
             await until(lambda: one.zkfc.history._waiting.empty(), "taken up")
-            await asyncio.to_thread(cluster_zookeeper.restart_zookeeper, supervisor, server)
+            await asyncio.to_thread(local_services.restart_zookeeper, supervisor, server)
             found = await records(here, lambda found: len(found) == 2)
             assert found[-1].previous == "nn9"
             assert one.task is not None

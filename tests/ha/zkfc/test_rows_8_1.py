@@ -19,6 +19,7 @@ from ha.elector.model import Role
 from ha.elector.zookeeper.znodes import read_active
 from ha.service.errors import ServiceFailed
 from ha.service.model import ServiceState
+from tests import local_services
 from tests.ha.zkfc.zkfc_world import Node, World, is_active, world
 
 pytestmark = pytest.mark.zookeeper
@@ -141,7 +142,7 @@ async def test_row_8_1_zookeeper_failure(tmp_path: Path) -> None:
         trouble = one.zkfc.trouble()
         assert trouble is not None
         assert "ZooKeeper" in trouble
-        await asyncio.to_thread(cluster_zookeeper.restart_zookeeper, supervisor, server)
+        await asyncio.to_thread(local_services.restart_zookeeper, supervisor, server)
         await here.until(lambda: one.zkfc.elector.state.role is Role.ACTIVE, "active again")
         await here.standby(two)
         assert [node.keeper.session_id for node in here.nodes] == sessions
@@ -242,7 +243,7 @@ async def test_row_8_1_one_of_everything(tmp_path: Path) -> None:
             lambda: all(n.zkfc.elector.state.role is Role.NEUTRAL for n in here.nodes),
             "both neutral",
         )
-        await asyncio.to_thread(cluster_zookeeper.restart_zookeeper, supervisor, server)
+        await asyncio.to_thread(local_services.restart_zookeeper, supervisor, server)
         # The sessions may have ended in between: then either may win.
         first = await here.one_active()
         other = two if first is one else one

@@ -16,6 +16,7 @@ from ha.elector.model import Link
 from ha.service.errors import NO_ZOOKEEPER_TO_ASK, ServiceFailed
 from ha.service.model import ServiceState
 from ha.zkfc.settings.settings import ZkfcSettings
+from tests import local_services
 from tests.ha.zkfc.test_rows_8_1 import hand_over_to
 from tests.ha.zkfc.zkfc_world import Node, World, until, world
 
@@ -37,7 +38,7 @@ class Server:
 
     async def back(self) -> None:
         self.zookeeper = await asyncio.to_thread(
-            cluster_zookeeper.restart_zookeeper, self.supervisor, self.zookeeper
+            local_services.restart_zookeeper, self.supervisor, self.zookeeper
         )
 
 

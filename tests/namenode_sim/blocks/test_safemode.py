@@ -22,7 +22,6 @@ from namenode_sim.blocks.safemode import (
     force_exit,
     leave,
     look,
-    run_low,
     tip,
 )
 from namenode_sim.blocks.state import BlockState
@@ -30,6 +29,13 @@ from namenode_sim.blocks.state import BlockState
 RULES = SafeModeRules(extension_seconds=30.0)
 TWO_NODES = replace(RULES, min_datanodes=2)
 AT_ONCE = replace(RULES, extension_seconds=0.0)
+
+
+def run_low(mode: SafeMode) -> SafeMode:
+    """Return a mode in which name directories have too little room."""
+    return replace(mode, low_resources=True)
+
+
 PENDING, EXTENSION, OFF = SafeMode(Pending()), SafeMode(Extension(100.0)), SafeMode(Off())
 
 BEGINNINGS = {

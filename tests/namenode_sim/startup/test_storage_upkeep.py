@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -122,7 +123,7 @@ def test_a_directory_that_could_not_be_filled_is_filled_by_the_next_start(
     assert [path.name for path in b.iterdir()] == ["current"]
 
 
-def refusing(directory: Path) -> storage_storage.WriteFile:
+def refusing(directory: Path) -> Callable[[Path], None]:
     def write(current: Path) -> None:
         if current.parent == directory:
             raise OSError(errno.EIO, "Input/output error")

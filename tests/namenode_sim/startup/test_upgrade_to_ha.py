@@ -10,12 +10,12 @@ import pytest
 from deploy.local.cluster import site
 from deploy.local.cluster.cluster import ZOOKEEPER, Cluster, open_cluster, zkfc_of
 from deploy.local.cluster.layout import JOURNALNODES
-from deploy.local.demo.dfs import fs_shell
 from journal.frame import HEADER_BYTES, read_header
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
+from tests.local_services import fs_shell
 from tests.namenode_sim.image.image_world import real
 from tests.namenode_sim.namespace.dump import dump_tree
 from tests.namenode_sim.startup.startup_world import copy_dir, in_use

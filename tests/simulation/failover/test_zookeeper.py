@@ -10,12 +10,13 @@ from typing import cast
 import pytest
 from kazoo.client import KazooClient
 
-from deploy.local.cluster.zookeeper import ZooKeeper, running_zookeeper
+from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.metrics import measured_session
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
+from tests.local_services import running_zookeeper
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.network import Network

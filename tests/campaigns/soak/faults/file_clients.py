@@ -16,6 +16,7 @@ from deploy.local.cluster.java import find_java
 from deploy.local.cluster.processes import Supervisor
 from deploy.local.workload.file_workload import FileWorkload
 from deploy.local.workload.java_client import open_java_client, start_java_client
+from tests.local_services import wait_until_whole
 
 FIRST_CALLS = 5
 
@@ -73,7 +74,7 @@ def _play(plan: Plan, ending: threading.Event) -> Outcome:
             _begun(plan).touch()
             ending.wait()
             files.stop()
-            files.wait_until_whole()
+            wait_until_whole(files)
             right = files.check_all()
             failed = len(files.errors())
             return Outcome(files.acknowledged(), failed, right, tuple(files.wrong))
