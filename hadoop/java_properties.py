@@ -38,7 +38,6 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def escape(content: str) -> str:
-    """Return a value as java.util.Properties stores it."""
     out = []
     for position, char in enumerate(content):
         if char in "\\:=#!" or (char == " " and position == 0):

@@ -109,7 +109,6 @@ class Actor:
 
     @property
     def calls(self) -> NameNodeCalls | None:
-        """The connection, while there is one and we are registered."""
         return self._calls if self._registered else None
 
     async def run(self) -> None:

@@ -185,14 +185,12 @@ class NameNodeCalls:
         await self._call("reportBadBlocks", request, pb.ReportBadBlocksResponseProto)
 
     async def error(self, identity: Identity, code: int, message: str) -> None:
-        """Report why a command could not be carried out."""
         request = pb.ErrorReportRequestProto(
             registartion=identity.registration, errorCode=code, msg=message
         )
         await self._call("errorReport", request, pb.ErrorReportResponseProto)
 
     async def commit_recovery(self, request: pb.CommitBlockSynchronizationRequestProto) -> None:
-        """Report what the replicas of a block have become."""
         await self._call(
             "commitBlockSynchronization", request, pb.CommitBlockSynchronizationResponseProto
         )

@@ -117,7 +117,6 @@ class DataNode:
         return self._joined.identity, self._joined.store
 
     def condition(self) -> Condition:
-        """Return the condition of this DataNode, for a heartbeat."""
         joined = self._joined
         if joined is None:
             return Condition((), self._unusable, 0, 0)
@@ -166,7 +165,6 @@ class DataNode:
         }
 
     def trouble(self) -> str | None:
-        """Return why this DataNode is not ready, or None."""
         if self._joined is None:
             states = "; ".join(f"{who}: {actor.state}" for who, actor in self._actors.items())
             return f"no NameNode has taken this DataNode yet ({states})"

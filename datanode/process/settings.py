@@ -41,7 +41,6 @@ class DataNodeSettings:
     scan: ScanRhythm = ScanRhythm()
 
     def doors(self) -> list[Door]:
-        """Return every address that the DataNode listens on."""
         return [
             Door(key.name, address.host, address.port)
             for key, address in (

@@ -57,13 +57,11 @@ def meta_name(block: model.Block) -> str:
 
 
 def parse_block_name(name: str) -> model.BlockId | None:
-    """Return the id of a block file; None for any other file."""
     found = _BLOCK_FILE.fullmatch(name)
     return model.BlockId(int(found[1])) if found else None
 
 
 def parse_meta_name(name: str) -> model.Block | None:
-    """Return the block of a meta file; None for any other file."""
     found = _META_FILE.fullmatch(name)
     return (
         model.Block(model.BlockId(int(found[1])), model.GenerationStamp(int(found[2])))
@@ -87,7 +85,6 @@ def folder_of(pool_folder: Path, replica: model.Replica) -> Path:
 
 
 def node_version_text(version: NodeVersion, *, comment: str) -> bytes:
-    """Return VERSION of a data directory, as Hadoop writes it."""
     return _text(
         {
             "storageID": version.storage,
@@ -102,7 +99,6 @@ def node_version_text(version: NodeVersion, *, comment: str) -> bytes:
 
 
 def pool_version_text(version: PoolVersion, *, comment: str) -> bytes:
-    """Return VERSION of a block pool, as Hadoop writes it."""
     return _text(
         {
             "namespaceID": str(version.namespace_id),

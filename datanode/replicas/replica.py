@@ -36,7 +36,6 @@ Outcome: TypeAlias = Next | OperationRefused
 
 
 def decide(operation: operations.Operation, replica: model.Replica | None) -> Outcome:
-    """Decide what becomes of the replica of the operation's block."""
     match operation:
         case operations.Create():
             return _create(operation, replica)
@@ -88,7 +87,6 @@ def acknowledged(replica: model.Replica, end: int, tail: bytes) -> model.Replica
 
 
 def shown(replica: model.Replica) -> str:
-    """Return a description of a replica for messages."""
     return f"{type(replica).__name__} {replica.block} of {replica.length} bytes"
 
 

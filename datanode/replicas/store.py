@@ -295,7 +295,6 @@ class Store:
             del self._writers[block_id]
 
     async def _stop_writer(self, block_id: model.BlockId) -> None:
-        """End the task that writes this block, and wait for its end."""
         writer = self._writers.pop(block_id, None)
         if writer is not None:
             writer.cancel()

@@ -92,7 +92,6 @@ class Volumes:
 
     @property
     def types(self) -> Mapping[model.StorageId, str]:
-        """The storage type of each volume."""
         return {
             storage: shelf.volume.directory.storage_type for storage, shelf in self._shelves.items()
         }
@@ -175,7 +174,6 @@ class Volumes:
             shelf.reserved += sign * _reserved(replica)
 
     def grew(self, replica: model.Replica, count: int) -> None:
-        """Count the bytes by which an open replica has become longer."""
         shelf = self._shelves.get(replica.storage)
         if shelf is not None:
             before = replica.length - count

@@ -59,5 +59,4 @@ def block_id_of(number: int) -> BlockId:
 
 
 def unsigned(block_id: BlockId) -> int:
-    """Return a block id as the unsigned number of messages."""
     return block_id & ((1 << 64) - 1)

@@ -84,7 +84,6 @@ class Connection(asyncio.BufferedProtocol):
         return self._buffer.peek(len(self._buffer))
 
     def skip(self, count: int) -> None:
-        """Drop ``count`` bytes of ``waiting``, which have been read."""
         self._buffer.skip(count)
 
     async def wait_for(self, count: int, *, until: float) -> None:

@@ -79,7 +79,6 @@ class Packet:
 
 
 def encode_op(op: Op, message: Message) -> bytes:
-    """Return the bytes of an operation and its request."""
     return OP_HEAD.pack(VERSION, op) + encode_message(message)
 
 
@@ -101,7 +100,6 @@ def decode_op(head: bytes) -> Op:
 
 
 def encode_message(message: Message) -> bytes:
-    """Return the bytes of a message behind its length."""
     body = message.SerializeToString()
     return encode_varint(len(body)) + body
 

@@ -9,7 +9,6 @@ class ReceiveBuffer:
         self._begin = self._end = 0
 
     def __len__(self) -> int:
-        """Return the number of bytes that wait to be read."""
         return self._end - self._begin
 
     @property
@@ -22,7 +21,6 @@ class ReceiveBuffer:
         return self._end == len(self._view)
 
     def free(self) -> memoryview:
-        """Return a view of the free part, which the next bytes fill."""
         return self._view[self._end :]
 
     def filled(self, count: int) -> None:

@@ -29,7 +29,6 @@ class BlockIds:
         self.given_id = max(counters.last_block_id, self.seen_id)
 
     def show(self, block_id: int, stamp: int) -> None:
-        """Note that an edit has shown a block's id and stamp."""
         if stamp >= self._legacy_limit:
             self.seen_stamp = max(self.seen_stamp, stamp)
         self.seen_id = max(self.seen_id, block_id)

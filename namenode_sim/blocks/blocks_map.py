@@ -80,7 +80,6 @@ class BlocksMap:
         )
 
     def unfinished(self) -> Iterator[model.Slot]:
-        """Yield the slots of all blocks that are not complete."""
         return iter(self._constructions)
 
     def is_from_future(self, block_id: int, stamp: int) -> bool:

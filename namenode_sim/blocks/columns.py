@@ -43,7 +43,6 @@ class BlockColumns:
     def add(
         self, block_id: int, length: int, stamp: int, file_id: int, expected: int, flags: int
     ) -> Slot:
-        """Add a row for a block without replicas, and return its slot."""
         if self.free:
             slot = self.free.pop()
             self.ids[slot] = block_id

@@ -43,7 +43,6 @@ class Constructions:
         self._by_slot[slot] = model.Construction(locations)
 
     def drop(self, slot: model.Slot, number: model.StorageNumber) -> None:
-        """Note that a storage has no replica that counts."""
         construction = self._by_slot.get(slot)
         if construction is not None and construction.at(number) is not None:
             others = tuple(one for one in construction.locations if one.storage != number)
@@ -57,7 +56,6 @@ class Constructions:
             self.drop(slot, number)
 
     def lose_all(self, number: model.StorageNumber) -> None:
-        """Note that all replicas of a storage are gone with it."""
         for slot in list(self._by_slot):
             self.lose(slot, number)
 
@@ -106,6 +104,5 @@ class Constructions:
         self._by_slot[slot] = model.Construction(old.locations, stamp, began, tried, cut, old.lost)
 
     def forget_recoveries(self) -> None:
-        """Forget the recoveries that this NameNode has ordered."""
         for slot, old in list(self._by_slot.items()):
             self._by_slot[slot] = model.Construction(old.locations, cut=old.cut, lost=old.lost)

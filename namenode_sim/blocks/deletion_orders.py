@@ -36,7 +36,6 @@ class Invalidations:
         return found is not None and found[0] == stamp
 
     def blocks_of(self, number: StorageNumber) -> frozenset[int]:
-        """Return the blocks of which a storage is to delete its replica."""
         return frozenset(self._by_storage.get(number, ()))
 
     def forget(self, number: StorageNumber, block_id: int) -> None:
@@ -88,7 +87,6 @@ class PendingDeletions:
         return slot in self._by_storage.get(number, ())
 
     def of(self, number: StorageNumber) -> list[Slot]:
-        """Return the blocks whose replicas on a storage are to go."""
         return list(self._by_storage.get(number, ()))
 
     def forget(self, slot: Slot, number: StorageNumber) -> None:

@@ -75,7 +75,6 @@ class BlockIndex:
         return Slot(slot - 1) if slot else None
 
     def add(self, block_id: int, slot: Slot) -> None:
-        """Note the slot of a block that is not known yet."""
         number, offset = block_id >> PAGE_BITS, block_id & (PAGE_IDS - 1)
         page = self._pages.get(number)
         if page is None:

@@ -156,7 +156,6 @@ class Construction:
     lost: frozenset[StorageNumber] = frozenset()
 
     def at(self, storage: StorageNumber) -> Location | None:
-        """Return the replica on a storage; None if there is none."""
         return next((one for one in self.locations if one.storage == storage), None)
 
 
@@ -172,7 +171,6 @@ class Scheduled:
     _since: float = 0.0
 
     def add(self, now: float) -> None:
-        """Note that a storage was chosen for a replica."""
         self._turn(now)
         self._recent += 1
 

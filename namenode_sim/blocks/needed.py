@@ -58,12 +58,10 @@ class Needed:
         return int((missing & (expected == 1)).sum())
 
     def priority(self, slot: Slot) -> Priority | None:
-        """Return the queue that a block is in; None if it is in none."""
         bits = (self._columns.flags[slot] & NEEDED) >> _SHIFT
         return Priority(bits - 1) if bits else None
 
     def put(self, slot: Slot, priority: Priority | None) -> None:
-        """Move a block to a queue, or out of all of them."""
         flags = self._columns.flags
         bits = 0 if priority is None else (priority + 1) << _SHIFT
         before = flags[slot] & NEEDED
@@ -92,7 +90,6 @@ class Needed:
                 yield Slot(number)
 
     def listed(self, priority: Priority) -> list[Slot]:
-        """Return the blocks of a queue, the oldest first."""
         everything = self._alive(priority, 0, len(self._queues[priority]))
         return list(dict.fromkeys(everything))
 

@@ -26,7 +26,6 @@ class PostponedReports:
         return self._count
 
     def __iter__(self) -> Iterator[tuple[int, StorageNumber, ReplicaReport]]:
-        """Yield every report that waits, with its block and storage."""
         for block_id, reports in self._by_block.items():
             for number, told in reports.items():
                 yield block_id, number, told
@@ -75,7 +74,6 @@ class PostponedReports:
         return found
 
     def blocks_of(self, number: StorageNumber) -> frozenset[int]:
-        """Return the blocks for which a report of a storage waits."""
         return frozenset(self._by_storage.get(number, ()))
 
     def drop_storage(self, number: StorageNumber) -> None:

@@ -31,7 +31,6 @@ class Replicas:
         self.more: dict[Slot, dict[StorageNumber, int]] = {}
 
     def storages(self, slot: Slot) -> list[StorageNumber]:
-        """Return the numbers of the storages that hold a block."""
         first = slot * CELLS
         row = self._columns.storages[first : first + CELLS]
         found = [StorageNumber(number) for number in row if number != NO_STORAGE]
@@ -127,7 +126,6 @@ class CorruptMarks:
         return iter(self._by_slot)
 
     def of(self, slot: Slot) -> Mapping[StorageNumber, CorruptMark]:
-        """Return why replicas of a block are corrupt, by their storages."""
         return self._by_slot.get(slot, _NONE)
 
     def put(self, slot: Slot, number: StorageNumber, mark: CorruptMark) -> None:

@@ -84,7 +84,6 @@ class SafeMode:
     low_resources: bool = False
 
     def is_on(self) -> bool:
-        """Return whether this NameNode is in safe mode for any reason."""
         return self.hold() is not Hold.NOTHING
 
     def hold(self) -> "Hold":

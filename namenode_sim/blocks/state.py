@@ -70,7 +70,6 @@ class BlockState:
         expected: int,
         stage: model.Stage,
     ) -> model.Slot:
-        """Note a block that edits or an image show."""
         flags = int(stage) | (STRIPED if block_id < 0 else 0)
         slot = self._columns.add(block_id, length, stamp, file_id, expected, flags)
         self._index.add(block_id, slot)
@@ -334,7 +333,6 @@ class BlockState:
         self._applied = txid
 
     def set_starting(self, *, starting: bool) -> None:
-        """Note whether this NameNode is in the safe mode of its start."""
         self._starting = starting
 
     def count_future_bytes(self, length: int) -> None:

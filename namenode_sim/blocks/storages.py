@@ -17,17 +17,13 @@ class StorageTable(Protocol):
 
     def __len__(self) -> int: ...
 
-    def at(self, number: StorageNumber) -> Storage:
-        """Return the storage with a number that is given."""
-        ...
+    def at(self, number: StorageNumber) -> Storage: ...
 
     def find(self, node: str, uuid: str) -> Storage | None:
         """Return a DataNode's storage by its name."""
         ...
 
-    def others(self, storage: Storage) -> list[Storage]:
-        """Return the other storages of a storage's DataNode."""
-        ...
+    def others(self, storage: Storage) -> list[Storage]: ...
 
 
 class Storages:
@@ -51,7 +47,6 @@ class Storages:
         return len(self._by_name)
 
     def at(self, number: StorageNumber) -> Storage:
-        """Return the storage with a number that is given."""
         storage = self._numbered[number]
         assert storage is not None
         return storage
@@ -101,5 +96,4 @@ class Storages:
         return self._nodes.get(node, [])
 
     def others(self, storage: Storage) -> list[Storage]:
-        """Return the other storages of a storage's DataNode."""
         return [other for other in self._nodes[storage.node] if other is not storage]

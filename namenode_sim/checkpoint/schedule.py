@@ -75,7 +75,6 @@ def why_due(state: CheckpointState, rules: CheckpointRules, applied: TxId, now: 
 
 
 def saved(state: CheckpointState, txid: TxId, now: float) -> CheckpointState:
-    """Return the state after an image was saved."""
     return replace(state, last_at=now, last_txid=txid)
 
 

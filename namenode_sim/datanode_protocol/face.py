@@ -74,7 +74,6 @@ class DatanodeFace:
         )
 
     def lifeline(self) -> RpcProtocol:
-        """Return the Java interface DatanodeLifelineProtocol."""
         return RpcProtocol(
             java_names.DATANODE_LIFELINE_PROTOCOL,
             {"sendLifeline": _method(pb.HeartbeatRequestProto, self._lifeline)},

@@ -44,7 +44,6 @@ class GoneStorages:
             self.add(node, storage, for_good=for_good)
 
     async def run(self) -> None:
-        """Empty them one after another, for ever."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -55,7 +54,6 @@ class GoneStorages:
         cluster, held = self._cluster, gone.storage.held
 
         def is_still_gone() -> bool:
-            """Return whether the storage has not come back since."""
             place = cluster.find_place(held.number)
             if place is None or place[1] is not gone.storage:
                 return False

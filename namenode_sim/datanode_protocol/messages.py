@@ -232,7 +232,6 @@ def signed(number: int) -> int:
 
 
 def unsigned(number: int) -> int:
-    """Return Java's long as it is carried on the wire."""
     return number % (1 << 64)
 
 

@@ -77,7 +77,6 @@ class Cluster:
         return safemode.tip(self.safe_mode, self.rules, self.counts(), now)
 
     def is_active(self) -> bool:
-        """Return whether this NameNode may give orders to DataNodes."""
         return self.blocks.role is model.Role.ACTIVE
 
     def policy_of(self, file_id: int) -> storage_policies.StoragePolicy:

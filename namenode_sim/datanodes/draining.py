@@ -101,7 +101,6 @@ def awaits_drain(node: Node, rules: DrainRules) -> bool:
 
 
 def undrained(cluster: Cluster, rules: DrainRules) -> int:
-    """Return how many live DataNodes an active waits for."""
     if not cluster.is_active():
         return 0
     return sum(node.alive and awaits_drain(node, rules) for node in cluster.nodes.values())

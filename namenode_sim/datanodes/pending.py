@@ -27,11 +27,9 @@ class Pending:
         self._timeout_seconds = timeout_seconds
 
     def __len__(self) -> int:
-        """Return how many blocks have replicas on their way."""
         return len(self._by_block)
 
     def __iter__(self) -> Iterator[int]:
-        """Yield the blocks that have replicas on their way."""
         return iter(self._by_block)
 
     def places(self, block_id: int) -> tuple[Place, ...]:
@@ -62,7 +60,6 @@ class Pending:
         return () if coming is None else coming.places
 
     def overdue(self, now: float) -> list[int]:
-        """Return the blocks whose replicas should have come by now."""
         found: list[int] = []
         for block_id, coming in self._by_block.items():
             if coming.deadline > now:

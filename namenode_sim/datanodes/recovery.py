@@ -101,7 +101,6 @@ def begin(cluster: Cluster, block_id: int, stamp: int, cause: TxId, now: float) 
 
 
 def can_be_led(cluster: Cluster, slot: model.Slot) -> bool:
-    """Return whether a DataNode lives that may have a replica."""
     return any(_candidate(*place).alive for place in participants(cluster, slot))
 
 

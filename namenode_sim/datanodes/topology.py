@@ -24,12 +24,10 @@ def is_stale(node: Node, now: float, stale_seconds: float) -> bool:
 
 
 def on_host(nodes: Iterable[Node], host: str) -> list[Node]:
-    """Return the DataNodes at an address or host name."""
     return [node for node in nodes if host in {node.id.ip, node.id.host}]
 
 
 def distance(one: Node, other: Node) -> int:
-    """Return how far two DataNodes are from each other."""
     if one is other:
         return SAME_NODE
     return SAME_RACK if one.rack == other.rack else OTHER_RACK

@@ -118,7 +118,6 @@ def write_times(op: ops.Times, _layout: int) -> bytes:
 
 
 def read_set_quota_by_storage_type(data: bytes, pos: int, layout: int) -> fields.Read:
-    """Read OP_SET_QUOTA_BY_STORAGETYPE (48)."""
     path, pos = primitives.read_string(data, pos)
     ordinal, quota = _TYPE_AND_QUOTA.unpack_from(data, pos)
     known = len(_STORAGE_TYPES) if layout <= NVDIMM_LAYOUT else StorageType.NVDIMM
@@ -128,7 +127,6 @@ def read_set_quota_by_storage_type(data: bytes, pos: int, layout: int) -> fields
 
 
 def write_set_quota_by_storage_type(op: ops.SetQuotaByStorageType, layout: int) -> bytes:
-    """Write OP_SET_QUOTA_BY_STORAGETYPE (48)."""
     if op.storage_type is StorageType.NVDIMM and layout > NVDIMM_LAYOUT:
         raise ValueError(f"layout {layout} has no storage type NVDIMM")
     return primitives.string(op.path) + _TYPE_AND_QUOTA.pack(op.storage_type, op.quota)

@@ -218,7 +218,6 @@ def read_features(
 
 
 def pack_protos(blocks: Iterable[pb.BlockProto]) -> bytes:
-    """Pack blocks as ``INodeFile.packed_blocks`` keeps them."""
     return b"".join([_PACK_BLOCK(b.blockId, b.numBytes, b.genStamp) for b in blocks])
 
 

@@ -210,7 +210,6 @@ def inode_message(inode: INode, numbers: StringNumbers, layout: int) -> pb.INode
 
 
 def fill_file(message: pb.INodeFile, inode: INodeFile, numbers: StringNumbers, layout: int) -> None:
-    """Set a file's attributes and blocks, without id and name."""
     message.replication = inode.replication
     message.modificationTime = inode.mtime & _MASK_64
     message.accessTime = inode.atime & _MASK_64
@@ -238,7 +237,6 @@ def fill_file(message: pb.INodeFile, inode: INodeFile, numbers: StringNumbers, l
 def fill_directory(
     message: pb.INodeDirectory, inode: INodeDirectory, numbers: StringNumbers
 ) -> None:
-    """Set a directory's attributes, without id and name."""
     message.modificationTime = inode.mtime
     message.nsQuota = inode.quotas.namespace & _MASK_64
     message.dsQuota = inode.quotas.space & _MASK_64

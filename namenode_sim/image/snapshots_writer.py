@@ -40,7 +40,6 @@ def write_snapshots(
 
 
 def has_diffs(namespace: Namespace) -> bool:
-    """Return whether the image needs a section SNAPSHOT_DIFF."""
     if namespace.snapshots.count():
         return True
     return namespace.tree.has_snapshots and any(map(_is_told, namespace.tree.inodes.values()))

@@ -168,13 +168,11 @@ class StringNumbers:
         return serial << 6 | entry.scope << 5 | entry.type << 3 | entry.permission
 
     def xattr(self, xattr: XAttr) -> int:
-        """Pack namespace and name of an extended attribute."""
         namespace = xattr.namespace.value
         name = self._xattrs.of(xattr.name)
         return (namespace & 3) << 30 | name << 6 | (namespace >> 2) << 5
 
     def entries(self) -> Iterator[tuple[int, str]]:
-        """Yield the table's entries as (id, string)."""
         if not self.masked:
             flat = {number: text for text, number in self._users.numbers.items()}
             yield from sorted((flat | self._seed).items())

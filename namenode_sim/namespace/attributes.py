@@ -72,7 +72,6 @@ def _set_quotas(
 
 
 def set_quota_by_type(tree: Tree, op: ops.SetQuotaByStorageType) -> None:
-    """Set or remove a directory's quota for one storage type."""
     directory = _directory(tree, op.path)
     by_type = dict(directory.quotas.by_type)
     if op.quota == inode.QUOTA_RESET:
@@ -130,7 +129,6 @@ def _set_xattrs(
 
 
 def remove_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:
-    """Remove extended attributes by namespace and name."""
     node = _featured(tree, path)
     names = {(xattr.namespace, xattr.name) for xattr in xattrs}
     kept = tuple(old for old in node.xattrs or () if (old.namespace, old.name) not in names)

@@ -34,6 +34,5 @@ def pack_numbers(inode_id: int, mtime: int, atime: int, packed_blocks: bytes = b
 
 
 def pack_blocks(blocks: tuple[Block, ...]) -> bytes:
-    """Pack blocks as ``INodeFile.packed_blocks`` has them."""
     pack = PACKED_BLOCK.pack
     return b"".join([pack(b.block_id, b.num_bytes, b.generation_stamp) for b in blocks])

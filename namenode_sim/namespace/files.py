@@ -141,7 +141,6 @@ def _ensure_same(path: str, held: Block | None, told: Block) -> None:
 
 
 def update_blocks(tree: Tree, op: ops.UpdateBlocks) -> None:
-    """Take over the lengths and stamps of an open file's blocks."""
     _update_blocks(tree, tree.file(op.path), op)
 
 

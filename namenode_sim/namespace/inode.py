@@ -120,7 +120,6 @@ def _change(place: int, file: "INodeFile", value: object) -> None:
 
 
 def _trait(name: str) -> _Trait[Any]:
-    """Return an attribute of ``INodeFile`` that lies in its traits."""
     change = partial(_change, FileTraits._fields.index(name))
     return cast(_Trait[Any], property(attrgetter(f"traits.{name}"), change))
 

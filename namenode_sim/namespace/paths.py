@@ -131,7 +131,6 @@ def rename(tree: Tree, snapshots: Snapshots, op: ops.Rename) -> None:
 
 
 def _move(tree: Tree, src: str, destination: str, time: int) -> None:
-    """Move a node to a path; a node that is there goes."""
     node = tree.node(src)
     parent, name = tree.parent_of(destination)
     if parent is None:

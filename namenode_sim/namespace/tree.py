@@ -46,7 +46,6 @@ class Tree:
         self._counted: dict[int, int] = {}
 
     def intern(self, text: str) -> str:
-        """Return one shared copy of a user or group name."""
         return self._interned.setdefault(text, text)
 
     def along(self, names: Sequence[bytes]) -> list[inode.INode | None]:
@@ -80,14 +79,12 @@ class Tree:
         return (node if isinstance(node, inode.INodeDirectory) else None), name
 
     def file(self, path: str) -> inode.INodeFile:
-        """Return the file at a path; raise ApplyError if it is not one."""
         node = self.find(path)
         if not isinstance(node, inode.INodeFile):
             raise ApplyError(f"{path} is not a file of the namespace")
         return node
 
     def node(self, path: str) -> inode.INode:
-        """Return the inode at a path; raise ApplyError if there is none."""
         node = self.find(path)
         if node is None:
             raise ApplyError(f"{path} does not exist")

@@ -29,7 +29,6 @@ class Stanza:
         return self.children.get(tag, [])
 
     def one(self, tag: str) -> "Stanza":
-        """Return the only child of that tag."""
         found = self.children.get(tag)
         if found is None:
             raise ValueError(f"there is no <{tag}>")
@@ -42,7 +41,6 @@ class Stanza:
         return unmangle(self.one(tag).text).strip(JAVA_SPACE)
 
     def value_or_none(self, tag: str) -> str | None:
-        """Return ``value``; None without such a child."""
         return self.value(tag) if tag in self.children else None
 
     def number(self, tag: str) -> int:
@@ -53,11 +51,9 @@ class Stanza:
         return int(text)
 
     def number_or_none(self, tag: str) -> int | None:
-        """Return ``number``; None without such a child."""
         return self.number(tag) if tag in self.children else None
 
     def name(self, tag: str, kind: type[E]) -> E:
-        """Return the constant that the only child of that tag names."""
         text = self.value(tag)
         try:
             return kind[text]

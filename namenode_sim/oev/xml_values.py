@@ -68,7 +68,6 @@ def read_mode(stanza: Stanza) -> int:
 
 
 def write_acl(entries: Iterable[values.AclEntry]) -> str:
-    """Write one <ENTRY> each."""
     parts = []
     for entry in entries:
         inside = leaf("SCOPE", entry.scope.name, INNER) + leaf("TYPE", entry.type.name, INNER)
@@ -91,7 +90,6 @@ def read_acl(stanza: Stanza) -> tuple[values.AclEntry, ...]:
 
 
 def write_xattrs(xattrs: Iterable[values.XAttr]) -> str:
-    """Write one <XATTR> each."""
     parts = []
     for xattr in xattrs:
         inside = leaf("NAMESPACE", xattr.namespace.name, INNER) + leaf("NAME", xattr.name, INNER)
@@ -124,7 +122,6 @@ def _xattr_value(text: str | None) -> bytes | None:
 
 
 def write_rpc_ids(ids: values.RpcIds) -> str:
-    """Write <RPC_CLIENTID> and <RPC_CALLID>."""
     client = ids.client_id
     shown = str(uuid.UUID(bytes=client)) if len(client) == 16 else client.hex()
     return leaf("RPC_CLIENTID", shown) + number("RPC_CALLID", ids.call_id)

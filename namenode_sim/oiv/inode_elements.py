@@ -45,7 +45,6 @@ def inode_fields(inode: pb.INode, reading: Reading) -> Iterator[Element]:
 
 
 def file_fields(file: pb.INodeFile, reading: Reading) -> Iterator[Element]:
-    """Yield the fields of a file, also of one in a snapshot."""
     striped = file.HasField("erasureCodingPolicyID")
     yield "replication", _STRIPED_REPLICATION if striped else file.replication
     yield "mtime", file.modificationTime
@@ -80,7 +79,6 @@ def construction_fields(file: pb.INodeFile) -> Iterator[Element]:
 
 
 def directory_fields(directory: pb.INodeDirectory, reading: Reading) -> Iterator[Element]:
-    """Yield the fields of a directory, also of one in a snapshot."""
     yield "mtime", directory.modificationTime
     yield "permission", reading.permission(directory.permission)
     yield from xattr_fields(directory, reading)

@@ -107,7 +107,6 @@ class ClientFace:
         self._answers = Answers(self.log, self.namespace)
 
     def protocol(self) -> RpcProtocol:
-        """Return the Java interface with every method that is served."""
         methods = {
             name: self._served(name, partial(self._read, answer), writes=False)
             for name, answer in table.READS.items()
@@ -338,7 +337,6 @@ class ClientFace:
     async def commit_block_synchronization(
         self, call: Call, request: datanodes.CommitBlockSynchronizationRequestProto
     ) -> Message:
-        """Take over what a DataNode has made of a block under recovery."""
         await self._admit(call, "commitBlockSynchronization", writes=True)
 
         def compute() -> Message:

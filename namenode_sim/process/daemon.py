@@ -284,7 +284,6 @@ def _local_copies(
 
 
 def _ha_face(conf: Configuration, place: NameNodeIdentity, loading: Loading) -> HaFace:
-    """Return the NameNode's interface for operators and ZKFCs."""
     return HaFace(
         loading,
         superuser=own_user(),

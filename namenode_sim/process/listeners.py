@@ -114,7 +114,6 @@ def frame_budget(conf: Configuration) -> FrameBudget:
 
 
 def doors(conf: Configuration, place: NameNodeIdentity) -> list[Door]:
-    """Return every address that a NameNode listens on."""
     return [*_rpc_doors(conf, place), _http_door(conf, place)]
 
 

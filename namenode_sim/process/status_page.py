@@ -69,7 +69,6 @@ class LoadingPage:
         return None
 
     def jmx(self, _query: str) -> PageAnswer:
-        """Return no bean: there is no namespace to describe."""
         return json_answer({"beans": []})
 
 
@@ -153,5 +152,4 @@ class StatusPage:
         return math.nan if lag is None else lag
 
     def trouble(self) -> str | None:
-        """Return why the process is not well, or None."""
         return "stopping" if self._namenode.state.role is Role.STOPPED else None

@@ -129,7 +129,6 @@ def _rank(copy: Copy) -> tuple[bool, int, bool]:
 
 
 def local_items(copies: Iterable[Copy]) -> Iterator[Item]:
-    """Yield what the local segments hold."""
     for copy in copies:
         if copy.report is None:
             what = f"nothing of it can be read: {copy.problem}"

@@ -227,11 +227,9 @@ class LocalCopies:
             copy.hand(work)
 
     def failed(self) -> dict[str, str]:
-        """Return which directories are dropped at present, and why."""
         return {str(c.directory): c.failed_because for c in self._copies if c.failed_because}
 
     def directories(self) -> list[str]:
-        """Return all directories, in the configured order."""
         return [str(copy.directory) for copy in self._copies]
 
     def close(self, *, timeout_seconds: float = 2.0) -> None:

@@ -114,7 +114,6 @@ class NameStorage:
         return self.newest_images()[0]
 
     def newest_txid(self) -> TxId:
-        """Return the last transaction in the newest image."""
         return TxId(max(_images(self._known()), default=0))
 
     @property

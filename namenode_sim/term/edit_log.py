@@ -96,7 +96,6 @@ class EditLog:
 
     @property
     def committed_txid(self) -> TxId:
-        """The last edit that a quorum has."""
         return self._committed
 
     @property

@@ -47,7 +47,6 @@ class ImageServer:
         self._limits = limits or TransferLimits()
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """Return the routes for the daemon's HTTP server."""
         return (web.get(PATH, self._get),)
 
     async def _get(self, request: web.Request) -> web.StreamResponse:

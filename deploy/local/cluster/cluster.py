@@ -39,7 +39,6 @@ _TOOLS = ("bash", "tr", "awk", "sleep")
 
 
 def zkfc_of(namenode: str) -> str:
-    """Return the process name of the ZKFC next to a NameNode."""
     return f"zkfc-{namenode}"
 
 
@@ -94,7 +93,6 @@ class Cluster:
         return self.layout.conf_dir
 
     def process(self, name: str) -> ManagedProcess:
-        """Return the process that was started last under this name."""
         try:
             return self.supervisor.processes[name]
         except KeyError:
@@ -173,7 +171,6 @@ class Cluster:
         return [name for name, each in statuses.items() if each and each.state == "active"]
 
     def wait_for_active(self, *, deadline_seconds: float = START_SECONDS) -> str:
-        """Return the one active NameNode, as soon as there is one."""
         (active,) = wait_until(
             self.active_namenodes,
             what="a NameNode to become active",

@@ -60,7 +60,6 @@ class Layout:
         return self.directory / "conf"
 
     def name_dir(self, namenode: str) -> Path:
-        """Return the directory of one NameNode's fsimage and VERSION."""
         return self.directory / "data" / namenode / "name"
 
     def edits_dir(self, journalnode: str) -> Path:
@@ -71,11 +70,9 @@ class Layout:
         return self.directory / "data" / datanode
 
     def namenode_url(self, namenode: str) -> str:
-        """Return the URL of a NameNode's /status, /health and /metrics."""
         return f"http://{HOST}:{self.namenodes[namenode].http}"
 
     def zkfc_url(self, namenode: str) -> str:
-        """Return the URL of the pages of the ZKFC next to a NameNode."""
         return f"http://{HOST}:{self.namenodes[namenode].zkfc_http}"
 
     def journalnode_url(self, journalnode: str) -> str:

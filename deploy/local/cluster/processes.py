@@ -118,14 +118,12 @@ class ManagedProcess:
             ) from None
 
     def close_pipes(self) -> None:
-        """Let go of its standard input and output where they were pipes."""
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
 
     def log_tail(self) -> str:
-        """Return the last lines of its log, for error messages."""
         try:
             lines = self.log.read_text(errors="replace").splitlines()
         except OSError:

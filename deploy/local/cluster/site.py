@@ -97,7 +97,6 @@ def write_conf_dir(layout: Layout, more: Mapping[str, str] | None = None) -> Non
 
 
 def site_xml(keys: Mapping[str, str]) -> str:
-    """Return Hadoop's configuration file with these keys."""
     escape = xml.sax.saxutils.escape
     properties = "".join(
         f"  <property>\n    <name>{escape(name)}</name>\n"

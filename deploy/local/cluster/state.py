@@ -36,7 +36,6 @@ def status(url: str, *, deadline_seconds: float = 1.0) -> Mapping[str, object] |
 
 
 def namenode_status(url: str, *, deadline_seconds: float = 1.0) -> NameNodeStatus | None:
-    """Return a NameNode's status, or None where it does not answer."""
     facts = status(url, deadline_seconds=deadline_seconds)
     if facts is None:
         return None

@@ -62,7 +62,6 @@ class Screen:
                 self.say(f"{name:<10} {where:<16} {cluster.progress.get(name, '')}")
 
     def failover(self, failover: Failover) -> None:
-        """Print one failover, phase by phase."""
         steps = "  ".join(
             f"{phase.replace('_', ' ')} [bold]{_milliseconds(seconds)}[/]"
             for phase, seconds in failover.phases.items()

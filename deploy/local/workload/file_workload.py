@@ -127,7 +127,6 @@ class FileWorkload:
         return max((call.seconds for call in self.calls() if call.ended >= since), default=0.0)
 
     def wait_for_more(self, count: int, *, deadline_seconds: float) -> None:
-        """Wait until ``count`` further calls have begun and succeeded."""
         since = time.monotonic()
         wait_until(
             lambda: sum(not c.error for c in self.calls() if c.started >= since) >= count,

@@ -107,7 +107,6 @@ class JavaClient:
         return self._call(read)
 
     def java_version(self) -> str:
-        """Return the version of the Java that runs the client."""
         return str(self._call(lambda: self._gateway.jvm.System.getProperty("java.version")))
 
     def mkdirs(self, path: str) -> bool:
@@ -231,7 +230,6 @@ class JavaFiles:
         return bool(self.call(lambda: filesystem.setReplication(self._path(path), replicas)))
 
     def is_closed(self, path: str) -> bool:
-        """Return whether the file has no writer."""
         return bool(self.call(lambda: self.filesystem.isFileClosed(self._path(path))))
 
     def lacking_blocks(self) -> int:

@@ -59,7 +59,6 @@ def the_active(cluster: Cluster) -> tuple[str, int]:
 
 
 def other(namenode: str) -> str:
-    """Return which of the two NameNodes is not this one."""
     (peer,) = (name for name in NAMENODES if name != namenode)
     return peer
 

@@ -119,7 +119,6 @@ class Workload:
             return tuple(self._writes)
 
     def acknowledged(self) -> int:
-        """Return how many calls were answered with success."""
         return sum(1 for write in self.writes() if not write.error)
 
     def errors(self) -> tuple[ClientCall, ...]:
@@ -152,7 +151,6 @@ class Workload:
         )
 
     def wait_for_acknowledged(self, count: int, *, deadline_seconds: float) -> None:
-        """Wait until ``count`` calls are acknowledged in all."""
         wait_until(
             lambda: self.acknowledged() >= count,
             what=f"{count} acknowledged writes",

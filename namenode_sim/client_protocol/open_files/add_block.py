@@ -205,5 +205,4 @@ def writer_node(scene: Scene, file: INodeFile) -> Node | None:
 
 
 def uuids(infos: Iterable[DatanodeInfoProto]) -> frozenset[str]:
-    """Return the UUIDs of the DataNodes that a client names."""
     return frozenset(info.id.datanodeUuid for info in infos)

@@ -83,7 +83,6 @@ def get_datanode_report(
 def get_datanode_storage_report(
     scene: Scene, request: calls.GetDatanodeStorageReportRequestProto
 ) -> calls.GetDatanodeStorageReportResponseProto:
-    """Return the storages of the DataNodes of a kind."""
     check_superuser(scene.caller)
     return calls.GetDatanodeStorageReportResponseProto(
         datanodeStorageReports=[
@@ -163,7 +162,6 @@ def _is_at_or_below(path: str, top: str) -> bool:
 
 
 def report_bad_blocks(scene: Scene, request: calls.ReportBadBlocksRequestProto) -> EditPlan:
-    """Mark as corrupt the replicas that a reader found damaged."""
     damaged = [
         Damaged(told_block(located.b).block_id, located.b.generationStamp, info.id.datanodeUuid)
         for located in request.blocks

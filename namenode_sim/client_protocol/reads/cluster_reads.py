@@ -66,7 +66,6 @@ def get_storage_policy(
 def get_erasure_coding_policies(
     scene: Scene, _: calls.GetErasureCodingPoliciesRequestProto
 ) -> calls.GetErasureCodingPoliciesResponseProto:
-    """Return all erasure coding policies and their states."""
     policies = [ec_policy_proto(policy) for policy in scene.namespace.ec_policies.values()]
     return calls.GetErasureCodingPoliciesResponseProto(ecPolicies=policies)
 

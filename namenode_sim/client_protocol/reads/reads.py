@@ -161,7 +161,6 @@ def is_file_closed(
 def get_preferred_block_size(
     scene: Scene, request: calls.GetPreferredBlockSizeRequestProto
 ) -> calls.GetPreferredBlockSizeResponseProto:
-    """Return the block size that a file was created with."""
     file = as_file(find(scene, request.filename, follow_last=False))
     return calls.GetPreferredBlockSizeResponseProto(bsize=file.preferred_block_size)
 
@@ -186,7 +185,6 @@ def get_link_target(
 def check_access(
     scene: Scene, request: calls.CheckAccessRequestProto
 ) -> calls.CheckAccessResponseProto:
-    """Refuse if the caller has not all the asked-for access."""
     route = find(scene, request.path)
     if route.last is None:
         raise errors.not_found(f"Path not found: {route.path}")

@@ -78,13 +78,11 @@ def set_acl(scene: Scene, request: calls.SetAclRequestProto) -> EditPlan:
 
 
 def modify_entries(scene: Scene, request: calls.ModifyAclEntriesRequestProto) -> EditPlan:
-    """Add entries or replace those of the same scope, type and name."""
     spec, answer = _from_proto(request.aclSpec), calls.ModifyAclEntriesResponseProto
     return _plan(scene, request.src, lambda acl: _merged(acl, spec), answer)
 
 
 def remove_entries(scene: Scene, request: calls.RemoveAclEntriesRequestProto) -> EditPlan:
-    """Remove entries by scope, type and name."""
     spec, answer = _from_proto(request.aclSpec), calls.RemoveAclEntriesResponseProto
     return _plan(scene, request.src, lambda acl: _without(acl, spec), answer)
 

@@ -70,7 +70,6 @@ def check_no_snapshots(scene: Scene, node: INode) -> None:
 
 
 def _snapshottable_in(scene: Scene, node: INode) -> list[INode]:
-    """Return the directories of a tree that may have snapshots."""
     found: list[INode] = []
     for number in scene.namespace.snapshots.snapshottable:
         directory = scene.namespace.tree.inodes[number]

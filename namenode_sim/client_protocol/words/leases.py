@@ -30,7 +30,6 @@ class LeaseTimes:
         return {holder: self._renewed.setdefault(holder, now) for holder in holders}
 
     def own_holder(self, now: float, now_ms: int, hard_limit_seconds: float) -> str:
-        """Return the name under which the NameNode itself takes files."""
         self._own = own_holder(self._own, now, now_ms, hard_limit_seconds)
         return self._own.name
 

@@ -194,7 +194,6 @@ def _into_snapshot(
 
 
 def route_to(node: INode) -> Route:
-    """Return the route to an inode that is in the tree."""
     nodes: list[INode] = [node]
     while (parent := nodes[-1].parent) is not None:
         nodes.append(parent)
@@ -221,7 +220,6 @@ def _reserved(tree: Tree, path: str, names: list[bytes]) -> tuple[str, list[byte
 
 
 def is_raw(names: list[bytes]) -> bool:
-    """Return whether a path leads through ``/.reserved/raw``."""
     return names[:2] == [_RESERVED, _RAW]
 
 

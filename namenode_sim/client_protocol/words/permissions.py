@@ -74,7 +74,6 @@ def check_path(caller: Caller, route: paths.Route, access: int) -> None:
 
 
 def check_ancestor(caller: Caller, route: paths.Route, access: int) -> None:
-    """Check access to the nearest existing directory above the path."""
     if not caller.exempt and route.names:
         _require(caller, route, min(route.existing, len(route.names) - 1), access)
 

@@ -136,7 +136,6 @@ def _by_name(namespace: Namespace, name: str) -> ErasureCodingPolicy | None:
 
 
 def ec_policy_proto(known: ErasureCodingPolicy) -> hdfs_types_pb2.ErasureCodingPolicyProto:
-    """Return an erasure coding policy as clients read it."""
     policy = known.policy
     options = [
         hdfs_types_pb2.ECSchemaOptionEntryProto(key=key, value=value)

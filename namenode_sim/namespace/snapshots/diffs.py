@@ -78,7 +78,6 @@ def _snapshot_of(diff: FileDiff | DirectoryDiff) -> int:
 
 
 def diff_of(diffs: list[D], snapshot_id: int) -> D | None:
-    """Return the diff made for this very snapshot, or None."""
     index = position(diffs, snapshot_id)
     found = diffs[index] if index < len(diffs) else None
     return found if found is not None and found.snapshot_id == snapshot_id else None
@@ -102,7 +101,6 @@ def later_prior(diffs: Diffs, snapshot_id: int, prior: int) -> int:
 
 
 def diffs_of(node: INode) -> Diffs | None:
-    """Return a node's diffs; None for a node without any history."""
     if isinstance(node, INodeSymlink) or node.history is None:
         return None
     return node.history.diffs
@@ -121,7 +119,6 @@ def children_at(directory: INodeDirectory, snapshot_id: int) -> dict[bytes, Entr
 
 
 def child_at(directory: INodeDirectory, name: bytes, snapshot_id: int) -> Entry | None:
-    """Return a directory's entry of one name as of a snapshot."""
     if directory.history is not None:
         diffs = directory.history.diffs
         for diff in diffs[position(diffs, snapshot_id) :]:
@@ -143,7 +140,6 @@ def attributes_at(node: INode, snapshot_id: int) -> INode:
 
 
 def blocks_at(file: INodeFile, snapshot_id: int) -> tuple[bytes, int]:
-    """Return a file's packed blocks and its length as of a snapshot."""
     diffs = file.history.diffs if file.history is not None else []
     later = diffs[position(diffs, snapshot_id) :]
     if not later:

@@ -22,7 +22,6 @@ class Sight:
     snapshot_id: int
 
     def child(self, name: bytes) -> "Sight | None":
-        """Return a directory's child as of then."""
         if not isinstance(self.live, INodeDirectory):
             return None
         entry = diffs.child_at(self.live, name, self.snapshot_id)

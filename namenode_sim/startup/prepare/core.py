@@ -23,7 +23,6 @@ Identity = tuple[int, str]
 
 
 def identity(namespace: NamespaceInfo) -> Identity:
-    """Return what distinguishes one file system from another."""
     return namespace.namespace_id, namespace.cluster_id
 
 
