@@ -154,7 +154,6 @@ def fresh(turn: Turn) -> list[str]:
 
 
 def play(words: Sequence[str], log: Path, limit_seconds: float) -> Played:
-    """Run one command to its end, or to its limit."""
     began = time.monotonic()
     with log.open("wb") as errors, subprocess.Popen(
         words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
@@ -239,7 +238,6 @@ def write_report(directory: Path, began: datetime, over: Sequence[Played]) -> No
 
 
 def _short(played: Played) -> str:
-    """Return the figures that are numbers, in a cell of a table."""
     numbers = [
         f"{name.replace('_', ' ')} {value:,}" if isinstance(value, int) else f"{name} {value:.4g}"
         for name, value in played.figures.items()

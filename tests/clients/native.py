@@ -16,7 +16,6 @@ def content(size: int) -> bytes:
 
 
 def write(client: Client, folder: str) -> None:
-    """Write one file of each size, appended to, renamed."""
     client.mkdirs(f"{folder}/below", 0o755, True)
     for size in SIZES:
         with client.create(f"{folder}/f{size}") as stream:
@@ -44,7 +43,6 @@ def read(client: Client, folder: str) -> None:
 
 
 def main() -> None:
-    """Do one step."""
     conf, folder, step = sys.argv[1:]
     client = Client(config_dir=conf)
     if step == "write":

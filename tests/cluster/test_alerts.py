@@ -23,7 +23,6 @@ DEADLINE_SECONDS = 120.0
 
 
 def configuration(cluster: Cluster) -> str:
-    """Return a configuration that scrapes each second, under the job names of the rules."""
     layout = cluster.layout
     jobs = {
         "nnha-namenode": [layout.namenode_url(name) for name in layout.namenodes],
@@ -95,7 +94,6 @@ def answer(url: str) -> list[dict[str, object]]:
 
 
 def firing(base: str) -> set[str]:
-    """Return the names of the alerts that fire."""
     return {
         one["labels"]["alertname"]  # type: ignore[index]
         for one in answer(f"{base}/api/v1/alerts")

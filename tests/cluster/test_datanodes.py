@@ -27,7 +27,6 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def start_datanode(cluster: Cluster) -> str:
-    """Start one, and return where its pages are."""
     data, rpc, http = free_ports(3)
     keys = {
         "dfs.datanode.data.dir": (cluster.layout.directory / "data" / DATANODE).as_uri(),

@@ -62,8 +62,6 @@ def java_client(cluster: Cluster, name: str = "java-client") -> JavaClient:
 
 
 def write(client: JavaClient, path: str, data: bytes) -> None:
-    """Write and close a file."""
-
     def written(files: Any) -> None:  # noqa: ANN401 - py4j has no types
         stream = files.create(client.path(path), True)
         stream.write(data)

@@ -16,7 +16,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 
 def loops(process: ManagedProcess) -> set[str]:
-    """Return the loops on which it has started."""
     lines = [json.loads(line) for line in process.log.read_text().splitlines() if line[:1] == "{"]
     return {line["loop"] for line in lines if line["event"] == "daemon.started"}
 

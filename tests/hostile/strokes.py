@@ -13,7 +13,6 @@ BAD_UTF8: Final = (b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b
 
 
 def damaged(seeds: Sequence[bytes], source: random.Random) -> bytes:
-    """Return one of the seeds, or what a few strokes make of it."""
     data = bytearray(source.choice(seeds)) if seeds else bytearray()
     for _ in range(source.choice((1, 1, 1, 2, 3, 8))):
         _stroke(data, seeds, source)

@@ -62,7 +62,6 @@ def erasure_coding(client: Client) -> None:
 
 
 def tokens(client: Client) -> None:
-    """Get, renew and cancel delegation tokens."""
     configuration = client.fs.getConf()
     given = [client.fs.getDelegationToken(renewer) for renewer in ("root", "root", "other")]
     user = client.java.hadoop.security.UserGroupInformation.getCurrentUser().getShortUserName()

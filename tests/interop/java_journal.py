@@ -49,7 +49,6 @@ class OurNodes:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Have the loop do something."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(WAIT_SECONDS)
 
     def start(self, *which: int) -> None:
@@ -59,7 +58,6 @@ class OurNodes:
         self.run(self.nodes.stop(*which))
 
     def end(self) -> None:
-        """Stop everything."""
         self.stop()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

@@ -26,7 +26,6 @@ def segments(name_dir: Path) -> list[Path]:
 
 
 def edits(name_dir: Path, after: int = 0) -> Iterator[tuple[TxId, Op]]:
-    """Yield all edits later than a txid."""
     for segment in segments(name_dir):
         data = segment.read_bytes()
         for txid, op in decode_all(data, read_header(data), start=HEADER_BYTES):
@@ -35,7 +34,6 @@ def edits(name_dir: Path, after: int = 0) -> Iterator[tuple[TxId, Op]]:
 
 
 def replayed(name_dir: Path, image: Path, until: int) -> Namespace:
-    """Load an image, and apply the edits up to a txid to it by our code."""
     namespace = load_image(image)
     for txid, op in edits(name_dir, namespace.last_applied):
         if txid <= until:

@@ -34,7 +34,6 @@ class OurDataNodes:
     http_ports: dict[str, int] = field(default_factory=dict)
 
     def start(self, name: str, directory: Path | None = None) -> ManagedProcess:
-        """Start one, and wait until the NameNode has taken it."""
         (http,) = free_ports(1)
         self.http_ports[name] = http
         settings = {

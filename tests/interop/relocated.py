@@ -25,7 +25,6 @@ _POOL_AT = 10
 
 
 def relocated_zookeeper(folder: Path) -> Path:
-    """Make a jar of PySpark's ZooKeeper with its packages renamed."""
     target = folder / "shaded-zookeeper.jar"
     with zipfile.ZipFile(target, "w") as written:
         for pattern in JARS:

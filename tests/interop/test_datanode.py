@@ -207,7 +207,6 @@ def test_each_starts_on_the_other_s_directory(hadoop: Hadoop, tmp_path: Path) ->
 
 
 def java_data_node(hadoop: Hadoop, cluster: JavaObject, directory: Path) -> JavaObject:
-    """Start a DataNode of Hadoop's on a given directory."""
     configuration = hadoop.hadoop.hdfs.HdfsConfiguration(cluster.getConfiguration(0))
     configuration.set("dfs.datanode.data.dir", directory.as_uri())
     for key in ("dfs.datanode.address", "dfs.datanode.ipc.address", "dfs.datanode.http.address"):

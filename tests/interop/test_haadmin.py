@@ -145,7 +145,6 @@ class Both:
             controller.asked = 0
 
     def effects(self) -> tuple[object, ...]:
-        """Return the states, and which node was asked what by which user."""
         nodes = self.cluster.namenodes.values()
         return (
             [(node.state, tuple(node.asked)) for node in nodes],

@@ -44,7 +44,6 @@ DATA = bytes(range(251)) * 40
 
 @asynccontextmanager
 async def java_datanode(hadoop: Hadoop, folder: Path, *served: NameNode) -> AsyncIterator[None]:
-    """Run a DataNode that belongs to these NameNodes, in Hadoop's JVM."""
     names = [f"nn{number}" for number in range(1, len(served) + 1)]
     settings = {
         "fs.defaultFS": "hdfs://ours",
@@ -92,7 +91,6 @@ def known(served: NameNode) -> Node | None:
 
 
 def has_reported(served: NameNode) -> bool:
-    """Return whether a full report of all its storages was taken in."""
     node = known(served)
     held = [] if node is None else [one.held for one in node.storages.values()]
     return bool(held) and all(one.reports for one in held)

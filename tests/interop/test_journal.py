@@ -27,7 +27,6 @@ def nodes(tmp_path: Path) -> Iterator[OurNodes]:
 
 @pytest.fixture
 def java(hadoop: Hadoop, nodes: OurNodes, tmp_path: Path) -> Iterator["Writers"]:
-    """Yield a maker of writers, and close them at the end."""
     writers = Writers(hadoop, nodes, tmp_path)
     yield writers
     for writer in writers.made:

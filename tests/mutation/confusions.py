@@ -115,7 +115,6 @@ def _add_siblings(node: ast.ClassDef, found: defaultdict[str, dict[str, int]]) -
 
 
 def _errors(tree: ast.Module) -> Mapping[str, str]:
-    """Return each error that is imported, and the next one of those."""
     names = [
         alias.name
         for node in tree.body

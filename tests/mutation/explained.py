@@ -10,7 +10,6 @@ def explained() -> Mapping[str, str]:
 
 
 def reasons_in(name: str) -> Mapping[str, str]:
-    """Return what a list of this folder has below each reason, with that reason."""
     reasons: dict[str, str] = {}
     listed = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
     for why, names in listed.items():

@@ -136,7 +136,6 @@ class _Probes(ast.NodeTransformer):
 
 
 def shown(block: Block) -> str:
-    """Return the place of a block and its line, for people."""
     line = (ROOT / block.path).read_text(encoding="utf-8").splitlines()[block.line - 1].strip()
     what = f"{block.kind} of: " if block.kind else ""
     at = f":{block.column}" if block.column else ""

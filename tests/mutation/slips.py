@@ -259,7 +259,6 @@ def _plant_constant(module: ModuleType, name: str, changed: ast.Module) -> None:
 
 
 def _replace_everywhere(name: str, old: object, new: object) -> None:
-    """Replace it where others have it by its name, from an import."""
     for module in list(sys.modules.values()):
         if getattr(module, "__dict__", {}).get(name) is old:
             setattr(module, name, new)

@@ -119,7 +119,6 @@ def commit_time(*paths: Path) -> str:
 
 
 def _list_parts(out: Path, tools: Path) -> None:
-    """Write a CycloneDX list of what requirements.lock pins."""
     run(sys.executable, "-m", "pip", "install", "-q", "--target", str(tools), CYCLONEDX)
     run(
         *(sys.executable, "-m", "cyclonedx_py", "requirements", str(LOCK), "--of", "JSON"),

@@ -223,7 +223,6 @@ class Cluster:
             replace(folder, files)
 
     def renew(self, signer: Authority, trusted: bytes) -> None:
-        """Issue new certificates of this authority for all."""
         names = [(Role.JOURNALNODE, f"jn{i}") for i in range(3)] + [(Role.NAMENODE, "nn1")]
         for folder, (role, name) in zip((*self.folders, self.own), names, strict=True):
             wish = CertificateRequest(CertifiedName("c1", role, name), LOCAL, 7)

@@ -19,7 +19,6 @@ OPENED, CLOSED = "journal.lane_opened", "journal.lane_closed"
 
 @asynccontextmanager
 async def written(folder: Path) -> AsyncIterator[tuple[QuorumWriter, list[Daemon]]]:
-    """Yield a writer whose first edit every node has."""
     authority = Authority(folder / "certificates")
     async with cluster(authority, folder) as (made, processes):
         with acting_as(made.files):

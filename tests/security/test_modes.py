@@ -29,7 +29,6 @@ async def daemon(conf_dir: Path, *command: str) -> asyncio.subprocess.Process:
 
 
 async def said(process: asyncio.subprocess.Process, event: str) -> Sequence[str]:
-    """Return the lines of a daemon until one with that event."""
     lines = []
     assert process.stdout is not None
     async with asyncio.timeout(SECONDS):

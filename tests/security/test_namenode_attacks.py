@@ -52,7 +52,6 @@ class Target:
         return float(next(lines).split()[1])
 
     async def state(self) -> ServiceState:
-        """Return the state for a controller that connects now."""
         async with ServiceClient.connected(self.rpc, deadline_seconds=SECONDS) as client:
             return (await client.status(deadline_seconds=SECONDS)).state
 

@@ -17,7 +17,6 @@ KEEP, REMOVE = 2**63 - 1, -1
 
 
 def attribute(author: Author) -> None:
-    """Set one attribute of any node."""
     node = author.node() or author.namespace.tree.root
     path, random = full_path(node), author.random
     if isinstance(node, INodeSymlink):
@@ -53,7 +52,6 @@ def quota(author: Author) -> None:
 
 
 def cache(author: Author) -> None:
-    """Change pools and directives."""
     state, random, name = author.namespace.cache, author.random, author.random.choice(NAMES)
     if name not in state.pools:
         author.write(ops.AddCachePool(CachePool(name, "alice", "staff", 0o750, 100, 1000, 2)))

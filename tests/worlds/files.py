@@ -46,6 +46,5 @@ def write_segment(
 
 
 def write_log(folder: Path, log: Log, *, layout: int = NEWEST_LAYOUT, closed: bool = True) -> Path:
-    """Write a log of edits that have their transactions with them."""
     edits = [op for _, op in log]
     return write_segment(folder, log[0][0], edits, layout=layout, closed=closed)

@@ -83,7 +83,6 @@ class Model:
         return not above or any(one.number in self.snapshots for one in above)
 
     def is_below_moved(self, path: str) -> bool:
-        """Return whether a directory that was moved once is above a path."""
         return any(one.moved for one in self._above(path))
 
     def _above(self, path: str) -> list[Thing]:
@@ -97,7 +96,6 @@ class Model:
         self.snapshots[number][name] = deepcopy(thing)
 
     def numbers(self) -> set[int]:
-        """Return all things that the tree or a snapshot has."""
         tops = [self.root, *(top for taken in self.snapshots.values() for top in taken.values())]
         return {thing.number for top in tops for _, thing in top.walk()}
 

@@ -71,7 +71,6 @@ class Scribe:
         return paths[draw(len(paths))] if paths else None
 
     def new_path(self, draw: Draw) -> str | None:
-        """Return a path that nothing is at, in a directory that is there."""
         free = [
             f"{above}/{name}"
             for above in ["", *self.model.paths("directory")]

@@ -96,7 +96,6 @@ class Side:
 
 
 async def _watch(address: HostPort) -> tuple[float, float]:
-    """Return when a NameNode said that it is active, and when it had all locations of the file."""
     return await asyncio.gather(
         namenode_calls.until_active(address, _POLL_SECONDS), _until_located(address)
     )

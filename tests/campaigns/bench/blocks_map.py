@@ -39,7 +39,6 @@ class Figures:
 
 
 def all_rows(state: BlockState) -> reports.Rows:
-    """Return a report of finalized replicas of all blocks, by their slots."""
     count = state.map.slot_count()
     known = (state.map.block(Slot(slot)) for slot in range(count))
     numbers = ((block.id, block.length, block.stamp) for block in known)

@@ -80,7 +80,6 @@ async def _registered(side: Side, number: int, told: Told) -> PlayedDataNode:
 async def _first(
     side: Side, nodes: Sequence[PlayedDataNode], told: Sequence[Told], found: Reported
 ) -> None:
-    """Let all DataNodes report to a NameNode in safe mode."""
     connection = await connected(side.address)
     if not await in_safe_mode(connection):
         raise LocalClusterError(f"{side.whose} NameNode has blocks that nobody has reported, and "

@@ -131,7 +131,6 @@ def merge_rows(figures: Figures) -> Iterator[Row]:
 
 
 def slope_rows(figures: Figures, ops: int) -> Iterator[Row]:
-    """Yield what one more inode and one more op cost."""
     small, large = figures.spark.get((MANY_OPS_ON, ops)), figures.spark.get((LARGE, ops))
     name = "CPU per inode, 5 M to 20 M"
     if small is None or large is None:
@@ -156,7 +155,6 @@ def _single_slope(figures: Figures, ops: int) -> str:
 
 
 def memory_rows(figures: Figures, ops: int) -> Iterator[Row]:
-    """Yield the driver's memory, against the image's size and against the edits."""
     small, large = figures.spark.get((MANY_OPS_ON, ops)), figures.spark.get((LARGE, ops))
     name = f"driver's peak memory, 20 M inodes, {ops:,} edits"
     if large is None:

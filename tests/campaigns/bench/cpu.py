@@ -32,7 +32,6 @@ def cpu_seconds(pid: int) -> float:
 
 @contextmanager
 def costing(system: ReadyOps, nodes: Sequence[int]) -> Iterator[Cost]:
-    """Measure what commits within this block cost this process, and the nodes' processes."""
     cost, first = Cost(), system.next_txid
     before = time.process_time(), [cpu_seconds(pid) for pid in nodes]
     yield cost

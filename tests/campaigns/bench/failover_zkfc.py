@@ -34,7 +34,6 @@ SECONDS = 30.0
 
 
 def controllers(world: World) -> list[Row]:
-    """Measure start, memory, and kills of a controller that a parent starts again."""
     with world.stage("zkfc", JOURNAL_EPOCH) as stage:
         cluster = stage.cluster
         resident = controllers_megabytes(cluster)

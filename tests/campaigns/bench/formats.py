@@ -46,7 +46,6 @@ class Rate:
     wall: float
 
     def beside(self, peer: str) -> str:
-        """Return the peer's figure and our own by the wall clock."""
         return f"{peer}; by the wall clock {self.wall:,.0f}/s"
 
 

@@ -100,7 +100,6 @@ class HadoopCluster:
         return path.stat().st_size if path.exists() else 0
 
     def wait_for_candidate(self, namenode: str, behind: int) -> None:
-        """Wait until its ZKFC says so, behind that much of the log."""
         self._wait_for_word(zkfc_of(namenode), HEALTHY, behind)
 
     def _wait_for_word(self, name: str, word: str, behind: int) -> None:

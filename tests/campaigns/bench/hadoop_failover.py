@@ -102,7 +102,6 @@ class _Watch:
     cluster: HadoopCluster
 
     def active(self) -> str:
-        """Wait until one is active and return it."""
         states = wait_until(
             lambda: [name for name in NAMENODES if self._is(name, ServiceState.ACTIVE)],
             what="one of Hadoop's NameNodes to be active",

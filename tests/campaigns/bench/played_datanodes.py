@@ -94,7 +94,6 @@ class PlayedDataNode:
         self._telling = None
 
     async def live(self) -> None:
-        """Send a heartbeat each second."""
         while True:
             await self.heartbeat()
             await asyncio.sleep(HEARTBEAT_SECONDS)

@@ -39,7 +39,6 @@ class Tree:
         return self.seen[self.root].peak_bytes if self.root in self.seen else 0
 
     def jvm_peak(self) -> int:
-        """Bytes of the largest JVM at most."""
         return max(
             (each.peak_bytes for each in self.seen.values() if each.name == "java"), default=0
         )
@@ -118,7 +117,6 @@ class Watch:
         self._thread.join()
 
     def now(self) -> float:
-        """Return CPU seconds of the whole tree up to now."""
         with self._lock:
             self.tree.look()
             return self.tree.cpu_seconds()

@@ -50,7 +50,6 @@ class Record:
     client_errors: list[str] = field(default_factory=list)
 
     def medians(self) -> dict[str, dict[str, object]]:
-        """Return for machines each kind's phases, medians and maxima."""
         return {
             kind: {phase: {"median": middle, "max": worst} for phase, middle, worst in phases}
             for kind, phases in ((kind, phases_of(done)) for kind, done in self.switches.items())
@@ -124,7 +123,6 @@ def _row(figure: str, value: float, bar: float | None, peer: str) -> Row:
 
 
 def show_phases(record: Record) -> None:
-    """Print a table of the phases, in milliseconds from the cause on."""
     table = Table(title="phases: ms from the cause on, median (maximum)")
     table.add_column("event")
     table.add_column("phases")

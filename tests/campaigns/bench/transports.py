@@ -99,7 +99,6 @@ class Pen:
 
 
 async def latencies(ports: Sequence[int], link: LinkFactory, name: str) -> list[float]:
-    """Return the commits of one caller, in seconds each."""
     pen = Pen(
         QuorumWriter(
             [("127.0.0.1", port) for port in ports],

@@ -57,7 +57,6 @@ class OurNodes:
 
     @asynccontextmanager
     async def open(self, ports: Sequence[int] | None = None) -> AsyncIterator[QuorumWriter]:
-        """Open a writer with an empty journal and its first segment open."""
         async with self.journal() as name:
             writer = self.writer(name, ports)
             await writer.become_writer()
@@ -92,7 +91,6 @@ class World:
 
     @property
     def ours(self) -> OurNodes:
-        """Our nodes, started once."""
         if self._ours is None:
             self._ours = self.fresh_nodes("ours")
         return self._ours

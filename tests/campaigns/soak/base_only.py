@@ -48,7 +48,6 @@ class Size:
 
 
 def size_of(folder: Path) -> Size:
-    """Return the size of all regular files in it and below it."""
     found = [one.lstat() for one in folder.rglob("*") if one.is_file() and not one.is_symlink()]
     disk, files = sum(one.st_blocks * 512 for one in found), sum(one.st_size for one in found)
     return Size(round(disk / 1e6, 1), round(files / 1e6, 1))
@@ -99,7 +98,6 @@ def _env() -> dict[str, str]:
 
 
 def broken_commands(environment: Path, folder: Path) -> Iterator[str]:
-    """Yield the commands that print neither their help nor which extra they need."""
     for name in COMMANDS:
         told = _nnha(environment, folder, name, "--help")
         advised = told.returncode == 2 and ADVICE.search(told.stderr) is not None

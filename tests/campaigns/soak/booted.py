@@ -50,6 +50,5 @@ def _one_round(hosts: Hosts, found: dict[str, list[float]]) -> None:
 
 
 def spread(values: list[float]) -> Mapping[str, float]:
-    """Return median, longest and count."""
     median = statistics.median(values)
     return {"median": round(median, 3), "longest": round(max(values), 3), "count": len(values)}

@@ -47,7 +47,6 @@ class Outcome:
 
 
 def play(seed: int, engine: Engine, folder: Path) -> Outcome:
-    """Make the world of a seed, merge it on an engine, and judge the result."""
     began, told, because = time.monotonic(), "", None
     try:
         world = make_world(seed, folder)
@@ -61,7 +60,6 @@ def play(seed: int, engine: Engine, folder: Path) -> Outcome:
 
 
 def engine_of(seed: int) -> str:
-    """Return which engine a seed runs on."""
     if seed % SPARK_EVERY == 0:
         return "spark"
     return "pool" if seed % POOL_EVERY == 0 else "inline"

@@ -65,8 +65,6 @@ class Misbehaved(Exception):
 
 
 def over_tcp(port: int) -> Callable[[Sequence[bytes]], Awaitable[None]]:
-    """Open sessions on plain connections to a port of this machine."""
-
     async def feed(said: Sequence[bytes]) -> None:
         reader, writer = await asyncio.open_connection(HOST, port)
         try:

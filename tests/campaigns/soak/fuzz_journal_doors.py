@@ -138,7 +138,6 @@ async def _grpc(folder: Path) -> AsyncIterator[Opened]:
 
 
 def requests(stage: Stage) -> list[bytes]:
-    """Return two bytes that name the call and its metadata, then the request."""
     writer = Writer(stage.epoch)
     sound: dict[str, Any] = {name: sample(row.request) for name, row in CALLS.items()}
     for request in sound.values():
@@ -152,7 +151,6 @@ def requests(stage: Stage) -> list[bytes]:
 
 
 def _named(request: Any, info: pb.RequestInfo) -> None:  # noqa: ANN401 - any request
-    """Make it a request about the journal that there is."""
     fields = request.DESCRIPTOR.fields_by_name
     if "journal_id" in fields:
         request.journal_id = JID

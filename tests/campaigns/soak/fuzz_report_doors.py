@@ -130,7 +130,6 @@ def _digest(body: bytes) -> str:
 
 
 def _offered(txid: TxId, **more: str) -> tuple[bytes, str]:
-    """Return a body with an image's first bytes, and the words of its offer."""
     body = b"HDFSIMG1" + random.Random(txid).randbytes(BODY_BYTES)
     asked = {
         "txid": str(txid),

@@ -145,7 +145,6 @@ class ComposedCluster:
         return str(next(iter(settings["Networks"].values()))["IPAddress"])
 
     def _find_data(self) -> None:
-        """Have the JournalNodes' volumes where a local cluster has its folders."""
         (self._folder / "data").mkdir()
         for name in self.layout.journalnodes:
             volume = inspected("volume", f"{PROJECT}_{name}")["Mountpoint"]

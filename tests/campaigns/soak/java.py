@@ -76,7 +76,6 @@ def main(
 
 
 def play(played: Campaign, count: int, *, move: bool, until: float = math.inf) -> None:
-    """Play the move to our daemons, the faults, and the move back."""
     if move:
         played.move_journalnodes(Kind.OURS)
         played.move_zkfcs(Kind.OURS)

@@ -72,7 +72,6 @@ class Play:
         return self.stage.cluster
 
     def begin(self) -> None:
-        """Have the client write."""
         self.stage.workload.start()
         self.stage.workload.wait_for_acknowledged(WARM_UP_WRITES, deadline_seconds=SEEN_SECONDS)
 

@@ -84,7 +84,6 @@ def _document(output: str) -> object | None:
 
 
 def _roles_in_document(document: object, truth: Truth) -> list[str]:
-    """Check of each NameNode in a document that its state is the true one, or unknown."""
     if truth.active is None or not isinstance(document, dict):
         return []
     found = []

@@ -79,7 +79,6 @@ def of_last_commit(scratch: Path) -> Path:
 
 
 def installed(folder: Path, wheel: Path) -> Path:
-    """Return the Python of an environment with this wheel, and .venv's libraries."""
     venv = folder / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", str(venv))
     python = venv / "bin" / "python"

@@ -34,7 +34,6 @@ def section(title: str) -> str:
 
 
 def metrics_of(daemon: str) -> dict[str, Documented]:
-    """Return the documented metrics of a daemon, with those of all daemons."""
     rows = [*_ROW.findall(section(ALL_DAEMONS)), *_ROW.findall(section(daemon))]
     return {
         name: Documented(name, kind, frozenset(labels.replace("-", "").replace(",", " ").split()))
@@ -43,7 +42,6 @@ def metrics_of(daemon: str) -> dict[str, Documented]:
 
 
 def all_metrics() -> dict[str, Documented]:
-    """Return those of all daemons together."""
     found: dict[str, Documented] = {}
     for daemon in (*DAEMONS, CHECKPOINT_SERVICE, CERTIFICATES):
         found |= metrics_of(daemon)

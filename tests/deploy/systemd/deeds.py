@@ -155,5 +155,4 @@ def stop_controller(hosts: Hosts, namenode: str) -> None:
 
 
 def shut_down(hosts: Hosts, namenode: str) -> None:
-    """Shut down a NameNode's whole host."""
     hosts.host_of(namenode).off()

@@ -58,7 +58,6 @@ class Hosts:
 
     @property
     def conf_dir(self) -> Path:
-        """What clients outside the hosts give as --conf-dir."""
         return self.supervisor.directory / "conf"
 
     @property
@@ -67,11 +66,9 @@ class Hosts:
         return exchange_in(self.supervisor.directory)
 
     def where(self, namenode: str) -> str:
-        """Return the name of a NameNode's host."""
         return HOSTS[NAMENODES.index(namenode)]
 
     def host_of(self, namenode: str) -> Machine:
-        """Return the machine of a NameNode, to give commands to."""
         return self.machines[self.where(namenode)]
 
     def keys(self, host: str) -> Mapping[str, str]:

@@ -136,7 +136,6 @@ class Machine:
         subprocess.run([*self.inside(), *words], input=text, text=True, check=True, timeout=60)
 
     def shown(self, unit: str, *properties: str) -> Mapping[str, str]:
-        """Return what systemd says of a unit."""
         told = self.run("systemctl", "show", unit, f"--property={','.join(properties)}").output
         return dict(line.split("=", 1) for line in told.splitlines())
 

@@ -29,7 +29,6 @@ BUSY_SECONDS: Final = 30.0
 
 
 def running(hosts: Hosts, host: str) -> dict[int, str]:
-    """Return which version each daemon of a host says that it is."""
     told = {}
     for port in PORTS if host in HOSTS[: len(NAMENODES)] else PORTS[-1:]:
         with urlopen(f"http://{hosts.at[host]}:{port}/status", timeout=30) as page:

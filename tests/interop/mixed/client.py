@@ -36,7 +36,6 @@ class Writing:
 
 @contextmanager
 def writing(cluster: MixedCluster, *, pause_seconds: float = 0.01) -> Iterator[Writing]:
-    """Yield a client that has begun to write."""
     programs = cluster.programs
     process = start_java_client(cluster.supervisor, java=programs.java, conf_dir=programs.conf_dir)
     with open_java_client(process) as client:

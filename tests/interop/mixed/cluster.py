@@ -153,7 +153,6 @@ class MixedCluster:
         return self.loop.run(status_of(self.address(namenode)))
 
     def active(self) -> str:
-        """Return the one that is active, once there is one."""
         found = wait_until(
             lambda: [name for name in NAMENODES if self._is(name, ServiceState.ACTIVE)],
             what="one of the NameNodes to be active",
@@ -163,7 +162,6 @@ class MixedCluster:
         return found[0]
 
     def wait_for_pair(self) -> None:
-        """Wait until one NameNode is active and the other one could take over."""
         active = self.active()
         self.wait_for_ready_standby(other(active))
 
@@ -188,8 +186,6 @@ class MixedCluster:
             client.close()
 
     def wait_for_ready_standby(self, namenode: str) -> None:
-        """Wait until it is a standby that could take over."""
-
         def ready() -> bool:
             status = self.status(namenode)
             return (
@@ -220,7 +216,6 @@ class MixedCluster:
         self._wait(told, f"{name} to log {HEALTHY!r}", poll_seconds=0.05)
 
     def wait_for_port(self, journalnode: str) -> None:
-        """Wait until a JournalNode of either kind listens for Hadoop RPC."""
         host, port = JOURNAL_HOSTS[journalnode], self.programs.journal_ports.rpc
         self._wait(lambda: _listens(host, port), f"{journalnode} to listen on port {port}")
 

@@ -90,8 +90,6 @@ def roll(cluster: MixedCluster) -> None:
 
 
 def wait_for_vote(cluster: MixedCluster, name: str) -> None:
-    """Wait until a JournalNode of ours is no learner, and has the segment that the others write."""
-
     def votes() -> bool:
         journal = journal_facts(cluster, name)
         return journal is not None and journal.get("learner") is False
@@ -106,7 +104,6 @@ def wait_for_vote(cluster: MixedCluster, name: str) -> None:
 
 
 def wait_until_written(cluster: MixedCluster, name: str) -> None:
-    """Wait until a JournalNode of either kind has the open segment that a majority has."""
     peers = [peer for peer in JOURNALNODES if peer != name]
 
     def has_the_same() -> bool:
@@ -122,7 +119,6 @@ def wait_until_written(cluster: MixedCluster, name: str) -> None:
 
 
 def journal_facts(cluster: MixedCluster, name: str) -> Mapping[str, object] | None:
-    """Return what a JournalNode of ours reports of the journal on its status page."""
     facts = state.status(cluster.programs.journal_url(name)) or {}
     journals = facts.get("journals")
     found = journals.get(NAMESERVICE) if isinstance(journals, dict) else None

@@ -103,7 +103,6 @@ class Programs:
         settings.write_text(LOG4J2.format(level="info"))
 
     def journalnode(self, name: str, kind: Kind) -> list[str]:
-        """Both kinds use the same directory, HTTP port and Hadoop RPC port."""
         host, ports = JOURNAL_HOSTS[name], self.journal_ports
         keys = {
             "dfs.journalnode.http-address": f"{host}:{ports.http}",
@@ -132,7 +131,6 @@ class Programs:
         return self.ours("datanode", *(word for key in keys for word in ("-D", key)))
 
     def hadoop(self, program: str, *arguments: str) -> list[str]:
-        """Return the command line of a program of Hadoop."""
         directory = self.layout.directory
         # Its ZKFC keeps the JVM's defaults: it is the one that is measured.
         quick = QUICK if self.quick and program != "zkfc" else ()

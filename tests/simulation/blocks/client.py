@@ -261,7 +261,6 @@ class _BlockWriter:
         self.is_open = self.is_closing = False
 
     async def reopen(self, length: int) -> None:
-        """Append to a whole block, under a new stamp."""
         if not self.places:
             # A pipeline without DataNodes would give the block a stamp that no replica has;
             # Hadoop's client fails here too (DataStreamer.setPipelineInConstruction).

@@ -27,8 +27,8 @@ from datanode.replicas.replica import received
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import DATANODE_PROTOCOL
 from ha.rpc.protocol import Call
-from namenode_sim.datanodes.heartbeat import Command, Copies, Copy, Delete, Recoveries, Recovery
-from namenode_sim.process.client_face import ClientFace
+from namenode_sim.datanodes.commands import Command, Copy, Delete, Recover, Recovery, Transfer
+from namenode_sim.process.client_service import ClientService
 from tests.simulation.blocks.actor import CALL_SECONDS
 from tests.simulation.blocks.datanode import Datanode, Life, block, may_command
 from tests.simulation.blocks.disks import NotDone
@@ -40,7 +40,7 @@ COPY_SECONDS: Final = 1.0
 LOST: Final = (Broken, TimeoutError, NotDone)
 COMMIT: Final = Call(DATANODE_PROTOCOL, "commitBlockSynchronization", b"", 0, 0, "hdfs", None, "")
 
-Faces = Callable[[str], ClientFace | None]
+Faces = Callable[[str], ClientService | None]
 """The calls of a NameNode, while it runs."""
 
 
@@ -73,10 +73,10 @@ class Executor:
             case Delete(replicas=replicas):
                 for block_id, stamp in replicas:
                     self._life.delete(block(block_id, stamp))
-            case Copies(blocks=copies):
+            case Transfer(blocks=copies):
                 for one in copies:
                     self._life.spawn(self._copy(one))
-            case Recoveries(blocks=recoveries):
+            case Recover(blocks=recoveries):
                 for recovery in recoveries:
                     self._life.spawn(self._recover(who, recovery))
 
@@ -122,7 +122,6 @@ class Executor:
     async def _commit(
         self, who: str, order: Recovery, length: int, ended: Sequence[tuple[Datanode, StorageId]]
     ) -> None:
-        """Report the end of the recovery to the NameNode."""
         request = recovery_request(
             block(order.block_id, order.stamp),
             PoolId(POOL),
@@ -232,7 +231,6 @@ async def begin_recovery(
 
 
 async def end_recovery(owner: Datanode, what: Block, recovery_stamp: int, length: int) -> StorageId:
-    """Make the replica whole with this length."""
     life = _life_of(owner)
     stored = life.map.perform(EndRecovery(what, GenerationStamp(recovery_stamp), length))
     owner.watcher.whole(owner.name, stored)

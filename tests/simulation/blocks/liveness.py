@@ -83,7 +83,6 @@ def _doubted(life: NameNodeLife) -> set[str]:
 
 
 def _differs(world: "World", life: NameNodeLife) -> str:
-    """Return where a NameNode's map differs from the disks."""
     blocks = life.cluster.blocks
     lost = {one.file_id for one in world.oracle.truth.blocks.values() if one.may_be_lost}
     for block_id, known in world.oracle.truth.blocks.items():

@@ -26,7 +26,7 @@ from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.datanodes.registry import RegistryRules
 from namenode_sim.datanodes.report_leases import LeaseRules
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.process.client_face import ClientFace
+from namenode_sim.process.client_service import ClientService
 from namenode_sim.process.datanodes import standing_of
 from namenode_sim.supervised import supervised
 from namenode_sim.term.namenode import NameNode, TransitionRefused
@@ -141,7 +141,7 @@ class NameNodeLife:
         )
         self.keeper.safe_mode.await_edits()
         self.keeper.gone = cast(GoneStorages, _Gone(self))
-        self.face = ClientFace(
+        self.face = ClientService(
             namespace,
             self.namenode,
             gate,
@@ -169,7 +169,6 @@ class NameNodeLife:
 
     @property
     def shows_durable(self) -> bool:
-        """Whether all that was applied is durable."""
         edit_log = self.namenode.edit_log
         return edit_log is None or edit_log.committed_txid >= self.namenode.namespace.last_applied
 
@@ -211,13 +210,12 @@ class _Gone:
         self.add, self.run = self._storages.add, self._storages.run
 
     def add_all(self, node: Node, *, for_good: bool = False) -> None:
-        """Note that all storages of a DataNode are gone."""
         if not for_good:
             self._life.on_death(self._life, node.id.host)
         self._storages.add_all(node, for_good=for_good)
 
 
-def methods_of(face: ClientFace) -> dict[str, tuple[type[Message], Handle]]:
+def methods_of(face: ClientService) -> dict[str, tuple[type[Message], Handle]]:
     methods = face.protocol().methods
     return {name: (one.request, partial(carried_out, one)) for name, one in methods.items()}
 
@@ -231,7 +229,6 @@ class Serving(Protocol):
 async def served(
     life: Serving, method: str, client: bytes, number: int, request: Message, *, user: str
 ) -> Message:
-    """Serve one call of a client at the NameNode."""
     _, handle = life.methods[method]
     call = Call(CLIENT_PROTOCOL, method, client, number, 0, user, None, "10.9.9.9")
     return await handle(call, request)

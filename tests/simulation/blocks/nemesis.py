@@ -196,7 +196,6 @@ class Event:
 
 
 def plan(swarm: Swarm, rng: Random, begins: float) -> tuple[Event, ...]:
-    """Draw the events."""
     events = [
         Event(
             at=begins + rng.uniform(0, swarm.horizon * EARLY.get(kind, 1.0)),

@@ -11,7 +11,7 @@ import structlog
 
 from journal.model import TxId
 from namenode_sim.datanode_protocol.keeper import Keeper
-from namenode_sim.process.client_face import ClientFace
+from namenode_sim.process.client_service import ClientService
 from namenode_sim.term.role import Role
 from tests.simulation.blocks.actor import Actor
 from tests.simulation.blocks.client import Client
@@ -101,7 +101,7 @@ class World:
             found = self.lives.get(name)
             return None if found is None else found.keeper
 
-        def face(name: str) -> ClientFace | None:
+        def face(name: str) -> ClientService | None:
             found = self.lives.get(name)
             return None if found is None else found.face
 
@@ -227,7 +227,6 @@ class World:
         self.loop.call_later(3.0, self.boot, life.name)
 
     def kill(self, name: str) -> None:
-        """End a NameNode's process."""
         machine = self.wires.machine(name)
         if machine.process is not None and machine.process.alive:
             machine.process.kill()

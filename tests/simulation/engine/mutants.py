@@ -64,10 +64,7 @@ def all_of(*plantings: Planting) -> Planting:
 class Planted:
     """The planted bugs of one file, each registered where it is written.
 
-    Attributes:
-        seeds: how many drawn worlds a bug may survive, where it does not say.
-        beside: what is planted with each of them, where it does not say.
-        mutants: what was registered.
+    What the file gives holds for each bug that gives nothing else.
     """
 
     def __init__(self, seeds: int = 100, *, beside: Planting | None = None) -> None:

@@ -65,7 +65,6 @@ class World(Protocol):
 
 
 def to_the_end(world: World, play: Coroutine[Any, Any, None]) -> Outcome:
-    """Play a world, whatever becomes of it."""
     with world.in_place(), _no_collection():
         try:
             world.loop.run_until_complete(play)

@@ -34,8 +34,6 @@ def show(simulation: Simulation, seed: int, only: str | None, *, smaller: bool) 
 
 
 def command(simulation: Simulation) -> click.Command:
-    """Return the command line that shows one seed."""
-
     @click.command()
     @click.option("--seed", required=True, type=int)
     @click.option("--only", help="Comma-separated names of the faults that may happen.")

@@ -121,7 +121,6 @@ class Cluster:
         return None if owner is None else owner.who
 
     def named(self) -> str | None:
-        """Return the NameNode that the breadcrumb names."""
         znode = self.ensemble.znode(self.breadcrumb)
         return None if znode is None else decode(znode.data).namenode
 

@@ -115,7 +115,6 @@ class Conduct:
         self._seen[name].ceding.clear()
 
     def wishes(self, name: str) -> None:
-        """Check that no controller asks for the lock that has agreed to stand back."""
         seen = self._seen[name]
         early = self._cluster.loop.now < seen.out_until and not seen.asked
         self._check(not early, "P2", f"{name} asks for the lock before {seen.out_until:.1f}, until "

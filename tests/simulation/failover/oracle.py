@@ -179,7 +179,6 @@ class Oracle:
         self._check(had, "I7", f"{sender} fences {receiver} without ever having had the lock")
 
     def _fair(self, name: str) -> None:
-        """Check that a promoting lock owner has written its name and fenced all others."""
         named = self.cluster.named()
         self._check(named == name, "I7", f"{name} promotes, and the breadcrumb names {named}")
         others = [one for one, told in self.told.items() if told.may_be_active and one != name]
@@ -194,7 +193,6 @@ class Oracle:
         told.overtaken = 0 if true else told.told_by
 
     def struck(self, name: str) -> None:
-        """Check that another has become active in place of a NameNode that its controller ends."""
         self.counts.struck += 1
         replaced = self._last_active not in ("", name)
         self._check(replaced, "I17", f"{name} is ended by its controller, and no other NameNode "
@@ -207,7 +205,6 @@ class Oracle:
         self._note_owner()
 
     def became(self, namenode: str, state: ServiceState, asked: int | None) -> None:
-        """Note that a NameNode's role has changed, or was confirmed, by the call of this number."""
         told = self.told[namenode]
         if state is ServiceState.ACTIVE:
             self.confirmed(namenode, asked or 0)
@@ -352,7 +349,6 @@ class Oracle:
                 self.told[node.name].active_and_owner_at = self.cluster.loop.now
 
     def _holds_lock(self, name: str) -> bool:
-        """Return whether its session has the lock, or lost it too recently to have heard of it."""
         lost = self._lock_sessions.get(self.cluster.session_of(name) or 0)
         if lost is None:
             return False

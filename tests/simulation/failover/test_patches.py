@@ -43,7 +43,6 @@ def _of_the_product(tree: ast.Module) -> set[str]:
 
 
 def offences(text: str) -> Iterator[str]:
-    """Yield where a file replaces something, or assigns to a name of the product."""
     tree = ast.parse(text)
     ours = _of_the_product(tree)
     for node in ast.walk(tree):

@@ -111,7 +111,6 @@ class Trial:
         self._end(path)
 
     async def _kill_in_a_pause(self, active: str) -> None:
-        """Expect no takeover before the pause has ended."""
         path = await self._notice(pause_path(ZOOKEEPER))
         before = self._world.oracle.counts.takeovers
         self._kill(active)

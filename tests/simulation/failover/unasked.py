@@ -100,7 +100,6 @@ class Unasked:
         self._last_active = name
 
     def look(self) -> None:
-        """Note which bars there are, and which NameNodes have been replaced."""
         now, owner = self._cluster.loop.now, self._cluster.lock_owner()
         node = None if owner is None else self._cluster.namenode(owner)
         serves = node is not None and node.state is ServiceState.ACTIVE

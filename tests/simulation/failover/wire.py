@@ -50,7 +50,6 @@ class Heard:
     """When it has last opened a session, whatever for."""
 
     def learn(self) -> None:
-        """Take over what a whole round has shown."""
         self.notices |= self.round
         self.round, self.whole_at = {}, float("inf")
 

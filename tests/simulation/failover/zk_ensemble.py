@@ -283,7 +283,6 @@ class Ensemble:
         return znode is not None and znode.owner == session
 
     def znode(self, path: str) -> Znode | None:
-        """Return a znode at the leader."""
         return self.head.znodes.get(path)
 
     def _up(self, replica: Replica) -> None:

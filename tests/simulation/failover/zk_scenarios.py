@@ -102,7 +102,6 @@ class Script:
         self.lines.append(f"{what}: {name} hears {self._fired[name] or 'nothing'}")
 
     async def ends(self, name: str) -> None:
-        """Wait until this client knows that its session is over."""
         await self.until(lambda: SessionState.EXPIRED in self._states[name])
         self.lines.append(f"{name} knows that its session is over")
 

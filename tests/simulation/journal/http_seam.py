@@ -135,7 +135,6 @@ class _Getting:
             yield piece
 
     async def iter_chunks(self) -> AsyncIterator[tuple[bytes, bool]]:
-        """Yield the body piece by piece, each with whether a chunk ends there."""
         async for piece in self._pieces(1 << 20):
             yield piece, True
 

@@ -148,7 +148,6 @@ class Machine:
     def add_registered_method_handlers(
         self, _service: str, methods: dict[str, grpc_seam.Handler]
     ) -> None:
-        """Take the service's handlers."""
         self._methods = methods
 
     # ---- faults ----
@@ -168,8 +167,6 @@ class Machine:
         self.platter.cut_power(self._rng)
 
     def strike(self, after: int, kind: str, fault: str) -> None:
-        """Let the disk fail, or the process or machine end, at a coming operation."""
-
         def happen() -> None:
             if not self._faults.allowed(fault):
                 return

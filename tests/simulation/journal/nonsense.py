@@ -219,7 +219,6 @@ def _close_otherwise(say: _Saying) -> Message:
 
 
 def _decide_otherwise(say: _Saying) -> Message:
-    """Decide that a finalized segment ends elsewhere."""
     final = say.final()
     if final is None:
         return pb.AcceptRecoveryRequest(info=say.info, segment=say.segment())

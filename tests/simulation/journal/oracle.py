@@ -98,8 +98,6 @@ class Oracle:
         self.guarded(check)
 
     def started(self, writer: str, first: int) -> None:
-        """Check that a segment was started at a quorum."""
-
         def check() -> None:
             ended = self._count(
                 lambda view: any(run.last == first - 1 for run in view.finalized.values())
@@ -185,8 +183,6 @@ class Oracle:
     # ---- what the disks say ----
 
     def compare_loaded(self, node: str, promised: int, segments: views.Segments) -> None:
-        """Check that a node loaded what the oracle reads there."""
-
         def check() -> None:
             reader, names = self._readers[node], self._platters[node].cached
             view = reader.view(names, cached=True)

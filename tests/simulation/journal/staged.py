@@ -62,7 +62,6 @@ class Stage:
     writers: int = 0
 
     async def play(self, scenes: Sequence[Scene]) -> None:
-        """Play the scenes in order, then the end of all plays."""
         for machine in self.world.machines.values():
             machine.booted = self.world.compare(machine)
             machine.boot()
@@ -189,7 +188,6 @@ class Actor:
         return await self._did(self.quorum.start_segment(TxId(first)))
 
     async def write(self, first: int, last: int) -> bool:
-        """Write one batch."""
         return await self._did(self.contender.write_some(self.quorum, first, last - first + 1))
 
     async def finalize(self, last: int) -> bool:

@@ -32,7 +32,6 @@ class Run:
 
 
 def transaction(txid: int, tag: Tag) -> bytes:
-    """Return one framed op."""
     body = b"%d:%d:%d:" % tag
     body = body.ljust(_BODY_BYTES, b".")
     frame = _HEAD.pack(_OPCODE, 12 + len(body), txid) + body

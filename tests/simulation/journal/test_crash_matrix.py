@@ -137,7 +137,6 @@ def test_every_quorum_recovers_a_crash_anywhere_in_an_acceptance(
 def crash_anywhere(
     state: Scene, *, power: bool, quorums_at: Callable[[int], Sequence[tuple[str, ...]]]
 ) -> None:
-    """Crash at each operation in turn, until the acceptance ends before it."""
     rows: set[str] = set()
     worlds = 0
     for alone in (False, True):

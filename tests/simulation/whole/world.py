@@ -308,7 +308,6 @@ class World:
         self._judge()
 
     async def _answered(self) -> None:
-        """Wait until a client that begins now is answered."""
         began = self.loop.now
         while True:
             known = [call for client in self.clients for call in client.told if call.known]

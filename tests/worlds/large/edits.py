@@ -153,7 +153,6 @@ def truncate(day: Day) -> Iterator[Op]:
 
 
 def concat(day: Day) -> Iterator[Op]:
-    """Concatenate files to one next to them."""
     target, *sources = day.touched.fresh_files()
     sources = [source for source in sources if source.blocks]
     if target.blocks and sources:
@@ -233,7 +232,6 @@ def _removed(day: Day, tree: Folder) -> Iterator[Op]:
 
 
 def attribute(day: Day) -> Iterator[Op]:
-    """Set an attribute of a file or a directory."""
     is_file = day.random.random() < 0.7
     file = day.file() if is_file else None
     path = file.path() if file else day.folder().path() or "/"

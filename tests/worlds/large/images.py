@@ -121,7 +121,6 @@ def _write_entries(write: SectionStream, shape: Shape, parts: int) -> None:
 
 
 def open_files(shape: Shape) -> Iterator[tuple[int, str]]:
-    """Yield id and path of every file under construction, by id."""
     found = []
     for begin in range(0, shape.inodes, _BATCH):
         positions = shape.stored(begin, begin + _BATCH)

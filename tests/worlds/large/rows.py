@@ -86,7 +86,6 @@ def padded(flat: Bytes, sizes: Sizes, width: int) -> Column:
 
 
 def delimited(columns: Sequence[Column], *, width: int) -> list[Column]:
-    """Return the columns with the varint of their size in front."""
     sizes = total(columns)
     return [varints(sizes.astype(np.uint64), width), *columns]
 

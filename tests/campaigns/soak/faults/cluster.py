@@ -105,7 +105,6 @@ class Cluster:
             self.process(name).kill()
 
     def release(self, names: Sequence[str]) -> None:
-        """Start again what was held down."""
         self.held -= set(names)
         for name in names:
             if not self.process(name).running:

@@ -29,11 +29,9 @@ class Disks:
         return tuple(map(self.place, (*SERVERS, *DATANODES)))
 
     def place(self, host: str) -> Path:
-        """Return where a host keeps what it has on disk."""
         return self.directory / "data" / host
 
     def up(self) -> None:
-        """Mount them all, empty."""
         for place in self.mounts:
             place.mkdir(parents=True)
             run("mount", "-t", "tmpfs", "-o", f"size={DISK_MEGABYTES}m", "tmpfs", str(place))

@@ -208,7 +208,6 @@ def _same(processes: Sequence[str]) -> bool:
 
 
 def ways_between(one: Sequence[str], other: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return both ways between each host of one side and each of the other."""
     pairs = product(one, other)
     return tuple(way for a, b in pairs for way in ((a, b), (b, a)))
 

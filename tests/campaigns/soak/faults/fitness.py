@@ -32,7 +32,6 @@ class Condition:
         return (one, other) not in self.cut and (other, one) not in self.cut
 
     def has_majorities(self, namenode: str) -> bool:
-        """Return whether a NameNode and its ZKFC run and reach both majorities."""
         if self.down & {namenode, hosts.zkfc_of(namenode)}:
             return False
         reached = [host for host in hosts.ZOOKEEPERS if self._reaches(namenode, host)]

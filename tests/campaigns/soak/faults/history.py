@@ -46,7 +46,6 @@ class Call:
 
     @property
     def known(self) -> bool:
-        """Whether it was answered."""
         return self.answer != UNKNOWN
 
     @property

@@ -84,7 +84,6 @@ def _telling(calls: Sequence[Call]) -> list[Call]:
 
 
 def objects(calls: Iterable[Call]) -> Mapping[str, tuple[str, ...]]:
-    """Return of each path all those with which it is one object, itself among them."""
     together: dict[str, set[str]] = {}
     for call in calls:
         for path in call.paths:

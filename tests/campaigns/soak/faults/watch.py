@@ -27,7 +27,6 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator["Watch"]:
-        """Look until the block ends, at each NameNode from a thread of its own."""
         threads = [threading.Thread(target=self._look_at, args=(host,)) for host in NAMENODES]
         for thread in threads:
             thread.start()
