@@ -27,10 +27,10 @@ def supervised(
 def _tell(on_broken: Callable[[str], None], task: asyncio.Task[None]) -> None:
     error = None if task.cancelled() else task.exception()
     if error is not None:
-        tell_broken(task.get_name(), error, on_broken)
+        report_broken(task.get_name(), error, on_broken)
 
 
-def tell_broken(name: str, error: BaseException, on_broken: Callable[[str], None]) -> None:
+def report_broken(name: str, error: BaseException, on_broken: Callable[[str], None]) -> None:
     """Log and pass on, likewise, an error that left a callback which does a task's work."""
     log.error("namenode.broken", task=name, exc_info=error)
     on_broken(f"{name} failed unexpectedly: {type(error).__name__}: {error}")

@@ -95,7 +95,7 @@ class Actor:
         if self._queue.urgent:
             self._wake.set()
 
-    def tell_damage(self, damaged: Replica | DamagedSource) -> None:
+    def report_damaged(self, damaged: Replica | DamagedSource) -> None:
         """Report a damaged replica, so that the NameNode has it copied from another."""
         others = [one for one in self._damaged if one != damaged]
         if len(others) < _MOST_DAMAGED:

@@ -20,7 +20,7 @@ from datanode.namenodes.commands import Command
 from datanode.namenodes.executor import Executor
 from datanode.namenodes.identity import Identity, Namespace
 from datanode.namenodes.namenode_client import Condition, NameNodeCalls
-from datanode.process.rpc_services import DataNodeFaces
+from datanode.process.rpc_services import DataNodeRpcServices
 from datanode.process.settings import DataNodeSettings
 from datanode.replicas.layout import NodeVersion
 from datanode.replicas.scanner import Scanner
@@ -218,7 +218,7 @@ class DataNode:
         )  # fmt: skip
         data_port = await _listening(xceivers.start, settings.data, "data transfer")
         self._running.push_async_callback(xceivers.stop)
-        faces = DataNodeFaces(store, namespace.pool, self._report_soon, self._uptime)
+        faces = DataNodeRpcServices(store, namespace.pool, self._report_soon, self._uptime)
         rpc = RpcServer(faces.protocols(), access=self._access)
         rpc_port = await _listening(rpc.start, settings.rpc, "RPC")
         self._running.push_async_callback(rpc.stop)
@@ -287,7 +287,7 @@ class DataNode:
 
     def _tell_damage(self, damaged: Replica | DamagedSource) -> None:
         for actor in self._actors.values():
-            actor.tell_damage(damaged)
+            actor.report_damaged(damaged)
 
     def _report_soon(self) -> None:
         for actor in self._actors.values():

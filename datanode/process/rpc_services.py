@@ -20,7 +20,7 @@ from hadoop.proto import inter_datanode_pb2 as inter
 
 
 @dataclass(frozen=True, slots=True)
-class DataNodeFaces:
+class DataNodeRpcServices:
     """Answers calls about the replicas of one pool."""
 
     store: Store

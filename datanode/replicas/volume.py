@@ -17,16 +17,21 @@ import structlog
 from datanode import model
 from datanode.errors import UnusableVolume
 from datanode.replicas import layout, replica_files
-from datanode.replicas.incarnation import check_original, mark_original
 from datanode.replicas.layout import NodeVersion, PoolVersion
 from datanode.replicas.meta_file import BadMetaFile
 from hadoop.directory_lock import DirectoryLock
-from hadoop.durable import sync_folder, write_durably
+from hadoop.durable import rename_durably, sync_folder, write_durably
 from hadoop.errors import InUse
 
 log = structlog.get_logger()
 
 DATA_DIR_KEY: Final = "dfs.datanode.data.dir"
+INCARNATION: Final = Path("nnha") / "incarnation"
+"""Distinguishes a data directory from a copy of it, which has the identity of the original.
+
+NameNodes would see two DataNodes of one name, and believe the last report of either.
+"""
+INCARNATION_BYTES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,3 +306,36 @@ def unusable(path: Path, problem: OSError) -> UnusableVolume:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+
+
+def mark_original(volume: Path) -> None:
+    """Bind a directory to its file system, once; raise ``OSError`` if that cannot be written."""
+    file = volume / INCARNATION
+    if file.exists():
+        return
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    unfinished = file.with_name(file.name + ".tmp")
+    with unfinished.open("wb") as written:
+        inode = os.fstat(written.fileno()).st_ino
+        written.write(f"#nnha: bound to this very file.\ninode={inode}\n".encode())
+        written.flush()
+        os.fsync(written.fileno())
+    rename_durably(unfinished, file)
+
+
+def check_original(volume: Path) -> None:
+    """Raise ``UnusableVolume`` for a copy; a directory that was never marked is no copy."""
+    file = volume / INCARNATION
+    try:
+        with file.open("rb") as found:
+            inode = os.fstat(found.fileno()).st_ino
+            text = found.read(INCARNATION_BYTES).decode("ascii", "replace")
+    except FileNotFoundError:
+        return
+    if f"inode={inode}" not in text.splitlines():
+        raise UnusableVolume(
+            volume,
+            "was copied from another data directory, or restored from a backup",
+            f"If the original is gone for good, delete {file} and start again; if not, this "
+            "DataNode needs a directory of its own: two must not have one identity.",
+        )

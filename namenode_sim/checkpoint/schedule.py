@@ -62,7 +62,7 @@ class CheckpointState:
     shipments: Mapping[str, Shipment] = field(default_factory=dict)
 
 
-def why_due(state: CheckpointState, rules: CheckpointRules, applied: TxId, now: float) -> str:
+def due_reason(state: CheckpointState, rules: CheckpointRules, applied: TxId, now: float) -> str:
     """Return why the namespace is to be saved now; empty if it is not."""
     waiting = applied - state.last_txid
     if waiting <= 0:

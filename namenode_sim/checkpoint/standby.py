@@ -93,7 +93,7 @@ class StandbyCheckpointer:
             return
         self._adopt_newer()
         applied = self._namenode.namespace.last_applied
-        why = schedule.why_due(self._state, self._rules, applied, time.monotonic())
+        why = schedule.due_reason(self._state, self._rules, applied, time.monotonic())
         if why:
             await self._save(why)
         if self._namenode.state.role is Role.STANDBY and self._state.last_txid:

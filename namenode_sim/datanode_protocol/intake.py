@@ -17,9 +17,9 @@ from namenode_sim.datanode_protocol.messages import MAX_STORAGES, ListedStorage,
 from namenode_sim.datanode_protocol.metrics import REPORT_DIFFERENCES, REPORT_SECONDS
 from namenode_sim.datanode_protocol.slices import SLICE_ITEMS, in_slices
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.commands import is_registered
 from namenode_sim.datanodes.draining import note_deletions
 from namenode_sim.datanodes.errors import NotRegistered
-from namenode_sim.datanodes.heartbeat import is_registered
 from namenode_sim.datanodes.model import DatanodeId, Node, NodeStorage, StorageState, StorageType
 from namenode_sim.datanodes.redundancy import note_hint
 from namenode_sim.datanodes.report_leases import NO_LEASE, Held, ReportLeases

@@ -20,12 +20,12 @@ from namenode_sim.datanode_protocol.gone import GoneStorages
 from namenode_sim.datanode_protocol.intake import Intake
 from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
 from namenode_sim.datanode_protocol.upkeep import Upkeep
-from namenode_sim.datanodes import heartbeat as datanodes_heartbeat
+from namenode_sim.datanodes import commands as datanode_commands
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.commands import hear
 from namenode_sim.datanodes.damage import Damaged, check_known, note_damage
 from namenode_sim.datanodes.draining import DrainRules, awaits_drain, note_orders, undrained
 from namenode_sim.datanodes.files_summary import files_summary
-from namenode_sim.datanodes.heartbeat import hear
 from namenode_sim.datanodes.liveness import LOOK_SECONDS, LivenessRules, Watch
 from namenode_sim.datanodes.model import Node, StorageState
 from namenode_sim.datanodes.redundancy import Redundancy
@@ -37,6 +37,12 @@ from namenode_sim.term.role import Role
 log = structlog.get_logger()
 
 SHOWN_BLOCKS: Final = 20
+_KINDS: Final = {
+    datanode_commands.Delete: "delete",
+    datanode_commands.Transfer: "copies",
+    datanode_commands.Recover: "recoveries",
+}
+"""What metrics and logs call the commands."""
 JUDGING: Final = frozenset({Role.OPENING, Role.ACTIVE})
 """In these roles every edit of the journal is applied, and none but ours will come."""
 
@@ -70,7 +76,7 @@ class Answer:
     """The answer to a heartbeat; ``lease`` is NO_LEASE where none is given."""
 
     standing: Standing
-    commands: tuple[datanodes_heartbeat.Command, ...] = ()
+    commands: tuple[datanode_commands.Command, ...] = ()
     lease: int = NO_LEASE
     must_register: bool = False
 
@@ -168,20 +174,20 @@ class Keeper:
         """
         check_namespace(registration, self.rules.registry)
 
-    def hear(self, heartbeat: datanodes_heartbeat.Heartbeat, *, wants_lease: bool) -> Answer:
+    def hear(self, heartbeat: datanode_commands.Heartbeat, *, wants_lease: bool) -> Answer:
         """Take a heartbeat in, and give the orders that may leave now.
 
         Raises:
             TooManyStorages, TooManyStoragesHere: nothing of it was taken in.
         """
         standing, now = self.standing(), self._clock()
-        node = datanodes_heartbeat.is_registered(self.cluster, heartbeat.of)
+        node = datanode_commands.is_registered(self.cluster, heartbeat.of)
         if node is None:
             return Answer(standing, must_register=True)
         self._hear(node, heartbeat, now)
-        commands: tuple[datanodes_heartbeat.Command, ...] = ()
+        commands: tuple[datanode_commands.Command, ...] = ()
         if standing.active:
-            datanodes_heartbeat.claimed(node, now)
+            datanode_commands.claimed(node, now)
             if not self.cluster.safe_mode.is_on():
                 commands = self._orders(node, standing.durable, now)
         lease = NO_LEASE
@@ -201,28 +207,28 @@ class Keeper:
         for one in found:
             note_damage(self.cluster, one)
 
-    def lifeline(self, heartbeat: datanodes_heartbeat.Heartbeat) -> None:
+    def lifeline(self, heartbeat: datanode_commands.Heartbeat) -> None:
         """Take in that a DataNode lives; one that is not registered learns it by a heartbeat."""
-        node = datanodes_heartbeat.is_registered(self.cluster, heartbeat.of)
+        node = datanode_commands.is_registered(self.cluster, heartbeat.of)
         if node is not None:
             self._hear(node, heartbeat, self._clock())
 
-    def _hear(self, node: Node, heartbeat: datanodes_heartbeat.Heartbeat, now: float) -> None:
+    def _hear(self, node: Node, heartbeat: datanode_commands.Heartbeat, now: float) -> None:
         for storage in hear(self.cluster, node, heartbeat, now):
             log.warning("datanodes.storage_failed", datanode=node.id.uuid, storage=storage.uuid)
             self.gone.add(node, storage)
 
     def _orders(
         self, node: Node, durable: TxId, now: float
-    ) -> tuple[datanodes_heartbeat.Command, ...]:
+    ) -> tuple[datanode_commands.Command, ...]:
         rules = self.rules
-        commands = datanodes_heartbeat.orders(
+        commands = datanode_commands.orders(
             self.cluster, node, durable, rules.liveness, now, rules.deletions_at_once
         )
         for command in commands:
-            metrics.COMMANDS.labels(type(command).__name__.lower()).inc()
+            metrics.COMMANDS.labels(_KINDS[type(command)]).inc()
             _log_command(node, command)
-            if isinstance(command, datanodes_heartbeat.Delete) and self._awaits_drain(node):
+            if isinstance(command, datanode_commands.Delete) and self._awaits_drain(node):
                 note_orders(node, (block_id for block_id, _ in command.replicas))
         return commands
 
@@ -281,23 +287,21 @@ class Keeper:
             self.gone.add_all(node)
 
 
-def _log_command(node: Node, command: datanodes_heartbeat.Command) -> None:
+def _log_command(node: Node, command: datanode_commands.Command) -> None:
     """Log a command with some of its blocks by id: it may have thousands."""
     match command:
-        case datanodes_heartbeat.Delete():
-            blocks = [block_id for block_id, _ in command.replicas[:SHOWN_BLOCKS]]
-            count = len(command.replicas)
-        case datanodes_heartbeat.Copies() | datanodes_heartbeat.Recoveries():
-            blocks = [one.block_id for one in command.blocks[:SHOWN_BLOCKS]]
-            count = len(command.blocks)
+        case datanode_commands.Delete():
+            blocks = [block_id for block_id, _ in command.replicas]
+        case datanode_commands.Transfer() | datanode_commands.Recover():
+            blocks = [one.block_id for one in command.blocks]
         case _:
             assert_never(command)
     log.info(
         "datanodes.command",
         datanode=node.id.uuid,
-        kind=type(command).__name__.lower(),
-        count=count,
-        blocks=blocks,
+        kind=_KINDS[type(command)],
+        count=len(blocks),
+        blocks=blocks[:SHOWN_BLOCKS],
     )
 
 

@@ -16,7 +16,7 @@ from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.blocks.report_rows import from_buffers, from_longs
 from namenode_sim.blocks.reports import Part, in_order, parts
 from namenode_sim.datanode_protocol.errors import BadMessage
-from namenode_sim.datanodes import heartbeat, model
+from namenode_sim.datanodes import commands, model
 from namenode_sim.datanodes.damage import Damaged
 from namenode_sim.datanodes.registry import NamespaceIds, Registration
 
@@ -72,7 +72,7 @@ def _check_name(method: str, what: str, text: str) -> None:
         )
 
 
-def heartbeat_of(message: pb.HeartbeatRequestProto, of: model.DatanodeId) -> heartbeat.Heartbeat:
+def heartbeat_of(message: pb.HeartbeatRequestProto, of: model.DatanodeId) -> commands.Heartbeat:
     """Read a heartbeat.
 
     Raises:
@@ -80,7 +80,7 @@ def heartbeat_of(message: pb.HeartbeatRequestProto, of: model.DatanodeId) -> hea
     """
     if len(message.reports) > MAX_STORAGES:
         raise BadMessage("sendHeartbeat", f"{len(message.reports)} storages, most {MAX_STORAGES}")
-    return heartbeat.Heartbeat(
+    return commands.Heartbeat(
         of,
         tuple(map(_storage_report, message.reports)),
         message.xceiverCount,
@@ -89,10 +89,10 @@ def heartbeat_of(message: pb.HeartbeatRequestProto, of: model.DatanodeId) -> hea
     )
 
 
-def _storage_report(message: hdfs.StorageReportProto) -> heartbeat.StorageReport:
+def _storage_report(message: hdfs.StorageReportProto) -> commands.StorageReport:
     _check_name("sendHeartbeat", "storage id", message.storageUuid)
     kind, state = described(message.storage)
-    return heartbeat.StorageReport(
+    return commands.StorageReport(
         message.storageUuid,
         kind,
         model.StorageState.FAILED if message.failed else state,
@@ -242,9 +242,9 @@ REGISTER: Final = pb.DatanodeCommandProto(
 )
 
 
-def command_message(command: heartbeat.Command, pool: str) -> pb.DatanodeCommandProto:
+def command_message(command: commands.Command, pool: str) -> pb.DatanodeCommandProto:
     match command:
-        case heartbeat.Delete():
+        case commands.Delete():
             return _block_command(
                 pb.BlockCommandProto(
                     action=pb.BlockCommandProto.INVALIDATE,
@@ -252,9 +252,9 @@ def command_message(command: heartbeat.Command, pool: str) -> pb.DatanodeCommand
                     blocks=[_block(number, stamp) for number, stamp in command.replicas],
                 )
             )
-        case heartbeat.Copies():
+        case commands.Transfer():
             return _block_command(_transfer(command, pool))
-        case heartbeat.Recoveries():
+        case commands.Recover():
             return pb.DatanodeCommandProto(
                 cmdType=pb.DatanodeCommandProto.BlockRecoveryCommand,
                 recoveryCmd=pb.BlockRecoveryCommandProto(
@@ -268,7 +268,7 @@ def _block_command(message: pb.BlockCommandProto) -> pb.DatanodeCommandProto:
     return pb.DatanodeCommandProto(cmdType=pb.DatanodeCommandProto.BlockCommand, blkCmd=message)
 
 
-def _transfer(command: heartbeat.Copies, pool: str) -> pb.BlockCommandProto:
+def _transfer(command: commands.Transfer, pool: str) -> pb.BlockCommandProto:
     message = pb.BlockCommandProto(action=pb.BlockCommandProto.TRANSFER, blockPoolId=pool)
     for copy in command.blocks:
         message.blocks.append(_block(copy.block_id, copy.stamp, copy.length))
@@ -288,7 +288,7 @@ def _types(
     return [hdfs.StorageTypeProto.ValueType(storage.type) for _, storage in places]
 
 
-def _recovering(recovery: heartbeat.Recovery, pool: str) -> types.RecoveringBlockProto:
+def _recovering(recovery: commands.Recovery, pool: str) -> types.RecoveringBlockProto:
     located = hdfs.LocatedBlockProto(
         b=hdfs.ExtendedBlockProto(
             poolId=pool,

@@ -42,10 +42,10 @@ def write_snapshots(
 def has_diffs(namespace: Namespace) -> bool:
     if namespace.snapshots.count():
         return True
-    return namespace.tree.has_snapshots and any(map(_is_told, namespace.tree.inodes.values()))
+    return namespace.tree.has_snapshots and any(map(_has_content, namespace.tree.inodes.values()))
 
 
-def _is_told(node: inode.INode) -> bool:
+def _has_content(node: inode.INode) -> bool:
     """Return whether a history contains anything that the section SNAPSHOT does not."""
     if isinstance(node, inode.INodeSymlink) or node.history is None:
         return False

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Final, TextIO
 
 import click
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from ha.console.exit_codes import HADOOP_FAILURE
 from namenode_sim.image.errors import ImageError
 from namenode_sim.oiv.delimited import Columns
-from namenode_sim.oiv.progress import shown_progress
+from namenode_sim.oiv.opened import ReportRead
 from namenode_sim.oiv.viewer import PROCESSORS, Options, Processor, process
 
 _BUFFER_CHARS: Final = 1 << 20
@@ -139,3 +141,26 @@ def _output(target: Path) -> Iterator[TextIO]:
         beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def shown_progress() -> Iterator[ReportRead | None]:
+    """Yield a function that shows the progress; None if standard error is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TextColumn("{task.completed:,.0f} records"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def report(section: str, count: int) -> None:
+            if section not in tasks:
+                tasks[section] = progress.add_task(section, total=None)
+            progress.advance(tasks[section], count)
+
+        yield report

@@ -29,18 +29,17 @@ from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.metrics import enter_state
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import MAX_ENTRIES, RetryCache
-from namenode_sim.process.client_face import ClientFace
+from namenode_sim.process.client_service import ClientService
 from namenode_sim.process.client_settings import client_settings
 from namenode_sim.process.datanodes import cluster_of, datanode_protocols, keeper_of
-from namenode_sim.process.duties import overdue, tell_when_ready
-from namenode_sim.process.ha_face import HaFace, disk_trouble_of
+from namenode_sim.process.duties import notify_when_ready, overdue
+from namenode_sim.process.ha_service import NameNodeHaService, disk_trouble_of
 from namenode_sim.process.jmx import NameNodeBeans
 from namenode_sim.process.listeners import Listeners
-from namenode_sim.process.loading import Loading, loaded_beside, loading_protocols
-from namenode_sim.process.peer_face import checkpointer, peer_protocol
+from namenode_sim.process.loading import Loading, load_in_thread, loading_protocols
+from namenode_sim.process.peer_service import checkpointer, peer_protocol, witness_protocol
 from namenode_sim.process.status_page import INITIALIZING, LoadingPage, StatusPage
 from namenode_sim.process.user_groups import SystemGroups
-from namenode_sim.process.witness_face import witness_protocol
 from namenode_sim.startup.identity import (
     NameNodeIdentity,
     checked_volumes,
@@ -92,7 +91,7 @@ async def run_namenode(
         running.callback(storage.close)
         warn_of_open_folders([*storage.directories, *edits_directories(conf, place.address)])
         loading = Loading(place.address.namenode)
-        face = _ha_face(conf, place, loading)
+        face = _ha_service(conf, place, loading)
         operators = ha_service_protocol(face)
         begun = datetime.now(UTC).isoformat(timespec="milliseconds")
         listeners = Listeners(
@@ -105,7 +104,7 @@ async def run_namenode(
         enter_state(INITIALIZING)
         try:
             await listeners.start()
-            loaded = await loaded_beside(loading, partial(_load, conf, place, storage), stop)
+            loaded = await load_in_thread(loading, partial(_load, conf, place, storage), stop)
             if loaded is not None:
                 parts = _Parts(conf, place, storage, loaded, face, operators)
                 namenode = await parts.start(listeners, running, begun)
@@ -176,7 +175,7 @@ class _Parts:
     place: NameNodeIdentity
     storage: NameStorage
     loaded: _Loaded
-    face: HaFace
+    face: NameNodeHaService
     operators: RpcProtocol
     """Of the face: one for both stages, for it remembers under which lock it was demoted."""
 
@@ -198,7 +197,7 @@ class _Parts:
         namenode = self._namenode(gate, journal)
         cluster = cluster_of(conf, storage.namespace_info.block_pool_id, namenode.namespace)
         keeper = keeper_of(conf, storage.namespace_info, namenode, cluster)
-        client_face = _client_face(conf, place, namenode, gate, cluster)
+        client_service = _client_service(conf, place, namenode, gate, cluster)
         copies.on_required_lost(namenode.end_because)
         checkpoints = checkpointer(conf, place, namenode, storage)
         beans = NameNodeBeans(
@@ -223,16 +222,16 @@ class _Parts:
         face.loaded(namenode, keeper.safe_mode.tip)
         running.push_async_callback(namenode.stop)
         protocols = [
-            client_face.protocol(),
-            *datanode_protocols(keeper, storage.namespace_info, client_face),
+            client_service.protocol(),
+            *datanode_protocols(keeper, storage.namespace_info, client_service),
             self.operators,
             witness_protocol(journal.silence),
             peer_protocol(namenode, storage, own_user()),
         ]
         await listeners.serve(protocols, page, partial(_image_routes, conf, storage, namenode))
-        duties = _duties(conf, place, namenode, client_face) | keeper.duties()
+        duties = _duties(conf, place, namenode, client_service) | keeper.duties()
         duties["prepare-http"] = _prepare(listeners)
-        duties["tell-systemd"] = tell_when_ready(namenode)
+        duties["tell-systemd"] = notify_when_ready(namenode)
         if checkpoints is not None:
             duties["checkpoints"] = checkpoints.run()
         broken = namenode.end_because
@@ -255,14 +254,14 @@ class _Parts:
 
 
 def _duties(
-    conf: Configuration, place: NameNodeIdentity, namenode: NameNode, client_face: ClientFace
+    conf: Configuration, place: NameNodeIdentity, namenode: NameNode, client_service: ClientService
 ) -> dict[str, Coroutine[object, object, None]]:
     scope = {"nameservice": place.address.nameservice, "namenode": place.address.namenode}
     most = conf.get(keys_namenode.AUTOROLL_MULTIPLIER) * conf.get(
         keys_namenode.CHECKPOINT_TXNS, **scope
     )
     duties = {
-        "leases": _release_leases(namenode, client_face, conf.get(keys_files.LEASE_RECHECK)),
+        "leases": _release_leases(namenode, client_service, conf.get(keys_files.LEASE_RECHECK)),
         "roll-long-segments": _roll_long_segments(
             namenode, conf.get(keys_namenode.AUTOROLL_INTERVAL), most
         ),
@@ -283,8 +282,10 @@ def _local_copies(
     return copies
 
 
-def _ha_face(conf: Configuration, place: NameNodeIdentity, loading: Loading) -> HaFace:
-    return HaFace(
+def _ha_service(
+    conf: Configuration, place: NameNodeIdentity, loading: Loading
+) -> NameNodeHaService:
+    return NameNodeHaService(
         loading,
         superuser=own_user(),
         automatic_failover=conf.get(keys.AUTO_FAILOVER, nameservice=place.address.nameservice),
@@ -296,10 +297,10 @@ def _ha_face(conf: Configuration, place: NameNodeIdentity, loading: Loading) -> 
     )
 
 
-def _client_face(
+def _client_service(
     conf: Configuration, place: NameNodeIdentity, namenode: NameNode, gate: Gate, cluster: Cluster
-) -> ClientFace:
-    client_face = ClientFace(
+) -> ClientService:
+    client_service = ClientService(
         namenode.namespace,
         namenode,
         gate,
@@ -316,9 +317,9 @@ def _client_face(
         roll=namenode.roll_edits,
     )
     namenode.listen_for_roles(
-        lambda role: client_face.became_active() if role is Role.ACTIVE else None
+        lambda role: client_service.became_active() if role is Role.ACTIVE else None
     )
-    return client_face
+    return client_service
 
 
 def _image_routes(
@@ -366,11 +367,13 @@ async def _roll_long_segments(namenode: NameNode, look_seconds: float, most: flo
             namenode.roll_edits()
 
 
-async def _release_leases(namenode: NameNode, client_face: ClientFace, look_seconds: float) -> None:
+async def _release_leases(
+    namenode: NameNode, client_service: ClientService, look_seconds: float
+) -> None:
     while True:
         await asyncio.sleep(look_seconds)
         if namenode.state.role is Role.ACTIVE:
-            await client_face.release_expired_leases()
+            await client_service.release_expired_leases()
 
 
 async def _end(duties: Sequence[asyncio.Task[None]]) -> None:

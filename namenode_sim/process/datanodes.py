@@ -11,8 +11,8 @@ from ha.rpc.protocol import RpcProtocol
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
+from namenode_sim.datanode_protocol.service import DatanodeService
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import DrainRules
 from namenode_sim.datanodes.liveness import LivenessRules, dead_after
@@ -21,7 +21,7 @@ from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
 from namenode_sim.datanodes.report_leases import LeaseRules
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.process.client_face import ClientFace
+from namenode_sim.process.client_service import ClientService
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
 
@@ -81,10 +81,10 @@ def keeper_of(
 
 
 def datanode_protocols(
-    keeper: Keeper, info: NamespaceInfo, client_face: ClientFace
+    keeper: Keeper, info: NamespaceInfo, client_service: ClientService
 ) -> tuple[RpcProtocol, RpcProtocol]:
     """Return what DataNodes call; the end of a block's recovery is an edit: the clients' face's."""
-    face = DatanodeFace(keeper, info, client_face.commit_block_synchronization)
+    face = DatanodeService(keeper, info, client_service.commit_block_synchronization)
     return face.protocol(), face.lifeline()
 
 

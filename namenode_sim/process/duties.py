@@ -30,7 +30,7 @@ def overdue(namenode: NameNode) -> str:
     return ""
 
 
-async def tell_when_ready(namenode: NameNode) -> None:
+async def notify_when_ready(namenode: NameNode) -> None:
     """Report to systemd when this NameNode could take over.
 
     Blocks are not waited for: DataNodes may come later.

@@ -9,7 +9,7 @@ from ha.conf.configuration import Configuration
 from ha.conf.keys import namenode as keys_namenode
 from journal.model import TxId
 from namenode_sim.checkpoint.image_receive import ImageReceiver, Recipient
-from namenode_sim.process.peer_face import forget_old
+from namenode_sim.process.peer_service import forget_old
 from namenode_sim.storage.storage import NameStorage
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role

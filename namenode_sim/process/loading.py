@@ -61,7 +61,7 @@ def loading_protocols() -> tuple[RpcProtocol, ...]:
     )
 
 
-async def loaded_beside(
+async def load_in_thread(
     loading: Loading, work: Callable[[LoadProgress], T], stop: asyncio.Event
 ) -> T | None:
     """Return the result of ``work``, run in a thread; None if ``stop`` was set before.

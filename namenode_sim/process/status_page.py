@@ -10,7 +10,7 @@ from ha.daemon.http.pages import PageAnswer, json_answer
 from ha.daemon.http.probes import RoleSeen
 from namenode_sim.checkpoint.standby import StandbyCheckpointer
 from namenode_sim.metrics import TAIL_LAG_SECONDS, TAIL_LAG_TRANSACTIONS
-from namenode_sim.process.ha_face import HaFace
+from namenode_sim.process.ha_service import NameNodeHaService
 from namenode_sim.process.jmx import NameNodeBeans
 from namenode_sim.process.loading import Loading
 from namenode_sim.startup.identity import NameNodeIdentity
@@ -79,7 +79,7 @@ class StatusPage:
         self,
         place: NameNodeIdentity,
         namenode: NameNode,
-        face: HaFace,
+        face: NameNodeHaService,
         copies: LocalCopies,
         beans: NameNodeBeans,
         files: Callable[[], Mapping[str, object]],

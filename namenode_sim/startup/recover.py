@@ -161,7 +161,7 @@ async def _read(
             go_on = await _apply(namespace, items, recovery)
         last = max(last, end)
     except JournalError as failure:
-        if not await _nobody_has_a_journal(place):
+        if not await _no_journal_exists(place):
             raise ExitWith(
                 UNEXPECTED,
                 f"the journal cannot be read, and nothing was changed: {failure}. Start a "
@@ -177,7 +177,7 @@ async def _read(
     return namespace, TxId(max(last, seen))
 
 
-async def _nobody_has_a_journal(place: identity.NameNodeIdentity) -> bool:
+async def _no_journal_exists(place: identity.NameNodeIdentity) -> bool:
     """Return whether there is no journal yet, as before ``--initialize-shared-edits``.
 
     All nodes must say so: the edits may be on the one that is left of three.

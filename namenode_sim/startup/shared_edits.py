@@ -185,13 +185,13 @@ async def _fill_journal(
         # A quorum has it all; the nodes behind it get their chance before we hang up.
         await writer.settle(timeout_seconds=SETTLE_SECONDS)
     except (JournalError, EditsError) as failure:
-        so_far = _half_way(place, state, formatted=formatted, copied=copied)
+        so_far = _state_after_failure(place, state, formatted=formatted, copied=copied)
         raise ExitWith(ABORTED, f"{so_far} The reason: {failure}") from failure
     finally:
         await writer.close()
 
 
-def _half_way(
+def _state_after_failure(
     place: identity.NameNodeIdentity, state: LocalState, *, formatted: bool, copied: TxId
 ) -> str:
     """Return what state things are in after a failure, and what to do."""

@@ -21,7 +21,7 @@ from journal.writer.window import Ended
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.metrics import SYNC_BATCH_EDITS
-from namenode_sim.supervised import supervised, tell_broken
+from namenode_sim.supervised import report_broken, supervised
 
 log = structlog.get_logger()
 
@@ -223,7 +223,7 @@ class EditLog:
         except JournalError as refusal:
             self._broken(str(refusal))
         except Exception as failure:  # noqa: BLE001 - it is reported, and ends the process
-            tell_broken(_NAME, failure, self._broken)
+            report_broken(_NAME, failure, self._broken)
 
     def _next_batch(self) -> list[bytes]:
         """Take frames off the queue, up to a segment's end; they are under way from now on."""
@@ -251,7 +251,7 @@ class EditLog:
             self._committed = batch.last
             self._wake_waiters()
         except Exception as unforeseen:  # noqa: BLE001 - it is reported, and ends the process
-            tell_broken(_NAME, unforeseen, self._broken)
+            report_broken(_NAME, unforeseen, self._broken)
             return
         if batch.ends_segment:
             self._rolling = supervised(self._next_segment(batch.last), _NAME, self._broken)

@@ -88,7 +88,7 @@ class Gate:
         """Hold a call back; return whether this NameNode has become active in the meantime."""
         deadline = time.monotonic() + self._park_timeout_seconds
         while (left := deadline - time.monotonic()) > 0:
-            another = await self._somebody_else_is_active()
+            another = await self._a_peer_is_active()
             if self._role is Role.ACTIVE:  # whatever a peer says that does not know it yet
                 PARKED_CALLS.labels("served").inc()
                 return True
@@ -101,7 +101,7 @@ class Gate:
         PARKED_CALLS.labels("timed out").inc()
         return self._role is Role.ACTIVE
 
-    async def _somebody_else_is_active(self) -> bool:
+    async def _a_peer_is_active(self) -> bool:
         """Ask the peers; do not wait for a silent one when our own role changes."""
         if self._role in TAKING_OVER:
             return False

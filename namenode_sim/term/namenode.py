@@ -250,7 +250,7 @@ class NameNode:
             case role.AbandonTakeover():
                 await self._abandon_takeover()
             case role.CloseLog():
-                self.tailer.note_level(asyncio.get_running_loop().time())
+                self.tailer.note_caught_up(asyncio.get_running_loop().time())
                 self._closing = self._beside(self._close_log())
             case role.FollowJournal():
                 self.tailer.start()

@@ -90,7 +90,7 @@ class Tailer:
     def lag_transactions(self) -> int:
         return max(0, self._seen - self._namespace.last_applied)
 
-    def note_level(self, at: float) -> None:
+    def note_caught_up(self, at: float) -> None:
         """Note that all that there was then, by the loop's clock, has been applied."""
         self._level_at, self._clock = at, asyncio.get_running_loop().time
 
@@ -132,7 +132,7 @@ class Tailer:
                 if applied:
                     log.info("tailer.applied", edits=applied, up_to=self._namespace.last_applied)
                 self._note_trouble(None)
-                self.note_level(began)
+                self.note_caught_up(began)
             except InvariantBroken as broken:
                 self._on_damage(f"the journal contradicts itself: {broken}")
                 return

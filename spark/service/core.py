@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TypeAlias, assert_never
 
 from journal.model import Epoch, TxId
-from namenode_sim.checkpoint.schedule import CheckpointRules, CheckpointState, why_due
+from namenode_sim.checkpoint.schedule import CheckpointRules, CheckpointState, due_reason
 from spark.ends.sinks.model import UploadVerdict
 
 ROLL_SHARE = 10
@@ -215,7 +215,7 @@ def _looked(state: State, seen: ClusterState, rules: Rules, now: float) -> Step:
             {**facts, "txid": ready.txid},
         )
     known = CheckpointState(last_at=state.last_at, last_txid=seen.image_txid)
-    why = why_due(known, rules.due, seen.last_txid, now)
+    why = due_reason(known, rules.due, seen.last_txid, now)
     if not why:
         said = "checkpoint.made_elsewhere" if elsewhere else "checkpoint.not_due"
         return _wait(replace(state, failures=0), rules, said, facts)

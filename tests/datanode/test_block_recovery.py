@@ -13,7 +13,7 @@ from datanode.namenodes.commands import Recover, Truncate
 from datanode.namenodes.identity import Identity, Namespace
 from datanode.namenodes.namenode_client import NameNodeCalls, recovery_request
 from datanode.namenodes.recovery import MAX_NODES, Leader, RecoveryFailed, end_recovery
-from datanode.process.rpc_services import DataNodeFaces
+from datanode.process.rpc_services import DataNodeRpcServices
 from datanode.replicas.operations import BeginRecovery
 from datanode.replicas.store import Store
 from ha.rpc.server import RpcServer
@@ -38,7 +38,7 @@ class Partner:
 async def partner(folder: Path) -> AsyncIterator[Partner]:
     """Run a DataNode of which others can ask a recovery."""
     kept = await store(volume(folder, f"DS-{folder.name}"))
-    server = RpcServer(DataNodeFaces(kept, POOL.pool, lambda: None, lambda: 0.0).protocols())
+    server = RpcServer(DataNodeRpcServices(kept, POOL.pool, lambda: None, lambda: 0.0).protocols())
     port = await server.start("127.0.0.1", 0)
     uuid = f"uuid-{folder.name}"
     try:

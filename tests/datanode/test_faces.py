@@ -8,7 +8,7 @@ import pytest
 from google.protobuf.message import Message
 
 from datanode.model import GenerationStamp, PoolId, StorageId
-from datanode.process.rpc_services import DataNodeFaces
+from datanode.process.rpc_services import DataNodeRpcServices
 from datanode.replicas.operations import BeginRecovery, CreateCopy
 from datanode.replicas.store import Store
 from datanode.wire.block_messages import extended, plain
@@ -35,7 +35,7 @@ async def kept(tmp_path: Path) -> AsyncIterator[Store]:
 
 async def asked(kept: Store, method: str, request: Message, soon: list[None] | None = None) -> Any:  # noqa: ANN401
     reports = [] if soon is None else soon
-    faces = DataNodeFaces(kept, POOL.pool, lambda: reports.append(None), lambda: 12.9)
+    faces = DataNodeRpcServices(kept, POOL.pool, lambda: reports.append(None), lambda: 12.9)
     (found,) = [one.methods[method] for one in faces.protocols() if method in one.methods]
     assert isinstance(request, found.request)
     return await found.handle(CALL, request)

@@ -58,7 +58,7 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
     "datanodes": Core(
         (
             "namenode_sim/datanodes/draining.py",
-            "namenode_sim/datanodes/heartbeat.py",
+            "namenode_sim/datanodes/commands.py",
             "namenode_sim/datanodes/liveness.py",
             "namenode_sim/datanodes/registry.py",
             "namenode_sim/datanodes/report_leases.py",

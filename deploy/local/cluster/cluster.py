@@ -196,7 +196,7 @@ class Cluster:
     def wait_for_candidate(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
         """Wait until a NameNode's ZKFC finds it healthy and takes part in the election."""
         wait_until(
-            lambda: state.zkfc_stands(self.status_url(zkfc_of(name))),
+            lambda: state.zkfc_is_candidate(self.status_url(zkfc_of(name))),
             what=f"the ZKFC of {name} to find it healthy and stand in the election",
             deadline_seconds=deadline_seconds,
         )

@@ -83,7 +83,7 @@ def datanode_serves(url: str) -> bool:
     return set(namenodes.values()) == {"registered"}
 
 
-def zkfc_stands(url: str) -> bool:
+def zkfc_is_candidate(url: str) -> bool:
     """Return whether a ZKFC takes part in the election, and knows by now which has won it."""
     facts = status(url) or {}
     return facts.get("in_election") is True and facts.get("elector") in ("standby", "active")

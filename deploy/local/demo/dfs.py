@@ -77,7 +77,7 @@ def dfs(context: click.Context, arguments: tuple[str, ...]) -> None:
         java = find_java()
         with tempfile.TemporaryDirectory() as scratch:
             argv = client_argv(java, directory, _MAIN_CLASS, log_directory=Path(scratch))
-            code = _run([*argv, *where_the_active_is(directory), *rest], directory)
+            code = _run([*argv, *failover_proxy_options(directory), *rest], directory)
     except (LocalClusterError, ConfigurationError) as error:
         raise click.ClickException(str(error)) from error
     context.exit(code if code >= 0 else 128 - code)
@@ -88,7 +88,7 @@ def _run(argv: list[str], directory: Path) -> int:
         try:
             with suppress(subprocess.TimeoutExpired):
                 return process.wait(PATIENCE_SECONDS)
-            for line in why_it_waits(directory):
+            for line in no_active_warning(directory):
                 click.echo(line, err=True)
             return process.wait()
         except BaseException:
@@ -96,7 +96,7 @@ def _run(argv: list[str], directory: Path) -> int:
             raise
 
 
-def why_it_waits(directory: Path) -> list[str]:
+def no_active_warning(directory: Path) -> list[str]:
     """Return that no NameNode is active: Hadoop's client tries in silence, for minutes."""
     configuration = load_configuration(directory)
     lines: list[str] = []
@@ -113,7 +113,7 @@ def why_it_waits(directory: Path) -> list[str]:
     return lines
 
 
-def where_the_active_is(directory: Path) -> list[str]:
+def failover_proxy_options(directory: Path) -> list[str]:
     """Return options that let the shell find the active if the configuration does not; warn."""
     options: list[str] = []
     for nameservice in without_client_proxy(load_configuration(directory)):

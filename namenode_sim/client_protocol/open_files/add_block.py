@@ -17,13 +17,13 @@ from namenode_sim.client_protocol.words.block_locations import (
     stage_of,
 )
 from namenode_sim.client_protocol.words.client_blocks import (
+    block_from_message,
     check_pool,
     committed,
     expected_places,
     name_of,
     pooled_name,
     same,
-    told_block,
 )
 from namenode_sim.client_protocol.words.errors import FsError, io_error
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, no_edits
@@ -45,7 +45,7 @@ def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> EditPlan:
     previous = None
     if request.HasField("previous"):
         check_pool(scene, request.previous)
-        previous = told_block(request.previous)
+        previous = block_from_message(request.previous)
     route = by_id(scene, request.src, request.fileId)
     file = check_lease(scene, route, request.clientName, request.fileId)
     if file.block_type == STRIPED:

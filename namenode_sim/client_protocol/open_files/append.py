@@ -43,7 +43,7 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
     if effective_policy_id(file) == lease_recovery.LAZY_PERSIST_POLICY:
         raise FsError(UNSUPPORTED_OPERATION, f"Cannot append to lazy persist file {route.path}")
     taken = lease_recovery.take_lease(scene, route, request.clientName, Intent.APPEND)
-    if isinstance(taken, lease_recovery.NotYet):
+    if isinstance(taken, lease_recovery.StillOpen):
         return taken.plan
     if taken.blocks:
         try:

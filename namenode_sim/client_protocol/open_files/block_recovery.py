@@ -11,7 +11,11 @@ from namenode_sim.blocks.model import Construction, Slot, Stage
 from namenode_sim.client_protocol.open_files.open_files import close_edit
 from namenode_sim.client_protocol.words import errors
 from namenode_sim.client_protocol.words.block_locations import stage_of
-from namenode_sim.client_protocol.words.client_blocks import check_pool, pooled_name, told_block
+from namenode_sim.client_protocol.words.client_blocks import (
+    block_from_message,
+    check_pool,
+    pooled_name,
+)
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.words.paths import route_to
 from namenode_sim.datanodes.model import NodeStorage, StorageState
@@ -36,7 +40,7 @@ def commit_block_synchronization(
             counts then, and the next one begins with what DataNodes have.
     """
     check_pool(scene, request.block)
-    slot = scene.cluster.blocks.map.find(told_block(request.block).block_id)
+    slot = scene.cluster.blocks.map.find(block_from_message(request.block).block_id)
     if slot is None:
         if request.deleteBlock:
             return _nothing_to_do()
@@ -59,7 +63,7 @@ def _nothing_to_do() -> EditPlan:
 
 
 def _name(scene: Scene, request: pb.CommitBlockSynchronizationRequestProto) -> str:
-    return pooled_name(scene, told_block(request.block))
+    return pooled_name(scene, block_from_message(request.block))
 
 
 def _file_of(scene: Scene, slot: Slot) -> INodeFile:
@@ -90,7 +94,7 @@ def _check_recovery(
             f"The recovery id {request.newGenStamp} does not match current recovery id "
             f"{current or 0} for block {_name(scene, request)}"
         )
-    told, cut = told_block(request.block).block_id, known.cut
+    told, cut = block_from_message(request.block).block_id, known.cut
     if told != (last.block_id if cut is None else cut.source_id):
         raise errors.io_error(
             f"The recovery id {current} is that of block {last.block_id}, not of "

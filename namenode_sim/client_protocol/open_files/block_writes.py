@@ -24,7 +24,7 @@ def abandon_block(scene: Scene, request: calls.AbandonBlockRequestProto) -> Edit
     client_blocks.check_pool(scene, request.b)
     route = by_id(scene, request.src, request.fileId)
     file = check_lease(scene, route, request.holder, request.fileId)
-    blocks, told = file.blocks, client_blocks.told_block(request.b)
+    blocks, told = file.blocks, client_blocks.block_from_message(request.b)
     if not blocks or blocks[-1].block_id != told.block_id or file.block_type == STRIPED:
         return no_edits(calls.AbandonBlockResponseProto())
     places = client_blocks.expected_places(scene, blocks[-1])
@@ -43,7 +43,7 @@ def complete(scene: Scene, request: calls.CompleteRequestProto) -> EditPlan:
     True also for a repeated call that succeeded before.
     """
     route = by_id(scene, request.src, request.fileId)
-    told = client_blocks.told_block(request.last) if request.HasField("last") else None
+    told = client_blocks.block_from_message(request.last) if request.HasField("last") else None
     if _is_closed_with(route.last, told):
         return no_edits(calls.CompleteResponseProto(result=True))
     file = check_lease(scene, route, request.clientName, request.fileId)

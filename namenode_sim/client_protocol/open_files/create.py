@@ -36,7 +36,7 @@ def create(scene: Scene, request: calls.CreateRequestProto) -> EditPlan:
 def _refusing(scene: Scene, route: paths.Route, client: str) -> EditPlan:
     """Refuse a path that is taken; release the lease of an abandoned file there all the same."""
     taken = lease_recovery.take_lease(scene, route, client, Intent.CREATE)
-    if isinstance(taken, lease_recovery.NotYet):
+    if isinstance(taken, lease_recovery.StillOpen):
         return taken.plan
     error = errors.already_exists(f"{route.path} for client {scene.caller.host} already exists")
     return refused(taken.ops, error)

@@ -32,13 +32,13 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class NotYet:
+class StillOpen:
     """The lease is being released; the plan does what it takes, and then refuses the call."""
 
     plan: EditPlan
 
 
-def take_lease(scene: Scene, route: Route, client: str, intent: Intent) -> Taken | NotYet:
+def take_lease(scene: Scene, route: Route, client: str, intent: Intent) -> Taken | StillOpen:
     """Plan what it takes to get a file that may be open.
 
     Raises:
@@ -54,7 +54,7 @@ def take_lease(scene: Scene, route: Route, client: str, intent: Intent) -> Taken
     released = release_lease(scene, file, route.path)
     if released.closed:
         return Taken(released.ops, released.blocks)
-    return NotYet(EditPlan(released.ops, _refusing(released, answer.if_still_open)))
+    return StillOpen(EditPlan(released.ops, _refusing(released, answer.if_still_open)))
 
 
 def force_lease(scene: Scene, route: Route, client: str) -> Released:

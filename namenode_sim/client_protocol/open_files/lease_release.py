@@ -107,7 +107,7 @@ def _step(scene: Scene, file: INodeFile) -> leases_release.Step:
         )
     seconds = None if began is None else scene.now - began
     limit = scene.settings.block_recovery_seconds
-    all_told = _all_have_told(scene) and not any(_is_dead(scene, number) for number in lost)
+    all_told = _all_have_reported(scene) and not any(_is_dead(scene, number) for number in lost)
     return leases_release.release(found, seconds, limit, all_reported=all_told)
 
 
@@ -117,7 +117,7 @@ def _is_dead(scene: Scene, number: StorageNumber) -> bool:
     return not node.alive and storage.state is not StorageState.FAILED
 
 
-def _all_have_told(scene: Scene) -> bool:
+def _all_have_reported(scene: Scene) -> bool:
     """Return whether every live DataNode has registered here, and reported to this active.
 
     Bad schedule: a NameNode that was just started is the active, and of all DataNodes only those

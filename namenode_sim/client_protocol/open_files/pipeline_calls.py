@@ -14,10 +14,10 @@ from namenode_sim.client_protocol.open_files.add_block import uuids, writer_node
 from namenode_sim.client_protocol.open_files.open_files import by_id, check_lease
 from namenode_sim.client_protocol.words.block_locations import block_at, blocks_now, slot_of
 from namenode_sim.client_protocol.words.client_blocks import (
+    block_from_message,
     check_pool,
     name_of,
     pooled_name,
-    told_block,
 )
 from namenode_sim.client_protocol.words.errors import (
     HADOOP_ILLEGAL_ARGUMENT,
@@ -60,7 +60,7 @@ def get_additional_datanode(
     )
     cluster = scene.cluster
     choice = choose(cluster.nodes.values(), wish, scene.now, cluster.draw, cluster.placement)
-    block = block_at(scene, told_block(request.blk), -1, [*existing, *choice.places])
+    block = block_at(scene, block_from_message(request.blk), -1, [*existing, *choice.places])
     return no_edits(calls.GetAdditionalDatanodeResponseProto(block=block))
 
 
@@ -70,7 +70,7 @@ def update_block_for_pipeline(
     """Return a new generation stamp, which distinguishes a replica that missed the rest."""
     _open_block(scene, request.block, request.clientName)
     stamp = scene.namespace.counters.generation_stamp_v2 + 1
-    block = replace(told_block(request.block), generation_stamp=stamp)
+    block = replace(block_from_message(request.block), generation_stamp=stamp)
     answer = calls.UpdateBlockForPipelineResponseProto(block=block_at(scene, block, -1, ()))
     return EditPlan((SetGenstampV2(stamp),), lambda: answer)
 
@@ -80,7 +80,7 @@ def update_pipeline(scene: Scene, request: calls.UpdatePipelineRequestProto) -> 
 
     Hadoop takes any larger stamp; one that was never given out is refused here.
     """
-    old, new = told_block(request.oldBlock), told_block(request.newBlock)
+    old, new = block_from_message(request.oldBlock), block_from_message(request.newBlock)
     check_pool(scene, request.newBlock)
     if old.block_id != new.block_id:
         raise FsError(
@@ -123,7 +123,7 @@ def _updated(
 def _open_block(scene: Scene, told: ExtendedBlockProto, client: str) -> INodeFile:
     """Return the file whose last block this is, being written by the caller (checkUCBlock)."""
     check_pool(scene, told)
-    block, state = told_block(told), scene.cluster.blocks
+    block, state = block_from_message(told), scene.cluster.blocks
     name = pooled_name(scene, block)
     slot = state.map.find(block.block_id)
     if slot is None:

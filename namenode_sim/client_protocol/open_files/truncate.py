@@ -34,7 +34,7 @@ def truncate(scene: Scene, request: calls.TruncateRequestProto) -> EditPlan:
     if running is not None:
         return _while_running(scene, route, request, running)
     taken = lease_recovery.take_lease(scene, route, request.clientName, Intent.TRUNCATE)
-    if isinstance(taken, lease_recovery.NotYet):
+    if isinstance(taken, lease_recovery.StillOpen):
         return taken.plan
     length = sum(block.num_bytes for block in taken.blocks)
     if request.newLength > length:

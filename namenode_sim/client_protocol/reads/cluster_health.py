@@ -5,7 +5,7 @@ from typing import Final
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
 from namenode_sim.blocks.needed import Priority
-from namenode_sim.client_protocol.words.client_blocks import check_pool, told_block
+from namenode_sim.client_protocol.words.client_blocks import block_from_message, check_pool
 from namenode_sim.client_protocol.words.datanode_info import info_of
 from namenode_sim.client_protocol.words.errors import io_error
 from namenode_sim.client_protocol.words.model import EditPlan, Scene
@@ -163,7 +163,9 @@ def _is_at_or_below(path: str, top: str) -> bool:
 
 def report_bad_blocks(scene: Scene, request: calls.ReportBadBlocksRequestProto) -> EditPlan:
     damaged = [
-        Damaged(told_block(located.b).block_id, located.b.generationStamp, info.id.datanodeUuid)
+        Damaged(
+            block_from_message(located.b).block_id, located.b.generationStamp, info.id.datanodeUuid
+        )
         for located in request.blocks
         for info in located.locs
     ]

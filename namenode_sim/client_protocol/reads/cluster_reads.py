@@ -2,14 +2,15 @@
 
 from ha.rpc.java_names import UNSUPPORTED_OPERATION
 from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import hdfs_types_pb2
 from hadoop.proto import hdfs_types_pb2 as types
-from namenode_sim.client_protocol.reads.policies import policy_proto
 from namenode_sim.client_protocol.words import errors
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.client_protocol.words.paths import Route
 from namenode_sim.client_protocol.words.permissions import READ, check_path, check_superuser, find
 from namenode_sim.client_protocol.words.status import ec_policy_proto, erasure_coding_of
 from namenode_sim.datanodes import storage_policies
+from namenode_sim.datanodes.storage_policies import StoragePolicy, Types
 from namenode_sim.namespace.inode import INodeSymlink
 
 
@@ -140,3 +141,18 @@ def upgrade_status(
 def msync(_: Scene, __: calls.MsyncRequestProto) -> calls.MsyncResponseProto:
     """Do nothing: every answer is as new as the active's state."""
     return calls.MsyncResponseProto()
+
+
+def policy_proto(policy: StoragePolicy) -> hdfs_types_pb2.BlockStoragePolicyProto:
+    return hdfs_types_pb2.BlockStoragePolicyProto(
+        policyId=policy.id,
+        name=policy.name,
+        creationPolicy=_types(policy.creation),
+        creationFallbackPolicy=_types(policy.creation_fallback),
+        replicationFallbackPolicy=_types(policy.replication_fallback),
+    )
+
+
+def _types(types: Types) -> hdfs_types_pb2.StorageTypesProto:
+    numbers = [hdfs_types_pb2.StorageTypeProto.ValueType(int(kind)) for kind in types]
+    return hdfs_types_pb2.StorageTypesProto(storageTypes=numbers)

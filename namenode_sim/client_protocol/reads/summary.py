@@ -8,7 +8,7 @@ from namenode_sim.client_protocol.words.model import Caller
 from namenode_sim.client_protocol.words.permissions import EXECUTE, READ, check_directory
 from namenode_sim.namespace import inode
 from namenode_sim.namespace.snapshots.diffs import inode_of
-from namenode_sim.namespace.snapshots.view import Sight, look
+from namenode_sim.namespace.snapshots.view import SnapshotView, look
 
 STEP = 5000
 """Inodes to count before others get their turn (dfs.content-summary.limit)."""
@@ -40,20 +40,24 @@ class ContentCounts:
             self.space += length * node.replication
 
 
-def counting(caller: Caller, top: inode.INode | Sight, counts: ContentCounts) -> Iterator[None]:
+def counting(
+    caller: Caller, top: inode.INode | SnapshotView, counts: ContentCounts
+) -> Iterator[None]:
     """Count a subtree into ``counts``; yield every STEP inodes, where the tree may change.
 
     Raises:
         FsError: if the caller may not list one of the directories.
     """
     nodes = (
-        (sight.node for sight in top.subtree()) if isinstance(top, Sight) else inode.subtree(top)
+        (sight.node for sight in top.subtree())
+        if isinstance(top, SnapshotView)
+        else inode.subtree(top)
     )
     for number, node in enumerate(nodes, start=1):
         if isinstance(node, inode.INodeDirectory) and not caller.exempt:
             check_directory(caller, node, READ | EXECUTE)
         counts.add(node)
-        for gone in _gone_from(node):
+        for gone in _only_in_snapshots(node):
             counts.add(gone)
             counts.in_snapshots = counts.in_snapshots or ContentCounts()
             counts.in_snapshots.add(gone)
@@ -61,7 +65,7 @@ def counting(caller: Caller, top: inode.INode | Sight, counts: ContentCounts) ->
             yield
 
 
-def _gone_from(node: inode.INode) -> Iterator[inode.INode]:
+def _only_in_snapshots(node: inode.INode) -> Iterator[inode.INode]:
     """Yield what was below a directory and only snapshots have (computeContentSummary4Snapshot)."""
     if not isinstance(node, inode.INodeDirectory) or node.history is None:
         return
@@ -73,7 +77,7 @@ def _gone_from(node: inode.INode) -> Iterator[inode.INode]:
                 continue
             for gone in inode.subtree(inode_of(entry)):
                 yield gone
-                yield from _gone_from(gone)
+                yield from _only_in_snapshots(gone)
 
 
 def content_summary(node: inode.INode, counts: ContentCounts) -> ContentSummaryProto:

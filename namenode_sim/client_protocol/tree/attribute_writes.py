@@ -96,7 +96,7 @@ def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> EditPlan:
     if not scene.settings.owners_set_quotas:
         permissions.check_superuser(scene.caller)
     route = find(scene, request.path)
-    _check_may_limit(scene.caller, route)
+    _check_may_set_quota(scene.caller, route)
     names, space = signed(request.namespaceQuota), signed(request.storagespaceQuota)
     if min(names, space) < inode.QUOTA_RESET:
         raise errors.FsError(
@@ -128,7 +128,7 @@ def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> EditPlan:
     return EditPlan((ops.SetQuota(route.path, names, new.space),), calls.SetQuotaResponseProto)
 
 
-def _check_may_limit(caller: Caller, route: Route) -> None:
+def _check_may_set_quota(caller: Caller, route: Route) -> None:
     """Allow the superuser and the owner of the directory above, whose limits no other may lift."""
     if caller.exempt:
         return

@@ -13,7 +13,12 @@ from namenode_sim.client_protocol.words.datanode_info import U64, info_of
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.client_protocol.words.model import EditPlan, Scene
 from namenode_sim.client_protocol.words.paths import as_file
-from namenode_sim.client_protocol.words.permissions import READ, check_path, check_unmarked, find
+from namenode_sim.client_protocol.words.permissions import (
+    READ,
+    check_path,
+    check_readable_by_superuser,
+    find,
+)
 from namenode_sim.datanodes.placement import Place
 from namenode_sim.datanodes.topology import distance_from, is_stale, on_host
 from namenode_sim.edits.ops import Times
@@ -161,7 +166,7 @@ def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestPro
     route = find(scene, request.src)
     file = as_file(route)
     check_path(scene.caller, route, READ)
-    check_unmarked(scene, file)
+    check_readable_by_superuser(scene, file)
     found = located_blocks(
         scene, file, request.offset, request.length, in_snapshot=route.in_snapshot
     )

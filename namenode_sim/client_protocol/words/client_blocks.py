@@ -13,7 +13,7 @@ from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
 
 
-def told_block(told: ExtendedBlockProto) -> Block:
+def block_from_message(told: ExtendedBlockProto) -> Block:
     number = told.blockId - U64 if told.blockId >= U64 // 2 else told.blockId
     return Block(number, told.numBytes, told.generationStamp)
 

@@ -6,7 +6,7 @@ from namenode_sim.client_protocol.words import errors
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink, full_path
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.namespace.snapshots.view import Sight, look_at_root
+from namenode_sim.namespace.snapshots.view import SnapshotView, view_root
 from namenode_sim.namespace.tree import Tree, components
 
 MAX_PATH_CHARACTERS = 8000
@@ -32,7 +32,7 @@ class Route:
     names: tuple[bytes, ...]
     nodes: tuple[INode | None, ...]
     in_snapshot: bool = False
-    sight: Sight | None = None
+    sight: SnapshotView | None = None
 
     @property
     def last(self) -> INode | None:
@@ -184,7 +184,7 @@ def _into_snapshot(
         return Route(path, (*before, DOT_SNAPSHOT), (*nodes, None), in_snapshot=True)
     taken = namespace.snapshots.snapshottable.get(directory.id, [])
     found = next((snapshot for snapshot in taken if snapshot.root.name == rest[0]), None)
-    sight = None if found is None else look_at_root(directory, found)
+    sight = None if found is None else view_root(directory, found)
     seen: list[INode | None] = [sight.node if sight is not None else None]
     for name in rest[1:]:
         sight = sight.child(name) if sight is not None else None

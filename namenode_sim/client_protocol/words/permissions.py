@@ -117,7 +117,7 @@ def check_owner(caller: Caller, route: paths.Route) -> None:
         )
 
 
-def check_unmarked(scene: Scene, file: inode.INodeFile) -> None:
+def check_readable_by_superuser(scene: Scene, file: inode.INodeFile) -> None:
     """Refuse a superuser a file with this mark (FSDirectory.checkUnreadableBySuperuser)."""
     if not (scene.caller.is_super and scene.settings.permissions_enabled):
         return

@@ -5,7 +5,7 @@ from namenode_sim.datanodes.storage_policies import effective_policy_id
 from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.namespace.snapshots.view import look_at_root
+from namenode_sim.namespace.snapshots.view import view_root
 from namenode_sim.namespace.state import ErasureCodingPolicy, Snapshot
 
 _HAS_ACL = hdfs_types_pb2.HdfsFileStatusProto.HAS_ACL
@@ -72,7 +72,7 @@ def snapshot_root_status(
     namespace: Namespace, directory: INodeDirectory, snapshot: Snapshot
 ) -> hdfs_types_pb2.HdfsFileStatusProto:
     """Return the status of a snapshot as an entry of its directory's ``.snapshot``."""
-    return status_of(namespace, look_at_root(directory, snapshot).node, snapshot.root.name)
+    return status_of(namespace, view_root(directory, snapshot).node, snapshot.root.name)
 
 
 def dot_snapshot_status() -> hdfs_types_pb2.HdfsFileStatusProto:

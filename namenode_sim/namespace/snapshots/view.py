@@ -10,7 +10,7 @@ from namenode_sim.namespace.state import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class SnapshotView:
     """An inode as of a snapshot.
 
     ``node`` is a copy that is linked to nothing; a directory's ``children`` in it are there to be
@@ -21,13 +21,13 @@ class Sight:
     live: INode
     snapshot_id: int
 
-    def child(self, name: bytes) -> "Sight | None":
+    def child(self, name: bytes) -> "SnapshotView | None":
         if not isinstance(self.live, INodeDirectory):
             return None
         entry = diffs.child_at(self.live, name, self.snapshot_id)
         return None if entry is None else look(entry, name, self.snapshot_id)
 
-    def subtree(self) -> "Iterator[Sight]":
+    def subtree(self) -> "Iterator[SnapshotView]":
         """Yield this inode and all that was below it, parents first."""
         waiting = [self]
         while waiting:
@@ -38,7 +38,7 @@ class Sight:
                 waiting += [look(entries[name], name, self.snapshot_id) for name in entries]
 
 
-def look(entry: Entry, name: bytes, snapshot_id: int) -> Sight:
+def look(entry: Entry, name: bytes, snapshot_id: int) -> SnapshotView:
     """Return the view of a directory's entry as of a snapshot, where it had this name."""
     live = diffs.inode_of(entry)
     was = diffs.attributes_at(live, snapshot_id)
@@ -51,13 +51,13 @@ def look(entry: Entry, name: bytes, snapshot_id: int) -> Sight:
     else:
         assert isinstance(was, INodeSymlink)
         copy = replace(was, name=name, parent=None, reference=None)
-    return Sight(copy, live, snapshot_id)
+    return SnapshotView(copy, live, snapshot_id)
 
 
-def look_at_root(directory: INodeDirectory, snapshot: Snapshot) -> Sight:
+def view_root(directory: INodeDirectory, snapshot: Snapshot) -> SnapshotView:
     """Return the view of a snapshot's root; its name is the snapshot's."""
     copy = _seen_directory(directory, snapshot.root, snapshot.root.name, snapshot.id)
-    return Sight(copy, directory, snapshot.id)
+    return SnapshotView(copy, directory, snapshot.id)
 
 
 def _seen_directory(

@@ -28,7 +28,7 @@ from namenode_sim.startup import bootstrap
 from namenode_sim.startup.format import new_namespace_info
 from namenode_sim.startup.identity import NameNodeIdentity, name_directories
 from namenode_sim.startup.prepare.core import decide, identity
-from namenode_sim.startup.prepare.look import BEGUN, DENIED, journal_address, look_around
+from namenode_sim.startup.prepare.look import BEGUN, DENIED, examine, journal_address
 from namenode_sim.startup.prepare.model import Bootstrap, Found, Ready, Refuse, Wait
 from namenode_sim.startup.questions import Consent
 from namenode_sim.storage.format import format_locked, lock_all
@@ -103,7 +103,7 @@ class _Work:
 
     async def once(self) -> Wait | str:
         """Look once and do what is due; return what was done, or why it has to wait."""
-        seen = await look_around(self._place, self._directories)
+        seen = await examine(self._place, self._directories)
         match decide(seen, may_found=self._allowed.may_found):
             case Ready():
                 _forget(self._directories)
@@ -136,7 +136,7 @@ class _Work:
         try:
             with lock_all(self._directories):
                 # Another preparation of ours may have ended between the look and the lock.
-                seen = await look_around(self._place, self._directories)
+                seen = await examine(self._place, self._directories)
                 deed = decide(seen, may_found=self._allowed.may_found)
                 if not isinstance(deed, Found):
                     return Wait("what is there has changed meanwhile")

@@ -51,7 +51,7 @@ def decide(seen: model.Seen, *, may_found: bool) -> model.Deed:
         )
     if any(isinstance(one, model.Serving) for one in seen.peers.values()):
         return model.Bootstrap()
-    return _nobody_serves(seen, owners, may_found=may_found)
+    return _without_serving_peer(seen, owners, may_found=may_found)
 
 
 def _owners(seen: model.Seen) -> Mapping[str, NamespaceInfo]:
@@ -91,7 +91,7 @@ def _here(seen: model.Seen) -> model.Deed:
     return model.Ready()
 
 
-def _nobody_serves(
+def _without_serving_peer(
     seen: model.Seen, owners: Mapping[str, NamespaceInfo], *, may_found: bool
 ) -> model.Deed:
     silent = _unclear({**seen.journal, **seen.peers})

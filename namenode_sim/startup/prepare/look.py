@@ -27,7 +27,7 @@ DENIED: Final = 3
 """Exit code of a preparation that was refused."""
 
 
-async def look_around(place: NameNodeIdentity, directories: Sequence[Path]) -> model.Seen:
+async def examine(place: NameNodeIdentity, directories: Sequence[Path]) -> model.Seen:
     """Return the state of directories, JournalNodes and peers.
 
     Raises:

@@ -170,7 +170,7 @@ class Hosts:
         (other,) = set(NAMENODES) - {active}
         told = self.status(other)
         stands = all(
-            state.zkfc_stands(f"http://{self.at[host]}:8119")
+            state.zkfc_is_candidate(f"http://{self.at[host]}:8119")
             for host, _ in zip(HOSTS, NAMENODES, strict=False)
         )
         return active if told and told.ready and told.state == "standby" and stands else None

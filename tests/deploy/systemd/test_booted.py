@@ -67,7 +67,7 @@ def test_systemctl_shows_role_and_epoch_and_returns_when_the_daemon_is_ready(hos
     where.run("systemctl", "start", f"nnha-namenode@{standby}")
     again = hosts.status(standby)
     where.run("systemctl", "start", f"nnha-zkfc@{standby}")
-    stands = state.zkfc_stands(f"http://{hosts.at[hosts.where(standby)]}:8119")
+    stands = state.zkfc_is_candidate(f"http://{hosts.at[hosts.where(standby)]}:8119")
     hosts.wait_healthy()
     assert again is not None
     # Safe mode depends on DataNodes, which may come later.

@@ -23,7 +23,7 @@ from ha.service.client import ServiceClient
 from ha.service.errors import HealthCheckFailed
 from ha.service.ha_service import ha_service_protocol
 from ha.service.model import ServiceStatus
-from namenode_sim.process.ha_face import HaFace
+from namenode_sim.process.ha_service import NameNodeHaService
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
 from tests.ha.cli.stand_ins import LOOPBACK, write_configuration
@@ -105,7 +105,7 @@ async def running(folder: Path, capsys: Captured) -> AsyncIterator[MiniCluster]:
 
 
 async def add(cluster: MiniCluster, stack: AsyncExitStack, name: str, node: NameNode) -> None:
-    face = HaFace(
+    face = NameNodeHaService(
         node,
         superuser=getpass.getuser(),
         automatic_failover=False,
@@ -243,8 +243,6 @@ async def test_row_8_11_mc_observer_is_refused_and_changes_nothing(
 
 @dataclass
 class Listener:
-    """Hears what the monitor says."""
-
     states: list[tuple[Health, str]] = field(default_factory=list)
 
     def status_reported(self, status: ServiceStatus) -> None: ...
@@ -266,7 +264,7 @@ async def test_row_8_11_hc_nn_health_check(
     async with running(tmp_path, capsys) as cluster:
         machine = cluster.machines["nn1"]
         port = cluster.ports["rpc-nn1"]
-        face = HaFace(
+        face = NameNodeHaService(
             machine.namenode,
             superuser=getpass.getuser(),
             automatic_failover=False,

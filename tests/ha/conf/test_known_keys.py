@@ -75,12 +75,12 @@ def test_every_field_of_the_client_settings_has_a_key_and_the_daemon_passes_them
     callers = [
         path
         for path in sources()
-        if "settings=client_settings(" in path.read_text() and "ClientFace(" in path.read_text()
+        if "settings=client_settings(" in path.read_text() and "ClientService(" in path.read_text()
     ]
     assert len(callers) == 1, callers
 
 
-QUOTED = re.compile(r"(?<![\w.])((?:dfs|fs|hadoop|ipc|io)(?:\.[a-z][a-z-]+){2,})")
+QUOTED = re.compile(r"(?<![\w.])((?:dfs|fs|hadoop(?!\.proto\.)|ipc|io)(?:\.[a-z][a-z-]+){2,})")
 TOLD = {
     "dfs.content-summary.limit",
     "dfs.corruptfilesreturned.max",
@@ -90,8 +90,8 @@ TOLD = {
 
 
 def test_no_text_of_the_client_calls_sends_its_reader_to_a_key_without_effect() -> None:
-    calls = (ROOT / "namenode_sim/client_protocol").glob("*.py")
-    files = (*calls, ROOT / "namenode_sim/process/client_face.py")
+    calls = (ROOT / "namenode_sim/client_protocol").rglob("*.py")
+    files = (*calls, ROOT / "namenode_sim/process/client_service.py")
     named = {name for path in files for name in QUOTED.findall(path.read_text())}
     assert named - KEYS.keys() == TOLD
     assert NOT_USED.keys() >= TOLD

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import ha.elector
 import ha.notices
-from datanode.process.rpc_services import DataNodeFaces
+from datanode.process.rpc_services import DataNodeRpcServices
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.probes import RoleSeen
 from ha.rpc.protocol import RpcProtocol
@@ -21,8 +21,8 @@ from journal.node.faces.jmx import JmxPage
 from journal.node.faces.transfer import SegmentServer
 from journal.proto import journal_pb2 as pb
 from namenode_sim.checkpoint.image_receive import ImageReceiver
-from namenode_sim.datanode_protocol.face import DatanodeFace
-from namenode_sim.process.client_face import ClientFace
+from namenode_sim.datanode_protocol.service import DatanodeService
+from namenode_sim.process.client_service import ClientService
 from namenode_sim.transfer.image_server import ImageServer
 from namenode_sim.transfer.namenode_protocol import namenode_protocol
 
@@ -36,16 +36,16 @@ def served() -> set[tuple[str, str]]:
 
 
 def _protocols() -> Iterator[RpcProtocol]:
-    client_face = ClientFace(NOTHING, NOTHING, NOTHING, "hdfs", NOTHING)
-    datanode = DatanodeFace(NOTHING, NOTHING, NOTHING)
-    yield client_face.protocol()
+    client_service = ClientService(NOTHING, NOTHING, NOTHING, "hdfs", NOTHING)
+    datanode = DatanodeService(NOTHING, NOTHING, NOTHING)
+    yield client_service.protocol()
     yield ha_service_protocol(NOTHING)
     yield zkfc_protocol(NOTHING)
     yield journal_witness_protocol(NOTHING)
     yield namenode_protocol(NOTHING, "hdfs")
     yield datanode.protocol()
     yield datanode.lifeline()
-    yield from DataNodeFaces(NOTHING, NOTHING, NOTHING, NOTHING).protocols()
+    yield from DataNodeRpcServices(NOTHING, NOTHING, NOTHING, NOTHING).protocols()
     yield from hadoop_protocols(NOTHING)
 
 

@@ -3,21 +3,19 @@
 import asyncio
 import getpass
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.rpc.java_names import ACCESS_CONTROL, HEALTH_CHECK_FAILED, SERVICE_FAILED
 from ha.rpc.server import RpcServer
 from ha.service.ha_service import ha_service_protocol
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.process.ha_face import HaFace
+from namenode_sim.process.ha_service import NameNodeHaService
 from namenode_sim.term.gate import Gate
 from namenode_sim.term.namenode import NameNode
 from tests.ha.rpc.java_peer import JavaObject, JavaPeer, java_fault, java_peer
-from tests.ha.zkfc.zkfc_world import until, world
+from tests.ha.zkfc.zkfc_world import World, until
 from tests.namenode_sim.term.memory_journal import MemoryJournal
 
 pytestmark = pytest.mark.interop
@@ -25,37 +23,33 @@ pytestmark = pytest.mark.interop
 
 @pytest.fixture(scope="module")
 def peer() -> Iterator[JavaPeer]:
-    """Start one JVM with Hadoop's classes."""
     with java_peer() as started:
         yield started
 
 
 @pytest.mark.zookeeper
-async def test_java_hands_over_and_cedes_by_our_controllers(
-    zookeeper: ZooKeeper, tmp_path: Path, peer: JavaPeer
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as made:
-        first, second = made.nodes
-        client = peer.zkfc_client(second.zkfc.port)
+async def test_java_hands_over_and_cedes_by_our_controllers(here: World, peer: JavaPeer) -> None:
+    first, second = here.nodes
+    client = peer.zkfc_client(second.zkfc.port)
+    await asyncio.to_thread(client.gracefulFailover)
+    await here.active(second)
+    await here.standby(first)
+    assert here.fenced() == []
+    # To the one that is active already: done at once.
+    await asyncio.to_thread(client.gracefulFailover)
+    await asyncio.to_thread(client.cedeActive, 60_000)
+    await here.active(first)
+    await asyncio.to_thread(client.cedeActive, -1)
+    await here.standby(second)
+    second.namenode.healthy = False
+    await until(lambda: second.zkfc.trouble(), "unhealthy")
+    with pytest.raises(Py4JJavaError) as caught:
         await asyncio.to_thread(client.gracefulFailover)
-        await made.active(second)
-        await made.standby(first)
-        assert made.fenced() == []
-        # To the one that is active already: done at once.
-        await asyncio.to_thread(client.gracefulFailover)
-        await asyncio.to_thread(client.cedeActive, 60_000)
-        await made.active(first)
-        await asyncio.to_thread(client.cedeActive, -1)
-        await made.standby(second)
-        second.namenode.healthy = False
-        await until(lambda: second.zkfc.trouble(), "unhealthy")
-        with pytest.raises(Py4JJavaError) as caught:
-            await asyncio.to_thread(client.gracefulFailover)
-        kind, text = java_fault(caught.value)
-        assert kind == SERVICE_FAILED
-        assert "the toy is switched to unhealthy" in text
-        await made.active(first)
-        client.close()
+    kind, text = java_fault(caught.value)
+    assert kind == SERVICE_FAILED
+    assert "the toy is switched to unhealthy" in text
+    await here.active(first)
+    client.close()
 
 
 async def test_java_drives_our_namenode(peer: JavaPeer) -> None:
@@ -73,7 +67,7 @@ async def test_java_drives_our_namenode(peer: JavaPeer) -> None:
         tail_period_seconds=0.01,
     )
     node.start()
-    face = HaFace(
+    face = NameNodeHaService(
         node,
         superuser=getpass.getuser(),
         automatic_failover=True,

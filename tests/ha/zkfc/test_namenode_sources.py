@@ -7,7 +7,7 @@ import pytest
 from ha.rpc.protocol import Call
 from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed
 from ha.service.model import RequestSource
-from namenode_sim.process.ha_face import HaFace
+from namenode_sim.process.ha_service import NameNodeHaService
 from namenode_sim.term.namenode import NameNode
 
 USER, FORCED, ZKFC = RequestSource.USER, RequestSource.USER_FORCED, RequestSource.ZKFC
@@ -36,8 +36,8 @@ class Untouched:
         self.touched.append("standby")
 
 
-def face(namenode: Untouched, *, automatic: bool) -> HaFace:
-    return HaFace(
+def face(namenode: Untouched, *, automatic: bool) -> NameNodeHaService:
+    return NameNodeHaService(
         cast("NameNode", namenode), superuser="hdfs", automatic_failover=automatic,
         disk_trouble=lambda: None,
     )  # fmt: skip
@@ -71,7 +71,7 @@ async def test_taken(automatic: bool, source: RequestSource) -> None:
 @pytest.mark.parametrize("configured", [False, True])
 async def test_nn_health_check_with_safemode_as_unhealthy(configured: bool) -> None:
     namenode, tip = Untouched(), ["The reported blocks 0 needs additional 1 blocks"]
-    served = HaFace(
+    served = NameNodeHaService(
         cast("NameNode", namenode), superuser="hdfs", automatic_failover=True,
         not_active_in_safe_mode=configured, disk_trouble=lambda: None,
     )  # fmt: skip

@@ -205,7 +205,7 @@ class MixedCluster:
         log = self.supervisor.processes[name].log
         if self.kinds[name] is Kind.OURS:
             url = self.layout.zkfc_url(namenode)
-            self._wait(lambda: state.zkfc_stands(url), f"{name} to stand for election")
+            self._wait(lambda: state.zkfc_is_candidate(url), f"{name} to stand for election")
             return
 
         def told() -> bool:

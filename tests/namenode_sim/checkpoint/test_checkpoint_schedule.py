@@ -9,9 +9,9 @@ from namenode_sim.checkpoint.schedule import (
     Shipment,
     UploadAnswer,
     answered,
+    due_reason,
     saved,
     targets_for,
-    why_due,
 )
 
 RULES = CheckpointRules(period_seconds=100.0, edits=10, check_seconds=60.0)
@@ -29,13 +29,13 @@ START = CheckpointState(last_at=1000.0, last_txid=TxId(50))
     ],
 )
 def test_due_by_edits_or_by_time(applied: int, now: float, *, due: bool) -> None:
-    assert bool(why_due(START, RULES, TxId(applied), now)) is due
+    assert bool(due_reason(START, RULES, TxId(applied), now)) is due
 
 
 def test_the_first_by_time_comes_one_period_after_the_start_and_then_again() -> None:
     state = saved(START, TxId(51), 1100.0)
-    assert not why_due(state, RULES, TxId(52), 1199.0)
-    assert why_due(state, RULES, TxId(52), 1200.0)
+    assert not due_reason(state, RULES, TxId(52), 1199.0)
+    assert due_reason(state, RULES, TxId(52), 1200.0)
 
 
 def test_it_looks_at_least_once_a_period() -> None:

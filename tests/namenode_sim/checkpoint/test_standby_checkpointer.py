@@ -19,7 +19,7 @@ from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.checkpoint.standby import StandbyCheckpointer, UploadSettings
 from namenode_sim.image.files import check_digest
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.process.peer_face import forget_old
+from namenode_sim.process.peer_service import forget_old
 from namenode_sim.storage.retention import Retention
 from namenode_sim.storage.storage import NameStorage, StorageSettings, open_name_dirs
 from namenode_sim.term.namenode import NameNode

@@ -26,7 +26,7 @@ from namenode_sim.edits.ops import Op, Symlink
 from namenode_sim.edits.values import Permission
 from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.process.client_face import ClientFace
+from namenode_sim.process.client_service import ClientService
 from tests.namenode_sim.carried_out import carried_out
 
 Fields: TypeAlias = dict[str, Any]
@@ -117,7 +117,7 @@ class Served:
 
     log: MemoryLog
     gate: OpenGate
-    face: ClientFace
+    face: ClientService
     methods: Mapping[str, tuple[type[Message], Callable[[Call, Message], Awaitable[Message]]]]
     call_ids: "count[int]" = field(default_factory=count)
 
@@ -223,7 +223,7 @@ def serve(
     cluster.belong_to(served)
     if active:
         activate(cluster.blocks)
-    face = ClientFace(
+    face = ClientService(
         served,
         log,
         gate,

@@ -263,7 +263,7 @@ async def test_a_look_that_takes_long_leaves_the_rest_to_the_next(
     for number, silent in enumerate((30.0, 50.0, 40.0)):
         await served.create(f"/f{number}", clientName=f"w{number}")
         served.face.leases.renew(f"w{number}", time.monotonic() - silent)
-    monkeypatch.setattr("namenode_sim.process.client_face.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("namenode_sim.process.client_service.LOOK_SECONDS", 0.0)
     left = []
     for _ in range(3):
         assert await served.face.release_expired_leases() == 1

@@ -23,7 +23,7 @@ NUMBERS = {0: 0, 2**63 - 1: 2**63 - 1, 2**63: -(2**63), 2**64 - 1: -1}
 def test_a_block_s_number_has_a_sign(on_the_wire: int, number: int) -> None:
     told = extended(serve().scene(), Block(number, 100, 1001))
     assert told.blockId == on_the_wire
-    assert client_blocks.told_block(told) == Block(number, 100, 1001)
+    assert client_blocks.block_from_message(told) == Block(number, 100, 1001)
 
 
 SAME: dict[str, tuple[Block | None, Block | None, bool]] = {
@@ -55,11 +55,13 @@ def test_a_block_has_the_names_that_hadoop_prints() -> None:
 
 async def test_only_a_block_that_is_being_written_is_expected_somewhere() -> None:
     served, _, told = await half_written()
-    places = client_blocks.expected_places(served.scene(), client_blocks.told_block(told))
+    places = client_blocks.expected_places(served.scene(), client_blocks.block_from_message(told))
     assert sorted(node.id.uuid for node, _ in places) == ["d1", "d2", "d3"]
     served = with_datanodes(serve())
     (whole,) = await written(served, "/f", 10)
-    assert client_blocks.expected_places(served.scene(), client_blocks.told_block(whole)) == []
+    assert (
+        client_blocks.expected_places(served.scene(), client_blocks.block_from_message(whole)) == []
+    )
 
 
 # ---- which last block with which length a writer may send ----
@@ -73,7 +75,7 @@ async def flushed() -> tuple[Served, Block]:
     """Let the writer of ``/f`` report that a hundred bytes are in its only block."""
     served, _, told = await half_written()
     await served.call("fsync", src="/f", client="writer", lastBlockLength=100)
-    return served, replace(client_blocks.told_block(told), num_bytes=100)
+    return served, replace(client_blocks.block_from_message(told), num_bytes=100)
 
 
 @pytest.mark.parametrize("length", [100, 101])
@@ -110,7 +112,7 @@ async def test_a_block_under_recovery_is_ended_by_nobody_else() -> None:
 
 async def test_a_block_that_is_committed_is_not_committed_again() -> None:
     served, _, told = await half_written()
-    last = replace(client_blocks.told_block(told), num_bytes=700)
+    last = replace(client_blocks.block_from_message(told), num_bytes=700)
     assert not await served.complete("/f", last=extended(served.scene(), last))
     assert tell(served, replace(last, num_bytes=900)) is None
 

@@ -12,7 +12,7 @@ from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.datanode_protocol.intake import ReportContext
 from namenode_sim.datanode_protocol.keeper import Answer
 from namenode_sim.datanode_protocol.messages import ListedStorage, StorageNews
-from namenode_sim.datanodes.heartbeat import Heartbeat, StorageReport
+from namenode_sim.datanodes.commands import Heartbeat, StorageReport
 from namenode_sim.datanodes.model import DatanodeId, Node, Room, StorageState, StorageType
 from namenode_sim.datanodes.registry import Registration
 from namenode_sim.edits.ops import Op

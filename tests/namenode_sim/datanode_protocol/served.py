@@ -24,8 +24,8 @@ from journal.model import LAYOUT_VERSION, NamespaceInfo, TxId
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanode_protocol.drain_check import ReadPage, read_page
-from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
+from namenode_sim.datanode_protocol.service import DatanodeService
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
 from namenode_sim.edits import ops
@@ -136,7 +136,7 @@ async def name_node(*, active: bool = False, rules: KeeperRules = RULES) -> Asyn
     made = in_memory(rules=rules)
     if active:
         made.become_active()
-    face = DatanodeFace(made.keeper, INFO, refused)
+    face = DatanodeService(made.keeper, INFO, refused)
     server = RpcServer([face.protocol(), face.lifeline()])
     made.port = await server.start("127.0.0.1", 0)
     tasks = [

@@ -10,9 +10,9 @@ import structlog.testing
 from datanode.model import Replica
 from namenode_sim.datanode_protocol.errors import PageNotHad
 from namenode_sim.datanode_protocol.keeper import KeeperRules
+from namenode_sim.datanodes.commands import Delete
 from namenode_sim.datanodes.damage import Damaged
 from namenode_sim.datanodes.draining import ASKED_AT_ONCE, DrainRules, undrained
-from namenode_sim.datanodes.heartbeat import Delete
 from namenode_sim.datanodes.model import DatanodeId
 from namenode_sim.datanodes.redundancy import note_hint
 from namenode_sim.edits import ops

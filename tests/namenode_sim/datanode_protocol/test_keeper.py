@@ -11,8 +11,8 @@ from namenode_sim.blocks.model import Stage
 from namenode_sim.blocks.safemode import Off, SafeMode
 from namenode_sim.datanode_protocol.errors import BadMessage, Overtaken
 from namenode_sim.datanode_protocol.intake import ReportContext
+from namenode_sim.datanodes.commands import Delete, Recover, Transfer
 from namenode_sim.datanodes.errors import LeaseNotHeld, NotRegistered, TooManyStoragesHere
-from namenode_sim.datanodes.heartbeat import Copies, Delete, Recoveries
 from namenode_sim.datanodes.model import CopyOrder, RecoveryOrder
 from namenode_sim.edits import ops
 from namenode_sim.term.role import Role
@@ -77,12 +77,12 @@ async def test_copies_go_before_deletions_and_a_recovery_alone() -> None:
     datanode.node.recovery_orders.append(RecoveryOrder(FIRST + 1, 1002, cause))
     datanode.node.recovery_orders.append(RecoveryOrder(FIRST + 1, 1003, cause))
     (recoveries,) = orders_of(datanode)
-    assert isinstance(recoveries, Recoveries)
+    assert isinstance(recoveries, Recover)
     (recovery,) = recoveries.blocks  # that of another recovery is void
     assert (recovery.stamp, recovery.recovery_stamp, recovery.length) == (STAMP + 1, 1003, 10)
     assert [node.id.uuid for node, _ in recovery.places] == ["a"]
     copies, deletions = orders_of(datanode)
-    assert isinstance(copies, Copies)
+    assert isinstance(copies, Transfer)
     assert [(one.block_id, one.stamp, one.length) for one in copies.blocks] == [
         (FIRST + 1, STAMP + 1, 10)
     ]

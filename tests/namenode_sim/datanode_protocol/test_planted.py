@@ -14,10 +14,10 @@ from namenode_sim.datanode_protocol.intake import Intake
 from namenode_sim.datanode_protocol.keeper import Keeper
 from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
 from namenode_sim.datanode_protocol.slices import in_slices as _in_slices
-from namenode_sim.datanodes import draining, heartbeat
+from namenode_sim.datanodes import commands, draining
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.commands import orders as _orders
 from namenode_sim.datanodes.errors import DatanodesError
-from namenode_sim.datanodes.heartbeat import orders as _orders
 from namenode_sim.datanodes.report_leases import Held, ReportLeases
 from tests.namenode_sim.datanode_protocol import test_drain as drain
 from tests.namenode_sim.datanode_protocol import test_keeper as tests
@@ -89,7 +89,7 @@ SLIPS = {
         Keeper, "hear", _never_safe, lambda: tests.test_b7_no_order_leaves("in safe mode")
     ),
     "orders before their edits": Slip(
-        heartbeat, "orders", _all_durable,
+        commands, "orders", _all_durable,
         lambda: tests.test_b7_no_order_leaves("before the edit is durable"),
     ),
     "a report under any lease": Slip(
@@ -105,7 +105,7 @@ SLIPS = {
         tests.test_storages_are_confirmed_by_a_report_that_was_made_in_obedience,
     ),
     "a heartbeat from anywhere": Slip(
-        heartbeat, "is_registered", _any_address,
+        commands, "is_registered", _any_address,
         tests.test_b20_who_is_not_registered_is_told_to,
     ),
     "a report goes on whatever happens": Slip(

@@ -7,14 +7,14 @@ import pytest
 
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.datanodes.errors import TooManyStoragesHere
-from namenode_sim.datanodes.heartbeat import (
+from namenode_sim.datanodes.commands import (
     Heartbeat,
     StorageReport,
     claimed,
     hear,
     is_registered,
 )
+from namenode_sim.datanodes.errors import TooManyStoragesHere
 from namenode_sim.datanodes.model import DatanodeId, Node, Room, StorageState, StorageType
 
 WHO = DatanodeId("u1", "10.0.0.1", "host", 9866, 9864, 9867)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from journal.model import TxId
-from namenode_sim.datanodes import heartbeat, recovery
+from namenode_sim.datanodes import commands, recovery
 from namenode_sim.datanodes.liveness import LivenessRules
 from namenode_sim.datanodes.model import CopyOrder, RecoveryOrder
 from namenode_sim.namespace import changes
@@ -18,9 +18,9 @@ SOURCE = BLOCK - 1
 
 def leave(
     few: Few, name: str = "a", *, durable: int = 9, limit: int = 1000
-) -> tuple[heartbeat.Command, ...]:
+) -> tuple[commands.Command, ...]:
     """Return what leaves when the edits up to ``durable`` are durable."""
-    return heartbeat.orders(few.cluster, few.nodes[name], TxId(durable), RULES, few.now, limit)
+    return commands.orders(few.cluster, few.nodes[name], TxId(durable), RULES, few.now, limit)
 
 
 # ---- copies ----
@@ -31,9 +31,9 @@ def has_to_copy(few: Few, *targets: str, number: int = BLOCK, cause: int = 1) ->
     few.nodes["a"].copy_orders.append(CopyOrder(number, to, TxId(cause)))
 
 
-def copy_to(few: Few, *targets: str, number: int = BLOCK) -> heartbeat.Copy:
+def copy_to(few: Few, *targets: str, number: int = BLOCK) -> commands.Copy:
     to = tuple((few.nodes[name], few.storages[name]) for name in targets)
-    return heartbeat.Copy(number, STAMP, LENGTH, to)
+    return commands.Copy(number, STAMP, LENGTH, to)
 
 
 def test_copies_leave_once_their_edits_are_durable() -> None:
@@ -42,9 +42,9 @@ def test_copies_leave_once_their_edits_are_durable() -> None:
     has_to_copy(few, "b", cause=5)
     has_to_copy(few, "c", cause=6)
     assert leave(few, durable=4) == ()
-    assert leave(few, durable=5) == (heartbeat.Copies((copy_to(few, "b"),)),)
+    assert leave(few, durable=5) == (commands.Transfer((copy_to(few, "b"),)),)
     assert leave(few, durable=5) == ()
-    assert leave(few, durable=6) == (heartbeat.Copies((copy_to(few, "c"),)),)
+    assert leave(few, durable=6) == (commands.Transfer((copy_to(few, "c"),)),)
 
 
 def _dies(few: Few) -> None:
@@ -72,7 +72,7 @@ def test_a_copy_goes_to_those_that_are_still_there(
     few.block("a", 1)
     has_to_copy(few, *asked)
     change(few)
-    assert leave(few) == ((heartbeat.Copies((copy_to(few, *told),)),) if told else ())
+    assert leave(few) == ((commands.Transfer((copy_to(few, *told),)),) if told else ())
 
 
 def test_nobody_copies_a_block_that_is_gone() -> None:
@@ -80,7 +80,7 @@ def test_nobody_copies_a_block_that_is_gone() -> None:
     few.block("a", 1)
     has_to_copy(few, "b", number=BLOCK + 1)
     has_to_copy(few, "b")
-    assert leave(few) == (heartbeat.Copies((copy_to(few, "b"),)),)
+    assert leave(few) == (commands.Transfer((copy_to(few, "b"),)),)
 
 
 @pytest.mark.parametrize(("under_way", "leaves"), [(0, 2), (1, 1), (2, 0), (3, 0)])
@@ -91,7 +91,7 @@ def test_a_datanode_makes_two_copies_at_once(under_way: int, leaves: int) -> Non
         has_to_copy(few, "b", number=BLOCK + number)
     few.nodes["a"].copies = under_way
     copies = [copy_to(few, "b", number=BLOCK + number) for number in range(4)]
-    told = (heartbeat.Copies(tuple(copies[:leaves])),) if leaves else ()
+    told = (commands.Transfer(tuple(copies[:leaves])),) if leaves else ()
     assert leave(few) == told
     assert len(few.nodes["a"].copy_orders) == 4 - leaves
 
@@ -105,9 +105,9 @@ def test_deletions_leave_once_their_edits_are_durable() -> None:
     few.state.invalidations.add(number, BLOCK, STAMP, TxId(5))
     few.state.invalidations.add(number, BLOCK + 1, STAMP + 1, TxId(6))
     assert leave(few, durable=4) == ()
-    assert leave(few, durable=5) == (heartbeat.Delete(((BLOCK, STAMP),)),)
+    assert leave(few, durable=5) == (commands.Delete(((BLOCK, STAMP),)),)
     assert leave(few, durable=5) == ()
-    assert leave(few, durable=6) == (heartbeat.Delete(((BLOCK + 1, STAMP + 1),)),)
+    assert leave(few, durable=6) == (commands.Delete(((BLOCK + 1, STAMP + 1),)),)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_so_many_deletions_leave_at_once_those_of_all_storages_together(
         storage = list(few.nodes["a"].storages.values())[turn // 2]
         few.state.invalidations.add(storage.held.number, block_id, stamp, TxId(1))
     for count in leaving:
-        assert leave(few, limit=limit) == (heartbeat.Delete(tuple(replicas[:count])),)
+        assert leave(few, limit=limit) == (commands.Delete(tuple(replicas[:count])),)
         del replicas[:count]
     assert leave(few, limit=limit) == ()
 
@@ -147,9 +147,9 @@ def recovered(few: Few, number: int = BLOCK, *, stamp: int = RECOVERY_STAMP, cau
     return leader.id.uuid
 
 
-def recovery_on(few: Few, on: Sequence[str], number: int = BLOCK) -> heartbeat.Recovery:
+def recovery_on(few: Few, on: Sequence[str], number: int = BLOCK) -> commands.Recovery:
     places = tuple((few.nodes[name], few.storages[name]) for name in on)
-    return heartbeat.Recovery(
+    return commands.Recovery(
         number, STAMP, LENGTH, RECOVERY_STAMP, places, becomes=number, cut=None
     )
 
@@ -159,7 +159,7 @@ def test_a_recovery_leaves_once_its_edit_is_durable() -> None:
     written(few, "ab")
     leader = recovered(few, cause=5)
     assert leave(few, leader, durable=4) == ()
-    assert leave(few, leader, durable=5) == (heartbeat.Recoveries((recovery_on(few, "ab"),)),)
+    assert leave(few, leader, durable=5) == (commands.Recover((recovery_on(few, "ab"),)),)
     assert leave(few, leader, durable=5) == ()
 
 
@@ -169,8 +169,8 @@ def test_a_hundred_recoveries_leave_at_once() -> None:
         written(few, "a", BLOCK + number)
         recovered(few, BLOCK + number)
     told = [recovery_on(few, "a", BLOCK + number) for number in range(101)]
-    assert leave(few) == (heartbeat.Recoveries(tuple(told[:100])),)
-    assert leave(few) == (heartbeat.Recoveries(tuple(told[100:])),)
+    assert leave(few) == (commands.Recover(tuple(told[:100])),)
+    assert leave(few) == (commands.Recover(tuple(told[100:])),)
 
 
 def _is_completed(few: Few) -> None:
@@ -221,7 +221,7 @@ def test_the_stale_take_part_only_where_less_than_two_others_could(
     for name, node in few.nodes.items():
         node.last_heard = few.now - (30.0 if name in stale else 29.9)
         node.alive = name not in dead
-    assert leave(few, leader) == (heartbeat.Recoveries((recovery_on(few, take_part),)),)
+    assert leave(few, leader) == (commands.Recover((recovery_on(few, take_part),)),)
 
 
 def test_a_cut_block_is_told_with_its_new_length() -> None:
@@ -231,7 +231,7 @@ def test_a_cut_block_is_told_with_its_new_length() -> None:
     few.edit(reopened, changes.BlockCut(BLOCK, 40, STAMP + 1, BLOCK))
     recovered(few)
     (command,) = leave(few)
-    assert isinstance(command, heartbeat.Recoveries)
+    assert isinstance(command, commands.Recover)
     (told,) = command.blocks
     assert (told.block_id, told.becomes, told.stamp, told.length) == (BLOCK, BLOCK, STAMP, LENGTH)
     assert told.recovery_stamp == RECOVERY_STAMP
@@ -251,7 +251,7 @@ def test_a_copied_cut_is_told_with_its_source() -> None:
     few = Few("a")
     copied_cut(few)
     (command,) = leave(few)
-    assert isinstance(command, heartbeat.Recoveries)
+    assert isinstance(command, commands.Recover)
     (told,) = command.blocks
     assert (told.block_id, told.stamp, told.length) == (SOURCE, STAMP, LENGTH)
     assert (told.becomes, told.recovery_stamp) == (BLOCK, RECOVERY_STAMP)
@@ -276,10 +276,10 @@ def test_a_recovery_goes_alone_and_copies_before_deletions() -> None:
     has_to_copy(few, "b")
     few.state.invalidations.add(few.storages["a"].held.number, BLOCK + 2, STAMP, TxId(1))
     recovered(few, BLOCK + 1)
-    assert leave(few) == (heartbeat.Recoveries((recovery_on(few, "a", BLOCK + 1),)),)
+    assert leave(few) == (commands.Recover((recovery_on(few, "a", BLOCK + 1),)),)
     assert leave(few) == (
-        heartbeat.Copies((copy_to(few, "b"),)),
-        heartbeat.Delete(((BLOCK + 2, STAMP),)),
+        commands.Transfer((copy_to(few, "b"),)),
+        commands.Delete(((BLOCK + 2, STAMP),)),
     )
     assert leave(few) == ()
 
@@ -289,7 +289,7 @@ def test_a_recovery_that_is_over_keeps_nothing_back() -> None:
     few.block("a", 1)
     has_to_copy(few, "b")
     few.nodes["a"].recovery_orders.append(RecoveryOrder(BLOCK, RECOVERY_STAMP, TxId(1)))
-    assert leave(few) == (heartbeat.Copies((copy_to(few, "b"),)),)
+    assert leave(few) == (commands.Transfer((copy_to(few, "b"),)),)
 
 
 # ---- storages that are gone ----

@@ -6,7 +6,7 @@ from journal.model import TxId
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
 from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.datanodes.heartbeat import Heartbeat, StorageReport
+from namenode_sim.datanodes.commands import Heartbeat, StorageReport
 from namenode_sim.datanodes.model import DatanodeId, Room, StorageState, StorageType
 from namenode_sim.datanodes.registry import NamespaceIds, Registration, RegistryRules
 

@@ -6,7 +6,7 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block, Permission, XAttr, XAttrNamespace
 from namenode_sim.namespace.inode import INodeDirectory, full_path, subtree
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.namespace.snapshots.view import Sight, look_at_root
+from namenode_sim.namespace.snapshots.view import SnapshotView, view_root
 from namenode_sim.namespace.state import Snapshot
 
 WHO = Permission("alice", "staff", 0o750)
@@ -76,10 +76,10 @@ def snapshots(namespace: Namespace) -> list[Snapshot]:
     return namespace.snapshots.snapshottable[directory(namespace).id]
 
 
-def seen(namespace: Namespace, snapshot: str, *names: str) -> Sight:
+def seen(namespace: Namespace, snapshot: str, *names: str) -> SnapshotView:
     """Return what is at a path below ``/d``, as one of its snapshots shows it."""
     [taken] = [one for one in snapshots(namespace) if one.name == snapshot]
-    sight: Sight | None = look_at_root(directory(namespace), taken)
+    sight: SnapshotView | None = view_root(directory(namespace), taken)
     for name in names:
         assert sight is not None
         sight = sight.child(name.encode())
@@ -87,7 +87,7 @@ def seen(namespace: Namespace, snapshot: str, *names: str) -> Sight:
     return sight
 
 
-def names_seen(sight: Sight) -> list[bytes]:
+def names_seen(sight: SnapshotView) -> list[bytes]:
     """Return a directory's names as a snapshot shows them; none for anything else."""
     return sorted(sight.node.children) if isinstance(sight.node, INodeDirectory) else []
 

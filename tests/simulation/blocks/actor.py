@@ -15,8 +15,8 @@ from namenode_sim.datanode_protocol.errors import BadMessage, Overtaken
 from namenode_sim.datanode_protocol.intake import ReportContext
 from namenode_sim.datanode_protocol.keeper import Answer, Keeper
 from namenode_sim.datanode_protocol.messages import ListedStorage, StorageNews
+from namenode_sim.datanodes.commands import Heartbeat, StorageReport
 from namenode_sim.datanodes.errors import DatanodesError
-from namenode_sim.datanodes.heartbeat import Heartbeat, StorageReport
 from namenode_sim.datanodes.model import Room, StorageState, StorageType
 from namenode_sim.datanodes.registry import NamespaceIds, Registration
 from tests.simulation.blocks.datanode import Life

@@ -14,14 +14,14 @@ from typing import Any, Final, Protocol
 
 from datanode.model import Block, BlockId, GenerationStamp, Replica, StorageId
 from datanode.namenodes import claim
-from datanode.namenodes.claim import Verdict as Heard
+from datanode.namenodes.claim import ClaimEffect as Heard
 from datanode.namenodes.claim import decode, hear
 from datanode.namenodes.incremental_reports import IncrementalQueue
 from datanode.replicas.operations import Invalidate, News
 from datanode.replicas.replica import Next, decide
 from datanode.replicas.store import Announcement
 from namenode_sim.datanode_protocol.keeper import Answer
-from namenode_sim.datanodes.heartbeat import Command
+from namenode_sim.datanodes.commands import Command
 from namenode_sim.datanodes.model import DatanodeId
 from tests.simulation.blocks.disks import Disks, ReplicaMap, Stored
 from tests.simulation.blocks.told import told

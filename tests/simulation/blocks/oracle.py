@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from datanode.model import BeingWritten, Block, BlockId, Finalized
+from datanode.namenodes.claim import ClaimEffect as Heard
 from datanode.namenodes.claim import Said
-from datanode.namenodes.claim import Verdict as Heard
 from journal.model import TxId
 from namenode_sim.blocks.errors import MapBroken
 from namenode_sim.datanode_protocol.keeper import Answer
-from namenode_sim.datanodes.heartbeat import Delete
+from namenode_sim.datanodes.commands import Delete
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace.namespace import Namespace
 from tests.simulation.blocks.comparing import difference

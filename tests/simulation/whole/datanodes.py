@@ -3,10 +3,10 @@
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from datanode.namenodes.claim import ClaimEffect as Heard
 from datanode.namenodes.claim import Said
-from datanode.namenodes.claim import Verdict as Heard
 from namenode_sim.datanode_protocol.keeper import Answer, Keeper
-from namenode_sim.process.client_face import ClientFace
+from namenode_sim.process.client_service import ClientService
 from tests.simulation.blocks.actor import Actor
 from tests.simulation.blocks.client import Client
 from tests.simulation.blocks.datanode import Datanode, Life
@@ -142,7 +142,7 @@ class Datanodes:
         def keeper(name: str) -> Keeper | None:
             return nodes[name].keeper if name in nodes else None
 
-        def face(name: str) -> ClientFace | None:
+        def face(name: str) -> ClientService | None:
             return nodes[name].face if name in nodes else None
 
         for name in self._world.swarm.hosts:

@@ -19,10 +19,10 @@ from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.datanode_protocol.keeper import Keeper
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.process.client_face import ClientFace
+from namenode_sim.process.client_service import ClientService
 from namenode_sim.process.datanodes import standing_of
-from namenode_sim.process.ha_face import HaFace
-from namenode_sim.process.witness_face import witness_protocol
+from namenode_sim.process.ha_service import NameNodeHaService
+from namenode_sim.process.peer_service import witness_protocol
 from namenode_sim.supervised import supervised
 from namenode_sim.term.journal_access import JournalAccess
 from namenode_sim.term.namenode import NameNode
@@ -89,7 +89,7 @@ class NameNodeLife:
         cluster.belong_to(namespace)
         self.keeper = self._new_keeper(cluster, loop, datanodes=datanodes)
         self._datanodes = datanodes
-        self.face = ClientFace(
+        self.face = ClientService(
             namespace,
             self.namenode,
             gate,
@@ -104,7 +104,7 @@ class NameNodeLife:
         self.namenode.listen_for_roles(
             lambda role: self.face.became_active() if role is Role.ACTIVE else None
         )
-        operators = HaFace(
+        operators = NameNodeHaService(
             self.namenode, superuser=OPERATOR, automatic_failover=True, disk_trouble=lambda: None
         )
         self.methods = methods_of(self.face)
@@ -182,7 +182,7 @@ def _new_writer(nodes: Sequence[tuple[str, int]], loop: VirtualLoop) -> QuorumWr
 class _Identified:
     """What operators see of it, with the process id that this world gave it."""
 
-    face: HaFace
+    face: NameNodeHaService
     life: Life
 
     async def status(self) -> ServiceStatus:

@@ -24,12 +24,7 @@ from spark.service.merge_process import MergeFailed, MergeProcess
 from spark.service.service import CheckpointService
 from tests.journal.node.process import until
 from tests.namenode_sim.startup.startup_world import ROLLED, in_use
-from tests.spark.service.service_world import (
-    RULES,
-    HereMerger,
-    ServiceWorld,
-    service_world,
-)
+from tests.spark.service import service_world as worlds
 
 
 def decided(service: CheckpointService) -> object:
@@ -44,7 +39,7 @@ def taken(service: CheckpointService) -> object:
     return told["txid"]
 
 
-def assert_image_has(world: ServiceWorld, paths: list[str]) -> None:
+def assert_image_has(world: worlds.ServiceWorld, paths: list[str]) -> None:
     (txid,) = world.images()
     namespace = load_image(world.name_dirs[0] / "current" / image_name(TxId(txid)))
     children = {node.name.decode() for node in namespace.tree.inodes.values()}
@@ -52,8 +47,8 @@ def assert_image_has(world: ServiceWorld, paths: list[str]) -> None:
 
 
 async def test_checkpoints_follow_the_edits_and_old_edits_go(tmp_path: Path) -> None:
-    merger = HereMerger()
-    async with service_world(tmp_path) as world, world.service("work", merger) as service:
+    merger = worlds.HereMerger()
+    async with worlds.service_world(tmp_path) as world, world.service("work", merger) as service:
         await until(lambda: decided(service) == "checkpoint.not_due", "a look")
         assert world.images() == [0]
         await world.mkdirs(*(f"/a{i}" for i in range(6)))
@@ -73,7 +68,7 @@ async def test_checkpoints_follow_the_edits_and_old_edits_go(tmp_path: Path) -> 
 
 
 async def test_an_image_of_an_earlier_term_is_refused_and_planned_anew(tmp_path: Path) -> None:
-    async with service_world(tmp_path) as world:
+    async with worlds.service_world(tmp_path) as world:
         terms: list[int] = []
 
         async def a_new_term() -> None:
@@ -82,8 +77,8 @@ async def test_an_image_of_an_earlier_term_is_refused_and_planned_anew(tmp_path:
                 await world.make_active()
 
         await world.mkdirs(*(f"/a{i}" for i in range(6)))
-        merger = HereMerger(before=a_new_term)
-        slow = replace(RULES, retry_first_seconds=3600.0)
+        merger = worlds.HereMerger(before=a_new_term)
+        slow = replace(worlds.RULES, retry_first_seconds=3600.0)
         async with world.service("work", merger, slow) as service:
             await until(lambda: decided(service) == "checkpoint.superseded", "the refusal")
             assert world.images() == [0]
@@ -94,7 +89,7 @@ async def test_an_image_of_an_earlier_term_is_refused_and_planned_anew(tmp_path:
 
 
 async def test_of_two_services_the_later_one_takes_it_for_done(tmp_path: Path) -> None:
-    async with service_world(tmp_path) as world:
+    async with worlds.service_world(tmp_path) as world:
         both, first_taken = asyncio.Barrier(2), asyncio.Event()
         await world.mkdirs(*(f"/a{i}" for i in range(6)))
 
@@ -102,9 +97,9 @@ async def test_of_two_services_the_later_one_takes_it_for_done(tmp_path: Path) -
             await both.wait()
             await first_taken.wait()
 
-        late = HereMerger(before=wait_for_the_first)
+        late = worlds.HereMerger(before=wait_for_the_first)
         async with (
-            world.service("one", HereMerger(before=both.wait)) as one,
+            world.service("one", worlds.HereMerger(before=both.wait)) as one,
             world.service("two", late) as two,
         ):
             await until(lambda: taken(one) is not None, "the first one's image to be taken")
@@ -116,7 +111,7 @@ async def test_of_two_services_the_later_one_takes_it_for_done(tmp_path: Path) -
 
 
 async def test_failures_are_told_and_waited_out(tmp_path: Path) -> None:
-    async with service_world(tmp_path) as world:
+    async with worlds.service_world(tmp_path) as world:
         problems = ["the disk is full", "", ""]
 
         async def sometimes() -> None:
@@ -124,21 +119,23 @@ async def test_failures_are_told_and_waited_out(tmp_path: Path) -> None:
                 raise MergeFailed(problem)
 
         await world.mkdirs(*(f"/a{i}" for i in range(6)))
-        slow = replace(RULES, retry_first_seconds=0.5)
-        async with world.service("work", HereMerger(before=sometimes), slow) as service:
+        slow = replace(worlds.RULES, retry_first_seconds=0.5)
+        async with world.service("work", worlds.HereMerger(before=sometimes), slow) as service:
             await until(lambda: service.trouble() is not None, "the failure")
             assert service.trouble() == "the disk is full"
             await until(lambda: taken(service) is not None, "the checkpoint after it")
             assert service.trouble() is None
             with pytest.raises(InUse):
-                await CheckpointService(world.cluster, RULES, tmp_path / "work", HereMerger()).run()
+                await CheckpointService(
+                    world.cluster, worlds.RULES, tmp_path / "work", worlds.HereMerger()
+                ).run()
 
 
 async def test_edits_stay_while_the_image_is_in_no_majority_of_the_directories(
     tmp_path: Path,
 ) -> None:
-    merger = HereMerger()
-    async with service_world(tmp_path) as world, world.service("work", merger) as service:
+    merger = worlds.HereMerger()
+    async with worlds.service_world(tmp_path) as world, world.service("work", merger) as service:
         (tmp_path / "name2" / "current").rename(tmp_path / "name2" / "gone")
         for number in range(3):
             await world.mkdirs(*(f"/d{number}/{i}" for i in range(6)))
@@ -214,7 +211,7 @@ asyncio.run(MergeProcess(("--engine", "local"), folder).merge(staged, folder / "
     os.close(writing[0])
 
 
-def ends_of(world: ServiceWorld) -> Ends:
+def ends_of(world: worlds.ServiceWorld) -> Ends:
     return Ends(from_cluster=True, upload=True, conf_dir=world.servers.conf_dir)
 
 
@@ -222,17 +219,17 @@ def no_java() -> HadoopFiles:
     raise AssertionError("nothing here takes a JVM")
 
 
-async def stage_and_merge(world: ServiceWorld, sink: Sink) -> tuple[Path, Staged]:
+async def stage_and_merge(world: worlds.ServiceWorld, sink: Sink) -> tuple[Path, Staged]:
     """Merge by hand, outside of the event loop as a command does it."""
     work = world.servers.folder / "by-hand"
     work.mkdir(exist_ok=True)
     source = open_source(ends_of(world), no_java)
     staged = await asyncio.to_thread(source.stage, work, print)
-    return await HereMerger().merge(staged, sink.folder(work)), staged
+    return await worlds.HereMerger().merge(staged, sink.folder(work)), staged
 
 
 async def test_one_merge_by_hand_is_taken_once(tmp_path: Path) -> None:
-    async with service_world(tmp_path) as world:
+    async with worlds.service_world(tmp_path) as world:
         sink = open_sink(ends_of(world), no_java)
         await world.mkdirs(*(f"/a{i}" for i in range(6)))
         await world.make_active()  # which ends a segment
@@ -250,7 +247,7 @@ async def test_one_merge_by_hand_is_taken_once(tmp_path: Path) -> None:
 
 
 async def test_one_merge_by_hand_of_an_earlier_term_is_refused(tmp_path: Path) -> None:
-    async with service_world(tmp_path) as world:
+    async with worlds.service_world(tmp_path) as world:
         sink = open_sink(ends_of(world), no_java)
         await world.mkdirs("/a")
         await roll_log(world.cluster)

@@ -147,7 +147,9 @@ def _unready(host: str) -> str:
     if told.state != "active" and not told.ready:
         return f"{host} is not ready: {told.not_ready_reason}"
     return (
-        "" if state.zkfc_stands(url(hosts.zkfc_of(host))) else f"the ZKFC of {host} does not stand"
+        ""
+        if state.zkfc_is_candidate(url(hosts.zkfc_of(host)))
+        else f"the ZKFC of {host} does not stand"
     )
 
 

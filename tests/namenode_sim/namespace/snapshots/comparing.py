@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import inode_of
-from namenode_sim.namespace.snapshots.view import Sight, look_at_root
+from namenode_sim.namespace.snapshots.view import SnapshotView, view_root
 from tests.namenode_sim.namespace.given_edits import names_seen
 from tests.worlds.model_tree import Model, Thing
 
@@ -20,7 +20,7 @@ def wrong(namespace: Namespace, model: Model) -> list[str]:
             found.append(f"snapshots of {number}: {sorted(known)} instead of {sorted(taken)}")
             continue
         for name, top in taken.items():
-            sight = look_at_root(live, known[name])
+            sight = view_root(live, known[name])
             if sight.node.mtime != top.attributes["mtime"]:
                 found.append(f"{name} has the time {sight.node.mtime}")
             found += _wrong_in_snapshot(f"{number}/.snapshot/{name}", sight, top)
@@ -70,7 +70,7 @@ def _wrong_below(path: str, node: INode, thing: Thing) -> Iterator[str]:
             yield from _wrong_below(f"{path}/{name}", node.children[name.encode()], child)
 
 
-def _wrong_in_snapshot(path: str, sight: Sight, thing: Thing) -> Iterator[str]:
+def _wrong_in_snapshot(path: str, sight: SnapshotView, thing: Thing) -> Iterator[str]:
     yield from _wrong_alone(path, sight.node, thing)
     names = {name.decode() for name in names_seen(sight)}
     if names != thing.children.keys():

@@ -12,7 +12,7 @@ from namenode_sim.namespace.changes import BlockChange, BlocksGone, ReplicationS
 from namenode_sim.namespace.file_numbers import PACKED_BLOCK
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import CURRENT, is_current
-from namenode_sim.namespace.snapshots.view import Sight, look_at_root
+from namenode_sim.namespace.snapshots.view import SnapshotView, view_root
 from tests.namenode_sim.namespace.given_edits import WHO, add, close, names_seen
 
 FIRST_ID = 16385
@@ -146,7 +146,7 @@ def shown(namespace: Namespace) -> Iterator[str]:
         directory = tree.inodes[number]
         assert isinstance(directory, inode.INodeDirectory)
         for snapshot in taken:
-            sight = look_at_root(directory, snapshot)
+            sight = view_root(directory, snapshot)
             yield f"{snapshot.name}: {' '.join(_seen('', sight))}"
     writers = {name: [_id(one) for one in sorted(ids)] for name, ids in tree.leases.items()}
     if writers:
@@ -180,7 +180,7 @@ def _below(path: str, node: inode.INode) -> Iterator[str]:
             yield from _below(f"{name}/", child)
 
 
-def _seen(path: str, sight: Sight) -> Iterator[str]:
+def _seen(path: str, sight: SnapshotView) -> Iterator[str]:
     for name in names_seen(sight):
         child = sight.child(name)
         assert child is not None

@@ -70,12 +70,12 @@ def _no_log_to_roll() -> TxId:
     raise RemoteFault(UNSUPPORTED_OPERATION, "rollEdits is not served by this NameNode")
 
 
-def _nobody_told(_why: str) -> None:
+def _ignore_failure(_why: str) -> None:
     return
 
 
 @dataclass(slots=True)
-class ClientFace:
+class ClientService:
     """The calls of one NameNode's clients.
 
     ``superuser`` owns the file system.  ``state`` names the HA state for getHAServiceState.
@@ -94,7 +94,7 @@ class ClientFace:
     settings: model.Settings = model.DEFAULT_SETTINGS
     groups: Groups = field(default_factory=SystemGroups)
     state: Callable[[], str] = _state_unknown
-    on_broken: Callable[[str], None] = _nobody_told
+    on_broken: Callable[[str], None] = _ignore_failure
     roll: Callable[[], TxId] = _no_log_to_roll
     leases: LeaseTimes = field(default_factory=LeaseTimes)
     host: str = "localhost"

@@ -21,7 +21,7 @@ from namenode_sim.term.role import Role
 log = structlog.get_logger()
 
 
-class HaFace:
+class NameNodeHaService:
     """Authorizes requests for a transition, and reports the NameNode's state.
 
     It is the same object while the image is loaded and afterwards, so that what its protocol

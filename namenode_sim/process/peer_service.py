@@ -1,13 +1,24 @@
-"""What this NameNode offers to other NameNodes: facts about its namespace, and its images."""
+"""What this NameNode offers to other NameNodes and to the ZKFC next to it.
+
+The ZKFC knows no journal: this NameNode, which has connections to its nodes, reports for how long
+the newest writer has been silent.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 import structlog
 
 from ha.conf.configuration import Configuration
 from ha.conf.keys import namenode as keys_namenode
 from ha.rpc.protocol import RpcProtocol
+from ha.service.errors import ServiceFailed
+from ha.service.journal_witness import journal_witness_protocol
+from ha.service.model import WriterSilence
 from journal.errors import JournalError
 from journal.model import TxId
 from journal.quorum import majority
+from journal.silence import Silence
 from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.checkpoint.standby import StandbyCheckpointer, UploadSettings
 from namenode_sim.startup.identity import NameNodeIdentity
@@ -16,6 +27,9 @@ from namenode_sim.term.namenode import NameNode
 from namenode_sim.transfer.namenode_protocol import Facts, namenode_protocol
 
 log = structlog.get_logger()
+
+WITHIN_SECONDS: Final = 0.2
+"""A majority answers in a few milliseconds, or what it says would be old."""
 
 
 def peer_protocol(namenode: NameNode, storage: NameStorage, superuser: str) -> RpcProtocol:
@@ -71,3 +85,22 @@ def forget_old(storage: NameStorage, namenode: NameNode, txid: TxId, copies: int
             namenode.writer.purge_logs(first_needed)
         except JournalError as refusal:
             log.warning("checkpoint.edits_kept", txid=txid, because=str(refusal))
+
+
+def witness_protocol(silence: Callable[[float], Awaitable[Silence]]) -> RpcProtocol:
+    """Return JournalWitness; ``silence`` asks the journal's nodes, within the given seconds."""
+
+    async def tell() -> WriterSilence:
+        try:
+            told = await silence(WITHIN_SECONDS)
+        except JournalError as failure:
+            raise ServiceFailed(str(failure)) from failure
+        return WriterSilence(
+            nodes=told.nodes,
+            witnesses=told.witnesses,
+            epoch=told.epoch,
+            silent_seconds=told.silent_seconds,
+            lease_seconds=told.lease_seconds,
+        )
+
+    return journal_witness_protocol(tell)

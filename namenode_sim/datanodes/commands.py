@@ -58,7 +58,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class Transfer:
     """All that the DataNode is to send now."""
 
     blocks: tuple[Copy, ...]
@@ -81,13 +81,13 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
-class Recoveries:
+class Recover:
     """All that the DataNode is to recover now."""
 
     blocks: tuple[Recovery, ...]
 
 
-Command: TypeAlias = Delete | Copies | Recoveries
+Command: TypeAlias = Delete | Transfer | Recover
 
 
 def is_registered(cluster: Cluster, who: model.DatanodeId) -> model.Node | None:
@@ -157,10 +157,10 @@ def orders(
     """
     recoveries = _recoveries(cluster, node, durable, liveness, now)
     if recoveries:
-        return (Recoveries(recoveries),)
+        return (Recover(recoveries),)
     commands: list[Command] = []
     if copies := _copies(cluster, node, durable):
-        commands.append(Copies(copies))
+        commands.append(Transfer(copies))
     if deletions := _deletions(cluster, node, durable, limit):
         commands.append(Delete(deletions))
     return tuple(commands)

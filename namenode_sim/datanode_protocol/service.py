@@ -44,7 +44,7 @@ Commit: TypeAlias = Callable[[Call, pb.CommitBlockSynchronizationRequestProto], 
 
 
 @dataclass(frozen=True, slots=True)
-class DatanodeFace:
+class DatanodeService:
     """The calls of DataNodes to one NameNode.
 
     ``commit`` ends the recovery of a block, which takes edits.
