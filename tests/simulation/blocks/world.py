@@ -1,13 +1,11 @@
 """One seed's world: two NameNodes, DataNodes, clients, faults; then the end of all faults."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator, MutableMapping, Set
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Coroutine, Iterable, MutableMapping, Set
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from random import Random
 from typing import Any, Final
-
-import structlog
 
 from journal.model import TxId
 from namenode_sim.datanode_protocol.keeper import Keeper
@@ -29,8 +27,8 @@ from tests.simulation.blocks.wires import Wires
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.network import Network
-from tests.simulation.engine.runs import Outcome, note, to_the_end
-from tests.simulation.engine.trace import Trace
+from tests.simulation.engine.runs import Outcome, note, to_the_end, unwind
+from tests.simulation.engine.trace import Trace, traced
 from tests.simulation.engine.verdict import Stuck, Violated
 
 MAX_STEPS: Final = 600_000
@@ -110,7 +108,7 @@ class World:
         yield Executor(life, self.datanodes, face).run()
 
     def in_place(self) -> AbstractContextManager[None]:
-        return _traced(self.trace)
+        return traced(self.trace, _without_durations)
 
     # ---- the run ----
 
@@ -304,15 +302,7 @@ class World:
             process.kill()
         for owner in self.datanodes.values():
             owner.kill()
-        for _ in range(50):
-            rest = [task for task in asyncio.all_tasks(self.loop) if not task.done()]
-            if not rest:
-                break
-            for task in rest:
-                task.cancel()
-            self.loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
-        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-        self.loop.close()
+        unwind(self.loop)
 
     def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Take an unhandled error for a bug, unless it is an answer that no caller waited for."""
@@ -328,20 +318,6 @@ class World:
 def _ended(done: "asyncio.Future[None]") -> None:
     if not done.done():
         done.set_result(None)
-
-
-@contextmanager
-def _traced(trace: Trace) -> Iterator[None]:
-    config = structlog.get_config()
-    structlog.configure(
-        processors=[_without_durations, trace.from_log],
-        wrapper_class=structlog.make_filtering_bound_logger(20 if trace.keep else 50),
-        cache_logger_on_first_use=False,
-    )
-    try:
-        yield
-    finally:
-        structlog.configure(**config)
 
 
 def _without_durations(

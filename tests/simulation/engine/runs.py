@@ -1,7 +1,8 @@
 """One run of a simulated world, and what became of it."""
 
+import asyncio
 import gc
-from collections.abc import Coroutine, Iterator, Set
+from collections.abc import Callable, Coroutine, Iterator, Set
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -92,6 +93,40 @@ def note(world: World, failure: Violated | Stuck) -> None:
     if world.oracle.violation is None:
         world.oracle.violation = violation
         world.trace.add("ORAC", f"VIOLATED {violation}")
+
+
+def unwind(loop: VirtualLoop) -> None:
+    """Cancel all that still runs, and close the loop."""
+    for _ in range(50):
+        rest = [task for task in asyncio.all_tasks(loop) if not task.done()]
+        if not rest:
+            break
+        for task in rest:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+def unhandled(
+    world: World, invariant: str, closing: Callable[[], bool]
+) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+    """Return what notes an unhandled error: a bug, unless it is an answer that was not waited for.
+
+    While the world is ``closing`` only violations count.
+    """
+
+    def handle(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        failure, future = context.get("exception"), context.get("future")
+        unheard = future is not None and not isinstance(future, asyncio.Task)
+        if failure is None or not isinstance(failure, Exception) or unheard:
+            return
+        if isinstance(failure, Violated):
+            note(world, failure)
+        elif not closing():
+            note(world, Violated(invariant, f"nobody handled {failure!r}: {context['message']}"))
+
+    return handle
 
 
 @contextmanager

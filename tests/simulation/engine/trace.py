@@ -1,7 +1,8 @@
 """What happened, one line per event; the product's own log lines are part of it."""
 
 import hashlib
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 import structlog
@@ -34,3 +35,18 @@ class Trace:
         shout = "!" if level in {"error", "critical"} else ""
         self.add(process.machine if process else "-", f"{shout}{event['event']} {facts}")
         raise structlog.DropEvent
+
+
+@contextmanager
+def traced(trace: Trace, *processors: Any) -> Iterator[None]:  # noqa: ANN401
+    """Send what the product logs to this trace, through these processors of structlog."""
+    config = structlog.get_config()
+    structlog.configure(
+        processors=[*processors, trace.from_log],
+        wrapper_class=structlog.make_filtering_bound_logger(20 if trace.keep else 50),
+        cache_logger_on_first_use=False,
+    )
+    try:
+        yield
+    finally:
+        structlog.configure(**config)

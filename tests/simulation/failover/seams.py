@@ -6,12 +6,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, cast
 
-import structlog
-
 from ha.service.model import ProcessIdentity
 from ha.zkfc.surroundings.positions import Position
 from ha.zkfc.surroundings.process_watch import Watched
 from ha.zkfc.surroundings.surroundings import Surroundings
+from tests.simulation.engine import trace as engine_trace
 from tests.simulation.engine.clock import PROCESS, VirtualLoop
 from tests.simulation.engine.trace import Trace
 from tests.simulation.failover.fencing_seam import Fencers
@@ -46,17 +45,9 @@ def surroundings(
 @contextmanager
 def traced(trace: Trace) -> Iterator[None]:
     """Send what the product logs to this trace, and set wall clocks right at first."""
-    config = structlog.get_config()
     WALL_STEPS.clear()
-    structlog.configure(
-        processors=[trace.from_log],
-        wrapper_class=structlog.make_filtering_bound_logger(20 if trace.keep else 50),
-        cache_logger_on_first_use=False,
-    )
-    try:
+    with engine_trace.traced(trace):
         yield
-    finally:
-        structlog.configure(**config)
 
 
 def wall_step() -> float:

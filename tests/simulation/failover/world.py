@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Set
 from contextlib import AbstractContextManager
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod, SshMethod
 from ha.conf.topology import HostPort
@@ -16,7 +16,7 @@ from ha.zkfc.surroundings.positions import Position
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.network import Network
-from tests.simulation.engine.runs import Outcome, note, to_the_end
+from tests.simulation.engine.runs import Outcome, to_the_end, unhandled, unwind
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Stuck, Violated
 from tests.simulation.failover import places
@@ -85,7 +85,7 @@ class World:
         self._lives: list[Life] = []
         self.around = surroundings(self.board, ensemble, self.fencers, self._position)
         self._connect()
-        self.loop.set_exception_handler(self._unhandled)
+        self.loop.set_exception_handler(unhandled(self, "I15", lambda: self.closing))
 
     def _connect(self) -> None:
         self.cluster.ensemble.on_commit = self.oracle.committed
@@ -226,27 +226,8 @@ class World:
         self.closing = self.faults.over = True
         for process in [*(life.process for life in self._lives), *self.operators]:
             process.kill()
-        for _ in range(50):
-            rest = [task for task in asyncio.all_tasks(self.loop) if not task.done()]
-            if not rest:
-                break
-            for task in rest:
-                task.cancel()
-            self.loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
-        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-        self.loop.close()
+        unwind(self.loop)
 
     def _rate_of(self, machine: str) -> float:
         drift = self.swarm.drift
         return 1 + drift * self.faults.random("clock", machine).uniform(-1, 1) if drift else 1.0
-
-    def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Note an unhandled error: a bug, unless it is an answer that was not waited for."""
-        failure, future = context.get("exception"), context.get("future")
-        unheard = future is not None and not isinstance(future, asyncio.Task)
-        if failure is None or not isinstance(failure, Exception) or unheard:
-            return
-        if isinstance(failure, Violated):
-            note(self, failure)
-        elif not self.closing:
-            note(self, Violated("I15", f"nobody handled {failure!r}: {context['message']}"))

@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 import aiohttp
 import grpc.aio
-import structlog
 
 from ha.daemon.lazy_import import load
 from journal.node.faces import transfer
@@ -19,8 +18,8 @@ from journal.writer import batch_stream
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.network import Network
-from tests.simulation.engine.runs import Outcome, note, to_the_end
-from tests.simulation.engine.trace import Trace
+from tests.simulation.engine.runs import Outcome, note, to_the_end, unwind
+from tests.simulation.engine.trace import Trace, traced
 from tests.simulation.engine.verdict import Stuck, Violated
 from tests.simulation.journal import ambush, byzantine, comebacks
 from tests.simulation.journal.ambush import Ambushes
@@ -90,25 +89,16 @@ class World:
         """Put the simulated world in place: two clients, one way to open a file."""
         servers: Any = self.machines
         board = Switchboard(self.network, servers, self.lanes)
-        config = structlog.get_config()
-        level = 20 if self.trace.keep else 50
-        structlog.configure(
-            processors=[self.trace.from_log],
-            wrapper_class=structlog.make_filtering_bound_logger(level),
-            cache_logger_on_first_use=False,
-        )
-        try:
-            with (
-                patch.object(grpc.aio, "insecure_channel", board.channel),
-                patch.object(aiohttp, "ClientSession", session_maker(self.network, servers)),
-                patch.object(self.loop, "create_connection", self.lanes.connect),
-                patch.object(batch_stream, "own_tls", lambda: self if self.swarm.beside else None),
-                patch.object(transfer, "_open", open_simulated),
-                patch.object(scrub, "_read", self._read),
-            ):
-                yield
-        finally:
-            structlog.configure(**config)
+        with (
+            traced(self.trace),
+            patch.object(grpc.aio, "insecure_channel", board.channel),
+            patch.object(aiohttp, "ClientSession", session_maker(self.network, servers)),
+            patch.object(self.loop, "create_connection", self.lanes.connect),
+            patch.object(batch_stream, "own_tls", lambda: self if self.swarm.beside else None),
+            patch.object(transfer, "_open", open_simulated),
+            patch.object(scrub, "_read", self._read),
+        ):
+            yield
 
     async def play(self) -> None:
         rng = self.faults.random("plan")
@@ -147,12 +137,7 @@ class World:
                 processes.append(machine.process)
         for process in processes:
             process.kill()
-        rest = [task for task in asyncio.all_tasks(self.loop) if not task.done()]
-        for task in rest:
-            task.cancel()
-        self.loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
-        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-        self.loop.close()
+        unwind(self.loop)
 
     # ---- the safety phase ----
 

@@ -25,7 +25,7 @@ from tests.campaigns.soak.faults.linearizability import judge
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.network import Network
-from tests.simulation.engine.runs import Outcome, note, to_the_end
+from tests.simulation.engine.runs import Outcome, note, to_the_end, unhandled, unwind
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Stuck, Violated
 from tests.simulation.failover.cluster import SERVICE_PORT, ZOOKEEPER, Cluster, settings
@@ -107,7 +107,7 @@ class World:
         self._lives: list[Life] = []
         for host in hosts.values():
             host.ended = self._ended
-        self.loop.set_exception_handler(self._unhandled)
+        self.loop.set_exception_handler(unhandled(self, "W5", lambda: self.closing))
 
     def _machine(self, name: str) -> Machine:
         machine = Machine(name, self.loop, self.faults, self.trace)
@@ -355,29 +355,10 @@ class World:
         for process in (*lives, *clients, *self.others, *own):
             process.kill()
         self.datanodes.end()
-        for _ in range(50):
-            rest = [task for task in asyncio.all_tasks(self.loop) if not task.done()]
-            if not rest:
-                break
-            for task in rest:
-                task.cancel()
-            self.loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
-        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-        self.loop.close()
+        unwind(self.loop)
 
     def _blocking_delay(self, process: Process | None) -> float:
         delay = 0.0003 * (0.5 + self._disk_delay.random())
         if process is not None and (name := self.faults.strikes("slow-disk", process.machine)):
             delay += self.faults.random(name).choice((0.01, 0.3, 1.5, 4.0))
         return delay
-
-    def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Note an unhandled error: a bug, unless it is an answer that was not waited for."""
-        failure, future = context.get("exception"), context.get("future")
-        unheard = future is not None and not isinstance(future, asyncio.Task)
-        if failure is None or not isinstance(failure, Exception) or unheard:
-            return
-        if isinstance(failure, Violated):
-            note(self, failure)
-        elif not self.closing:
-            note(self, Violated("W5", f"nobody handled {failure!r}: {context['message']}"))
